@@ -1,0 +1,44 @@
+# The README's two commands are `make run` and `make test`; everything else is for developers.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: run test check format lint types contracts lock clean
+
+run: $(STAMP)
+	@$(BIN)/accelwatch welcome
+
+test: $(STAMP)
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+check: format lint types contracts test
+
+format: $(STAMP)
+	$(BIN)/ruff format --check .
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+contracts: $(STAMP)
+	$(BIN)/lint-imports
+
+# Every version and every hash comes from requirements/dev.lock.
+$(STAMP): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "accelwatch needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Needs uv; run it after a change of dependencies in pyproject.toml.
+lock:
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		pyproject.toml --group dev -o requirements/dev.lock
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,121 @@
+"""The contract of a backend: how one driver stack becomes devices and readings.
+
+A backend is found by the entry point `accelwatch.backends`. It sees this module, the schema and the
+small readers (`sysfs`, `proc`, `command`, `drm_fdinfo`), never another backend and never a view.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.schema.device import Device
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.reading import Reading
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked for: a library, a device node, a permission."""
+
+    subject: str
+    """What was looked for: a path, a library name, a permission."""
+    ok: bool
+    found: str = ""
+    """What was found: a path, a version, an error text."""
+    remedy: str = ""
+    """What to do, when it is not ok and something can be done."""
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look around found, without loading a vendor library or waking a device."""
+
+    present: bool
+    """Whether hardware or a driver of this kind is in the machine, so that opening makes sense."""
+    checks: tuple[Check, ...] = ()
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """What an opened backend reads through."""
+
+    source: str
+    """`nvml`, `nvidia-smi`, `sysfs`, `sysfs+amdsmi`, `replay`."""
+    versions: Mapping[str, str] = {}
+    """Component to version, such as driver, library, cuda."""
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend gets from its surroundings; tests replace all of it."""
+
+    root: Path = Path("/")
+    """Prefix of /sys, /proc and /dev."""
+    clock: Clock = msgspec.field(default_factory=SystemClock)
+    environ: Mapping[str, str] = {}
+    state_dir: Path | None = None
+    """Where positions and counters persist; None: nowhere."""
+    options: Mapping[str, object] = {}
+    """This backend's own section of the configuration."""
+    wake_suspended: bool = False
+    one_shot: bool = False
+    """True for a single reading: no background threads, no sampling over time."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What one read should bring."""
+
+    groups: frozenset[str] = frozenset()
+    """Opt-in groups that are on."""
+    processes: bool = True
+    argv: bool = False
+    slow: bool = True
+    """Whether to read again what hardly changes (limits, ECC totals, links); else it may be reused."""
+
+
+class Backend(Protocol):
+    """One driver stack. Every method may block; the caller holds deadlines and threads.
+
+    Built as `factory(context)`; building does nothing but keep the context.
+    """
+
+    name: str
+    vendor: str
+    serial: bool
+    """Whether the driver allows only one call at a time, over all its devices."""
+
+    def probe(self) -> Probe:
+        """Look around under the root: cheap, no vendor library, no device opened."""
+        ...
+
+    def open(self) -> Opened:
+        """Load what is needed. Raises BackendUnavailable with a reason and a remedy."""
+        ...
+
+    def discover(self) -> Sequence[Device]:
+        """All devices and partitions now, parents before their partitions.
+
+        A device that is there but broken, denied or asleep is in the list with what is known of it.
+        Raises BackendUnavailable when the stack itself has gone.
+        """
+        ...
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """Readings of a whole device: its own first, then those of its partitions.
+
+        Raises ReadError (DeviceLost, DevicePermission, DeviceSuspended, ...) when the device as a whole
+        cannot be read; one missing quantity is an absence, not an error.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give everything back; never raises."""
+        ...
+
+
+@runtime_checkable
+class EventSource(Protocol):
+    """Optional ability of a backend: faults that the driver or the kernel reports by itself."""
+
+    def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
+        """Block up to `timeout_s` seconds for events; an empty result means none came."""
+        ...

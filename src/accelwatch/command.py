@@ -1,0 +1,111 @@
+"""Bounded runs of vendor commands: a deadline, a limit on output, no shell, no terminal."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+MAX_OUTPUT_BYTES = 8 << 20
+"""More than any document a vendor tool prints (8 x B200 in XML is 0.4 MB)."""
+
+
+class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command printed and how it ended."""
+
+    output: bytes = b""
+    errors: bytes = b""
+    status: int | None = None
+    """Exit status, negative for a signal; None when it was not found, timed out or was cut off."""
+    failure: str = ""
+    """`not found`, `permission`, `timeout`, `too much output`, or empty."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with status 0."""
+        return self.status == 0 and not self.failure
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    environ: Mapping[str, str] | None = None,
+    max_bytes: int = MAX_OUTPUT_BYTES,
+) -> CommandResult:
+    """Run a command in its own process group; past its deadline or limit the whole group is killed.
+
+    LC_ALL=C keeps numbers and words as the vendor documents them. Never raises for what the command
+    does.
+    """
+    env = {**os.environ, **(environ or {}), "LC_ALL": "C"}
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            start_new_session=True,
+        )
+    except PermissionError:
+        return CommandResult(failure="permission")
+    except (OSError, ValueError):
+        return CommandResult(failure="not found")
+    try:
+        return _collect(process, time.monotonic() + timeout_s, max_bytes)
+    finally:
+        # No wait: a command stuck in the driver ignores SIGKILL, and must not hold us with it.
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+        process.poll()
+
+
+def _collect(process: "subprocess.Popen[bytes]", deadline: float, limit: int) -> CommandResult:
+    chunks: dict[str, list[bytes]] = {"output": [], "errors": []}
+    size = 0
+    failure = ""
+    with selectors.DefaultSelector() as selector:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        selector.register(process.stdout, selectors.EVENT_READ, "output")
+        selector.register(process.stderr, selectors.EVENT_READ, "errors")
+        while selector.get_map() and not failure:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                failure = "timeout"
+                break
+            for key, _ in selector.select(remaining):
+                data = os.read(key.fd, 1 << 16)
+                if not data:
+                    selector.unregister(key.fileobj)
+                    continue
+                chunks[key.data].append(data)
+                size += len(data)
+            if size > limit:
+                failure = "too much output"
+    status: int | None = None
+    if not failure:
+        try:
+            status = process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            failure = "timeout"
+    if failure:
+        _kill_group(process)
+    return CommandResult(
+        output=b"".join(chunks["output"])[:limit],
+        errors=b"".join(chunks["errors"])[:limit],
+        status=status,
+        failure=failure,
+    )
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

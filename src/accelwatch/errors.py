@@ -1,0 +1,86 @@
+"""The one exception tree. A vendor's own exceptions never leave the module that imports its library."""
+
+from typing import ClassVar
+
+from accelwatch.schema.absence import Absence
+
+
+class AccelwatchError(Exception):
+    """Root of all errors that accelwatch raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(AccelwatchError):
+    """The command line asks for something that does not exist; the message says what does."""
+
+    exit_code = 2
+
+
+class UnmetError(AccelwatchError):
+    """A selector or constraint matched nothing; the message names the valid choices."""
+
+    exit_code = 4
+
+
+class ConfigError(AccelwatchError):
+    """A configuration file is wrong; the message names file, line, key and the mend."""
+
+    exit_code = 2
+
+
+class ExpressionError(AccelwatchError):
+    """An expression cannot be compiled; the message carries a caret and, where it can, a suggestion."""
+
+    exit_code = 2
+
+
+class WireError(AccelwatchError):
+    """A document or frame cannot be read: damaged, or of a newer major version."""
+
+
+class PluginError(AccelwatchError):
+    """A plug-in cannot be loaded or breaks its contract; the message names it and the fault."""
+
+
+class BackendUnavailable(AccelwatchError):  # noqa: N818 - a state of the machine, not a mistake
+    """A driver stack cannot be used now. `reason` is a word for machines, the text is for people."""
+
+    def __init__(self, message: str, *, reason: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.remedy = remedy
+
+
+class ReadError(AccelwatchError):
+    """A device could not be read; `absence` is the reason every quantity of it gets."""
+
+    absence: ClassVar[Absence] = Absence.ERROR
+
+    def __init__(self, message: str, *, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class DeviceLost(ReadError):  # noqa: N818
+    """The device was there and is gone, or answers only with a fatal error."""
+
+    absence = Absence.LOST
+
+
+class DeviceTimeout(ReadError):  # noqa: N818
+    """The device did not answer before its deadline."""
+
+    absence = Absence.TIMEOUT
+
+
+class DevicePermission(ReadError):  # noqa: N818
+    """This user may not read the device; the message names the permission."""
+
+    absence = Absence.PERMISSION
+
+
+class DeviceSuspended(ReadError):  # noqa: N818
+    """The device sleeps and was left asleep."""
+
+    absence = Absence.SUSPENDED

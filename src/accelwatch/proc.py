@@ -1,0 +1,130 @@
+"""Reads of /proc/PID under an injectable root: who a process is, and in which container or job."""
+
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+_CONTAINER = re.compile(r"([0-9a-f]{64})(?:\.scope)?$")
+_POD = re.compile(r"pod([0-9a-f]{8}[-_](?:[0-9a-f]{4}[-_]){3}[0-9a-f]{12}|[0-9a-f]{32})")
+_JOB = re.compile(r"slurm[^/]*(?:/[^/]+)*?/job_(\d+)")
+
+
+class ProcessFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What /proc tells of a process; None where it tells nothing (gone, or not ours to read)."""
+
+    pid: int
+    start_time: float | None = None
+    """Unix seconds."""
+    command: str | None = None
+    """Kernel's short name, at most 15 bytes; undecodable bytes are replaced."""
+    uid: int | None = None
+    container: str | None = None
+    """64 hexadecimal digits."""
+    pod_uid: str | None = None
+    job: str | None = None
+    host_memory_bytes: int | None = None
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def boot_time(root: Path) -> float:
+    """Unix seconds of the boot, from `btime` in /proc/stat; 0.0 where it cannot be read."""
+    for line in (_read(root / "proc/stat") or b"").splitlines():
+        if line.startswith(b"btime "):
+            fields = line.split()
+            return float(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0.0
+    return 0.0
+
+
+def start_time(root: Path, pid: int) -> float | None:
+    """Unix seconds at which a process began: field 22 of /proc/PID/stat, proc(5)."""
+    stat = _read(root / "proc" / str(pid) / "stat")
+    if stat is None:
+        return None
+    fields = stat[stat.rfind(b")") + 1 :].split()
+    if len(fields) < 20 or not fields[19].isdigit():
+        return None
+    return boot_time(root) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
+def owner_from_cgroup(text: str) -> tuple[str | None, str | None, str | None]:
+    """(container id, pod uid, Slurm job id) from the content of /proc/PID/cgroup, v1 and v2."""
+    container = pod = job = None
+    for line in text.splitlines():
+        path = line.split(":", 2)[-1]
+        if container is None and (match := _CONTAINER.search(path)):
+            container = match[1]
+        if pod is None and (match := _POD.search(path)):
+            pod = match[1].replace("_", "-")
+        if job is None and (match := _JOB.search(path)):
+            job = match[1]
+    return container, pod, job
+
+
+def _uid_and_memory(status: bytes) -> tuple[int | None, int | None]:
+    uid = memory = None
+    for line in status.splitlines():
+        name, *fields = line.split()[:2] or [b""]
+        if not fields or not fields[0].isdigit():
+            continue
+        if name == b"Uid:":
+            uid = int(fields[0])
+        elif name == b"VmRSS:":
+            memory = int(fields[0]) * 1024
+    return uid, memory
+
+
+def facts(root: Path, pid: int) -> ProcessFacts | None:
+    """What is known of a process; None when there is no such process in this pid namespace."""
+    folder = root / "proc" / str(pid)
+    comm = _read(folder / "comm")
+    if comm is None:
+        return None
+    uid, memory = _uid_and_memory(_read(folder / "status") or b"")
+    cgroup = (_read(folder / "cgroup") or b"").decode("utf-8", "replace")
+    container, pod_uid, job = owner_from_cgroup(cgroup)
+    return ProcessFacts(
+        pid=pid,
+        start_time=start_time(root, pid),
+        command=comm.decode("utf-8", "replace").rstrip("\n"),
+        uid=uid,
+        container=container,
+        pod_uid=pod_uid,
+        job=job,
+        host_memory_bytes=memory,
+    )
+
+
+def argv(root: Path, pid: int) -> tuple[str, ...] | None:
+    """Arguments of a process, undecodable bytes replaced; None when they cannot be read."""
+    content = _read(root / "proc" / str(pid) / "cmdline")
+    if not content:
+        return None
+    return tuple(part.decode("utf-8", "replace") for part in content.rstrip(b"\0").split(b"\0"))
+
+
+def user_name(uid: int) -> str:
+    """Login name of a user id, else the number as text."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def pids(root: Path) -> list[int]:
+    """Process ids in this pid namespace, ascending."""
+    try:
+        return sorted(
+            int(entry.name) for entry in (root / "proc").iterdir() if entry.name.isdigit()
+        )
+    except OSError:
+        return []

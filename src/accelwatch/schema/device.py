@@ -1,0 +1,99 @@
+"""What a device is: identity, apart from anything read from it, and the states it can be in."""
+
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+
+
+class DeviceState(StrEnum):
+    """Whether a device can be used and read; the words are part of the JSON interface."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    """It answers, but says itself that something is wrong, or part of it cannot be read."""
+    LOST = "lost"
+    """It was there and is gone, or answers only with a fatal error."""
+    UNRESPONSIVE = "unresponsive"
+    """A call into it has not come back."""
+    SUSPENDED = "suspended"
+    """It sleeps and was left asleep."""
+    EXCLUDED = "excluded"
+    """It is present but not for us: no permission, or left out by configuration."""
+
+
+class DeviceKind(StrEnum):
+    """What kind of thing a row is."""
+
+    GPU = "gpu"
+    NPU = "npu"
+    HOST = "host"
+
+
+class MemoryKind(StrEnum):
+    """What the memory figures of a device mean."""
+
+    DEDICATED = "dedicated"
+    SHARED = "shared"
+    """One pool with the host."""
+    AGGREGATE = "aggregate"
+    """The sum over processes; the driver gives no total."""
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True):
+    """Identity of one device or partition; None means that the device does not give the field.
+
+    `id` is stable over restarts (vendor plus uuid, serial or PCI id); `index` is the vendor's order;
+    `name` is host-local (`nvidia0`). A partition (MIG instance, XCP, tile) names its `parent_id`.
+    """
+
+    id: str
+    vendor: str
+    backend: str
+    index: int
+    name: str
+    kind: DeviceKind = DeviceKind.GPU
+    model: str | None = None
+    architecture: str | None = None
+    uuid: str | None = None
+    serial: str | None = None
+    part_number: str | None = None
+    firmware_version: str | None = None
+    vbios_version: str | None = None
+    driver_version: str | None = None
+    pci_bus_id: str | None = None
+    """Lower case with a four-digit domain: `0000:65:00.0`."""
+    numa_node: int | None = None
+    device_nodes: tuple[str, ...] = ()
+    memory_kind: MemoryKind = MemoryKind.DEDICATED
+    parent_id: str | None = None
+    partition: str | None = None
+    """Name of the partition within its parent: `gi1/ci0`, `xcp3`, `tile1`."""
+    partition_technology: str | None = None
+    partition_profile: str | None = None
+    partition_mode: str | None = None
+    """Of a parent: `enabled`/`disabled` for MIG, `CPX/NPS4` for AMD."""
+    absent: dict[str, Absence] = {}
+    """Reasons for identity fields that are None for another reason than `unsupported`."""
+
+    def label_id(self) -> str:
+        """Value of the `uuid` label: uuid, else PCI id, else vendor, index and serial."""
+        fallback = f"{self.vendor}-{self.index}-{self.serial or 'unknown'}"
+        return self.uuid or self.pci_bus_id or fallback
+
+
+def normal_pci_bus_id(text: str) -> str:
+    """`00000000:65:00.0` or `0000:65:00` as lower-case `0000:65:00.0`; other text is only lowered.
+
+    NVML and nvidia-smi print eight-digit upper-case domains, the kernel log omits the function.
+    """
+    parts = text.strip().lower().split(":")
+    if len(parts) == 2:
+        parts = ["0000", *parts]
+    if len(parts) != 3:
+        return text.strip().lower()
+    domain, bus, slot = parts
+    if "." not in slot:
+        slot += ".0"
+    return f"{domain[-4:].rjust(4, '0')}:{bus}:{slot}"

@@ -1,0 +1,43 @@
+"""Error events: a fault that a driver or the kernel reported at a moment."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Category(StrEnum):
+    """What a fault touches; decides how loud it is (see docs/metrics.md)."""
+
+    APPLICATION = "application"
+    MEMORY_CONTAINED = "memory_contained"
+    MEMORY_FATAL = "memory_fatal"
+    BUS = "bus"
+    LINK = "link"
+    LINK_FATAL = "link_fatal"
+    THERMAL = "thermal"
+    POWER = "power"
+    FIRMWARE = "firmware"
+    HANG = "hang"
+    OTHER = "other"
+
+
+class ErrorEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault. `code` is namespaced by its source (`xid_79`, `ras_umc`, `collector_crash`).
+
+    `device_id` is empty when the fault belongs to the node. `subject` names what the source named (a
+    PCI id, an NFS server, a disk) before it was resolved to a device. `trusted` is false for kernel
+    log records that user space wrote.
+    """
+
+    code: str
+    category: Category
+    time: float
+    """Unix seconds at which the fault was reported."""
+    text: str
+    source: str
+    """`nvml`, `kernel_log`, `sysfs`, `collector`."""
+    device_id: str = ""
+    subject: str = ""
+    trusted: bool = True
+    detail: dict[str, str] = {}
+    """Parsed parts, such as `pid`, `process`, `link`, `gpu_instance`."""

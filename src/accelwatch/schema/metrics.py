@@ -1,0 +1,127 @@
+"""What a row of the catalogue is, and how to look one up. The rows are in `schema/catalogue/`.
+
+One row per quantity. JSON keys, Prometheus families, CSV headers, `--fields`, expression names and
+docs/metrics.md all come from these rows, so adding a quantity is adding a row.
+"""
+
+import difflib
+from enum import StrEnum
+from functools import cache
+
+import msgspec
+
+PREFIX = "accel_"
+
+Series = tuple[str, ...]
+"""A catalogue key followed by one value per label, in the row's label order."""
+
+
+class Kind(StrEnum):
+    """What may be done with the numbers of a family."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+    INFO = "info"
+    """Always 1; the labels are the data."""
+    STATE = "state"
+    """One series per possible value, exactly one of them 1."""
+
+
+class Tier(StrEnum):
+    """Who gets a family without asking."""
+
+    MINIMAL = "minimal"
+    DEFAULT = "default"
+    OPT_IN = "opt_in"
+    WORKLOAD = "workload"
+    SELF = "self"
+    AGGREGATE = "aggregate"
+
+
+class Scope(StrEnum):
+    """What a family describes, and so which identity labels it carries."""
+
+    DEVICE = "device"
+    """Carries vendor, device and uuid."""
+    VENDOR = "vendor"
+    """Carries vendor only."""
+    NODE = "node"
+    """Carries none: the host, or ourselves."""
+
+
+class Source(StrEnum):
+    """Who fills a family."""
+
+    READ = "read"
+    """A backend, from the device or the host."""
+    DERIVED = "derived"
+    """We, from readings over time."""
+    IDENTITY = "identity"
+    """We, from what a device, link, process or partition is."""
+    SELF = "self"
+    """We, about ourselves."""
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """One quantity. `primary` lists, best first, the label values that the bare key stands for."""
+
+    key: str
+    kind: Kind
+    tier: Tier
+    unit: str
+    help: str
+    labels: tuple[str, ...] = ()
+    group: str = ""
+    scope: Scope = Scope.DEVICE
+    source: Source = Source.READ
+    primary: tuple[tuple[str, ...], ...] = ()
+    buckets: tuple[float, ...] = ()
+    otel: str = ""
+
+    @property
+    def family(self) -> str:
+        """Name of the Prometheus family."""
+        return PREFIX + self.key
+
+
+@cache
+def catalogue() -> tuple[Metric, ...]:
+    """Every row, in the order in which families are exposed."""
+    from accelwatch.schema.catalogue import device, health, host, service
+
+    return (*device.METRICS, *health.METRICS, *host.METRICS, *service.METRICS)
+
+
+@cache
+def by_key() -> dict[str, Metric]:
+    """Rows by key."""
+    return {metric.key: metric for metric in catalogue()}
+
+
+@cache
+def reading_metrics() -> tuple[Metric, ...]:
+    """The rows a backend fills for a device, and so those whose absence must have a reason."""
+    return tuple(
+        row for row in catalogue() if row.scope is Scope.DEVICE and row.source is Source.READ
+    )
+
+
+@cache
+def host_metrics() -> tuple[Metric, ...]:
+    """The rows the host backend fills."""
+    return tuple(
+        row for row in catalogue() if row.scope is Scope.NODE and row.source is Source.READ
+    )
+
+
+@cache
+def opt_in_groups() -> tuple[str, ...]:
+    """Names of the opt-in groups, in catalogue order."""
+    return tuple(dict.fromkeys(row.group for row in catalogue() if row.group))
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """The known word most like `word`, or an empty string; for "did you mean"."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return close[0] if close else ""

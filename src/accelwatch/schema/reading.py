@@ -1,0 +1,134 @@
+"""What was read from a device at one moment, and why the rest was not."""
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import Metric, Series, Tier, reading_metrics
+
+Number = int | float
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """One process that holds a context on a device; memory in bytes, times in Unix seconds."""
+
+    device_id: str
+    pid: int
+    pid_namespace: str = "same"
+    """`same`, or `foreign` when the pid is of another pid namespace and not in our /proc."""
+    type: str = "compute"
+    """`compute`, `graphics` or `mps`, joined by `+` when several."""
+    start_time: float | None = None
+    user: str | None = None
+    command: str | None = None
+    argv: tuple[str, ...] | None = None
+    container: str | None = None
+    pod: str | None = None
+    job: str | None = None
+    gpu_memory_bytes: int | None = None
+    utilization_ratio: float | None = None
+    host_memory_bytes: int | None = None
+    cpu_utilization_ratio: float | None = None
+    absent: dict[str, Absence] = {}
+    """Reasons for the fields that are None."""
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """One device-to-device link; `remote` is the peer's PCI id or uuid when the driver tells it."""
+
+    fabric: str
+    link: str
+    remote: str | None = None
+    up: bool | None = None
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """Values of one device at one moment, in base units.
+
+    `values` maps a series (catalogue key, label values) to a number. `absent` maps either a whole
+    quantity `(key,)` or one series of it to the reason why it has no value.
+    """
+
+    device_id: str
+    values: dict[Series, Number] = {}
+    absent: dict[Series, Absence] = {}
+    processes: tuple[Process, ...] | None = None
+    """None: not collected, or not readable; `absent[("processes",)]` then says why."""
+    links: tuple[Link, ...] = ()
+    sources: dict[str, str] = {}
+    """Where a quantity was read, by key (`nvml`, `sysfs`); the backend's main source is under `*`."""
+    notes: tuple[str, ...] = ()
+    """Facts about this reading for people, such as "12 of 30 processes readable"."""
+
+
+class Collected:
+    """Gathers one reading: a backend puts values and absences in, and gets checked, whole data out."""
+
+    def __init__(self, device_id: str) -> None:
+        self._device_id = device_id
+        self.values: dict[Series, Number] = {}
+        self.absent: dict[Series, Absence] = {}
+
+    def put(self, key: str, value: Number, *labels: str) -> None:
+        """Record a value in base units; NaN and infinities become an `error` absence."""
+        series = (key, *labels)
+        if isinstance(value, float) and not math.isfinite(value):
+            self.absent[series] = Absence.ERROR
+            return
+        self.absent.pop(series, None)
+        self.values[series] = value
+
+    def miss(self, key: str, reason: Absence, *labels: str) -> None:
+        """Record why a quantity, or one series of it, has no value; a value already there stays."""
+        series = (key, *labels)
+        if series not in self.values:
+            self.absent[series] = reason
+
+    def reading(
+        self,
+        *,
+        processes: tuple[Process, ...] | None = None,
+        links: tuple[Link, ...] = (),
+        sources: dict[str, str] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Reading:
+        """The finished reading."""
+        return Reading(
+            device_id=self._device_id,
+            values=self.values,
+            absent=self.absent,
+            processes=processes,
+            links=links,
+            sources=sources or {},
+            notes=notes,
+        )
+
+
+def wanted(metric: Metric, groups: frozenset[str]) -> bool:
+    """Whether a row is collected: the standing tiers always, an opt-in row when its group is on."""
+    return metric.tier is not Tier.OPT_IN or metric.group in groups
+
+
+def complete(
+    reading: Reading, groups: frozenset[str], rows: Iterable[Metric] | None = None
+) -> Reading:
+    """Give every quantity the kind could have a value or a reason.
+
+    What the backend said nothing about is `unsupported`, or `not_collected` when its opt-in group is
+    off. Rows default to those of a device.
+    """
+    absent = dict(reading.absent)
+    known = {series[0] for series in reading.values} | {series[0] for series in absent}
+    for row in rows if rows is not None else reading_metrics():
+        if row.key not in known:
+            absent[(row.key,)] = (
+                Absence.UNSUPPORTED if wanted(row, groups) else Absence.NOT_COLLECTED
+            )
+    return msgspec.structs.replace(reading, absent=absent)
+
+
+def wholly_absent(device_id: str, reason: Absence) -> Reading:
+    """A reading without a single value: `absent` holds the one entry `("*",)`."""
+    return Reading(device_id=device_id, absent={("*",): reason})

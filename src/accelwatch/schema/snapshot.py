@@ -1,0 +1,131 @@
+"""The state of one node at one moment: what every view (table, JSON, exposition) is made from."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind, DeviceState
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.health import Health
+from accelwatch.schema.reading import Number, Process, Reading
+
+SCHEMA = "accelwatch/1"
+
+
+class BackendState(StrEnum):
+    """What became of a backend in this process."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    """Nothing of its kind is in the machine: no driver, no device. Not an error."""
+    UNAVAILABLE = "unavailable"
+    """Hardware or driver is there, but it cannot be used; the reason says why."""
+    FAILED = "failed"
+    """It crashed or broke its contract and is held out for a while."""
+
+
+class BackendStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One backend as the user sees it in `backends` and `doctor`."""
+
+    name: str
+    vendor: str
+    state: BackendState
+    source: str = ""
+    """What it reads through: `nvml`, `nvidia-smi`, `sysfs`."""
+    versions: dict[str, str] = {}
+    """Component to version: driver, library, cuda, kernel."""
+    devices: int = 0
+    reason: str = ""
+    message: str = ""
+    remedy: str = ""
+
+
+class ReadFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a device or backend could not be read."""
+
+    backend: str
+    device_id: str = ""
+    code: str = ""
+    absence: Absence = Absence.ERROR
+    message: str = ""
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """To whom a device or partition is allocated: a container of a pod, or a batch job."""
+
+    kind: str
+    """`kubernetes` or `job`."""
+    namespace: str = ""
+    pod: str = ""
+    pod_uid: str = ""
+    container: str = ""
+    resource: str = ""
+    scheduler: str = ""
+    job_id: str = ""
+    user: str = ""
+    account: str = ""
+    queue: str = ""
+
+
+class EventCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a code was seen on a device since its counter began, and when last (Unix seconds)."""
+
+    code: str
+    category: str
+    total: int
+    last_time: float
+
+
+class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
+    """One device as it stands: identity, state, and the last reading with its age."""
+
+    device: Device
+    state: DeviceState
+    state_since: float
+    """Unix seconds."""
+    reading: Reading
+    """Complete: every quantity the kind could have has a value or a reason."""
+    sample_time: float | None = None
+    """Unix seconds of the last good read; None before the first."""
+    sample_age_s: float | None = None
+    health: Health = Health.UNKNOWN
+    health_reasons: tuple[str, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    event_counts: tuple[EventCount, ...] = ()
+    histograms: dict[str, tuple[tuple[int, ...], float]] = {}
+    """Key to (cumulative bucket counts, +Inf last; sum of samples) for histogram rows."""
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything known about one node at `time` (Unix seconds)."""
+
+    time: float
+    host: str
+    version: str
+    devices: tuple[DeviceView, ...] = ()
+    node: DeviceView | None = None
+    """The host itself, when it was collected."""
+    boot_id: str = ""
+    interval_s: float | None = None
+    backends: tuple[BackendStatus, ...] = ()
+    events: tuple[ErrorEvent, ...] = ()
+    errors: tuple[ReadFailure, ...] = ()
+    own: dict[tuple[str, ...], Number] = {}
+    """Our own families (`exporter_*`, `collector_*`) as series to number."""
+
+    def processes(self) -> Iterable[Process]:
+        """Processes of all devices, flat, in device order."""
+        for view in self.devices:
+            yield from view.reading.processes or ()
+
+
+def whole_devices(views: Iterable[DeviceView]) -> list[DeviceView]:
+    """The rows that are no partitions."""
+    return [view for view in views if view.device.parent_id is None]
+
+
+def is_host(device: Device) -> bool:
+    """Whether a row is the host itself rather than an accelerator."""
+    return device.kind is DeviceKind.HOST

@@ -1,0 +1,119 @@
+"""Reads of /sys under an injectable root. Every failure is a typed absence; nothing raises."""
+
+import errno
+from pathlib import Path
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import normal_pci_bus_id
+
+_MAX_BYTES = 1 << 20
+"""More than any attribute file holds (the kernel's limit for a text attribute is one page)."""
+
+_REASONS = {
+    errno.ENOENT: Absence.UNSUPPORTED,
+    errno.ENOTDIR: Absence.UNSUPPORTED,
+    errno.EOPNOTSUPP: Absence.UNSUPPORTED,
+    errno.ENODATA: Absence.UNSUPPORTED,
+    errno.EISDIR: Absence.UNSUPPORTED,
+    errno.EACCES: Absence.PERMISSION,
+    errno.EPERM: Absence.PERMISSION,
+    errno.ENODEV: Absence.LOST,
+    errno.ENXIO: Absence.LOST,
+    errno.ETIMEDOUT: Absence.TIMEOUT,
+}
+
+
+def reason_of(error: OSError) -> Absence:
+    """The absence an errno stands for; EBUSY, EINVAL, EIO and all others are `error`."""
+    return _REASONS.get(error.errno or 0, Absence.ERROR)
+
+
+def read_bytes(path: Path) -> bytes | Absence:
+    """Content of a binary attribute, at most 1 MiB."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            return file.read(_MAX_BYTES)
+    except OSError as error:
+        return reason_of(error)
+
+
+def read_text(path: Path) -> str | Absence:
+    """Stripped content of a text attribute; undecodable bytes are replaced."""
+    content = read_bytes(path)
+    if isinstance(content, Absence):
+        return content
+    return content.decode("utf-8", "replace").strip("\0 \t\r\n")
+
+
+def read_int(path: Path) -> int | Absence:
+    """A decimal or 0x-hexadecimal attribute; empty or other text is `error`."""
+    text = read_text(path)
+    if isinstance(text, Absence):
+        return text
+    try:
+        return int(text, 0) if text.lower().startswith(("0x", "-0x")) else int(text)
+    except ValueError:
+        return Absence.ERROR
+
+
+def list_dir(path: Path) -> list[Path]:
+    """Entries in natural order (`card2` before `card10`); empty where there is no directory."""
+    try:
+        entries = list(path.iterdir())
+    except OSError:
+        return []
+    return sorted(entries, key=lambda entry: _natural(entry.name))
+
+
+def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    parts: list[tuple[int, int, str]] = []
+    digits = ""
+    for char in name + "\0":
+        if char.isdecimal() and char.isascii():
+            digits += char
+            continue
+        if digits:
+            parts.append((0, int(digits), ""))
+            digits = ""
+        parts.append((1, 0, char))
+    return tuple(parts)
+
+
+def link_name(path: Path) -> str | None:
+    """Last part of a symbolic link's target (the driver's name for `driver`); None without a link."""
+    try:
+        return path.readlink().name
+    except OSError:
+        return None
+
+
+def pci_device_dir(root: Path, pci_bus_id: str) -> Path:
+    """The PCI device's directory under the root."""
+    return root / "sys/bus/pci/devices" / normal_pci_bus_id(pci_bus_id)
+
+
+def runtime_suspended(root: Path, pci_bus_id: str) -> bool:
+    """Whether runtime power management has put the device to sleep (PCI `power/runtime_status`).
+
+    Reading this attribute does not wake the device; nearly every other one may.
+    """
+    status = read_text(pci_device_dir(root, pci_bus_id) / "power/runtime_status")
+    return status in ("suspended", "suspending")
+
+
+def numa_node(root: Path, pci_bus_id: str) -> int | None:
+    """NUMA node of a PCI device; None where the kernel says -1 (unknown) or nothing."""
+    node = read_int(pci_device_dir(root, pci_bus_id) / "numa_node")
+    return node if isinstance(node, int) and node >= 0 else None
+
+
+def pci_functions(root: Path, vendor_id: int) -> list[tuple[str, int, int]]:
+    """(PCI id, device id, class code) of each function of a vendor, in bus order."""
+    found: list[tuple[str, int, int]] = []
+    for entry in list_dir(root / "sys/bus/pci/devices"):
+        if read_int(entry / "vendor") != vendor_id:
+            continue
+        device, code = read_int(entry / "device"), read_int(entry / "class")
+        if isinstance(device, int) and isinstance(code, int):
+            found.append((entry.name, device, code))
+    return found
