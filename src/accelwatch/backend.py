@@ -92,15 +92,23 @@ class Backend(Protocol):
         ...
 
     def discover(self) -> Sequence[Device]:
-        """All devices and partitions now, parents before their partitions.
+        """All whole devices now, with what is known of them without a call that a device could hang.
 
-        A device that is there but broken, denied or asleep is in the list with what is known of it.
-        Raises BackendUnavailable when the stack itself has gone.
+        The identity may be provisional (an index and a name); `identify` completes it. A device that is
+        there but broken, denied or asleep is in the list. Raises BackendUnavailable when the stack
+        itself has gone.
+        """
+        ...
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """The device with its full identity, then its partitions; called on the device's own worker.
+
+        Raises ReadError when the device cannot even be asked who it is.
         """
         ...
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
-        """Readings of a whole device: its own first, then those of its partitions.
+        """Readings of an identified whole device: its own first, then those of its partitions.
 
         Raises ReadError (DeviceLost, DevicePermission, DeviceSuspended, ...) when the device as a whole
         cannot be read; one missing quantity is an absence, not an error.

@@ -246,6 +246,22 @@ METRICS: tuple[Metric, ...] = (
         "Whether the device or driver asks for a reset, reboot or drain.",
     ),
     Metric(
+        "recovery_action_info",
+        Kind.INFO,
+        Tier.DEFAULT,
+        "",
+        "What the driver asks for to recover the device; the value is always 1.",
+        labels=("action",),
+    ),
+    Metric(
+        "fabric_state_info",
+        Kind.INFO,
+        Tier.DEFAULT,
+        "",
+        "State of the device's registration with its fabric; the value is always 1.",
+        labels=("state",),
+    ),
+    Metric(
         "resets_total",
         Kind.COUNTER,
         Tier.OPT_IN,
