@@ -1,0 +1,203 @@
+"""The compact form for streams: a device's series layout once, then an array of values a tick.
+
+Messages are msgspec structs, so the same stream can be JSON lines or msgpack. A value that is absent
+travels as the letter of its reason; a layout is sent again when a device's series change.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.errors import WireError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot
+
+_LETTERS = {
+    Absence.UNSUPPORTED: "u",
+    Absence.PERMISSION: "p",
+    Absence.TIMEOUT: "t",
+    Absence.LOST: "l",
+    Absence.SUSPENDED: "z",
+    Absence.ERROR: "e",
+    Absence.STALE: "s",
+    Absence.NOT_COLLECTED: "n",
+}
+_REASONS = {letter: reason for reason, letter in _LETTERS.items()}
+_STANDING = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
+    """First message of a stream."""
+
+    schema: str = SCHEMA
+    version: str
+    host: str
+    boot_id: str = ""
+    interval_s: float | None = None
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True, tag="layout"):
+    """What the values of device number `slot` mean from now on."""
+
+    slot: int
+    device: Device
+    series: tuple[Series, ...]
+    absent: tuple[tuple[Series, str], ...] = ()
+    """Standing absences (unsupported, not collected) as (series, letter)."""
+
+
+class DeviceTick(msgspec.Struct, frozen=True, array_like=True):
+    """One device at one tick; `sample_time` in Unix seconds."""
+
+    slot: int
+    state: str
+    state_since: float
+    health: str
+    sample_time: float | None
+    values: tuple[Number | str, ...]
+
+
+class Tick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
+    """All devices at one moment; `sequence` grows by one, a gap means that ticks were dropped."""
+
+    sequence: int
+    time: float
+    devices: tuple[DeviceTick, ...]
+
+
+Message = Hello | Layout | Tick
+
+
+class CompactEncoder:
+    """Turns the snapshots of one stream into messages."""
+
+    def __init__(self) -> None:
+        self._slots: dict[str, int] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._sequence = 0
+
+    def messages(self, snapshot: Snapshot) -> list[Message]:
+        """Hello when it is the first, layouts that are new or changed, and the tick."""
+        messages: list[Message] = []
+        if self._sequence == 0:
+            messages.append(
+                Hello(
+                    version=snapshot.version,
+                    host=snapshot.host,
+                    boot_id=snapshot.boot_id,
+                    interval_s=snapshot.interval_s,
+                )
+            )
+        views = (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices
+        ticks = [self._device(view, messages) for view in views]
+        self._sequence += 1
+        messages.append(Tick(sequence=self._sequence, time=snapshot.time, devices=tuple(ticks)))
+        return messages
+
+    def _device(self, view: DeviceView, messages: list[Message]) -> DeviceTick:
+        layout = self._layouts.get(view.device.id)
+        if layout is None or not _fits(layout, view):
+            layout = self._new_layout(view)
+            messages.append(layout)
+        return DeviceTick(
+            layout.slot,
+            view.state.value,
+            view.state_since,
+            view.health.value,
+            view.sample_time,
+            _values(layout.series, view.reading),
+        )
+
+    def _new_layout(self, view: DeviceView) -> Layout:
+        key = view.device.id
+        before = self._layouts.get(key)
+        reading = view.reading
+        passing = [
+            s for s, reason in reading.absent.items() if reason not in _STANDING and s[0] != "*"
+        ]
+        series = dict.fromkeys((*(before.series if before else ()), *reading.values, *passing))
+        layout = Layout(
+            slot=self._slots.setdefault(key, len(self._slots)),
+            device=view.device,
+            series=tuple(series),
+            absent=tuple(
+                (s, _LETTERS[reason])
+                for s, reason in reading.absent.items()
+                if reason in _STANDING and s not in series
+            ),
+        )
+        self._layouts[key] = layout
+        return layout
+
+
+def _fits(layout: Layout, view: DeviceView) -> bool:
+    if layout.device != view.device:
+        return False
+    known = set(layout.series)
+    return known.issuperset(view.reading.values)
+
+
+def _values(series: Iterable[Series], reading: Reading) -> tuple[Number | str, ...]:
+    values, absent = reading.values, reading.absent
+    whole = absent.get(("*",))
+    letters = _LETTERS
+
+    def letter(one: Series) -> str:
+        reason = absent.get(one) or absent.get(one[:1]) or whole or Absence.NOT_COLLECTED
+        return letters[reason]
+
+    return tuple([values[one] if one in values else letter(one) for one in series])
+
+
+class CompactDecoder:
+    """Turns the messages of one stream back into device views; keeps what layouts said."""
+
+    def __init__(self) -> None:
+        self.hello: Hello | None = None
+        self._layouts: dict[int, Layout] = {}
+        self._sequence = 0
+        self.gaps = 0
+        """Ticks that the stream skipped."""
+
+    def feed(self, message: Message) -> tuple[DeviceView, ...] | None:
+        """Views of the devices when the message was a tick, else None. Raises WireError."""
+        if isinstance(message, Tick):
+            return self._tick(message)
+        if isinstance(message, Layout):
+            self._layouts[message.slot] = message
+        else:
+            if message.schema != SCHEMA:
+                raise WireError(f"the stream speaks {message.schema!r}, this version {SCHEMA!r}")
+            self.hello = message
+        return None
+
+    def _tick(self, tick: Tick) -> tuple[DeviceView, ...]:
+        if self._sequence and tick.sequence > self._sequence + 1:
+            self.gaps += tick.sequence - self._sequence - 1
+        self._sequence = tick.sequence
+        return tuple(self._view(device, tick.time) for device in tick.devices)
+
+    def _view(self, tick: DeviceTick, now: float) -> DeviceView:
+        layout = self._layouts.get(tick.slot)
+        if layout is None or len(layout.series) != len(tick.values):
+            raise WireError(f"values for slot {tick.slot} do not fit its layout")
+        values: dict[Series, Number] = {}
+        absent = {series: _REASONS[letter] for series, letter in layout.absent}
+        for series, value in zip(layout.series, tick.values, strict=True):
+            if isinstance(value, str):
+                absent[series] = _REASONS.get(value, Absence.ERROR)
+            else:
+                values[series] = value
+        return DeviceView(
+            device=layout.device,
+            state=DeviceState(tick.state),
+            state_since=tick.state_since,
+            reading=Reading(device_id=layout.device.id, values=values, absent=absent),
+            sample_time=tick.sample_time,
+            sample_age_s=None if tick.sample_time is None else now - tick.sample_time,
+            health=Health(tick.health),
+        )
