@@ -1,0 +1,189 @@
+"""Last pass: typed tree to a Python function of one parameter, the lookup.
+
+The source that is compiled holds only words made here: temporaries t0.., constants k0.., numbers
+and operators. No character of the user's text is in it, and it runs without builtins.
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+from accelwatch.expr.kleene import INTEGER_LIMIT, Lookup, Raw, first_number, number, text
+from accelwatch.expr.names import Type
+from accelwatch.expr.tree import (
+    Arithmetic,
+    Comparison,
+    Constant,
+    Invoke,
+    Items,
+    Logic,
+    Node,
+    Not,
+    Reading,
+    Truthy,
+)
+
+Run = Callable[[Lookup], Raw]
+
+_INFINITY = float("inf")
+
+
+def generate(node: Node) -> Run:
+    """A function that gives the value of `node`, None where it is missing or unknown."""
+    return _Generator().function(node)
+
+
+def finite(value: float | int) -> float | int | None:
+    """A result of arithmetic, None if it is not finite; integers beyond 64 bits become floats."""
+    if isinstance(value, float):
+        return value if -_INFINITY < value < _INFINITY else None
+    return value if -INTEGER_LIMIT < value < INTEGER_LIMIT else float(value)
+
+
+class _Generator:
+    def __init__(self) -> None:
+        self._temporaries = 0
+        self._scope: dict[str, object] = {
+            "__builtins__": {},
+            "number": number,
+            "text": text,
+            "first_number": first_number,
+            "finite": finite,
+            "float": float,
+            "str": str,
+            "type": type,
+            "infinity": _INFINITY,
+        }
+
+    def function(self, node: Node) -> Run:
+        """Compile the function."""
+        source = f"def run(lookup):\n return {self._code(node)}\n"
+        exec(compile(source, "<expression>", "exec"), self._scope)  # noqa: S102 - see module docstring
+        return cast(Run, self._scope["run"])
+
+    def _temporary(self) -> str:
+        self._temporaries += 1
+        return f"t{self._temporaries}"
+
+    def _hold(self, value: object) -> str:
+        name = f"k{len(self._scope)}"
+        self._scope[name] = value
+        return name
+
+    def _code(self, node: Node) -> str:
+        match node:
+            case Constant(value=value):
+                return self._hold(value) if isinstance(value, str) else f"({value!r})"
+            case Reading():
+                return self._reading(node)
+            case Arithmetic():
+                return self._arithmetic(node)
+            case Comparison():
+                return self._comparison(node)
+            case Logic():
+                return self._logic(node)
+            case Not(operand=operand):
+                held = self._temporary()
+                return f"(None if ({held} := {self._code(operand)}) is None else not {held})"
+            case Truthy(operand=operand):
+                held = self._temporary()
+                return f"(None if ({held} := {self._code(operand)}) is None else {held} != 0)"
+            case Invoke(implementation=implementation, arguments=arguments):
+                values = ", ".join(self._code(argument) for argument in arguments)
+                return f"{self._hold(implementation)}({values})"
+            case Items():
+                raise AssertionError("a list stands only after in")
+
+    def _reading(self, node: Reading) -> str:
+        held = self._temporary()
+        if len(node.keys) > 1:
+            return f"first_number(lookup, {self._hold(node.keys)})"
+        found = f"type({held} := lookup({self._hold(node.keys[0])}))"
+        if node.type is Type.STRING:
+            return f"({held} if {found} is str else text({held}))"
+        return f"({held} if {found} is float and -infinity < {held} < infinity else number({held}))"
+
+    def _absent(self, parts: list[tuple[str, str, Node]]) -> str:
+        """Source that assigns each part to its temporary in turn and is true once one is None."""
+        checks = [
+            f"({held} := {code}) is None"
+            for held, code, node in parts
+            if not isinstance(node, Constant)
+        ]
+        return " or ".join(checks)
+
+    def _operand(self, node: Node) -> tuple[str, str, Node]:
+        code = self._code(node)
+        return (code if isinstance(node, Constant) else self._temporary(), code, node)
+
+    def _arithmetic(self, node: Arithmetic) -> str:
+        left, right = self._operand(node.left), self._operand(node.right)
+        absent = self._absent([left, right])
+        if node.operator in ("/", "//", "%"):
+            zero = f"{right[0]} == 0"
+            absent = f"{absent} or {zero}" if absent else zero
+        result = f"finite({left[0]} {node.operator} {right[0]})"
+        return f"(None if {absent} else {result})" if absent else result
+
+    def _comparison(self, node: Comparison) -> str:
+        if len(node.operators) == 1:
+            return self._pair(node.operators[0], node.operands[0], node.operands[1])
+        names: list[str] = []
+        steps: list[str] = []
+        for operand in node.operands:
+            if isinstance(operand, Items):
+                names.append("")
+                continue
+            held = self._temporary()
+            names.append(held)
+            steps.append(f"({held} := {self._code(operand)})")
+        pairs = [
+            self._held_pair(operator, names[place], node.operands[place + 1], names[place + 1])
+            for place, operator in enumerate(node.operators)
+        ]
+        return f"({', '.join(steps)}, {self._joined('and', pairs)})[-1]"
+
+    def _pair(self, operator: str, left: Node, right: Node) -> str:
+        if isinstance(right, Items):
+            return self._membership(operator, self._operand(left), right)
+        first, second = self._operand(left), self._operand(right)
+        absent = self._absent([first, second])
+        result = f"{first[0]} {operator} {second[0]}"
+        return f"(None if {absent} else {result})" if absent else f"({result})"
+
+    def _held_pair(self, operator: str, left: str, right: Node, held: str) -> str:
+        """A comparison of temporaries that already have their values."""
+        if isinstance(right, Items):
+            return self._membership(operator, (left, left, right), right)
+        return f"(None if {left} is None or {held} is None else {left} {operator} {held})"
+
+    def _membership(self, operator: str, left: tuple[str, str, Node], right: Items) -> str:
+        """`in` a list: over constants a lookup in a set, else the elements compared one by one."""
+        constants = [e.value for e in right.elements if isinstance(e, Constant)]
+        if len(constants) == len(right.elements):
+            absent = self._absent([left])
+            result = f"{left[0]} {operator} {self._hold(frozenset(constants))}"
+            return f"(None if {absent} else {result})" if absent else f"({result})"
+        held = self._temporary()
+        pairs = []
+        for element in right.elements:
+            name, code, _ = self._operand(element)
+            check = f"({name} := {code}) is None" if name != code else "False"
+            pairs.append(f"(None if {held} is None or {check} else {held} == {name})")
+        found = self._joined("or", pairs)
+        if operator == "not in":
+            outcome = self._temporary()
+            found = f"(None if ({outcome} := {found}) is None else not {outcome})"
+        return f"(({held} := {left[1]}), {found})[-1]"
+
+    def _logic(self, node: Logic) -> str:
+        return self._joined(node.operator, [self._code(operand) for operand in node.operands])
+
+    def _joined(self, operator: str, conditions: list[str]) -> str:
+        """Kleene's and/or: the deciding value wins, then Unknown, then the other."""
+        decides, other = ("False", "True") if operator == "and" else ("True", "False")
+        held = [self._temporary() for _ in conditions]
+        decided = " or ".join(
+            f"({name} := {code}) is {decides}" for name, code in zip(held, conditions, strict=True)
+        )
+        unknown = " or ".join(f"{name} is None" for name in held)
+        return f"({decides} if {decided} else None if {unknown} else {other})"

@@ -1,0 +1,92 @@
+"""Compiled expressions: the one way from text to something that can be evaluated."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from accelwatch.expr.checked import Checker
+from accelwatch.expr.codegen import Run, generate
+from accelwatch.expr.complaint import complaint
+from accelwatch.expr.functions import FUNCTIONS, Function
+from accelwatch.expr.kleene import MISSING, UNKNOWN, Key, Lookup, Missing, Truth, Value
+from accelwatch.expr.names import NameTable, Type
+from accelwatch.expr.parse import parse
+from accelwatch.expr.tree import (
+    Arithmetic,
+    Comparison,
+    Invoke,
+    Items,
+    Logic,
+    Node,
+    Not,
+    Reading,
+    Truthy,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression over the readings of one device. Safe to share between threads."""
+
+    text: str
+    type: Type
+    names: frozenset[Key]
+    """Every identity field and series that it may look up."""
+    _run: Run = field(repr=False, compare=False)
+
+    def evaluate(self, lookup: Lookup) -> Truth:
+        """True, False or UNKNOWN; raises ExpressionError if this is no condition.
+
+        Other than that it raises nothing but what `lookup` raises.
+        """
+        result = self._run(lookup)
+        if result is True or result is False:
+            return result
+        if self.type not in (Type.BOOL, Type.FLAG):
+            raise complaint(self.text, 0, f"a condition is needed, but this is {self.type}")
+        return UNKNOWN if result is None else result != 0
+
+    def value(self, lookup: Lookup) -> Value | Missing:
+        """The value in base units, MISSING where it is missing or unknown."""
+        result = self._run(lookup)
+        return MISSING if result is None else result
+
+
+def compile_expression(
+    text: str, names: NameTable, functions: Mapping[str, Function] = FUNCTIONS
+) -> Expression:
+    """An expression of any type; raises ExpressionError with a caret and, if it can, a suggestion."""
+    return _compiled(text, Checker(parse(text), names, functions).expression())
+
+
+def compile_condition(
+    text: str, names: NameTable, functions: Mapping[str, Function] = FUNCTIONS
+) -> Expression:
+    """An expression that must be a condition, as a filter needs it; raises ExpressionError."""
+    return _compiled(text, Checker(parse(text), names, functions).condition())
+
+
+def _compiled(text: str, node: Node) -> Expression:
+    keys = frozenset(key for reading in _readings(node) for key in reading.keys)
+    return Expression(text=text, type=node.type, names=keys, _run=generate(node))
+
+
+def _readings(node: Node) -> Iterator[Reading]:
+    if isinstance(node, Reading):
+        yield node
+    for child in _children(node):
+        yield from _readings(child)
+
+
+def _children(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Arithmetic(left=left, right=right):
+            return (left, right)
+        case Comparison(operands=operands) | Logic(operands=operands):
+            return operands
+        case Not(operand=operand) | Truthy(operand=operand):
+            return (operand,)
+        case Invoke(arguments=arguments):
+            return arguments
+        case Items(elements=elements):
+            return elements
+    return ()

@@ -1,0 +1,39 @@
+"""How an error in an expression is shown: what is wrong, the text, a caret, what to write instead."""
+
+import unicodedata
+
+from accelwatch.errors import ExpressionError
+
+SHOWN = 100
+"""Characters of a long expression that are shown around the fault."""
+
+
+def complaint(text: str, column: int, message: str, hint: str = "") -> ExpressionError:
+    """An error that points at character `column` (from 0) of `text`."""
+    column = max(0, min(column, len(text)))
+    start = max(0, column - SHOWN // 2) if len(text) > SHOWN else 0
+    end = min(len(text), start + SHOWN)
+    before, after = _printable(text[start:column]), _printable(text[column:end])
+    head, tail = ("..." if start else ""), ("..." if end < len(text) else "")
+    lines = [
+        f"{_printable(message)} (column {column + 1})",
+        f"  {head}{before}{after}{tail}",
+        f"  {' ' * (len(head) + _width(before))}^",
+    ]
+    if hint:
+        lines.append(_printable(hint))
+    return ExpressionError("\n".join(lines))
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        " " if c in "\t\r\n\f" else c if c.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for c in text
+    )
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that `text` fills: East Asian wide characters fill two."""
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    zero = sum(unicodedata.combining(c) != 0 for c in text)
+    return len(text) + wide - zero
