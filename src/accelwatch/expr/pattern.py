@@ -14,7 +14,10 @@ MAX_PATTERN = 200
 MAX_SUBJECT = 128
 """Longer texts are not matched but count as missing; no identity field comes near this."""
 
-MAX_WAYS = MAX_SUBJECT**3
+OPEN_ENDED = 25
+MAX_WAYS = OPEN_ENDED**3
+"""A wide or open repetition counts as 25 ways, so a pattern may have three, or 13 times `?`."""
+
 MAX_GROUPS = 8
 MAX_REPEAT = 128
 
@@ -84,7 +87,7 @@ class _Walk:
             raise ValueError("a quantifier follows a quantifier")
         if inner > 1 and high > 1:
             raise ValueError("this pattern could take too long: a repeated group holds a choice")
-        return inner * (high - low + 1)
+        return inner * min(high - low + 1, OPEN_ENDED)
 
     def _atom(self, depth: int) -> int:
         char = self._peek()
