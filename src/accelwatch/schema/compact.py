@@ -59,6 +59,8 @@ class DeviceTick(msgspec.Struct, frozen=True, array_like=True):
     health: str
     sample_time: float | None
     values: tuple[Number | str, ...]
+    whole: str = ""
+    """Letter of the reason why the device as a whole has no values; empty when it has."""
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
@@ -77,7 +79,7 @@ class CompactEncoder:
 
     def __init__(self) -> None:
         self._slots: dict[str, int] = {}
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, tuple[Layout, frozenset[Series]]] = {}
         self._sequence = 0
 
     def messages(self, snapshot: Snapshot) -> list[Message]:
@@ -99,9 +101,13 @@ class CompactEncoder:
         return messages
 
     def _device(self, view: DeviceView, messages: list[Message]) -> DeviceTick:
-        layout = self._layouts.get(view.device.id)
-        if layout is None or not _fits(layout, view):
-            layout = self._new_layout(view)
+        layout, known = self._layouts.get(view.device.id, (None, frozenset[Series]()))
+        if (
+            layout is None
+            or layout.device != view.device
+            or not view.reading.values.keys() <= known
+        ):
+            layout = self._new_layout(view, layout)
             messages.append(layout)
         return DeviceTick(
             layout.slot,
@@ -110,11 +116,11 @@ class CompactEncoder:
             view.health.value,
             view.sample_time,
             _values(layout.series, view.reading),
+            _LETTERS[whole] if (whole := view.reading.absent.get(("*",))) else "",
         )
 
-    def _new_layout(self, view: DeviceView) -> Layout:
+    def _new_layout(self, view: DeviceView, before: Layout | None) -> Layout:
         key = view.device.id
-        before = self._layouts.get(key)
         reading = view.reading
         passing = [
             s for s, reason in reading.absent.items() if reason not in _STANDING and s[0] != "*"
@@ -130,15 +136,8 @@ class CompactEncoder:
                 if reason in _STANDING and s not in series
             ),
         )
-        self._layouts[key] = layout
+        self._layouts[key] = (layout, frozenset(series))
         return layout
-
-
-def _fits(layout: Layout, view: DeviceView) -> bool:
-    if layout.device != view.device:
-        return False
-    known = set(layout.series)
-    return known.issuperset(view.reading.values)
 
 
 def _values(series: Iterable[Series], reading: Reading) -> tuple[Number | str, ...]:
@@ -187,6 +186,8 @@ class CompactDecoder:
             raise WireError(f"values for slot {tick.slot} do not fit its layout")
         values: dict[Series, Number] = {}
         absent = {series: _REASONS[letter] for series, letter in layout.absent}
+        if tick.whole:
+            absent = {("*",): _REASONS.get(tick.whole, Absence.ERROR)}
         for series, value in zip(layout.series, tick.values, strict=True):
             if isinstance(value, str):
                 absent[series] = _REASONS.get(value, Absence.ERROR)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Metric, Series, Tier, reading_metrics
+from accelwatch.schema.metrics import Metric, Series, Tier, by_key, reading_metrics
 
 Number = int | float
 
@@ -117,16 +117,29 @@ def complete(
     """Give every quantity the kind could have a value or a reason.
 
     What the backend said nothing about is `unsupported`, or `not_collected` when its opt-in group is
-    off. Rows default to those of a device.
+    off. A value whose series is not in the catalogue is left out and said in a note, so that a faulty
+    plug-in cannot spoil a view. Rows default to those of a device.
     """
     absent = dict(reading.absent)
-    known = {series[0] for series in reading.values} | {series[0] for series in absent}
+    foreign = [series for series in reading.values if not _in_catalogue(series)]
+    values, notes = reading.values, reading.notes
+    if foreign:
+        values = {series: value for series, value in values.items() if series not in foreign}
+        notes = (*notes, f"left out, not in the catalogue: {', '.join(map(repr, foreign))}")
+    if reading.processes is None:
+        absent.setdefault(("processes",), Absence.NOT_COLLECTED)
+    known = {series[0] for series in values} | {series[0] for series in absent}
     for row in rows if rows is not None else reading_metrics():
         if row.key not in known:
             absent[(row.key,)] = (
                 Absence.UNSUPPORTED if wanted(row, groups) else Absence.NOT_COLLECTED
             )
-    return msgspec.structs.replace(reading, absent=absent)
+    return msgspec.structs.replace(reading, values=values, absent=absent, notes=notes)
+
+
+def _in_catalogue(series: Series) -> bool:
+    row = by_key().get(series[0])
+    return row is not None and len(series) == len(row.labels) + 1
 
 
 def wholly_absent(device_id: str, reason: Absence) -> Reading:

@@ -199,11 +199,12 @@ def _view(
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
     processes = held.get(device.id)
+    unread = ("processes",) in absent or ("*",) in absent
     reading = Reading(
         device_id=device.id,
         values=values,
         absent=absent,
-        processes=tuple(processes) if processes else (None if ("processes",) in absent else ()),
+        processes=tuple(processes) if processes else (None if unread else ()),
         links=msgspec.convert(item.get("links", []), tuple[Link, ...]),
         sources=msgspec.convert(item.get("sources", {}), dict[str, str]),
         notes=msgspec.convert(item.get("notes", []), tuple[str, ...]),

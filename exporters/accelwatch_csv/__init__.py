@@ -1,0 +1,43 @@
+"""Devices as RFC 4180 CSV: one row a device, units in the header's names, empty cells for absence."""
+
+import csv
+import io
+from collections.abc import Mapping
+
+from accelwatch.fields import DEFAULT_CSV, Cell, cell, columns
+from accelwatch.schema.snapshot import Snapshot
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def guard(text: str) -> str:
+    """Text that a spreadsheet will not run: a leading formula character gets an apostrophe before it."""
+    return "'" + text if text.startswith(_FORMULA) else text
+
+
+def _text(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return repr(value)
+    return guard(str(value))
+
+
+class CsvExporter:
+    """Options: `fields` (sequence of field names), `header` (bool, default true)."""
+
+    name = "csv"
+    content_type = "text/csv; charset=utf-8; header=present"
+
+    def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
+        """Header and one row a device, lines ended by CR LF."""
+        asked = options.get("fields")
+        names = tuple(asked) if isinstance(asked, list | tuple) and asked else DEFAULT_CSV
+        wide = columns(names, snapshot.devices)
+        buffer = io.StringIO(newline="")
+        writer = csv.writer(buffer, lineterminator="\r\n")
+        if options.get("header", True):
+            writer.writerow(wide)
+        for view in snapshot.devices:
+            writer.writerow([_text(cell(view, name)) for name in wide])
+        return buffer.getvalue().encode()

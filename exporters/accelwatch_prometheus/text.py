@@ -1,0 +1,71 @@
+"""Text format 0.0.4 and OpenMetrics 1.0 from samples, with cached line prefixes.
+
+A line's prefix (family, identity, labels) hardly ever changes, so it is made once; a scrape only joins
+prefixes and numbers. Timestamps are never written: they break staleness handling.
+"""
+
+from accelwatch.schema.metrics import PREFIX, Kind, Metric, Series
+from accelwatch.schema.reading import Number
+from accelwatch_prometheus.families import Sample, escape
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+_MAX_PREFIXES = 100_000
+"""Far above the series of one node; a churn of pids must not grow the cache for ever."""
+
+
+class LinePrefixes:
+    """Line prefixes by (owner, series)."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Series], str] = {}
+
+    def get(self, row: Metric, owner: str, series: Series) -> str:
+        """`family{labels} ` with the space that precedes the number."""
+        key = (owner, series)
+        prefix = self._known.get(key)
+        if prefix is None:
+            if len(self._known) >= _MAX_PREFIXES:
+                self._known.clear()
+            prefix = self._known[key] = self._make(row, owner, series)
+        return prefix
+
+    def _make(self, row: Metric, owner: str, series: Series) -> str:
+        labels = [owner] if owner else []
+        labels += [
+            f'{name}="{escape(value)}"'
+            for name, value in zip(row.labels, series[1:], strict=True)
+            if value
+        ]
+        inner = ",".join(labels)
+        return f"{row.family}{{{inner}}} " if inner else f"{row.family} "
+
+
+def header(row: Metric, openmetrics: bool) -> str:
+    """HELP and TYPE of a family; OpenMetrics names a counter without `_total`."""
+    name = row.family
+    kind = row.kind if row.kind in (Kind.COUNTER, Kind.HISTOGRAM) else Kind.GAUGE
+    if openmetrics and kind is Kind.COUNTER:
+        name = name.removesuffix("_total")
+    text = row.help.replace("\\", "\\\\").replace("\n", "\\n")
+    return f"# HELP {name} {text}\n# TYPE {name} {kind.value}\n"
+
+
+def sample_line(prefixes: LinePrefixes, row: Metric, sample: Sample) -> str:
+    """One line with its line break."""
+    owner, series, value = sample
+    return f"{prefixes.get(row, owner, series)}{value!r}\n"
+
+
+def histogram_lines(row: Metric, owner: str, counts: tuple[int, ...], total: Number) -> list[str]:
+    """Lines of one classic histogram: `counts` are cumulative, +Inf last; `total` is the sum."""
+    edges = [repr(float(edge)) for edge in row.buckets] + ["+Inf"]
+    lead = f"{owner}," if owner else ""
+    plain = f"{{{owner}}}" if owner else ""
+    name = PREFIX + row.key
+    lines = [
+        f'{name}_bucket{{{lead}le="{edge}"}} {count}\n'
+        for edge, count in zip(edges, counts, strict=True)
+    ]
+    return [*lines, f"{name}_sum{plain} {total!r}\n", f"{name}_count{plain} {counts[-1]}\n"]

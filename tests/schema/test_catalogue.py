@@ -1,0 +1,79 @@
+"""The catalogue is the schema: its rows keep the naming and unit rules, and everything follows them."""
+
+import re
+
+import pytest
+
+from accelwatch.schema.metrics import (
+    Kind,
+    Metric,
+    Scope,
+    Source,
+    Tier,
+    by_key,
+    catalogue,
+    opt_in_groups,
+    reading_metrics,
+)
+
+UNIT_SUFFIX = {
+    "bytes": ("_bytes", "_bytes_total"),
+    "bytes/s": ("_bytes_per_second",),
+    "seconds": ("_seconds", "_seconds_total"),
+    "unix seconds": ("_timestamp_seconds",),
+    "joules": ("_joules_total",),
+    "ratio": ("_ratio",),
+    "celsius": ("_celsius",),
+    "watts": ("_watts",),
+    "hertz": ("_hertz",),
+    "volts": ("_volts",),
+    "rpm": ("_rpm",),
+    "lanes": ("_lanes",),
+    "generation": ("_generation",),
+    "events": ("_total",),
+}
+FOREIGN_UNITS = re.compile(r"_(mhz|percent|pct|milliwatts|mw|mib|mebibytes|kb|ms|us|ns|mj)(_|$)")
+
+
+def test_keys_are_unique_and_of_the_legacy_charset() -> None:
+    keys = [row.key for row in catalogue()]
+    assert len(keys) == len(set(keys))
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", key) for key in keys)
+
+
+@pytest.mark.parametrize("row", catalogue(), ids=lambda row: row.key)
+def test_name_says_the_unit(row: Metric) -> None:
+    assert not FOREIGN_UNITS.search(row.key)
+    if row.unit:
+        assert row.key.endswith(UNIT_SUFFIX[row.unit])
+    assert row.key.endswith("_total") == (row.kind is Kind.COUNTER)
+    assert row.key.endswith("_info") == (row.kind is Kind.INFO)
+
+
+@pytest.mark.parametrize("row", catalogue(), ids=lambda row: row.key)
+def test_row_is_whole(row: Metric) -> None:
+    assert row.help.endswith(".")
+    assert bool(row.group) == (row.tier is Tier.OPT_IN)
+    assert bool(row.buckets) == (row.kind is Kind.HISTOGRAM)
+    assert all(len(labels) == len(row.labels) for labels in row.primary)
+    assert not {"vendor", "device", "uuid"} & set(row.labels) or row.tier is Tier.AGGREGATE
+
+
+def test_the_design_table_is_there_in_full() -> None:
+    counted = [row for row in catalogue() if row.scope is not Scope.NODE or row.group != "host"]
+    assert len(counted) >= 99
+    minimal = [row.key for row in catalogue() if row.tier is Tier.MINIMAL]
+    assert len(minimal) == 22
+    for key in ("device_up", "busy_seconds_total", "temperature_celsius", "reset_required"):
+        assert key in minimal
+
+
+def test_groups_are_the_documented_ones() -> None:
+    documented = "pipes cores histograms pools components pcie links ecc processes host"
+    assert set(opt_in_groups()) == set(documented.split())
+
+
+def test_backends_fill_only_rows_of_devices() -> None:
+    assert all(row.source is Source.READ for row in reading_metrics())
+    assert by_key()["power_watts"] in reading_metrics()
+    assert by_key()["device_up"] not in reading_metrics()

@@ -1,0 +1,103 @@
+"""The JSON form: keys, absences, versions, and the way back."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.errors import WireError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Reading
+from accelwatch.schema.series import path_of, series_of
+from accelwatch.schema.wire import decode, device_rows, encode, timestamp, to_document, unix_seconds
+from machines import NOW, device, lost_view, mig_view, snapshot, view
+
+
+def test_round_trip_keeps_everything() -> None:
+    before = snapshot(view(0), lost_view(3), mig_view(1, 0))
+    after = decode(encode(before))
+    assert after.devices == before.devices
+    assert encode(after) == encode(before)
+
+
+def test_every_key_is_always_there_and_a_null_has_its_reason() -> None:
+    document = to_document(snapshot(view(0), lost_view(3)))
+    keys = {row.key for row in device_rows()}
+    for item in document["devices"]:
+        assert keys <= set(item)
+        for key in keys:
+            if item[key] is None:
+                assert {key, "*"} & set(item["absent"]) or key.startswith("window_")
+
+
+def test_a_lost_device_stays_a_row_with_identity() -> None:
+    item = to_document(snapshot(lost_view(3)))["devices"][0]
+    assert item["state"] == "lost"
+    assert item["uuid"] == device(3).uuid
+    assert item["absent"] == {"*": "lost"}
+    assert item["power_watts"] is None
+    assert item["temperature_celsius"] is None
+
+
+def test_labelled_quantities_are_objects() -> None:
+    item = to_document(snapshot())["devices"][0]
+    assert item["temperature_celsius"] == {"gpu": 61, "memory": 72}
+    assert item["temperature_limit_celsius"]["gpu"]["slowdown"] == 89
+
+
+def test_one_absent_series_is_null_beside_its_sisters() -> None:
+    reading = Reading(
+        device_id="x",
+        values={("temperature_celsius", "gpu"): 40},
+        absent={("temperature_celsius", "memory"): Absence.PERMISSION},
+    )
+    one = msgspec.structs.replace(view(0), reading=reading)
+    item = to_document(snapshot(one))["devices"][0]
+    assert item["temperature_celsius"] == {"gpu": 40, "memory": None}
+    assert item["absent"]["temperature_celsius.memory"] == "permission"
+
+
+def test_unknown_fields_are_ignored() -> None:
+    document = msgspec.json.decode(encode(snapshot(view(0))))
+    document["from_the_future"] = 1
+    document["devices"][0]["warp_factor"] = {"a": 1}
+    assert decode(msgspec.json.encode(document)).devices == snapshot(view(0)).devices
+
+
+def test_a_newer_major_is_refused_with_the_mend() -> None:
+    document = msgspec.json.decode(encode(snapshot(view(0))))
+    document["schema"] = "accelwatch/2"
+    with pytest.raises(WireError, match="newer than this version reads.*upgrade accelwatch"):
+        decode(msgspec.json.encode(document))
+
+
+@pytest.mark.parametrize("schema", [None, "", "other/1", "accelwatch/x", 1])
+def test_other_documents_are_refused(schema: object) -> None:
+    with pytest.raises(WireError, match="not a snapshot document"):
+        decode(msgspec.json.encode({"schema": schema}))
+
+
+def test_every_truncation_is_a_wire_error() -> None:
+    data = encode(snapshot(view(0)))
+    for end in range(0, len(data), 97):
+        with pytest.raises(WireError):
+            decode(data[:end])
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_a_wire_error(data: bytes) -> None:
+    with pytest.raises(WireError):
+        decode(data)
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\\"), max_size=8), min_size=1, max_size=3)
+)
+def test_paths_round_trip(labels: list[str]) -> None:
+    series = ("key", *labels)
+    assert series_of(path_of(series)) == series
+
+
+def test_timestamps_are_utc_with_milliseconds() -> None:
+    assert timestamp(NOW + 0.106) == "2027-01-15T08:00:00.106Z"
+    assert unix_seconds("2027-01-15T08:00:00.106Z") == NOW + 0.106
