@@ -85,6 +85,8 @@ def value(text: str, readings: Mapping[Key, Value | Missing] = H100) -> Value | 
         ('vendor in ("amd", "intel")', False),
         ('"H100" in model', True),
         ('"H200" not in model', True),
+        ('"o" in state', True),
+        ('state in ("ok", "degraded")', True),
         ("index in (1, index)", True),
         ("index not in (1, utilization_ratio)", True),
         ('matches(model, "H[12]00.*80GB")', True),

@@ -1,6 +1,10 @@
-"""The name table follows the catalogue."""
+"""The name table follows the catalogue, and the page of the language follows both."""
 
-from accelwatch.expr.names import FLAGS, Fault, Resolved, Type, device_names
+from pathlib import Path
+
+from accelwatch.expr.functions import FUNCTIONS
+from accelwatch.expr.names import FLAGS, IDENTITY, Fault, Resolved, Type, device_names
+from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Kind, Scope, catalogue
 
 
@@ -12,8 +16,13 @@ def test_every_current_number_of_a_device_is_a_name() -> None:
         usable = row.scope is Scope.DEVICE and numeric and not parts
         assert (row.key in names.rows) is usable, row.key
         if usable:
-            found = names.resolve(row.key, tuple("x" for _ in row.labels))
+            found = names.resolve(row.key, tuple("ok" for _ in row.labels))
             assert isinstance(found, Resolved)
+
+
+def test_every_identity_field_is_a_name() -> None:
+    structural = {"device_nodes", "absent"}
+    assert set(Device.__struct_fields__) - structural <= set(device_names().identity)
 
 
 def test_flags_are_the_device_gauges_that_answer_a_question() -> None:
@@ -36,3 +45,9 @@ def test_labels_without_a_primary_must_be_given() -> None:
             fault = device_names().resolve(row.key, ())
             assert isinstance(fault, Fault)
             assert row.key in fault.hint
+
+
+def test_the_page_names_every_function_and_identity_field() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text(encoding="utf-8")
+    for name in (*FUNCTIONS, *IDENTITY, *FLAGS):
+        assert f"`{name}" in page, name

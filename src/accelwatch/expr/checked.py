@@ -177,6 +177,9 @@ class Checker:
                 self._check_membership(sources[place + 1], left, right)
             else:
                 self._check_pair(sources[place + 1], operator, left, right)
+            self._check_words(sources[place + 1], left, right)
+            if operator in ("==", "!="):
+                self._check_words(sources[place], right, left)
         return Comparison(operators, operands)
 
     def _check_membership(self, source: ast.expr, left: Node, right: Node) -> None:
@@ -196,6 +199,18 @@ class Checker:
             raise self._refusal(
                 source, f"{operator} compares numbers, but this is {right.type}", hint
             )
+
+    def _check_words(self, source: ast.expr, named: Node, compared: Node) -> None:
+        """Refuse a word that the named field can never be, as in state == "okay"."""
+        if not (isinstance(named, Reading) and isinstance(named.keys[0], str)):
+            return
+        elements = compared.elements if isinstance(compared, Items) else (compared,)
+        places = source.elts if isinstance(source, ast.List | ast.Tuple) else [source]
+        for element, place in zip(elements, places, strict=True):
+            if isinstance(element, Constant) and isinstance(element.value, str):
+                fault = self._names.wrong_word(named.keys[0], element.value)
+                if fault is not None:
+                    raise self._refusal(place, fault.message, fault.hint)
 
     def _items(self, node: ast.List | ast.Tuple) -> Node:
         elements = tuple(self._node(element) for element in node.elts)

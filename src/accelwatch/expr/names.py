@@ -11,6 +11,8 @@ from functools import cache
 import msgspec
 
 from accelwatch.expr.kleene import Key
+from accelwatch.schema.device import DeviceKind, DeviceState, MemoryKind
+from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, Metric, Scope, catalogue, nearest
 
 
@@ -29,23 +31,40 @@ IDENTITY: Mapping[str, Type] = {
     "id": Type.STRING,
     "index": Type.NUMBER,
     "vendor": Type.STRING,
+    "name": Type.STRING,
     "device": Type.STRING,
     "kind": Type.STRING,
     "model": Type.STRING,
     "architecture": Type.STRING,
     "uuid": Type.STRING,
     "serial": Type.STRING,
+    "part_number": Type.STRING,
+    "firmware_version": Type.STRING,
+    "vbios_version": Type.STRING,
     "pci_bus_id": Type.STRING,
     "numa_node": Type.NUMBER,
+    "memory_kind": Type.STRING,
     "parent_id": Type.STRING,
     "partition": Type.STRING,
+    "partition_technology": Type.STRING,
+    "partition_profile": Type.STRING,
+    "partition_mode": Type.STRING,
     "state": Type.STRING,
     "health": Type.STRING,
+    "sample_age_s": Type.NUMBER,
     "driver_version": Type.STRING,
     "backend": Type.STRING,
     "host": Type.STRING,
 }
-"""Fields of a device that are no quantities."""
+"""Fields of a device that are no quantities; `device` is the Prometheus label's word for `name`."""
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "state": tuple(DeviceState),
+    "health": tuple(Health),
+    "kind": tuple(DeviceKind),
+    "memory_kind": tuple(MemoryKind),
+}
+"""Fields that have one of a few values: comparing one with another word is a mistake."""
 
 FLAGS = frozenset(
     {
@@ -94,6 +113,8 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: Mapping[str, Type]
     rows: Mapping[str, Metric]
+    words: Mapping[str, tuple[str, ...]] = {}
+    """The values that an identity field, or the label of a state row, can have."""
     elsewhere: frozenset[str] = frozenset()
     """Keys of the catalogue that exist but describe something other than this thing."""
 
@@ -108,12 +129,21 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
             return Resolved(keys=(name,), type=self.identity[name])
         row = self.rows.get(name)
         if row is not None:
-            return _series(row, labels)
+            wrong = self.wrong_word(name, labels[0]) if row.kind is Kind.STATE and labels else None
+            return wrong or _series(row, labels)
         if name in self.identity:
             return Fault(message=f"{name} has no labels", hint=f"write {name}")
         if name in self.elsewhere:
             return Fault(message=f"{name} does not describe a device, so it cannot be used here")
         return Fault(message=f"unknown name {name}", hint=did_you_mean(name, self.known))
+
+    def wrong_word(self, name: str, word: str) -> Fault | None:
+        """A fault if `word` is no value that the field `name` can have."""
+        words = self.words.get(name, ())
+        if not words or word in words:
+            return None
+        hint = did_you_mean(word, words) or f"it is one of {', '.join(words)}"
+        return Fault(message=f"{name} is never {word!r}", hint=hint)
 
 
 def _series(row: Metric, labels: tuple[str, ...]) -> Resolved | Fault:
@@ -159,7 +189,7 @@ def name_table(rows: Iterable[Metric]) -> NameTable:
             usable[row.key] = row
         else:
             elsewhere.add(row.key)
-    return NameTable(identity=IDENTITY, rows=usable, elsewhere=frozenset(elsewhere))
+    return NameTable(identity=IDENTITY, rows=usable, words=WORDS, elsewhere=frozenset(elsewhere))
 
 
 def _describes_device(row: Metric) -> bool:
