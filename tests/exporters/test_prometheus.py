@@ -35,7 +35,7 @@ def series(text: str) -> dict[str, float]:
 
 def every_row_view() -> DeviceView:
     """A device with a value for each row a backend can fill, and histograms."""
-    found = {
+    found: dict[Series, Number] = {
         (row.key, *(f"{label}0" for label in row.labels)): 1
         for row in catalogue()
         if row.source is Source.READ and row.scope.value == "device"

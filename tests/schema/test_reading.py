@@ -3,8 +3,8 @@
 import math
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import reading_metrics
-from accelwatch.schema.reading import Collected, Reading, complete
+from accelwatch.schema.metrics import Series, reading_metrics
+from accelwatch.schema.reading import Collected, Number, Reading, complete
 
 
 def test_what_a_backend_did_not_say_is_unsupported_or_not_collected() -> None:
@@ -22,7 +22,11 @@ def test_an_opt_in_group_that_is_on_and_silent_is_unsupported() -> None:
 
 
 def test_a_series_outside_the_catalogue_is_left_out_with_a_note() -> None:
-    values = {("power_watts",): 1.0, ("nonsense",): 2.0, ("temperature_celsius",): 3.0}
+    values: dict[Series, Number] = {
+        ("power_watts",): 1.0,
+        ("nonsense",): 2.0,
+        ("temperature_celsius",): 3.0,
+    }
     reading = complete(Reading(device_id="x", values=values), frozenset())
     assert reading.values == {("power_watts",): 1.0}
     assert reading.absent[("temperature_celsius",)] is Absence.UNSUPPORTED
