@@ -226,8 +226,7 @@ def preloaded_nvml(scenario: NvmlScenario) -> Iterator[ctypes.CDLL]:
     try:
         yield library
     finally:
-        while library.nvmlShutdown() == 0:
-            pass
+        library.standin_reset()
         module.nvmlLib, cache, module._nvmlLib_refcount = held
         module._nvmlGetFunctionPointer_cache.clear()
         module._nvmlGetFunctionPointer_cache.update(cache)

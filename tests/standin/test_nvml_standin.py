@@ -231,13 +231,13 @@ def test_wildcard_has_exceptions(h100x2: NvmlScenario) -> None:
 
 @pytest.mark.parametrize("code", [9, 18])
 def test_initialisation_fails(scenario: NvmlScenario, code: int) -> None:
-    with preloaded_nvml(scenario.fault("nvmlInitWithFlags", f"error:{code}")):
+    with preloaded_nvml(scenario.fault("nvmlInit_v2", f"error:{code}")):
         with pytest.raises(nvml.NVMLError) as error:
             nvml.nvmlInit()
         assert code_of(error) == code
         with pytest.raises(nvml.NVMLError_Uninitialized):
             nvml.nvmlDeviceGetCount()
-        scenario.heal("nvmlInitWithFlags").devices(1).write()
+        scenario.heal("nvmlInit_v2").devices(1).write()
         nvml.nvmlInit()
         assert nvml.nvmlDeviceGetCount() == 1
 
