@@ -1,0 +1,83 @@
+"""Messages of amdgpu, and of hygpu, which is a fork of it. Wordings: drivers/gpu/drm/amd/amdgpu."""
+
+from accelwatch.schema.event import Category
+from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
+
+_BLOCKS = frozenset(
+    (
+        *("umc", "sdma", "gfx", "mmhub", "athub", "pcie_bif", "hdp", "xgmi_wafl", "df", "smn"),
+        *("sem", "mp0", "mp1", "fuse", "mca", "vcn", "jpeg", "ih", "mpio"),
+    )
+)
+"""The RAS blocks of amdgpu_ras.c; others are counted as `ras_other` to keep the codes few."""
+_DRIVER = rf"(?P<driver>amdgpu|hygpu) {BDF}: (?:(?:amdgpu|hygpu): )?(?:\[drm\] )?(?:\*ERROR\* )?"
+
+
+def _ras(groups: dict[str, str]) -> Verdict | None:
+    if int(groups["count"]) == 0:
+        return None
+    block = groups["block"].lower()
+    code = f"ras_{block if block in _BLOCKS else 'other'}"
+    fatal = groups["severity"] == "uncorrectable"
+    return code, Category.MEMORY_FATAL if fatal else Category.MEMORY_CONTAINED
+
+
+def _named(code: str, category: Category, regex: str) -> Pattern:
+    def decide(groups: dict[str, str]) -> Verdict:
+        return f"{groups.get('driver', 'amdgpu')}_{code}", category
+
+    return row(code, category, regex, decide=decide)
+
+
+AMD: tuple[Pattern, ...] = (
+    _named(
+        "ring_recovered",
+        Category.APPLICATION,
+        rf"{_DRIVER}ring (?P<ring>\S+) timeout, but soft recovered",
+    ),
+    _named("ring_timeout", Category.HANG, rf"{_DRIVER}ring (?P<ring>\S+) timeout"),
+    _named("ring_reset_failed", Category.HANG, rf"{_DRIVER}Ring (?P<ring>\S+) reset failed"),
+    _named("ring_reset", Category.APPLICATION, rf"{_DRIVER}Ring (?P<ring>\S+) reset succe"),
+    _named("mes_timeout", Category.FIRMWARE, rf"{_DRIVER}MES failed to respond to msg"),
+    _named("reset_begin", Category.HANG, rf"{_DRIVER}GPU reset begin!"),
+    _named("reset_succeeded", Category.OTHER, rf"{_DRIVER}GPU reset\((?P<count>\d+)\) succeeded"),
+    _named(
+        "reset_failed",
+        Category.HANG,
+        rf"{_DRIVER}GPU (?:reset end with ret = (?P<status>-\d+)|reset\(\d+\) failed|Recovery Failed)",
+    ),
+    _named(
+        "page_fault",
+        Category.APPLICATION,
+        rf"(?:{_DRIVER})?\s*\[(?P<hub>(?:gfx|mm)hub[\w.]*)\] (?:no-)?retry page fault \("
+        r"(?:[^)\n]*? for process (?P<process>[^\n]*?) pid (?P<pid>\d+) thread)?",
+    ),
+    row(
+        "ras",
+        Category.MEMORY_CONTAINED,
+        rf"{_DRIVER}(?:socket: (?P<socket>\d+),? die: (?P<die>\d+),? )?(?P<count>\d+) (?:new )?"
+        r"(?P<severity>uncorrectable|correctable|deferred) hardware errors? detected in "
+        r"(?:total in )?(?P<block>\w+) block",
+        decide=_ras,
+    ),
+    row(
+        "ras_fatal_interrupt",
+        Category.MEMORY_FATAL,
+        rf"{_DRIVER}uncorrectable hardware error\s?\((?P<event>\w+)\) detected",
+    ),
+    row(
+        "ras_poison",
+        Category.MEMORY_CONTAINED,
+        rf"{_DRIVER}(?:RAS )?[Pp]oison is (?P<action>created|consumed)",
+    ),
+    _named(
+        "bad_pages_threshold",
+        Category.MEMORY_FATAL,
+        rf"{_DRIVER}Saved bad pages (?P<pages>\d+) reaches threshold value (?P<threshold>\d+)",
+    ),
+    _named(
+        "bad_pages_near_threshold",
+        Category.MEMORY_CONTAINED,
+        rf"{_DRIVER}RAS records:(?P<pages>\d+) exceed 90% of threshold:(?P<threshold>\d+)",
+    ),
+)

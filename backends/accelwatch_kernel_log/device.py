@@ -1,0 +1,89 @@
+"""Access to /dev/kmsg: one record a read, without blocking for longer than asked."""
+
+import errno
+import os
+import select
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from accelwatch.errors import BackendUnavailable
+
+_READ_BYTES = 16 * 1024
+"""The kernel refuses a read smaller than the record; a record has at most 8 KiB."""
+REMEDY = "run as root, give CAP_SYSLOG, or set sysctl kernel.dmesg_restrict=0"
+
+
+class LogLost(Exception):  # noqa: N818 - a state of the log, not a mistake
+    """The kernel overwrote records before they were read; the next read goes on with the oldest."""
+
+
+class LogDevice(Protocol):
+    """What the backend needs of the log: tests give their own."""
+
+    def wait(self, timeout_s: float) -> None:
+        """Block until there may be something to read, at most `timeout_s` seconds."""
+        ...
+
+    def read(self) -> bytes:
+        """The next piece; empty when there is none now. Raises LogLost, OSError."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back; never raises."""
+        ...
+
+
+class KmsgDevice:
+    """The character device. Opening it starts at the oldest record that the kernel still has."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poll = select.poll()
+        self._poll.register(self._fd, select.POLLIN)
+        self._ended = False
+
+    def wait(self, timeout_s: float) -> None:
+        """Poll the device; a file that has ended (no real device) only lets the time pass."""
+        if self._ended:
+            select.select((), (), (), max(timeout_s, 0.0))
+        else:
+            self._poll.poll(max(timeout_s, 0.0) * 1000)
+
+    def read(self) -> bytes:
+        """One record; EPIPE, by which the kernel tells of an overrun, becomes LogLost."""
+        try:
+            piece = os.read(self._fd, _READ_BYTES)
+        except BlockingIOError:
+            self._ended = False
+            return b""
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise LogLost from error
+            raise
+        self._ended = not piece
+        return piece
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        if self._fd >= 0:
+            with suppress(OSError):
+                os.close(self._fd)
+            self._fd = -1
+
+
+def open_kmsg(path: Path) -> LogDevice:
+    """The kernel log under a root's /dev. Raises BackendUnavailable with the reason and a remedy."""
+    try:
+        return KmsgDevice(path)
+    except PermissionError as error:
+        message = f"{path}: {error.strerror}; the kernel log cannot be read"
+        raise BackendUnavailable(message, reason="permission", remedy=REMEDY) from error
+    except FileNotFoundError as error:
+        raise BackendUnavailable(
+            f"{path}: no such device",
+            reason="not_found",
+            remedy="in a container, pass the host's /dev/kmsg through",
+        ) from error
+    except OSError as error:
+        raise BackendUnavailable(f"{path}: {error.strerror}", reason="error") from error

@@ -1,0 +1,64 @@
+"""Messages of i915 and xe, and the wedged notice that every DRM driver shares (drm_drv.c)."""
+
+from accelwatch.schema.event import Category
+from accelwatch_kernel_log.pattern import BDF, Pattern, row
+
+_DRM = r"(?:\[drm(?::\w+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"
+_I915 = rf"(?:i915 (?:{BDF}: )?)?{_DRM}(?:GT\d+: )?"
+_XE = rf"xe {BDF}: {_DRM}(?:Tile\d+: )?(?:GT\d+: )?"
+_ANY = rf"(?P<driver>\w+) {BDF}: (?:\w+: )?{_DRM}"
+
+INTEL: tuple[Pattern, ...] = (
+    row("xe_wedged", Category.HANG, rf"{_XE}CRITICAL: Xe has declared device \S+ as wedged"),
+    row("drm_wedged", Category.HANG, rf"{_ANY}device wedged, needs recovery"),
+    row("drm_wedged_recovered", Category.OTHER, rf"{_ANY}device wedged, but recovered"),
+    row(
+        "xe_engine_reset_failed",
+        Category.HANG,
+        rf"{_XE}GuC engine reset request failed on (?P<engine>\d+:\d+)",
+    ),
+    row(
+        "xe_job_timeout",
+        Category.HANG,
+        rf"{_XE}Timedout job: seqno=[^\n]*?(?: in (?P<process>[^\n\[]+?) \[(?P<pid>\d+)\])?\s*$",
+    ),
+    row(
+        "xe_engine_reset",
+        Category.APPLICATION,
+        rf"{_XE}Engine reset: engine_class=(?P<engine>\w+)",
+    ),
+    row("xe_reset_failed", Category.HANG, rf"{_XE}reset failed \((?P<status>-?\w+)\)"),
+    row("xe_survivability", Category.FIRMWARE, rf"{_XE}(?:[Ii]n )?[Ss]urvivability [Mm]ode"),
+    row(
+        "i915_gpu_hang",
+        Category.HANG,
+        rf"{_I915}(?:GPU HANG: ecode (?P<ecode>[^,\s]+)"
+        r"(?:, in (?P<process>[^\n]+?) \[(?P<pid>\d+)\])?|stuck on (?P<ring>\w+) ring)",
+    ),
+    row(
+        "i915_context_reset",
+        Category.APPLICATION,
+        rf"{_I915}(?P<process>[^\n]+?)\[(?P<pid>\d+)\] context reset due to GPU hang",
+    ),
+    row(
+        "i915_gpu_reset",
+        Category.HANG,
+        rf"(?:{_I915}|drm/i915: )Resetting chip (?:for|after) (?P<reason>[^\n]+)",
+    ),
+    row(
+        "i915_engine_reset",
+        Category.APPLICATION,
+        rf"{_I915}Resetting (?P<engine>(?:rcs|bcs|vcs|vecs|ccs)\d+) for (?P<reason>[^\n]+)",
+    ),
+    row(
+        "i915_reset_failed",
+        Category.HANG,
+        rf"{_I915}(?:(?P<engine>\w+) reset request timed out|GUC: Engine reset failed on )",
+    ),
+    row(
+        "i915_wedged",
+        Category.HANG,
+        rf"{_I915}(?:GPU recovery (?:failed|timed out)|Failed to reset (?:chip|GPU)"
+        r"|[^\n]*(?:declared|GPU is) wedged)",
+    ),
+)

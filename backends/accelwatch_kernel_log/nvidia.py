@@ -1,0 +1,102 @@
+"""Messages of the NVIDIA driver (`NVRM`), its NVSwitch driver and nvidia-peermem."""
+
+import re
+
+from accelwatch.schema.event import Category
+from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
+from accelwatch_kernel_log.xid import NVLINK5_XIDS, sxid_category, xid_category
+
+_LOST_FAULT = "nvidia_lost"
+_INDEX = r"(?:(?P<subject>GPU\d+) )?"
+"""Some messages name the GPU by the driver's own index only."""
+
+
+_NVLINK5 = re.compile(
+    r"(?P<unit>\w+)\s+(?P<severity>Fatal|Nonfatal|Link fatal)\s+XC\d+ i\d+ Link (?P<link>-?\d+)"
+)
+_ACTION = re.compile(
+    r"GPU recovery action changed from \w+ \([^)]*\) to (?P<value>\w+) \((?P<action>[^)]*)\)"
+)
+_GSP = re.compile(r"from (?P<driver_name>GPU\d+) GSP")
+
+
+def _parts(xid: int, message: str) -> dict[str, str]:
+    """Parts of the message of those codes whose message says more than the code."""
+    if xid in NVLINK5_XIDS:
+        match = _NVLINK5.match(message)
+    elif xid == 154:
+        match = _ACTION.match(message)
+    else:
+        match = _GSP.search(message) if xid == 119 else None
+    return {key: value for key, value in match.groupdict().items() if value} if match else {}
+
+
+def _xid(groups: dict[str, str]) -> Verdict:
+    xid = int(groups["xid"])
+    message = groups.get("message", "")
+    groups.update(_parts(xid, message))
+    if xid == 154:
+        groups["fault"] = f"xid_154 {groups.get('action', '')}"
+    return f"xid_{xid}", xid_category(xid, message)
+
+
+def _sxid(groups: dict[str, str]) -> Verdict:
+    sxid = int(groups["sxid"])
+    return f"sxid_{sxid}", sxid_category(sxid, groups["severity"] == "Fatal")
+
+
+NVIDIA: tuple[Pattern, ...] = (
+    row(
+        "xid",
+        Category.OTHER,
+        rf"NVRM: Xid \((?:PCI:)?{BDF}(?: GPU-I:(?P<gpu_instance>[0-9a-fA-F]+))?\): (?P<xid>\d{{1,4}})\b"
+        r"(?:, pid=(?:(?P<pid>\d+)|'?<unknown>'?)"
+        r"(?:, name=(?:<unknown>|(?P<process>[^,\n]*)))?)?(?:, ?(?P<message>.*))?",
+        decide=_xid,
+    ),
+    row(
+        "sxid",
+        Category.LINK,
+        rf"nvidia-nvswitch(?P<switch>\d+): SXid \((?:PCI:)?{BDF}\): (?P<sxid>\d{{1,6}}), "
+        r"(?P<severity>Fatal|Non-fatal)(?:, Link (?P<link>\d+))?[, ]*(?P<message>.*)",
+        decide=_sxid,
+    ),
+    row(
+        "nvidia_fallen_off_bus",
+        Category.BUS,
+        rf"NVRM: GPU (?:at PCI:)?{BDF}: GPU has fallen off the bus",
+        fault=_LOST_FAULT,
+    ),
+    row(
+        "nvidia_fallen_off_bus",
+        Category.BUS,
+        rf"NVRM: The NVIDIA GPU {BDF}[^\n]*\n?(?:NVRM: )?.*?fallen off the bus",
+        fault=_LOST_FAULT,
+    ),
+    row(
+        "nvidia_fallen_off_bus",
+        Category.BUS,
+        r"NVRM: installed in this system has fallen off the bus",
+        fault=_LOST_FAULT,
+    ),
+    row(
+        "nvidia_init_failed",
+        Category.FIRMWARE,
+        rf"NVRM: GPU {BDF}: (?:RmInitAdapter failed! \((?P<status>[^)]*)\)|rm_init_adapter failed)",
+    ),
+    row(
+        "nvidia_gsp_heartbeat",
+        Category.FIRMWARE,
+        rf"NVRM: {_INDEX}_kgspIsHeartbeatTimedOut: Heartbeat timed out",
+    ),
+    row(
+        "nvidia_nvlink_rx_detect",
+        Category.LINK_FATAL,
+        rf"NVRM: {_INDEX}knvlink\w+: .*postRxDetLinkMask failed",
+    ),
+    row(
+        "nvidia_peermem_invalid_context",
+        Category.APPLICATION,
+        r"nvidia[-_]peermem \S+ ERROR detected invalid context",
+    ),
+)
