@@ -1,0 +1,136 @@
+"""The options of the one-shot path, as one table: the fast parser and typer's command come from it.
+
+typer costs more start-up time than reading eight devices does, so `accelwatch --json` is parsed here;
+help, completion and every mistake go to typer.
+"""
+
+from typing import Any
+
+import msgspec
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """One option. `kind` is the Python type of one value; a `bool` option takes none."""
+
+    name: str
+    flags: tuple[str, ...]
+    kind: type
+    default: Any
+    help: str
+    many: bool = False
+    metavar: str | None = None
+    optional: str | None = None
+    """Value that is meant when the option stands without one."""
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(name="json", flags=("--json",), kind=bool, default=False, help="One JSON document."),
+    Option(name="format", flags=("--format",), kind=str, default=None, metavar="FORMAT",
+           help="table, json, csv or prometheus; with --query-gpu: csv[,noheader][,nounits]."),
+    Option(name="fields", flags=("--fields",), kind=str, default=None, metavar="A,B,C",
+           help="Only these fields; 'help' lists them with unit and meaning."),
+    Option(name="device", flags=("-d", "--device"), kind=str, default=(), many=True, metavar="SEL",
+           help="Index, vendor:index, uuid prefix, PCI id, name or 'all'; also a,b,c."),
+    Option(name="visible", flags=("--visible",), kind=bool, default=False,
+           help="Only what CUDA/HIP/ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK leave."),
+    Option(name="filter", flags=("-f", "--filter"), kind=str, default=None, metavar="EXPR",
+           help="Only devices for which the expression is true."),
+    Option(name="backend", flags=("-b", "--backend"), kind=str, default=(), many=True,
+           metavar="NAME", help="Only these backends; also a,b,c."),
+    Option(name="collect", flags=("--collect",), kind=str, default=(), many=True, metavar="GROUP",
+           help="Opt-in groups to read as well; also a,b,c or 'all'."),
+    Option(name="replay", flags=("--replay",), kind=str, default=None, metavar="FILE",
+           help="Read a recording or scenario instead of this machine."),
+    Option(name="watch", flags=("-w", "--watch"), kind=str, default=None, metavar="[INTERVAL]",
+           optional="2s", help="Repeat every INTERVAL (2, 2s, 500ms; at least 250ms)."),
+    Option(name="count", flags=("-n", "--count"), kind=int, default=None, metavar="N",
+           help="With --watch: stop after N."),
+    Option(name="timeout", flags=("--timeout",), kind=str, default="2s", metavar="DURATION",
+           help="The document is complete by then, whatever a driver does."),
+    Option(name="strict", flags=("--strict",), kind=bool, default=False,
+           help="Exit 6 when a device is lost or unresponsive."),
+    Option(name="output", flags=("-o", "--output"), kind=str, default="-", metavar="FILE",
+           help="Write there (replaced in one step, mode 0600); '-' is stdout."),
+    Option(name="pretty", flags=("--pretty",), kind=bool, default=False, help="Indented JSON."),
+    Option(name="argv", flags=("--argv",), kind=bool, default=False,
+           help="Arguments of processes as well; they may hold secrets."),
+    Option(name="color", flags=("--color",), kind=str, default="auto", metavar="WHEN",
+           help="auto, always or never."),
+    Option(name="profile", flags=("--profile",), kind=str, default="default", metavar="NAME",
+           help="Of --format prometheus: minimal or default."),
+    Option(name="once", flags=("-1", "--once"), kind=bool, default=False,
+           help="One table, also on a terminal."),
+    Option(name="query_gpu", flags=("--query-gpu",), kind=str, default=None, metavar="FIELDS",
+           help="Answer as nvidia-smi --query-gpu does, for every vendor; 'help' lists fields."),
+)  # fmt: skip
+
+_BY_FLAG = {flag: option for option in OPTIONS for flag in option.flags}
+
+
+class Arguments(msgspec.Struct, frozen=True, kw_only=True):
+    """What the one-shot path was asked for; one field an option of the table."""
+
+    json: bool = False
+    format: str | None = None
+    fields: str | None = None
+    device: tuple[str, ...] = ()
+    visible: bool = False
+    filter: str | None = None
+    backend: tuple[str, ...] = ()
+    collect: tuple[str, ...] = ()
+    replay: str | None = None
+    watch: str | None = None
+    count: int | None = None
+    timeout: str = "2s"
+    strict: bool = False
+    output: str = "-"
+    pretty: bool = False
+    argv: bool = False
+    color: str = "auto"
+    profile: str = "default"
+    once: bool = False
+    query_gpu: str | None = None
+
+
+def normalised(argv: list[str]) -> list[str]:
+    """The words with the value put in where an option with an optional value stands without one."""
+    from accelwatch.durations import is_duration
+
+    words: list[str] = []
+    for position, word in enumerate(argv):
+        words.append(word)
+        option = _BY_FLAG.get(word)
+        if option is not None and option.optional is not None:
+            following = argv[position + 1] if position + 1 < len(argv) else ""
+            if not is_duration(following):
+                words.append(option.optional)
+    return words
+
+
+def parse(argv: list[str]) -> Arguments | None:
+    """Arguments of the one-shot path, or None when typer should look: help, commands, mistakes."""
+    words = normalised(argv[1:] if argv[:1] == ["snapshot"] else argv)
+    found: dict[str, Any] = {}
+    while words:
+        flag, joined, inline = words.pop(0).partition("=")
+        option = _BY_FLAG.get(flag)
+        if option is None or (joined and not flag.startswith("--")):
+            return None
+        if option.kind is bool:
+            if joined:
+                return None
+            found[option.name] = True
+            continue
+        if not joined and not words:
+            return None
+        text = inline if joined else words.pop(0)
+        if option.kind is int and not text.isdecimal():
+            return None
+        value = option.kind(text)
+        found[option.name] = (*found.get(option.name, ()), value) if option.many else value
+    return Arguments(**found)
+
+
+def split_list(values: tuple[str, ...]) -> tuple[str, ...]:
+    """`("a,b", "c")` as `("a", "b", "c")`."""
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

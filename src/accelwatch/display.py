@@ -1,0 +1,81 @@
+"""Numbers for people: percent, GiB, MHz. The only place where values are rounded."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from accelwatch.schema.metrics import by_key
+from accelwatch.schema.series import series_of
+
+_SCALED = {
+    "ratio": (100.0, 0, "%"),
+    "celsius": (1.0, 0, "°C"),
+    "watts": (1.0, 0, "W"),
+    "joules": (0.001, 1, "kJ"),
+    "hertz": (1e-6, 0, "MHz"),
+    "volts": (1.0, 3, "V"),
+}
+"""Unit to factor, digits and symbol."""
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def utf8(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a stream can show more than ASCII."""
+    encoding = (stream.encoding or "").lower().replace("-", "")
+    return encoding == "utf8" and environ.get("TERM") != "dumb"
+
+
+def colour(choice: str, stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether to colour: `always`, `never`, or `auto` by terminal, NO_COLOR, FORCE_COLOR, TERM=dumb."""
+    if choice != "auto":
+        return choice == "always"
+    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    return bool(environ.get("FORCE_COLOR")) or stream.isatty()
+
+
+def size(value: float) -> str:
+    """Bytes with a binary unit and three significant digits."""
+    number, unit = float(value), 0
+    while abs(number) >= 1000 and unit < len(_BINARY) - 1:
+        number /= 1024
+        unit += 1
+    digits = 0 if unit == 0 or abs(number) >= 100 else 1
+    return f"{number:.{digits}f} {_BINARY[unit]}"
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3 h`, `2 d`."""
+    for limit, divisor, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / divisor:.0f} {unit}"
+    return f"{seconds / 86400:.0f} d"
+
+
+def quantity(name: str, value: object, *, ascii_only: bool = False) -> str:
+    """A field's value for a table; `name` is the field's name and decides the unit."""
+    if isinstance(value, str) or not isinstance(value, int | float):
+        return str(value)
+    row = by_key().get(series_of(name)[0])
+    unit = row.unit if row else ""
+    if unit in ("bytes", "bytes/s"):
+        return size(value) + unit.removeprefix("bytes")
+    if unit == "seconds":
+        return duration(value)
+    if unit in _SCALED:
+        factor, digits, symbol = _SCALED[unit]
+        shown = f"{value * factor:.{digits}f} {symbol}"
+        return shown.replace("°", "") if ascii_only else shown
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def printable(text: str, *, ascii_only: bool = False) -> str:
+    """Text that cannot move the cursor or colour the screen: control characters become `?`."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return shown.encode("ascii", "replace").decode() if ascii_only else shown
+
+
+def stdout_is_terminal() -> bool:
+    """Whether stdout is a terminal; false when it is closed."""
+    return sys.stdout is not None and not sys.stdout.closed and sys.stdout.isatty()

@@ -1,0 +1,126 @@
+"""Which devices are meant: by selector (index, name, uuid, PCI id), by visibility, by expression."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from accelwatch.errors import UnmetError
+from accelwatch.expr import MISSING, Expression, Key, Missing, Value
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.schema.snapshot import DeviceView
+
+VISIBILITY = (
+    ("CUDA_VISIBLE_DEVICES", "nvidia"),
+    ("HIP_VISIBLE_DEVICES", "amd"),
+    ("ROCR_VISIBLE_DEVICES", "amd"),
+    ("ZE_AFFINITY_MASK", "intel"),
+)
+"""Variables by which a process is told its devices, and whose devices they number."""
+
+_MIN_UUID_PREFIX = 4
+
+
+def select(views: Sequence[DeviceView], selectors: Iterable[str]) -> list[DeviceView]:
+    """The views that any selector means, in their own order; a whole device brings its partitions.
+
+    Raises UnmetError that names the valid selectors when one means nothing.
+    """
+    chosen: set[str] = set()
+    for selector in selectors:
+        text = selector.strip()
+        found = {view.device.id for view in views if text == "all" or _means(text, view)}
+        if not found and not (text == "all" and not views):
+            valid = ", ".join(f"{v.device.vendor}:{v.device.index}" for v in _whole(views))
+            raise UnmetError(f"no device {selector!r}; there are: {valid or 'none'}")
+        chosen |= found
+    return [view for view in views if view.device.id in chosen or view.device.parent_id in chosen]
+
+
+def _whole(views: Iterable[DeviceView]) -> list[DeviceView]:
+    return [view for view in views if view.device.parent_id is None]
+
+
+def _means(selector: str, view: DeviceView) -> bool:
+    device = view.device
+    if selector.isdecimal():
+        return device.parent_id is None and device.index == int(selector)
+    vendor, _, number = selector.partition(":")
+    if number.isdecimal() and vendor == device.vendor:
+        return device.parent_id is None and device.index == int(number)
+    if selector in (device.id, device.name, device.serial, device.uuid):
+        return True
+    if device.pci_bus_id and normal_pci_bus_id(selector) == device.pci_bus_id:
+        return device.parent_id is None
+    uuid = (device.uuid or "").lower()
+    bare = uuid.removeprefix("gpu-").removeprefix("mig-")
+    prefix = selector.lower()
+    return len(prefix) >= _MIN_UUID_PREFIX and (uuid.startswith(prefix) or bare.startswith(prefix))
+
+
+def visible(views: Sequence[DeviceView], environ: Mapping[str, str]) -> list[DeviceView]:
+    """The views that the visibility variables of the environment leave; a vendor without one keeps all.
+
+    As the vendors' runtimes do, reading stops at the first entry that means no device.
+    """
+    kept: list[DeviceView] = []
+    allowed: dict[str, set[str]] = {}
+    for variable, vendor in VISIBILITY:
+        if variable in environ and vendor not in allowed:
+            mine = [view for view in views if view.device.vendor == vendor]
+            allowed[vendor] = _listed(mine, environ[variable])
+    for view in views:
+        ids = allowed.get(view.device.vendor)
+        if ids is None or view.device.id in ids or view.device.parent_id in ids:
+            kept.append(view)
+    return kept
+
+
+def _listed(views: Sequence[DeviceView], text: str) -> set[str]:
+    ids: set[str] = set()
+    for entry in text.split(","):
+        word = entry.strip().partition(".")[0] if entry.strip()[:1].isdecimal() else entry.strip()
+        found = {view.device.id for view in views if word and _means(word, view)}
+        if not found:
+            break
+        ids |= found
+    return ids
+
+
+def lookup(view: DeviceView, host: str = "") -> Callable[[Key], Value | Missing]:
+    """How an expression sees one device: identity and state by name, quantities by series."""
+
+    def value(key: Key) -> Value | Missing:
+        if isinstance(key, tuple):
+            found = view.reading.values.get(key)
+            return _derived(view, key) if found is None else found
+        named = _named(view, key, host)
+        return MISSING if named is None else named
+
+    return value
+
+
+def _named(view: DeviceView, key: str, host: str) -> Value | None:
+    if key == "host":
+        return host or None
+    if key == "device":
+        return view.device.name
+    if key in ("state", "health", "sample_age_s"):
+        value: Value | None = getattr(view, key)
+        return value
+    identity: Value | None = getattr(view.device, key, None)
+    return identity
+
+
+def _derived(view: DeviceView, key: tuple[str, ...]) -> Value | Missing:
+    if key[0] == "health":
+        return int(view.health.value == key[1])
+    if key == ("device_up",):
+        return int(view.state.value in ("ok", "degraded"))
+    if key == ("device_suspended",):
+        return int(view.state.value == "suspended")
+    return MISSING
+
+
+def matching(
+    views: Iterable[DeviceView], condition: Expression, host: str = ""
+) -> list[DeviceView]:
+    """The views for which the condition is True; False and unknown are left out alike."""
+    return [view for view in views if condition.evaluate(lookup(view, host)) is True]
