@@ -62,6 +62,8 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     firmware_version: str | None = None
     vbios_version: str | None = None
     driver_version: str | None = None
+    boot_id: str | None = None
+    """Of the host itself: the kernel's random id of this boot."""
     pci_bus_id: str | None = None
     """Lower case with a four-digit domain: `0000:65:00.0`."""
     numa_node: int | None = None
