@@ -21,6 +21,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     metavar: str | None = None
     optional: str | None = None
     """Value that is meant when the option stands without one."""
+    words: str = ""
+    """What completes its value: the name of a list in `cli.completion`."""
 
 
 OPTIONS: tuple[Option, ...] = (

@@ -1,0 +1,90 @@
+"""The typer application: commands, help and completion; the one-shot options come from the table."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import typer
+
+from accelwatch.cli.arguments import OPTIONS, Arguments, Option
+from accelwatch.cli.completion import completer
+from accelwatch.exit_codes import OK
+
+_HELP = """\
+See every accelerator of this machine at once.
+
+Without a command: a table on a pipe or with --once; --json, --format and --watch choose other forms.
+"""
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind: Any = list[option.kind] if option.many else option.kind  # type: ignore[name-defined]
+    if option.default is None:
+        kind = kind | None
+    default = list(option.default) if option.many else option.default
+    declared = typer.Option(
+        default,
+        *option.flags,
+        help=option.help,
+        metavar=option.metavar,
+        autocompletion=completer(option.words) if option.words else None,
+    )
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=declared, annotation=kind
+    )
+
+
+def _takes_options(function: Callable[..., None], *first: inspect.Parameter) -> Callable[..., None]:
+    parameters = [*first, *(_parameter(option) for option in OPTIONS)]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {one.name: one.annotation for one in parameters}
+    return function
+
+
+def _arguments(values: dict[str, Any]) -> Arguments:
+    many = {option.name for option in OPTIONS if option.many}
+    return msgspec.convert(
+        {name: tuple(value) if name in many else value for name, value in values.items()}, Arguments
+    )
+
+
+def _snapshot(**values: Any) -> None:
+    from accelwatch.cli.snapshot import run
+
+    raise typer.Exit(run(_arguments(values)))
+
+
+def _root(ctx: typer.Context, **values: Any) -> None:
+    if ctx.invoked_subcommand is None:
+        _snapshot(**{name: value for name, value in values.items() if name != "version"})
+
+
+def build() -> typer.Typer:
+    """The application with all its commands."""
+    app = typer.Typer(
+        name="accelwatch",
+        help=_HELP,
+        no_args_is_help=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    context = inspect.Parameter(
+        "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+    )
+    app.callback(invoke_without_command=True)(_takes_options(_root, context))
+    app.command("snapshot", help="One document about all devices; the default without a command.")(
+        _takes_options(_snapshot)
+    )
+    return app
+
+
+def invoke(words: list[str]) -> int:
+    """Run the application; returns the exit code. Mistakes are told on stderr with code 2."""
+    command = typer.main.get_command(build())
+    try:
+        command.main(args=words, prog_name="accelwatch")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else OK
+    return OK

@@ -1,0 +1,65 @@
+"""What the shell offers after an option; a list that cannot be made is empty, never an error."""
+
+from collections.abc import Callable, Iterable
+
+from accelwatch.errors import AccelwatchError
+
+
+def _fields() -> Iterable[str]:
+    from accelwatch.fields import fields
+
+    return ("help", *(field.name for field in fields()))
+
+
+def _groups() -> Iterable[str]:
+    from accelwatch.schema.metrics import opt_in_groups
+
+    return ("all", *opt_in_groups())
+
+
+def _backends() -> Iterable[str]:
+    from accelwatch import plugins
+
+    return plugins.names(plugins.BACKENDS)
+
+
+def _devices() -> Iterable[str]:
+    from accelwatch.readings import read_once
+    from accelwatch.sampler.settings import CollectSettings
+
+    settings = CollectSettings(one_shot=True, timeout_s=1.0, processes=False)
+    for view in read_once(settings).devices:
+        yield f"{view.device.vendor}:{view.device.index}"
+        yield view.device.uuid or view.device.id
+
+
+def _query_fields() -> Iterable[str]:
+    from accelwatch_nvidia_smi.fields import QUERY_FIELDS
+
+    return QUERY_FIELDS
+
+
+_LISTS: dict[str, Callable[[], Iterable[str]]] = {
+    "fields": _fields,
+    "groups": _groups,
+    "backends": _backends,
+    "devices": _devices,
+    "query_fields": _query_fields,
+    "formats": lambda: ("table", "json", "csv", "prometheus"),
+    "colors": lambda: ("auto", "always", "never"),
+    "profiles": lambda: ("minimal", "default"),
+}
+
+
+def completer(words: str) -> Callable[[str], list[str]]:
+    """A function for typer: what has been typed, as a comma-separated list, to its continuations."""
+
+    def complete(incomplete: str) -> list[str]:
+        done, comma, last = incomplete.rpartition(",")
+        try:
+            offered = list(_LISTS[words]())
+        except (AccelwatchError, OSError):
+            return []
+        return [done + comma + word for word in offered if word.startswith(last)]
+
+    return complete

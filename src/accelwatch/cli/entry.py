@@ -1,0 +1,50 @@
+"""From words to a command and an exit code; the one place where errors become messages."""
+
+import os
+from collections.abc import Callable
+
+from accelwatch.cli.arguments import normalised, parse
+from accelwatch.cli.output import complain, quiet_exit
+from accelwatch.errors import AccelwatchError
+from accelwatch.exit_codes import INTERRUPTED
+
+_COMPLETION = "_ACCELWATCH_COMPLETE"
+"""Set by the shell's completion function (the name is typer's rule)."""
+
+
+def dispatch(words: list[str]) -> int:
+    """Run what the words say; returns the exit code."""
+    arguments = (
+        parse(words) if words[:1] in ([], ["snapshot"]) or words[0].startswith("-") else None
+    )
+    if arguments is None:
+        return guarded(lambda: _with_typer(words))
+    from accelwatch.cli.snapshot import run
+
+    return guarded(lambda: run(arguments))
+
+
+def _may_be_one_shot(words: list[str]) -> bool:
+    if _COMPLETION in os.environ:
+        return False
+    return not words or words[0] == "snapshot" or words[0].startswith("-")
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """The command's exit code; errors become one message on stderr and their own code."""
+    try:
+        code = command()
+    except AccelwatchError as error:
+        complain(str(error))
+        code = error.exit_code
+    except BrokenPipeError:
+        quiet_exit()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    return code
+
+
+def _with_typer(words: list[str]) -> int:
+    from accelwatch.cli.app import invoke
+
+    return invoke(normalised(words))
