@@ -14,9 +14,7 @@ _COMPLETION = "_ACCELWATCH_COMPLETE"
 
 def dispatch(words: list[str]) -> int:
     """Run what the words say; returns the exit code."""
-    arguments = (
-        parse(words) if words[:1] in ([], ["snapshot"]) or words[0].startswith("-") else None
-    )
+    arguments = parse(words) if _may_be_one_shot(words) else None
     if arguments is None:
         return guarded(lambda: _with_typer(words))
     from accelwatch.cli.snapshot import run
