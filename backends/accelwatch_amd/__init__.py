@@ -1,0 +1,5 @@
+"""AMD GPUs through amdgpu's own files; the vendor library only adds what no file tells."""
+
+from accelwatch_amd.backend import AmdBackend
+
+__all__ = ["AmdBackend"]

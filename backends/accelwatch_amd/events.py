@@ -1,0 +1,33 @@
+"""A bounded hand-over of error events from the device workers to whoever waits for them."""
+
+from collections import deque
+from collections.abc import Iterable
+from threading import Condition
+
+from accelwatch.schema.event import ErrorEvent
+
+_MOST = 1000
+"""Events kept while nobody takes them; the oldest go first."""
+
+
+class EventQueue:
+    """Events put in by many threads and taken out, all at once, by one."""
+
+    def __init__(self) -> None:
+        self._events: deque[ErrorEvent] = deque(maxlen=_MOST)
+        self._filled = Condition()
+
+    def put(self, events: Iterable[ErrorEvent]) -> None:
+        """Add events and wake the waiter."""
+        with self._filled:
+            self._events.extend(events)
+            if self._events:
+                self._filled.notify_all()
+
+    def take(self, timeout_s: float) -> list[ErrorEvent]:
+        """All events there are, as soon as there is one; none after `timeout_s` seconds."""
+        with self._filled:
+            self._filled.wait_for(lambda: bool(self._events), timeout_s)
+            taken = list(self._events)
+            self._events.clear()
+            return taken

@@ -1,0 +1,86 @@
+"""The PCIe link of a board, and its errors."""
+
+import re
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected
+from accelwatch_amd.tree import ReadBytes, Tree, fill
+
+_GENERATIONS = {
+    "2.5": 1,
+    "5.0": 2,
+    "5": 2,
+    "8.0": 3,
+    "8": 3,
+    "16.0": 4,
+    "16": 4,
+    "32.0": 5,
+    "64.0": 6,
+}
+"""GT/s per lane to generation, PCI Express Base Specification."""
+_SPEED = re.compile(r"^(\d+(?:\.\d+)?) GT/s")
+_VENDOR_ID = 0x1002
+_BRIDGE = 0x0604
+_AER = (
+    ("aer_dev_correctable", "TOTAL_ERR_COR", "correctable"),
+    ("aer_dev_nonfatal", "TOTAL_ERR_NONFATAL", "nonfatal"),
+    ("aer_dev_fatal", "TOTAL_ERR_FATAL", "fatal"),
+)
+_MOST_LANES = 32
+
+
+def slot_side(device: Tree, read: ReadBytes) -> Tree:
+    """The function whose link is the slot's: the GPU itself, or the switch on its board.
+
+    From RDNA on the GPU sits behind a PCIe switch of the same vendor, and its own link is that inside
+    the board, always at full speed.
+    """
+    side = Tree(device.folder.resolve(), read)
+    while True:
+        above = Tree(side.folder.parent, read)
+        code = above.integer("class")
+        bridge = isinstance(code, int) and code >> 8 == _BRIDGE
+        if not bridge or above.integer("vendor") != _VENDOR_ID:
+            return side
+        side = above
+
+
+def generation(speed: str) -> int | None:
+    """`16.0 GT/s PCIe` is generation 4; None for `Unknown`."""
+    match = _SPEED.match(speed)
+    return _GENERATIONS.get(match[1]) if match else None
+
+
+def read_link(device: Tree, read: ReadBytes, out: Collected) -> None:
+    """Record generation and width of the slot's link, now and at most."""
+    side = slot_side(device, read)
+    for state in ("current", "max"):
+        speed = side.text(f"{state}_link_speed")
+        found: int | Absence = (
+            speed if isinstance(speed, Absence) else generation(speed) or Absence.ERROR
+        )
+        _put(out, "pcie_link_generation", found, state)
+        lanes = side.integer(f"{state}_link_width")
+        if not isinstance(lanes, Absence) and not 0 < lanes <= _MOST_LANES:
+            lanes = Absence.ERROR
+        _put(out, "pcie_link_width_lanes", lanes, state)
+
+
+def _put(out: Collected, key: str, found: int | Absence, state: str) -> None:
+    if not isinstance(found, Absence):
+        out.put(key, found, state)
+    elif found is not Absence.UNSUPPORTED:
+        out.miss(key, found, state)
+
+
+def read_errors(device: Tree, out: Collected) -> None:
+    """Record replays, and what the kernel's advanced error reporting has counted."""
+    replays = device.integer("pcie_replay_count")
+    if isinstance(replays, int) and replays >= 0:
+        fill(out, "pcie_errors_total", replays, "replay")
+    for file, total, kind in _AER:
+        text = device.word(file)
+        for line in (text or "").splitlines():
+            fields = line.split()
+            if len(fields) == 2 and fields[0] == total and fields[1].isdecimal():
+                out.put("pcie_errors_total", int(fields[1]), kind)

@@ -1,0 +1,143 @@
+"""RAS files: error counts by hardware block, retired pages, and whether protection is on.
+
+Source: Linux drivers/gpu/drm/amd/amdgpu/amdgpu_ras.c. `ras/<block>_err_count` holds `ue: N`, `ce: N`
+and on newer drivers `de: N` (deferred); `ras/gpu_vram_bad_pages` holds `page : size : flag`.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.reading import Collected
+from accelwatch_amd.tree import Tree
+
+_COUNT = re.compile(r"^\s*(ue|ce|de)\s*:\s*(\d{1,20})\s*$", re.MULTILINE)
+_PAGE = re.compile(r"^0x[0-9a-fA-F]+\s*:\s*0x[0-9a-fA-F]+\s*:\s*([RPF])\s*$", re.MULTILINE)
+_MASK = re.compile(r"feature mask:\s*(0x[0-9a-fA-F]+)")
+_SEVERITIES = {"ue": "uncorrected", "ce": "corrected", "de": "deferred"}
+_BOGUS = 1_048_560
+"""Counts read while runtime power management had the block asleep are multiples of this."""
+_SUFFIX = "_err_count"
+_UMC_BIT = 1
+"""AMDGPU_RAS_BLOCK__UMC, the memory controllers, is the first block of the feature mask."""
+
+
+class BlockErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors of one hardware block since the driver was loaded, by severity."""
+
+    counts: dict[str, int]
+    """Only those that the file names."""
+
+
+def parse_counts(text: str) -> BlockErrors | None:
+    """Content of one `<block>_err_count`; None where it has no count, or one that cannot be true."""
+    counts = {_SEVERITIES[name]: int(number) for name, number in _COUNT.findall(text)}
+    if not counts or any(number and number % _BOGUS == 0 for number in counts.values()):
+        return None
+    return BlockErrors(counts=counts)
+
+
+def parse_bad_pages(text: str) -> dict[str, int]:
+    """Number of pages by flag: R retired, P to be retired at the next reset, F cannot be retired."""
+    flags = _PAGE.findall(text)
+    return {flag: flags.count(flag) for flag in "RPF"}
+
+
+def read_blocks(device: Tree) -> dict[str, BlockErrors | Absence]:
+    """Counts by block name (`umc`, `gfx`, `xgmi_wafl`, ...); empty for a device without RAS."""
+    ras = device.below("ras")
+    blocks: dict[str, BlockErrors | Absence] = {}
+    for name in ras.names(f"*{_SUFFIX}"):
+        text = ras.text(name)
+        found = text if isinstance(text, Absence) else parse_counts(text) or Absence.ERROR
+        blocks[name.removesuffix(_SUFFIX)] = found
+    return blocks
+
+
+def record_blocks(blocks: Mapping[str, BlockErrors | Absence], out: Collected) -> None:
+    """Record the sums and each block; a sum that lacks a block is absent, not too small."""
+    reasons = [found for found in blocks.values() if isinstance(found, Absence)]
+    sums: dict[str, int] = {}
+    for block, found in blocks.items():
+        if isinstance(found, Absence):
+            out.miss("ecc_location_errors_total", found, "uncorrected", block)
+            continue
+        for severity, count in found.counts.items():
+            sums[severity] = sums.get(severity, 0) + count
+            out.put("ecc_location_errors_total", count, severity, block)
+            if block == "xgmi_wafl":
+                out.put("interconnect_errors_total", count, "xgmi", severity)
+    for severity, total in {} if reasons else sums.items():
+        out.put("ecc_errors_total", total, severity)
+    if reasons:
+        out.miss("ecc_errors_total", reasons[0])
+
+
+def read_pages(device: Tree, out: Collected) -> None:
+    """Record retired pages, those that wait for a reset, and whether one could not be retired."""
+    text = device.text("ras/gpu_vram_bad_pages")
+    if isinstance(text, Absence):
+        if text is not Absence.UNSUPPORTED:
+            for key in ("memory_retired_pages", "memory_repair_pending", "memory_repair_failed"):
+                out.miss(key, text)
+        return
+    pages = parse_bad_pages(text)
+    out.put("memory_retired_pages", pages["R"], "uncorrected")
+    out.put("memory_repair_pending", int(pages["P"] > 0))
+    out.put("memory_repair_failed", int(pages["F"] > 0))
+
+
+def read_protection(device: Tree, out: Collected) -> None:
+    """Record whether the memory controllers' RAS feature is on."""
+    text = device.text("ras/features")
+    if isinstance(text, Absence):
+        if text is not Absence.UNSUPPORTED:
+            out.miss("ecc_enabled", text)
+        return
+    match = _MASK.search(text)
+    if match is None or len(match[1]) > 18:
+        out.miss("ecc_enabled", Absence.ERROR)
+    else:
+        out.put("ecc_enabled", int(match[1], 16) & _UMC_BIT)
+
+
+_CATEGORIES = {"xgmi_wafl": Category.LINK, "pcie_bif": Category.BUS}
+
+
+def growth_events(
+    device_id: str,
+    before: Mapping[str, BlockErrors | Absence],
+    after: Mapping[str, BlockErrors | Absence],
+    now: float,
+) -> list[ErrorEvent]:
+    """An event for each block whose uncorrectable or deferred count grew; `now` is Unix seconds.
+
+    A deferred error was contained before anything used the data.
+    """
+    events = []
+    for block, found in after.items():
+        known = before.get(block)
+        if isinstance(found, Absence) or known is None or isinstance(known, Absence):
+            continue
+        for severity in ("uncorrected", "deferred"):
+            new = found.counts.get(severity, 0) - known.counts.get(severity, 0)
+            if new > 0:
+                events.append(_event(device_id, block, severity, new, now))
+    return events
+
+
+def _event(device_id: str, block: str, severity: str, new: int, now: float) -> ErrorEvent:
+    contained = severity == "deferred"
+    category = Category.MEMORY_CONTAINED if contained else Category.MEMORY_FATAL
+    return ErrorEvent(
+        code=f"ras_{block}",
+        category=_CATEGORIES.get(block, category),
+        time=now,
+        text=f"{new} new {severity} hardware error{'s' if new > 1 else ''} in block {block}",
+        source="sysfs",
+        device_id=device_id,
+        detail={"block": block, "severity": severity, "count": str(new)},
+    )

@@ -1,0 +1,62 @@
+"""A directory of attribute files with an injected byte reader, so that tests decide how a read fails."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected, Number
+
+ReadBytes = Callable[[Path], bytes | Absence]
+"""Content of one file, or the reason why there is none."""
+
+_PADDING = "\0 \t\r\n"
+"""Copies of sysfs files, and some drivers, leave NUL bytes behind the text."""
+
+
+class Tree:
+    """Reads of attribute files below one folder; every failure is a typed absence."""
+
+    def __init__(self, folder: Path, read: ReadBytes = sysfs.read_bytes) -> None:
+        self.folder = folder
+        self._read = read
+
+    def below(self, name: str) -> "Tree":
+        """The same reader over a folder inside this one."""
+        return Tree(self.folder / name, self._read)
+
+    def raw(self, name: str) -> bytes | Absence:
+        """Content of a binary attribute."""
+        return self._read(self.folder / name)
+
+    def text(self, name: str) -> str | Absence:
+        """Content of a text attribute without padding; undecodable bytes are replaced."""
+        content = self.raw(name)
+        if isinstance(content, Absence):
+            return content
+        return content.decode("utf-8", "replace").strip(_PADDING)
+
+    def word(self, name: str) -> str | None:
+        """A text attribute, or None where it is missing, empty or unreadable."""
+        text = self.text(name)
+        return None if isinstance(text, Absence) or not text else text
+
+    def integer(self, name: str) -> int | Absence:
+        """A decimal or 0x-hexadecimal attribute; other text, empty too, is `error`."""
+        text = self.text(name)
+        if isinstance(text, Absence):
+            return text
+        try:
+            return int(text, 16) if text.lower().startswith("0x") else int(text)
+        except ValueError:
+            return Absence.ERROR
+
+    def names(self, pattern: str = "*") -> list[str]:
+        """Names in this folder that match, in natural order; empty where there is no folder."""
+        return [entry.name for entry in sysfs.list_dir(self.folder) if entry.match(pattern)]
+
+
+def fill(out: Collected, key: str, value: Number, *labels: str) -> None:
+    """Record a value unless a better source has already given one."""
+    if (key, *labels) not in out.values:
+        out.put(key, value, *labels)
