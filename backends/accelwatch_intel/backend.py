@@ -1,0 +1,169 @@
+"""The Intel backend: cards on the PCI bus, read through sysfs and, when it can be loaded, Sysman."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch import sysfs
+from accelwatch.backend import Check, Context, Opened, Probe, Request
+from accelwatch.drm_fdinfo import FdinfoScanner
+from accelwatch.errors import (
+    BackendUnavailable,
+    DeviceLost,
+    DevicePermission,
+    DeviceSuspended,
+    ReadError,
+)
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+from accelwatch_intel import identity
+from accelwatch_intel.card import GPU_DRIVERS, NPU_DRIVER, Card, find_cards
+from accelwatch_intel.reader import CardReader, is_lost
+from accelwatch_intel.sysman_source import SysmanSource
+
+
+class IntelBackend:
+    """Intel GPUs held by xe or i915 and NPUs held by intel_vpu.
+
+    Options: `sysman` is `auto` (discrete cards), `on` or `off`; `level_zero_library` is a path.
+    """
+
+    name = "intel"
+    vendor = "intel"
+    serial = False
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._scanner = FdinfoScanner(context.root, context.clock)
+        self._sysman = SysmanSource(context)
+        self._cards: dict[str, Card] = {}
+        self._readers: dict[str, CardReader] = {}
+
+    def probe(self) -> Probe:
+        """Intel GPUs and NPUs on the PCI bus, their drivers and nodes, and the Level Zero loader."""
+        cards = find_cards(self._context.root)
+        checks = [_card_check(self._context.root, card) for card in cards]
+        if cards:
+            checks.append(self._sysman.check(cards))
+        else:
+            found = "no Intel GPU or NPU held by xe, i915 or intel_vpu"
+            checks.append(Check(subject="/sys/bus/pci/devices", ok=False, found=found))
+        return Probe(present=bool(cards), checks=tuple(checks))
+
+    def open(self) -> Opened:
+        """Find the cards and start Sysman where that is allowed and possible."""
+        cards = find_cards(self._context.root)
+        if not cards:
+            raise BackendUnavailable(
+                "no Intel GPU held by xe or i915, and no NPU held by intel_vpu",
+                reason="no_device",
+            )
+        self._sysman.start(cards)
+        drivers = sorted({card.driver for card in cards if card.driver})
+        versions = {
+            driver: version
+            for driver in drivers
+            if (version := identity.driver_version(self._context.root, driver))
+        }
+        return Opened(source="sysfs+sysman" if self._sysman.started else "sysfs", versions=versions)
+
+    def discover(self) -> Sequence[Device]:
+        """All cards, asleep or not, as PCI names them."""
+        cards = find_cards(self._context.root)
+        self._cards = {identity.device_id(card): card for card in cards}
+        return [
+            identity.describe(self._context.root, card, index) for index, card in enumerate(cards)
+        ]
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """The card with what only it can tell, then its tiles.
+
+        A card that sleeps keeps the identity that PCI gives. Raises DeviceLost.
+        """
+        card = self._card(device)
+        if is_lost(card):
+            raise DeviceLost(f"{card.pci_bus_id} is gone from the PCI bus", code="gone")
+        if not self._may_read(card):
+            absent = {"uuid": Absence.SUSPENDED, "serial": Absence.SUSPENDED}
+            return [msgspec.structs.replace(device, absent=absent)]
+        firmware = identity.firmware_version(card)
+        whole = msgspec.structs.replace(device, firmware_version=firmware)
+        sysman = self._sysman.card(card)
+        if sysman is not None:
+            properties = sysman.sysman.properties(sysman.handle)
+            whole = identity.enrich(whole, properties, dedicated=card.discrete)
+        tiles = self._reader(card).tiles
+        return [whole, *(identity.tile_device(whole, tile) for tile in tiles)]
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """Readings of the card and its tiles.
+
+        Raises DeviceSuspended before anything that could wake it, DeviceLost, DevicePermission.
+        """
+        card = self._card(device)
+        if not self._may_read(card):
+            raise DeviceSuspended(f"{card.pci_bus_id} is in runtime suspend and was left asleep")
+        if is_lost(card):
+            self._readers.pop(card.pci_bus_id, None)
+            raise DeviceLost(f"{card.pci_bus_id} is gone from the PCI bus", code="gone")
+        _require_driver(card)
+        now = self._context.clock.monotonic()
+        return self._reader(card).read(device, request, now, self._sysman.card(card))
+
+    def close(self) -> None:
+        """Forget everything; the library keeps no session that would have to be ended."""
+        self._readers.clear()
+        self._sysman.stop()
+
+    def _card(self, device: Device) -> Card:
+        card = self._cards.get(device.id)
+        if card is None:
+            cards = {identity.device_id(found): found for found in find_cards(self._context.root)}
+            card = cards.get(device.id)
+        if card is None:
+            raise DeviceLost(f"{device.pci_bus_id} is gone from the PCI bus", code="gone")
+        self._cards[device.id] = card
+        return card
+
+    def _reader(self, card: Card) -> CardReader:
+        reader = self._readers.get(card.pci_bus_id)
+        if reader is None or reader.card != card:
+            reader = CardReader(self._context.root, card, self._scanner)
+            self._readers[card.pci_bus_id] = reader
+        return reader
+
+    def _may_read(self, card: Card) -> bool:
+        asleep = sysfs.runtime_suspended(self._context.root, card.pci_bus_id)
+        return self._context.wake_suspended or not asleep
+
+
+def _require_driver(card: Card) -> None:
+    driver = sysfs.link_name(card.folder / "driver")
+    if driver in (*GPU_DRIVERS, NPU_DRIVER):
+        return
+    if driver is None:
+        raise ReadError(f"no driver is bound to {card.pci_bus_id}; load xe or i915", code="driver")
+    raise DevicePermission(
+        f"{card.pci_bus_id} is held by {driver}, not by xe or i915", code="driver"
+    )
+
+
+def _card_check(root: Path, card: Card) -> Check:
+    subject = f"driver and nodes of {card.pci_bus_id}"
+    if card.driver not in (*GPU_DRIVERS, NPU_DRIVER):
+        found = f"driver {card.driver or 'none'}"
+        return Check(subject=subject, ok=False, found=found, remedy="load the module xe or i915")
+    denied = [node for node in card.nodes if "card" not in node and not _usable(root, node)]
+    found = f"driver {card.driver}, nodes {' '.join(card.nodes) or 'none'}"
+    if denied:
+        remedy = f"join the group that owns {denied[0]} (usually render); sysfs is read without it"
+        return Check(subject=subject, ok=False, found=f"{found}, no access", remedy=remedy)
+    return Check(subject=subject, ok=True, found=found)
+
+
+def _usable(root: Path, node: str) -> bool:
+    path = root / node.lstrip("/")
+    return not path.exists() or os.access(path, os.R_OK | os.W_OK)

@@ -1,0 +1,133 @@
+"""A graphics engine group (GT) as the kernel shows it, whichever driver, and what is read from it."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected
+from accelwatch_intel.rates import Rates
+
+_MAX_MEGAHERTZ = 20_000
+"""Above any clock of any GPU; `rpa_freq` of an Arc A380 has been seen at 627200."""
+
+_THROTTLE_REASONS: dict[str, str] = {
+    "pl1": "power",
+    "pl2": "power",
+    "pl4": "power",
+    "psys_pl1": "power",
+    "psys_pl2": "power",
+    "psys_crit": "power_brake",
+    "vr_tdc": "power",
+    "iccmax": "power",
+    "fast_vmode": "voltage",
+    "thermal": "thermal_hardware",
+    "prochot": "thermal_hardware",
+    "ratl": "thermal_hardware",
+    "vr_thermalert": "thermal_hardware",
+    "soc_thermal": "thermal_hardware",
+    "soc_avg_thermal": "thermal_hardware",
+    "mem_thermal": "memory_thermal",
+    "p0_freq": "clock_setting",
+}
+"""Kernel word to our vocabulary: drivers/gpu/drm/xe/xe_gt_throttle.c and i915's intel_gt_sysfs_pm.c.
+
+PL1, PL2 and PL4 are sustained, burst and peak power; RATL is the running average thermal limit; VR
+is the voltage regulator.
+"""
+
+
+class Gt(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the files of one GT are. `clocks` maps a limit's name, or `actual`, to its file in MHz."""
+
+    name: str
+    tile: int
+    domain: str
+    """`graphics` or `media`."""
+    clocks: Mapping[str, Path] = {}
+    idle: Path | None = None
+    """Counter of milliseconds spent in the render idle state."""
+    throttle: Mapping[str, Path] = {}
+    """Kernel word of a reason to its 0/1 file."""
+    throttle_list: Path | None = None
+    """File with all active reasons as words, or `none`."""
+
+
+def reason_of(word: str) -> str:
+    """Our word for a kernel throttle reason; `other` for one that is not known."""
+    return _THROTTLE_REASONS.get(word, "other")
+
+
+def read_clocks(gts: Iterable[Gt], out: Collected) -> None:
+    """Actual clocks and bounds by domain; of several GTs of a domain the fastest counts.
+
+    An actual clock of 0 is real: the GT is in RC6.
+    """
+    for gt in gts:
+        top = _megahertz(gt.clocks["hardware_max"]) if "hardware_max" in gt.clocks else None
+        for name, path in gt.clocks.items():
+            series = (
+                ("clock_hertz", gt.domain)
+                if name == "actual"
+                else ("clock_limit_hertz", gt.domain, name)
+            )
+            value = _megahertz(path)
+            if name == "achievable" and isinstance(value, int) and isinstance(top, int):
+                value = value if value <= top else Absence.ERROR
+            _put_largest(out, series, value)
+
+
+def _megahertz(path: Path) -> int | Absence:
+    value = sysfs.read_int(path)
+    if isinstance(value, int) and not 0 <= value <= _MAX_MEGAHERTZ:
+        return Absence.ERROR
+    return value
+
+
+def _put_largest(out: Collected, series: tuple[str, ...], value: int | Absence) -> None:
+    if isinstance(value, Absence):
+        out.miss(series[0], value, *series[1:])
+        return
+    hertz = value * 1_000_000
+    out.put(series[0], max(hertz, out.values.get(series, 0)), *series[1:])
+
+
+def read_throttle(gts: Iterable[Gt], out: Collected) -> None:
+    """Which clock-limiting reasons are active, over all GTs; only reasons the kernel offers."""
+    states: dict[str, int] = {}
+    for gt in gts:
+        for word, path in gt.throttle.items():
+            value = sysfs.read_int(path)
+            if isinstance(value, Absence):
+                out.miss("throttle_active", value, reason_of(word))
+            else:
+                states[reason_of(word)] = max(states.get(reason_of(word), 0), int(value != 0))
+        for word in _listed(gt.throttle_list):
+            states[reason_of(word)] = 1
+    for reason, active in states.items():
+        out.put("throttle_active", active, reason)
+
+
+def _listed(path: Path | None) -> list[str]:
+    text = sysfs.read_text(path) if path else ""
+    if isinstance(text, Absence):
+        return []
+    return [word for word in text.split() if word in _THROTTLE_REASONS]
+
+
+def busy_bound(gt: Gt, rates: Rates, now: float) -> float | Absence:
+    """Share of time since the last reading in which the GT was not idle: an upper bound of work.
+
+    `not_collected` the first time, since it takes two readings of the residency counter.
+    """
+    if gt.idle is None:
+        return Absence.UNSUPPORTED
+    idle_ms = sysfs.read_int(gt.idle)
+    if isinstance(idle_ms, Absence):
+        return idle_ms
+    rate = rates.per_second(str(gt.idle), idle_ms, now)
+    if rate is None:
+        return Absence.NOT_COLLECTED
+    return min(max(1.0 - rate / 1000.0, 0.0), 1.0)

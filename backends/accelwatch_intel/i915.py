@@ -1,0 +1,65 @@
+"""Where the i915 driver keeps the files of its GTs: cardN/gt/gtN, or in older kernels cardN itself."""
+
+from pathlib import Path
+
+from accelwatch import sysfs
+from accelwatch_intel.card import Card
+from accelwatch_intel.gt import Gt
+
+_CLOCKS = {
+    "actual": "rps_act_freq_mhz",
+    "requested": "rps_cur_freq_mhz",
+    "max": "rps_max_freq_mhz",
+    "min": "rps_min_freq_mhz",
+    "boost": "rps_boost_freq_mhz",
+    "hardware_max": "rps_RP0_freq_mhz",
+    "hardware_min": "rps_RPn_freq_mhz",
+    "efficient": "rps_RP1_freq_mhz",
+}
+"""Our name of a clock to its file (i915's intel_gt_sysfs_pm.c)."""
+
+_OLD_PREFIX = "gt_"
+"""Kernels before 5.18 have the same names with `gt_` for `rps_`, in the card's own directory."""
+
+_REASON_PREFIX = "throttle_reason_"
+
+
+def find_gts(card: Card) -> tuple[Gt, ...]:
+    """GTs of a card held by i915. Beyond the first they are tiles of a tiled part, else media."""
+    if card.node_folder is None:
+        return ()
+    folders = [
+        entry
+        for entry in sysfs.list_dir(card.node_folder / "gt")
+        if entry.name.startswith("gt") and entry.name[2:].isdecimal()
+    ]
+    if not folders:
+        return _old(card.node_folder)
+    return tuple(_gt(folder, int(folder.name[2:]), tiled=card.tiled) for folder in folders)
+
+
+def _gt(folder: Path, number: int, *, tiled: bool) -> Gt:
+    files = {entry.name: entry for entry in sysfs.list_dir(folder)}
+    reasons = {
+        name.removeprefix(_REASON_PREFIX): entry
+        for name, entry in files.items()
+        if name.startswith(_REASON_PREFIX) and not name.endswith("_status")
+    }
+    return Gt(
+        name=folder.name,
+        tile=number if tiled else 0,
+        domain="graphics" if tiled or number == 0 else "media",
+        clocks={name: files[file] for name, file in _CLOCKS.items() if file in files},
+        idle=folder / "rc6_residency_ms",
+        throttle=reasons,
+    )
+
+
+def _old(folder: Path) -> tuple[Gt, ...]:
+    files = {entry.name: entry for entry in sysfs.list_dir(folder)}
+    names = {name: file.replace("rps_", _OLD_PREFIX) for name, file in _CLOCKS.items()}
+    clocks = {name: files[file] for name, file in names.items() if file in files}
+    if not clocks:
+        return ()
+    idle = folder / "power/rc6_residency_ms"
+    return (Gt(name="gt0", tile=0, domain="graphics", clocks=clocks, idle=idle),)

@@ -1,0 +1,246 @@
+"""Everything that is read from one card: sysfs, hwmon and fdinfo, then Sysman where it is at hand."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from accelwatch import sysfs
+from accelwatch.backend import Request
+from accelwatch.drm_fdinfo import FdinfoScanner
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import by_key
+from accelwatch.schema.reading import Collected, Link, Process, Reading, wanted
+from accelwatch_intel import (
+    gt,
+    hwmon,
+    i915,
+    identity,
+    npu,
+    pcie,
+    sysman_health,
+    sysman_reading,
+    xe,
+)
+from accelwatch_intel.card import Card
+from accelwatch_intel.clients import Clients, Usage, with_facts
+from accelwatch_intel.rates import Rates
+from accelwatch_intel.sysman_card import Sink, SysmanCard
+
+_CLEAN = "No error state collected"
+
+
+class CardReader:
+    """Reads one card again and again; keeps what does not change and the last counters."""
+
+    def __init__(self, root: Path, card: Card, scanner: FdinfoScanner) -> None:
+        self.card = card
+        self._root = root
+        self._rates = Rates()
+        self._clients = Clients(root, scanner, card.pci_bus_id, discrete=card.discrete)
+        find = {"xe": xe.find_gts, "i915": i915.find_gts}.get(card.driver or "")
+        self._gts = find(card) if find else ()
+        self.tiles = _tiles(self._gts)
+
+    def read(
+        self, device: Device, request: Request, now: float, sysman: SysmanCard | None
+    ) -> list[Reading]:
+        """The card's reading, then one of each tile of a multi-tile card. Raises DeviceLost."""
+        whole = Collected(device.id)
+        parts = {tile: Collected(identity.tile_device(device, tile).id) for tile in self.tiles}
+        sink = Sink(whole, parts)
+        if self.card.kind is DeviceKind.NPU:
+            npu.read(self.card, self._rates, now, whole)
+        else:
+            self._read_sysfs(whole, request, now)
+        bounds = self._busy_bounds(now)
+        for tile, out in parts.items():
+            self._read_tile(tile, out, now)
+        if sysman is not None:
+            sysman_reading.read(sysman, sink)
+        usage = self._clients.read(device.id, now, request)
+        sources = self._fill_usage(whole, usage, bounds)
+        for tile, out in parts.items():
+            _fill_busy(out, _largest(bounds, tile))
+        notes = (*_notes(usage, sources), *self._fault_notes())
+        links: tuple[Link, ...] = ()
+        if sysman is not None:
+            notes = (*notes, *sysman_health.memory_notes(sysman))
+            links = sysman_health.links(sysman) if "links" in request.groups else ()
+        sources |= dict.fromkeys(sink.sources, "sysman")
+        for out in (whole, *parts.values()):
+            _drop_unwanted(out, request.groups)
+        reading = whole.reading(
+            processes=self._processes(whole, device, usage, request, sysman),
+            links=links,
+            sources={"*": "sysfs", **sources},
+            notes=notes,
+        )
+        return [reading, *(_tile_reading(out) for out in parts.values())]
+
+    def _read_sysfs(self, out: Collected, request: Request, now: float) -> None:
+        detail = "components" in request.groups
+        gt.read_clocks(self._gts, out)
+        gt.read_throttle(self._gts, out)
+        folder = hwmon.find(self.card)
+        if folder is not None:
+            found = hwmon.channels(folder)
+            hwmon.read_temperatures(folder, found, out, detail=detail)
+            hwmon.read_fans(folder, found, out)
+            hwmon.read_voltages(folder, found, out)
+            hwmon.read_power_limits(folder, found, out)
+            hwmon.read_energy(folder, found, self._rates, now, out, detail=detail)
+        pcie.read_link(self.card, out)
+        pcie.read_errors(self.card, out)
+        if self.card.driver == "xe" and self.card.discrete:
+            self._read_memory_size(out)
+
+    def _read_memory_size(self, out: Collected) -> None:
+        sizes = [xe.memory_bytes(tile) for tile in xe.tiles(self.card)]
+        known = [size for size in sizes if isinstance(size, int) and size > 0]
+        if known and len(known) == len(sizes):
+            out.put("memory_size_bytes", sum(known))
+
+    def _read_tile(self, tile: int, out: Collected, now: float) -> None:
+        mine = [group for group in self._gts if group.tile == tile]
+        gt.read_clocks(mine, out)
+        gt.read_throttle(mine, out)
+        folder = hwmon.find_tile(self.card, tile)
+        if folder is not None:
+            found = hwmon.channels(folder)
+            hwmon.read_energy(folder, found, self._rates, now, out, detail=False)
+        if self.card.driver == "xe":
+            size = xe.memory_bytes(self.card.folder / f"tile{tile}")
+            if isinstance(size, int) and size > 0:
+                out.put("memory_size_bytes", size)
+
+    def _busy_bounds(self, now: float) -> list[tuple[gt.Gt, float | Absence]]:
+        return [(group, gt.busy_bound(group, self._rates, now)) for group in self._gts]
+
+    def _fill_usage(
+        self, out: Collected, usage: Usage, bounds: list[tuple[gt.Gt, float | Absence]]
+    ) -> dict[str, str]:
+        """Busy ratios and memory from fdinfo, where nothing better gave them; where each came from."""
+        sources: dict[str, str] = {}
+        whole_view = usage.unreadable == 0
+        for engine, ratio in usage.engines.items():
+            if whole_view and ("engine_utilization_ratio", engine) not in out.values:
+                out.put("engine_utilization_ratio", ratio, engine)
+                sources["engine_utilization_ratio"] = "fdinfo"
+        if ("utilization_ratio",) not in out.values:
+            if whole_view and usage.measured and usage.engines:
+                out.put("utilization_ratio", max(usage.engines.values()))
+                sources["utilization_ratio"] = "fdinfo"
+            elif _fill_busy(out, _largest(bounds)):
+                sources["utilization_ratio"] = "gtidle"
+        if ("memory_used_bytes",) not in out.values:
+            if whole_view:
+                out.put("memory_used_bytes", usage.memory_bytes)
+                sources["memory_used_bytes"] = "fdinfo"
+            else:
+                out.miss("memory_used_bytes", Absence.PERMISSION)
+        return sources
+
+    def _processes(
+        self,
+        out: Collected,
+        device: Device,
+        usage: Usage,
+        request: Request,
+        sysman: SysmanCard | None,
+    ) -> tuple[Process, ...] | None:
+        if not request.processes:
+            out.miss("processes", Absence.NOT_COLLECTED)
+            return None
+        found = {process.pid: process for process in usage.processes}
+        for process in sysman_reading.processes(sysman, device.id) if sysman else ():
+            if process.pid not in found:
+                found[process.pid] = with_facts(self._root, process, argv=request.argv)
+        if not found and usage.seen and usage.unreadable == usage.seen:
+            out.miss("processes", Absence.PERMISSION)
+            return None
+        return tuple(found[pid] for pid in sorted(found))
+
+    def _fault_notes(self) -> list[str]:
+        """Records of a hang that wait to be fetched; they are looked for, not read out."""
+        notes = []
+        if (self.card.folder / "devcoredump").exists():
+            notes.append("the driver holds a device core dump of a hang (devcoredump)")
+        if self.card.driver == "i915" and self.card.node_folder is not None:
+            state = _first_line(self.card.node_folder / "error")
+            if state and _CLEAN not in state:
+                notes.append("the driver holds an error state of a GPU hang (error)")
+        return notes
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open("rb", buffering=0) as file:
+            return file.read(64).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _tiles(gts: Iterable[gt.Gt]) -> tuple[int, ...]:
+    """Numbers of the tiles, when there are several."""
+    numbers = sorted({group.tile for group in gts})
+    return tuple(numbers) if len(numbers) > 1 else ()
+
+
+def _largest(
+    bounds: list[tuple[gt.Gt, float | Absence]], tile: int | None = None
+) -> float | Absence:
+    """Busy bound of the graphics GT that was busiest, or the reason why none is known."""
+    mine = [
+        value
+        for group, value in bounds
+        if group.domain == "graphics" and tile in (None, group.tile)
+    ]
+    numbers = [value for value in mine if not isinstance(value, Absence)]
+    if numbers:
+        return max(numbers)
+    return next((value for value in mine if isinstance(value, Absence)), Absence.UNSUPPORTED)
+
+
+def _fill_busy(out: Collected, bound: float | Absence) -> bool:
+    if ("utilization_ratio",) in out.values:
+        return False
+    if isinstance(bound, Absence):
+        if bound is not Absence.UNSUPPORTED:
+            out.miss("utilization_ratio", bound)
+        return False
+    out.put("utilization_ratio", bound)
+    return True
+
+
+def _notes(usage: Usage, sources: dict[str, str]) -> list[str]:
+    notes = []
+    if usage.unreadable:
+        readable = usage.seen - usage.unreadable
+        notes.append(f"fdinfo of {readable} of {usage.seen} processes readable")
+    if sources.get("utilization_ratio") == "gtidle":
+        notes.append("utilization is an upper bound: the time outside the idle state")
+    elif sources.get("utilization_ratio") == "fdinfo":
+        notes.append("utilization is the busiest engine's time over all clients")
+    return notes
+
+
+def _drop_unwanted(out: Collected, groups: frozenset[str]) -> None:
+    """Take out quantities whose opt-in group is off; they are then `not_collected`."""
+    for series in (*out.values, *out.absent):
+        row = by_key().get(series[0])
+        if row is not None and not wanted(row, groups):
+            out.values.pop(series, None)
+            out.absent.pop(series, None)
+
+
+def _tile_reading(out: Collected) -> Reading:
+    out.miss("processes", Absence.UNSUPPORTED)
+    return out.reading(sources={"*": "sysfs"})
+
+
+def is_lost(card: Card) -> bool:
+    """Whether the function is gone, or its configuration space reads as all ones (off the bus)."""
+    if not card.folder.exists():
+        return True
+    header = sysfs.read_bytes(card.folder / "config")
+    return isinstance(header, bytes) and len(header) >= 4 and header[:4] == b"\xff" * 4

@@ -1,0 +1,139 @@
+"""Errors, repairs, the PCIe link and the fabric from Sysman: how well a device is."""
+
+from collections import defaultdict
+from ctypes import byref, c_ubyte
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.reading import Link, Number
+from accelwatch_intel import sysman_types as types
+from accelwatch_intel.sysman_card import Sink, SysmanCard
+
+_SEVERITIES = {0: "corrected", 1: "uncorrected"}
+_LOCATIONS = {3: "compute", 4: "non_compute", 5: "cache"}
+"""zes_ras_error_cat_t that are hardware errors; 0 counts engine resets."""
+_RESETS = 0
+
+_ECC_STATES = {1: 1, 2: 0}
+_WEDGED, _REPAIR = 1, 2
+
+_PORT_UP = (1, 2)
+"""zes_fabric_port_status_t healthy and degraded."""
+
+_MEMORY_HEALTH = {
+    2: "device memory has many corrected errors and asks for a reset",
+    3: "device memory runs with banks switched off",
+    4: "device memory has so many uncorrected errors that the card should be replaced",
+}
+
+
+def read_ras(card: SysmanCard, sink: Sink) -> None:
+    """ECC and engine error counters by severity, of the device and of each tile; never cleared."""
+    totals: dict[str, dict[int | None, Number]] = defaultdict(lambda: defaultdict(int))
+    located: dict[tuple[str, str], int] = defaultdict(int)
+    resets: list[int] = []
+    for part in card.parts("ras"):
+        severity = _SEVERITIES.get(part.properties.type)
+        if severity is None:
+            continue
+        state = types.RasState()
+        state.stype = types.STYPES[types.RasState]
+        card.sysman.call("zesRasGetState", part.handle, c_ubyte(0), byref(state))
+        for category, location in _LOCATIONS.items():
+            totals[severity][part.tile] += state.category[category]
+            located[severity, location] += state.category[category]
+        resets.append(state.category[_RESETS])
+    for severity, values in totals.items():
+        sink.spread(dict(values), sum, "ecc_errors_total", severity)
+    for (severity, location), count in located.items():
+        sink.fill(None, count, "ecc_location_errors_total", severity, location)
+    if resets:
+        sink.fill(None, sum(resets), "resets_total")
+
+
+def read_ecc(card: SysmanCard, sink: Sink) -> None:
+    """Whether ECC is on; nothing where it is unavailable."""
+    state = card.sysman.get("zesDeviceGetEccState", card.handle, types.EccProperties)
+    if state.currentState in _ECC_STATES:
+        sink.fill(None, _ECC_STATES[state.currentState], "ecc_enabled")
+
+
+def read_state(card: SysmanCard, sink: Sink) -> None:
+    """Whether the driver asks for a reset, and the recovery it asks for."""
+    state = card.sysman.get("zesDeviceGetState", card.handle, types.DeviceState)
+    sink.fill(None, int(state.reset & (_WEDGED | _REPAIR) != 0), "reset_required")
+    sink.fill(None, int(state.reset & _REPAIR != 0), "memory_repair_pending")
+    sink.fill(None, 1, "recovery_action_info", "reset" if state.reset else "none")
+
+
+def read_pci(card: SysmanCard, sink: Sink) -> None:
+    """Bytes and replays of the PCIe link, and its speed where sysfs does not tell it."""
+    known = card.sysman.get("zesDevicePciGetProperties", card.handle, types.PciProperties)
+    stats = card.sysman.get("zesDevicePciGetStats", card.handle, types.PciStats)
+    if known.haveBandwidthCounters:
+        sink.fill(None, stats.rxCounter, "pcie_bytes_total", "receive")
+        sink.fill(None, stats.txCounter, "pcie_bytes_total", "transmit")
+    if known.haveReplayCounters:
+        sink.fill(None, stats.replayCounter, "pcie_errors_total", "replay")
+    for state, speed in (("current", stats.speed), ("max", known.maxSpeed)):
+        if speed.gen > 0:
+            sink.fill(None, speed.gen, "pcie_link_generation", state)
+        if speed.width > 0:
+            sink.fill(None, speed.width, "pcie_link_width_lanes", state)
+
+
+def read_fabric(card: SysmanCard, sink: Sink) -> None:
+    """Xe Link ports that are up and down, and the bytes they moved."""
+    states = card.get_each("fabric", "zesFabricPortGetState", types.FabricPortState)
+    if not states:
+        return
+    up = sum(1 for _, state in states if state.status in _PORT_UP)
+    sink.fill(None, up, "interconnect_links", "xelink", "up")
+    sink.fill(None, len(states) - up, "interconnect_links", "xelink", "down")
+    for part, state in states:
+        port = port_name(part.properties.portId)
+        sink.fill(None, int(state.status in _PORT_UP), "link_up", "xelink", port)
+    moved = card.get_each("fabric", "zesFabricPortGetThroughput", types.FabricThroughput)
+    for direction, counter in (("receive", "rxCounter"), ("transmit", "txCounter")):
+        total = sum(getattr(state, counter) for _, state in moved)
+        sink.fill(None, total, "interconnect_bytes_total", "xelink", direction)
+        for part, state in moved:
+            port = port_name(part.properties.portId)
+            value = getattr(state, counter)
+            sink.fill(None, value, "link_bytes_total", "xelink", port, direction)
+
+
+def port_name(port: types.FabricPortId) -> str:
+    """Attachment point and port number, such as `1.4`: unique within a device."""
+    return f"{port.attachId}.{port.portNumber}"
+
+
+def links(card: SysmanCard) -> tuple[Link, ...]:
+    """Fabric ports and the ports they are connected to; empty where there are none."""
+    try:
+        states = card.get_each("fabric", "zesFabricPortGetState", types.FabricPortState)
+    except ReadError:
+        return ()
+    return tuple(
+        Link(
+            fabric="xelink",
+            link=port_name(part.properties.portId),
+            remote=_remote(state),
+            up=state.status in _PORT_UP,
+        )
+        for part, state in states
+    )
+
+
+def _remote(state: types.FabricPortState) -> str | None:
+    peer = state.remotePortId
+    return f"{peer.fabricId:x}/{port_name(peer)}" if state.status in _PORT_UP else None
+
+
+def memory_notes(card: SysmanCard) -> tuple[str, ...]:
+    """What the driver says of the health of device memory; empty when it is well or unknown."""
+    try:
+        states = card.get_each("memory", "zesMemoryGetState", types.MemoryState)
+    except ReadError:
+        return ()
+    found = (_MEMORY_HEALTH.get(state.health) for _, state in states)
+    return tuple(dict.fromkeys(note for note in found if note))

@@ -1,0 +1,200 @@
+"""Memory, heat, power, clocks and engines from Sysman: what a device does at the moment."""
+
+from collections import defaultdict
+from ctypes import byref, c_double
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Number
+from accelwatch_intel import sysman_types as types
+from accelwatch_intel.sysman_card import Part, Sink, SysmanCard
+
+ByTile = dict[int | None, Number]
+
+_ON_DEVICE = 1
+
+_SENSORS = {0: "junction", 1: "gpu", 2: "memory", 6: "board", 8: "vr"}
+"""zes_temp_sensors_t to our sensor: the largest of all sensors is what the field calls junction.
+
+The minima among the sensors (3, 4, 5, 7) are left out.
+"""
+
+_LEVELS = {1: "enforced", 2: "burst", 3: "critical"}
+"""zes_power_level_t: sustained, burst, peak."""
+_POWER_UNIT = 2
+
+_DOMAINS = {0: "graphics", 1: "memory", 2: "media"}
+"""zes_freq_domain_t."""
+
+_THROTTLE_BITS = (
+    (1 << 0, "power"),
+    (1 << 1, "power"),
+    (1 << 2, "power"),
+    (1 << 3, "thermal_hardware"),
+    (1 << 4, "power_brake"),
+    (1 << 5, "clock_setting"),
+    (1 << 6, "other"),
+    (1 << 7, "voltage"),
+    (1 << 8, "thermal_hardware"),
+    (1 << 9, "power"),
+)
+"""zes_freq_throttle_reason_flags_t: PL1, PL2, current, TjMax, supply alert, software range, ..."""
+
+_ALL_ENGINES = 0
+_GROUPS = {1: "compute", 2: "media", 3: "copy", 12: "render"}
+_SINGLES = {4: "compute", 5: "render", 8: "copy", 9: "video_enhance", 14: "video"}
+"""zes_engine_group_t: of several single engines of a name the busiest counts."""
+
+
+def read_memory(card: SysmanCard, sink: Sink) -> None:
+    """Size and used bytes of device memory, and its bandwidth ratio since the last reading."""
+    size: ByTile = defaultdict(int)
+    used: ByTile = defaultdict(int)
+    for part, state in card.get_each("memory", "zesMemoryGetState", types.MemoryState):
+        if part.properties.location != _ON_DEVICE or not 0 <= state.free <= state.size:
+            continue
+        size[part.tile] += state.size
+        used[part.tile] += state.size - state.free
+    sink.spread({tile: value for tile, value in size.items() if value}, sum, "memory_size_bytes")
+    sink.spread(
+        {tile: used[tile] for tile, value in size.items() if value}, sum, "memory_used_bytes"
+    )
+
+
+def read_bandwidth(card: SysmanCard, sink: Sink) -> None:
+    """Memory bandwidth in use as a share of the peak."""
+    ratios: ByTile = {}
+    states = card.get_each("memory", "zesMemoryGetBandwidth", types.MemoryBandwidth)
+    for number, (part, state) in enumerate(states):
+        if part.properties.location != _ON_DEVICE or state.maxBandwidth == 0:
+            continue
+        moved = state.readCounter + state.writeCounter
+        rate = card.rates.per_second(f"bandwidth{number}", moved, state.timestamp / 1e6)
+        if rate is None:
+            sink.whole.miss("memory_bandwidth_utilization_ratio", Absence.NOT_COLLECTED)
+        else:
+            ratios[part.tile] = max(min(rate / state.maxBandwidth, 1.0), ratios.get(part.tile, 0))
+    sink.spread(ratios, max, "memory_bandwidth_utilization_ratio")
+
+
+def read_temperatures(card: SysmanCard, sink: Sink) -> None:
+    """Largest temperature of each kind of sensor."""
+    found: dict[str, ByTile] = defaultdict(dict)
+    for part in card.parts("temperature"):
+        sensor = _SENSORS.get(part.properties.type)
+        celsius = c_double(0.0)
+        if sensor is None:
+            continue
+        try:
+            card.sysman.call("zesTemperatureGetState", part.handle, byref(celsius))
+        except ReadError as error:
+            sink.whole.miss("temperature_celsius", error.absence, sensor)
+            continue
+        values = found[sensor]
+        values[part.tile] = max(celsius.value, values.get(part.tile, celsius.value))
+        if part.properties.maxTemperature > 0:
+            limit = part.properties.maxTemperature
+            sink.fill(None, limit, "temperature_limit_celsius", sensor, "max_operating")
+    for sensor, values in found.items():
+        sink.spread(values, max, "temperature_celsius", sensor)
+
+
+def read_power(card: SysmanCard, sink: Sink) -> None:
+    """Energy and power of the card and of each tile, by Sysman's own timestamps."""
+    seen: set[int | None] = set()
+    for part, state in card.get_each("power", "zesPowerGetEnergyCounter", types.EnergyCounter):
+        if part.tile in seen:
+            continue
+        seen.add(part.tile)
+        sink.fill(part.tile, state.energy / 1e6, "energy_joules_total", "hardware")
+        watts = card.rates.per_second(
+            f"energy{part.tile}", state.energy / 1e6, state.timestamp / 1e6
+        )
+        if watts:
+            sink.fill(part.tile, watts, "power_watts")
+        elif part.tile is None:
+            reason = Absence.NOT_COLLECTED if watts is None else Absence.ERROR
+            sink.whole.miss("power_watts", reason)
+
+
+def read_power_limits(card: SysmanCard, sink: Sink) -> None:
+    """Limits in force of the card's first power domain, and its rated and settable bounds."""
+    whole = next((part for part in card.parts("power") if part.tile is None), None)
+    if whole is None:
+        return
+    properties = whole.properties
+    bounds = {
+        "default": properties.defaultLimit,
+        "min": properties.minLimit,
+        "max": properties.maxLimit,
+    }
+    for limit, milliwatts in bounds.items():
+        if milliwatts > 0:
+            sink.fill(None, milliwatts / 1e3, "power_limit_watts", limit)
+    for row in card.sysman.structures("zesPowerGetLimitsExt", whole.handle, types.PowerLimit):
+        if row.enabled and row.limitUnit == _POWER_UNIT and row.level in _LEVELS and row.limit > 0:
+            sink.fill(None, row.limit / 1e3, "power_limit_watts", _LEVELS[row.level])
+
+
+def read_frequencies(card: SysmanCard, sink: Sink) -> None:
+    """Clocks by domain; throttle reasons over all domains. Negative is unknown, 0 is asleep."""
+    states = card.get_each("frequency", "zesFrequencyGetState", types.FrequencyState)
+    actual: dict[str, ByTile] = defaultdict(dict)
+    for part, state in states:
+        domain = _DOMAINS.get(part.properties.type)
+        if domain is None:
+            continue
+        values = actual[domain]
+        if state.actual >= 0:
+            values[part.tile] = max(state.actual * 1e6, values.get(part.tile, 0))
+        for limit, megahertz in (("max", part.properties.max), ("min", part.properties.min)):
+            if megahertz > 0:
+                sink.fill(None, megahertz * 1e6, "clock_limit_hertz", domain, limit)
+        if state.currentVoltage > 0 and part.properties.type == 0:
+            sink.fill(None, state.currentVoltage, "voltage_volts", "gpu")
+    for domain, values in actual.items():
+        sink.spread(values, max, "clock_hertz", domain)
+    _throttle([(part, state.throttleReasons) for part, state in states], sink)
+
+
+def _throttle(masks: list[tuple[Part, int]], sink: Sink) -> None:
+    if not masks:
+        return
+    for reason in dict.fromkeys(reason for _, reason in _THROTTLE_BITS):
+        bits = sum(bit for bit, name in _THROTTLE_BITS if name == reason)
+        values: ByTile = {}
+        for part, mask in masks:
+            values[part.tile] = max(int(mask & bits != 0), values.get(part.tile, 0))
+        sink.spread(values, max, "throttle_active", reason)
+
+
+def read_engines(card: SysmanCard, sink: Sink) -> None:
+    """Busy ratio of the device and of its engine groups since the last reading.
+
+    A group whose counters are both 0 is not counted by this driver.
+    """
+    device: ByTile = {}
+    grouped: dict[str, ByTile] = defaultdict(dict)
+    single: dict[str, ByTile] = defaultdict(dict)
+    states = card.get_each("engine", "zesEngineGetActivity", types.EngineStats)
+    for number, (part, state) in enumerate(states):
+        if state.activeTime == 0 and state.timestamp == 0:
+            continue
+        rate = card.rates.per_second(f"engine{number}", state.activeTime, state.timestamp)
+        if rate is None:
+            sink.whole.miss("utilization_ratio", Absence.NOT_COLLECTED)
+            continue
+        group, ratio = part.properties.type, min(rate, 1.0)
+        if group == _ALL_ENGINES:
+            _keep_largest(device, part.tile, ratio)
+        elif group in _GROUPS:
+            _keep_largest(grouped[_GROUPS[group]], part.tile, ratio)
+        elif group in _SINGLES:
+            _keep_largest(single[_SINGLES[group]], part.tile, ratio)
+    sink.spread(device, max, "utilization_ratio")
+    for engine, values in {**single, **grouped}.items():
+        sink.spread(values, max, "engine_utilization_ratio", engine)
+
+
+def _keep_largest(values: ByTile, tile: int | None, ratio: float) -> None:
+    values[tile] = max(ratio, values.get(tile, 0.0))

@@ -1,0 +1,73 @@
+"""Runs the Sysman readers over a device; one that fails leaves a reason, not a gap."""
+
+from collections.abc import Callable
+
+from accelwatch.errors import DeviceLost, ReadError
+from accelwatch.schema.reading import Process
+from accelwatch_intel import sysman_health, sysman_load, sysman_types
+from accelwatch_intel.sysman import ResetRequired
+from accelwatch_intel.sysman_card import Sink, SysmanCard
+
+_READERS: tuple[tuple[Callable[[SysmanCard, Sink], None], tuple[str, ...]], ...] = (
+    (sysman_load.read_memory, ("memory_size_bytes", "memory_used_bytes")),
+    (sysman_load.read_bandwidth, ("memory_bandwidth_utilization_ratio",)),
+    (sysman_load.read_temperatures, ("temperature_celsius",)),
+    (sysman_load.read_power, ("power_watts", "energy_joules_total")),
+    (sysman_load.read_power_limits, ("power_limit_watts",)),
+    (sysman_load.read_frequencies, ("clock_hertz", "throttle_active")),
+    (sysman_load.read_engines, ("utilization_ratio", "engine_utilization_ratio")),
+    (sysman_health.read_ras, ("ecc_errors_total", "ecc_location_errors_total", "resets_total")),
+    (sysman_health.read_ecc, ("ecc_enabled",)),
+    (sysman_health.read_state, ("reset_required", "recovery_action_info")),
+    (sysman_health.read_pci, ("pcie_bytes_total",)),
+    (sysman_health.read_fabric, ("interconnect_links", "interconnect_bytes_total")),
+)
+"""A reader and the quantities that it alone, or mostly, provides."""
+
+_COMPUTE_ENGINE = 1 << 1
+_OTHER_ENGINES = ~(_COMPUTE_ENGINE | 1 << 4)
+"""zes_engine_type_flags_t: everything but compute and copy means graphics."""
+
+
+def read(card: SysmanCard, sink: Sink) -> None:
+    """All that Sysman gives. Raises DeviceLost when the driver says that the device is gone."""
+    for reader, keys in _READERS:
+        try:
+            reader(card, sink)
+        except DeviceLost:
+            raise
+        except ReadError as error:
+            if isinstance(error, ResetRequired):
+                sink.fill(None, 1, "reset_required")
+                sink.fill(None, 1, "recovery_action_info", "reset")
+            for key in keys:
+                if not any(series[0] == key for series in sink.whole.values):
+                    sink.whole.miss(key, error.absence)
+
+
+def processes(card: SysmanCard, device_id: str) -> list[Process]:
+    """Processes with memory on the device; empty where the driver does not tell. Raises DeviceLost."""
+    try:
+        rows = card.sysman.structures(
+            "zesDeviceProcessesGetState", card.handle, sysman_types.ProcessState
+        )
+    except DeviceLost:
+        raise
+    except ReadError:
+        return []
+    return [
+        Process(
+            device_id=device_id,
+            pid=row.processId,
+            type=_type(row.engines),
+            gpu_memory_bytes=row.memSize,
+        )
+        for row in rows
+        if row.processId > 0
+    ]
+
+
+def _type(engines: int) -> str:
+    if engines & _COMPUTE_ENGINE:
+        return "compute+graphics" if engines & _OTHER_ENGINES else "compute"
+    return "graphics"

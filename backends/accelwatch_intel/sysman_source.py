@@ -1,0 +1,116 @@
+"""When Sysman is started, and the Sysman side of each card. Starting it opens every render node."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+
+from accelwatch import sysfs
+from accelwatch.backend import Check, Context
+from accelwatch.errors import BackendUnavailable, ReadError
+from accelwatch.schema.device import DeviceKind
+from accelwatch_intel.card import GPU_DRIVERS, Card
+from accelwatch_intel.sysman import LIBRARIES, Sysman, load_library
+from accelwatch_intel.sysman_card import SysmanCard
+
+_FOLDERS = (
+    "usr/lib/x86_64-linux-gnu",
+    "lib/x86_64-linux-gnu",
+    "usr/lib64",
+    "usr/lib",
+    "usr/local/lib",
+    "usr/local/lib64",
+)
+_REMEDY = "install level-zero (libze1) and the GPU's compute runtime for memory, ECC and Xe Link"
+
+
+class SysmanSource:
+    """Starts Sysman at most once successfully, and never while a card sleeps that should.
+
+    A start is tried from open() and, when only sleep forbade it, from later reads. Only one thread
+    tries at a time; the others go on without Sysman.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._lock = Lock()
+        self._put_off: tuple[Card, ...] = ()
+        self._cards: dict[str, SysmanCard] = {}
+        self.started = False
+        self.problem = ""
+        """Why it was not started, for people; empty when it was or nobody tried."""
+
+    def start(self, cards: Sequence[Card]) -> None:
+        """Start Sysman for these cards if the option, the cards and the library allow. Never raises."""
+        gpus = [card for card in cards if card.kind is DeviceKind.GPU]
+        if not self._asked_for(gpus):
+            self.problem = "not asked for: no discrete card, or switched off by option"
+            return
+        with self._lock:
+            self._try(gpus)
+
+    def card(self, card: Card) -> SysmanCard | None:
+        """The Sysman side of a card, if there is one now."""
+        if self._put_off and self._lock.acquire(blocking=False):
+            try:
+                self._try(self._put_off)
+            finally:
+                self._lock.release()
+        return self._cards.get(card.pci_bus_id)
+
+    def stop(self) -> None:
+        """Forget the cards."""
+        self._cards = {}
+        self._put_off = ()
+        self.started = False
+
+    def check(self, cards: Sequence[Card]) -> Check:
+        """Whether the loader library lies where distributions put it; nothing is loaded."""
+        root: Path = self._context.root
+        own = str(self._context.options.get("level_zero_library") or "")
+        paths = [Path(own)] if own else [root / f / n for f in _FOLDERS for n in LIBRARIES]
+        found = next((path for path in paths if path.exists()), None)
+        if found is not None:
+            return Check(subject=LIBRARIES[0], ok=True, found=str(found))
+        wanted = self._asked_for([card for card in cards if card.kind is DeviceKind.GPU])
+        return Check(
+            subject=LIBRARIES[0],
+            ok=not wanted,
+            found="not found" if wanted else "not found, and not needed for integrated GPUs",
+            remedy=_REMEDY if wanted else "",
+        )
+
+    def _asked_for(self, cards: Sequence[Card]) -> bool:
+        choice = self._context.options.get("sysman", "auto")
+        if choice in ("on", True):
+            return bool(cards)
+        return choice == "auto" and any(card.discrete for card in cards)
+
+    def _try(self, cards: Sequence[Card]) -> None:
+        if self.started:
+            return
+        if self._anyone_sleeps(cards):
+            self._put_off = tuple(cards)
+            self.problem = "put off: it would wake a sleeping card"
+            return
+        self._put_off = ()
+        try:
+            path = str(self._context.options.get("level_zero_library") or "")
+            sysman = Sysman(load_library(path))
+            sysman.start()
+            devices = sysman.devices()
+        except (BackendUnavailable, ReadError) as error:
+            self.problem = str(error)
+            return
+        self._cards = {
+            pci_bus_id: SysmanCard(sysman, handle) for pci_bus_id, handle in devices.items()
+        }
+        self.started, self.problem = True, ""
+
+    def _anyone_sleeps(self, cards: Sequence[Card]) -> bool:
+        if self._context.wake_suspended:
+            return False
+        return any(
+            sysfs.runtime_suspended(self._context.root, card.pci_bus_id)
+            for card in cards
+            if card.driver in GPU_DRIVERS
+        )
