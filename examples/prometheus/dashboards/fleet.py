@@ -12,23 +12,24 @@ BOARD = Board(
         stat("Accelerators", "Known accelerators.", "short", "count(accel_device_up{@node})"),
         stat(
             "Lost",
-            "Known accelerators that cannot be read.",
+            "Accelerators that fell off the bus or do not answer.",
             "short",
-            "sum(1 - accel_device_up{@node})",
+            'sum(accel_devices{@node, state=~"lost|unresponsive"})',
             alarm=True,
         ),
         stat(
             "Stale",
-            "Accelerators whose last successful read is more than 2 minutes old.",
+            "Accelerators awake whose last successful read is more than 2 minutes old.",
             "short",
-            "sum(time() - accel_device_last_read_timestamp_seconds{@node} > bool 120)",
+            "sum(time() - accel_device_last_read_timestamp_seconds{@node} > bool 120"
+            " unless on (instance, uuid) accel_device_suspended{@node} == 1)",
             alarm=True,
         ),
         stat(
             "Suspended",
             "Accelerators that sleep to save power; reading them would wake them.",
             "short",
-            "sum(accel_device_suspended{@node})",
+            'sum(accel_devices{@node, state="suspended"})',
         ),
         stat(
             "Waiting for a reset",
@@ -40,7 +41,7 @@ BOARD = Board(
         stat("Power", "Power draw of all devices.", "watt", "sum(accel_power_watts{@node})"),
         Panel(
             "Devices by vendor, model and health",
-            "Devices in each health state. A lost device has no health and is missing here.",
+            "Devices in each health state; a device that sleeps or is left out is unknown.",
             "short",
             (
                 (
