@@ -1,0 +1,236 @@
+"""From what was read to quantities of the catalogue. One function a subject, in any order."""
+
+from pathlib import Path
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected
+from accelwatch.sysfs import list_dir
+from accelwatch_host import mounts, network, nfs, procfs, system, timekeeping
+from accelwatch_host.procfs import read_table
+
+LIMIT = 64
+"""Disks, interfaces, ports, file systems and NFS mounts: at most so many of each."""
+_RESOURCES = ("cpu", "memory", "io", "irq")
+_NO_DISK = ("loop", "ram", "zram", "dm-", "md", "sr", "fd")
+"""Block devices that are no disks, or whose traffic the disks under them count too."""
+_IDLE = ("idle", "iowait")
+_MIN_SPAN_S = 0.2
+"""Processor time is counted in ticks of 10 ms: over less the share would be mostly rounding."""
+_NFS_KEYS = {
+    "host_nfs_requests_total": "requests",
+    "host_nfs_retransmissions_total": "retransmissions",
+    "host_nfs_round_trip_seconds_total": "round_trip_s",
+    "host_nfs_execution_seconds_total": "execution_s",
+}
+
+CpuTimes = dict[str, float]
+
+
+def put_kernel(root: Path, out: Collected) -> None:
+    """Uptime, load, processors, blocked tasks."""
+    text = read_table(root / "proc/uptime")
+    seconds = None if isinstance(text, Absence) else procfs.uptime(text)
+    _put(out, "host_uptime_seconds", seconds, text)
+    text = read_table(root / "proc/loadavg")
+    loads = None if isinstance(text, Absence) else procfs.load_averages(text)
+    if loads is None:
+        out.miss("host_load_average", text if isinstance(text, Absence) else Absence.ERROR)
+    else:
+        for window, load in zip(("1", "5", "15"), loads, strict=True):
+            out.put("host_load_average", load, window)
+    text = read_table(root / "proc/stat")
+    stat = procfs.KernelStat() if isinstance(text, Absence) else procfs.kernel_stat(text)
+    _put(out, "host_cpu_count", stat.cpus, text)
+    _put(out, "host_blocked_processes", stat.blocked, text)
+
+
+def _put(out: Collected, key: str, value: float | None, text: str | Absence) -> None:
+    if value is not None:
+        out.put(key, value)
+    else:
+        out.miss(key, text if isinstance(text, Absence) else Absence.ERROR)
+
+
+def put_cpu(root: Path, out: Collected, before: CpuTimes | None) -> CpuTimes | None:
+    """Processor time by mode, busy share since `before`; returns what the next read compares with."""
+    times = system.cpu_seconds(root)
+    if isinstance(times, Absence):
+        out.miss("host_cpu_seconds_total", times)
+        out.miss("host_cpu_utilization_ratio", times)
+        return None
+    for mode, seconds in times.items():
+        out.put("host_cpu_seconds_total", seconds, mode)
+    ratio = None if before is None else busy_ratio(before, times)
+    if ratio is None:
+        out.miss("host_cpu_utilization_ratio", Absence.NOT_COLLECTED)
+        too_soon = before is not None and sum(times.values()) >= sum(before.values())
+        return before if too_soon else times
+    out.put("host_cpu_utilization_ratio", ratio)
+    return times
+
+
+def busy_ratio(before: CpuTimes, after: CpuTimes) -> float | None:
+    """Busy share between two readings; None when too little time has passed.
+
+    A mode that went back, as iowait may (proc(5)), counts as no time.
+    """
+    passed = {mode: max(0.0, seconds - before.get(mode, 0.0)) for mode, seconds in after.items()}
+    total = sum(passed.values())
+    if total < _MIN_SPAN_S:
+        return None
+    return 1.0 - sum(passed.get(mode, 0.0) for mode in _IDLE) / total
+
+
+def put_memory(root: Path, out: Collected) -> None:
+    """Main memory and swap."""
+    memory = system.memory(root)
+    if isinstance(memory, Absence):
+        for key in ("size", "available", "used"):
+            out.miss(f"host_memory_{key}_bytes", memory)
+    else:
+        out.put("host_memory_size_bytes", memory.size)
+        out.put("host_memory_available_bytes", memory.available)
+        out.put("host_memory_used_bytes", memory.size - memory.available)
+    swap = system.swap(root)
+    if isinstance(swap, Absence):
+        out.miss("host_swap_size_bytes", swap)
+        out.miss("host_swap_used_bytes", swap)
+    else:
+        out.put("host_swap_size_bytes", swap.size)
+        out.put("host_swap_used_bytes", swap.used)
+
+
+def put_pressure(root: Path, out: Collected) -> None:
+    """Pressure stall information; a kernel without it (or booted with psi=0) does not support it."""
+    keys = ("host_pressure_ratio", "host_pressure_stall_seconds_total")
+    for resource in _RESOURCES:
+        text = read_table(root / "proc/pressure" / resource)
+        lines = [] if isinstance(text, Absence) else procfs.pressure(text)
+        for line in lines:
+            out.put(keys[0], line.ratio, resource, line.share)
+            out.put(keys[1], line.stall_s, resource, line.share)
+        if not lines and not (resource == "irq" and text is Absence.UNSUPPORTED):
+            reason = text if isinstance(text, Absence) else Absence.ERROR
+            for key in keys:
+                out.miss(key, reason, resource, "some")
+
+
+def put_disks(root: Path, out: Collected) -> None:
+    """Traffic of whole disks."""
+    keys = ("host_disk_bytes_total", "host_disk_io_seconds_total")
+    found = system.disks(root)
+    if isinstance(found, Absence):
+        for key in keys:
+            out.miss(key, found)
+        return
+    whole = {entry.name for entry in list_dir(root / "sys/block")}
+    names = [
+        name
+        for name in sorted(found)
+        if not name.startswith(_NO_DISK) and (not whole or name in whole)
+    ]
+    for name in names[:LIMIT]:
+        out.put(keys[0], found[name].read, name, "read")
+        out.put(keys[0], found[name].written, name, "write")
+        out.put(keys[1], found[name].busy_s, name)
+    if not names:
+        for key in keys:
+            out.miss(key, Absence.UNSUPPORTED)
+
+
+def _process_text(root: Path, name: str) -> str | Absence:
+    """A per-process table: ours, or that of process 1 where the root is another machine's view."""
+    owners = ("self",) if root == Path("/") else ("1", "self")
+    text: str | Absence = Absence.UNSUPPORTED
+    for owner in owners:
+        text = read_table(root / "proc" / owner / name)
+        if not isinstance(text, Absence):
+            return text
+    return text
+
+
+def put_filesystems(root: Path, out: Collected) -> None:
+    """Sizes of local file systems; network and user-space ones are never touched."""
+    keys = ("host_filesystem_size_bytes", "host_filesystem_available_bytes")
+    text = _process_text(root, "mounts")
+    chosen = [] if isinstance(text, Absence) else mounts.measurable(mounts.parse(text), LIMIT)
+    for mount in chosen:
+        found = system.filesystem(root, root / mount.mountpoint.lstrip("/"))
+        if isinstance(found, Absence):
+            for key in keys:
+                out.miss(key, found, mount.mountpoint)
+            continue
+        out.put(keys[0], found.size, mount.mountpoint)
+        out.put(keys[1], found.available, mount.mountpoint)
+    if not chosen:
+        for key in keys:
+            out.miss(key, text if isinstance(text, Absence) else Absence.UNSUPPORTED)
+
+
+def put_network(root: Path, out: Collected) -> None:
+    """Carrier and traffic of network interfaces."""
+    found = network.interfaces(root, LIMIT)
+    traffic = system.networks(root)
+    for interface in found:
+        _state(out, "host_network_up", interface.up, interface.name)
+        _state(out, "host_network_carrier_changes_total", interface.carrier_changes, interface.name)
+        if not isinstance(traffic, Absence) and interface.name in traffic:
+            _traffic(out, interface.name, traffic[interface.name])
+    if isinstance(traffic, Absence):
+        out.miss("host_network_bytes_total", traffic)
+        out.miss("host_network_errors_total", traffic)
+
+
+def _state(out: Collected, key: str, value: float | Absence, *labels: str) -> None:
+    if isinstance(value, Absence):
+        out.miss(key, value, *labels)
+    else:
+        out.put(key, int(value) if isinstance(value, bool) else value, *labels)
+
+
+def _traffic(out: Collected, name: str, traffic: system.NetworkTraffic) -> None:
+    out.put("host_network_bytes_total", traffic.received, name, "receive")
+    out.put("host_network_bytes_total", traffic.transmitted, name, "transmit")
+    key = "host_network_errors_total"
+    out.put(key, traffic.receive_errors, name, "receive", "error")
+    out.put(key, traffic.transmit_errors, name, "transmit", "error")
+    out.put(key, traffic.receive_drops, name, "receive", "drop")
+    out.put(key, traffic.transmit_drops, name, "transmit", "drop")
+
+
+def put_rdma(root: Path, out: Collected) -> None:
+    """RDMA ports: InfiniBand, RoCE, EFA."""
+    for port in network.rdma_ports(root, LIMIT):
+        where = (port.device, port.port)
+        _state(out, "host_rdma_port_up", port.up, *where)
+        _state(out, "host_rdma_port_rate_bytes_per_second", port.rate, *where)
+        _state(out, "host_rdma_bytes_total", port.received, *where, "receive")
+        _state(out, "host_rdma_bytes_total", port.transmitted, *where, "transmit")
+        for name, count in port.errors.items():
+            out.put("host_rdma_errors_total", count, *where, name)
+
+
+def put_nfs(root: Path, out: Collected) -> None:
+    """NFS mounts; none mounted is `unsupported`."""
+    text = _process_text(root, "mountstats")
+    if isinstance(text, Absence):
+        for key in (*_NFS_KEYS, "host_nfs_backlog_total"):
+            out.miss(key, text)
+        return
+    for mount in nfs.mountstats(text)[:LIMIT]:
+        where = mount.mountpoint
+        for key, field in _NFS_KEYS.items():
+            _state(out, key, getattr(mount.operations, field, Absence.ERROR), where)
+        backlog = Absence.ERROR if mount.backlog is None else mount.backlog
+        _state(out, "host_nfs_backlog_total", backlog, where)
+
+
+def put_clock(root: Path, out: Collected) -> None:
+    """Synchronisation of the system clock; only the running kernel can be asked."""
+    state = timekeeping.clock_state() if root == Path("/") else Absence.UNSUPPORTED
+    if isinstance(state, Absence):
+        out.miss("host_clock_offset_seconds", state)
+        out.miss("host_clock_synchronized", state)
+        return
+    out.put("host_clock_offset_seconds", state.offset_s)
+    out.put("host_clock_synchronized", int(state.synchronized))

@@ -1,0 +1,64 @@
+"""Which mounted file systems may be asked for their size without a risk of hanging."""
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+import msgspec
+
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+LOCAL_TYPES = frozenset(
+    {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs", "vfat", "ntfs3"}
+)
+_MEMORY_MOUNTS = frozenset({"/dev/shm", "/tmp"})  # noqa: S108 - names to look for, nothing is written
+HARMLESS_TYPES = LOCAL_TYPES | frozenset(
+    {"tmpfs", "ramfs", "devtmpfs", "overlay", "squashfs", "iso9660", "proc", "sysfs", "rootfs"}
+    | {"cgroup", "cgroup2", "devpts", "mqueue", "hugetlbfs", "debugfs", "tracefs", "securityfs"}
+    | {"pstore", "bpf", "configfs", "efivarfs", "nsfs", "binfmt_misc", "fusectl", "rpc_pipefs"}
+    | {"selinuxfs", "resctrl", "nfsd", "none"}
+)
+"""Types that no server, user process or automounter stands behind."""
+
+
+class Mount(msgspec.Struct, frozen=True):
+    """One line of a mount table."""
+
+    source: str
+    mountpoint: str
+    type: str
+
+
+def parse(text: str) -> list[Mount]:
+    """Lines of /proc/PID/mounts, fstab(5) form, octal escapes undone."""
+    fields = [line.split() for line in text.splitlines()]
+    return [
+        Mount(_plain(line[0]), _plain(line[1]), line[2])
+        for line in fields
+        if len(line) >= 4 and line[1].startswith("/")
+    ]
+
+
+def _plain(field: str) -> str:
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 8)), field)
+
+
+def measurable(mounts: Iterable[Mount], limit: int) -> list[Mount]:
+    """Local file systems, each once, that can be reached without passing a mount that could hang.
+
+    Looking up a path under an NFS, FUSE or automounter mount asks that mount, even when the last part
+    of the path is local.
+    """
+    mounts = list(mounts)
+    risky = {
+        PurePosixPath(mount.mountpoint) for mount in mounts if mount.type not in HARMLESS_TYPES
+    }
+    chosen: dict[str, Mount] = {}
+    for mount in mounts:
+        memory = mount.type == "tmpfs" and mount.mountpoint in _MEMORY_MOUNTS
+        if mount.type not in LOCAL_TYPES and not memory:
+            continue
+        path = PurePosixPath(mount.mountpoint)
+        if path in risky or any(parent in risky for parent in path.parents):
+            continue
+        chosen.setdefault(mount.mountpoint if memory else mount.source, mount)
+    return list(chosen.values())[:limit]

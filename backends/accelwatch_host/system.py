@@ -1,0 +1,174 @@
+"""What psutil reads: processor times, memory, swap, disks, network traffic, size of a file system.
+
+The only module that imports psutil. Its /proc is turned to the root for the time of a call; every
+failure of it, also over damaged files, is a typed absence.
+"""
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.sysfs import reason_of
+
+T = TypeVar("T")
+_LOCK = threading.Lock()
+CPU_MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """Main memory in bytes."""
+
+    size: int
+    available: int
+
+
+class Swap(msgspec.Struct, frozen=True, kw_only=True):
+    """Swap space in bytes."""
+
+    size: int
+    used: int
+
+
+class DiskTraffic(msgspec.Struct, frozen=True, kw_only=True):
+    """Traffic of one block device: bytes, and seconds in which it had work."""
+
+    read: int
+    written: int
+    busy_s: float
+
+
+class NetworkTraffic(msgspec.Struct, frozen=True, kw_only=True):
+    """Traffic of one interface: bytes and packets that were lost."""
+
+    received: int
+    transmitted: int
+    receive_errors: int
+    transmit_errors: int
+    receive_drops: int
+    transmit_drops: int
+
+
+class FilesystemSize(msgspec.Struct, frozen=True, kw_only=True):
+    """Size of a file system and what ordinary users can still get, in bytes."""
+
+    size: int
+    available: int
+
+
+@contextmanager
+def _under(root: Path) -> Iterator[None]:
+    import psutil
+
+    with _LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        before = psutil.PROCFS_PATH
+        psutil.PROCFS_PATH = str(root / "proc")
+        try:
+            yield
+        finally:
+            psutil.PROCFS_PATH = before
+
+
+def _ask(root: Path, question: Callable[[], T]) -> T | Absence:
+    try:
+        with _under(root):
+            return question()
+    except OSError as error:
+        return reason_of(error)
+    except NotImplementedError:
+        return Absence.UNSUPPORTED
+    except (ValueError, LookupError, TypeError, RuntimeError, AttributeError):
+        return Absence.ERROR
+
+
+def cpu_seconds(root: Path) -> dict[str, float] | Absence:
+    """Processor seconds by mode, all processors together; time given to guests is in `user`."""
+
+    def question() -> dict[str, float]:
+        import psutil
+
+        times = psutil.cpu_times()
+        return {mode: getattr(times, mode) for mode in CPU_MODES if hasattr(times, mode)}
+
+    return _ask(root, question)
+
+
+def memory(root: Path) -> Memory | Absence:
+    """Main memory: MemTotal and MemAvailable."""
+
+    def question() -> Memory:
+        import psutil
+
+        found = psutil.virtual_memory()
+        return Memory(size=found.total, available=found.available)
+
+    return _ask(root, question)
+
+
+def swap(root: Path) -> Swap | Absence:
+    """Swap space."""
+
+    def question() -> Swap:
+        import psutil
+
+        found = psutil.swap_memory()
+        return Swap(size=found.total, used=found.used)
+
+    return _ask(root, question)
+
+
+def disks(root: Path) -> dict[str, DiskTraffic] | Absence:
+    """Block devices and partitions by name."""
+
+    def question() -> dict[str, DiskTraffic]:
+        import psutil
+
+        found = psutil.disk_io_counters(perdisk=True, nowrap=False)
+        return {
+            name: DiskTraffic(
+                read=io.read_bytes, written=io.write_bytes, busy_s=io.busy_time / 1000
+            )
+            for name, io in found.items()
+        }
+
+    return _ask(root, question)
+
+
+def networks(root: Path) -> dict[str, NetworkTraffic] | Absence:
+    """Interfaces of this network namespace by name."""
+
+    def question() -> dict[str, NetworkTraffic]:
+        import psutil
+
+        found = psutil.net_io_counters(pernic=True, nowrap=False)
+        return {
+            name: NetworkTraffic(
+                received=io.bytes_recv,
+                transmitted=io.bytes_sent,
+                receive_errors=io.errin,
+                transmit_errors=io.errout,
+                receive_drops=io.dropin,
+                transmit_drops=io.dropout,
+            )
+            for name, io in found.items()
+        }
+
+    return _ask(root, question)
+
+
+def filesystem(root: Path, path: Path) -> FilesystemSize | Absence:
+    """Size of the file system at a path, which must be one that cannot hang."""
+
+    def question() -> FilesystemSize:
+        import psutil
+
+        found = psutil.disk_usage(str(path))
+        return FilesystemSize(size=found.total, available=found.free)
+
+    return _ask(root, question)

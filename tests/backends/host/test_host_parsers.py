@@ -1,0 +1,166 @@
+"""The pure parsers of the host backend, with damaged and unusual input."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.schema.absence import Absence
+from accelwatch_host import mounts, network, nfs, procfs, timekeeping
+from accelwatch_host.identity import machine_uuid
+
+
+def test_mount_under_a_network_mount_is_not_measured() -> None:
+    table = mounts.parse(
+        "/dev/a / ext4 rw 0 0\n"
+        "srv:/x /nfs nfs rw 0 0\n"
+        "/dev/b /nfs/local xfs rw 0 0\n"
+        "auto /auto autofs rw 0 0\n"
+        "/dev/c /auto/c ext4 rw 0 0\n"
+        "/dev/d /nfsdata ext4 rw 0 0\n"
+    )
+    assert [mount.mountpoint for mount in mounts.measurable(table, 64)] == ["/", "/nfsdata"]
+
+
+def test_local_file_system_covered_by_a_network_mount_is_not_measured() -> None:
+    table = mounts.parse("/dev/a /data ext4 rw 0 0\nsrv:/x /data nfs4 rw 0 0\n")
+    assert mounts.measurable(table, 64) == []
+
+
+def test_unknown_type_counts_as_one_that_may_hang() -> None:
+    table = mounts.parse("x /pfs newfs rw 0 0\n/dev/b /pfs/scratch xfs rw 0 0\n")
+    assert mounts.measurable(table, 64) == []
+
+
+def test_mounts_are_measured_once_each_and_bounded() -> None:
+    lines = [
+        f"/dev/disk{n} /m{n} ext4 rw 0 0\n/dev/disk{n} /again{n} ext4 rw 0 0\n" for n in range(99)
+    ]
+    chosen = mounts.measurable(mounts.parse("".join(lines)), 64)
+    assert len(chosen) == 64
+    assert chosen[0].mountpoint == "/m0"
+
+
+@pytest.mark.parametrize(
+    ("transport", "backlog"),
+    [
+        ("tcp 1 1 1 0 0 9 9 0 100 7 2 3 4", 7),
+        ("tcp 1 1 1 0 0 9 9 0 100 7", 7),  # statvers 1.0, before the slot figures
+        ("udp 1 1 9 9 0 100 6", 6),
+        ("rdma 0 1 1 0 0 9 9 0 100 5 1 2 3 4 5 6 7 8 9 10", 5),
+        ("local 1 1 0 0 9 9 0 100 4 2 3 4", 4),
+        ("tcp 1 1 1", None),
+        ("quic 1 2 3 4 5 6 7 8 9 10 11 12", None),
+        ("", None),
+    ],
+)
+def test_backlog_by_transport(transport: str, backlog: int | None) -> None:
+    text = f"device s:/e mounted on /m with fstype nfs statvers=1.1\n\txprt:\t{transport}\n"
+    (mount,) = nfs.mountstats(text)
+    assert mount.backlog == backlog
+
+
+def test_mountpoint_with_blanks_and_other_file_systems() -> None:
+    text = (
+        "device s:/e mounted on /my data with fstype nfs4 statvers=1.1\n\t  READ: 1 2 0 0 0 0 5 6\n"
+        "device none mounted on /x with fstype tmpfs\n\t  READ: 9 9 9 9 9 9 9 9\n"
+    )
+    (mount,) = nfs.mountstats(text)
+    assert mount.mountpoint == "/my data"
+    assert mount.operations is not None
+    assert (mount.operations.requests, mount.operations.retransmissions) == (1, 1)
+
+
+def test_damaged_operation_makes_the_sums_unknown() -> None:
+    head = "device s:/e mounted on /m with fstype nfs statvers=1.1\n\t READ: 1 2 0 0 0 0 5 6\n"
+    (mount,) = nfs.mountstats(head + "\t WRITE: 1 x 0 0 0 0 5 6\n")
+    assert mount.operations is None
+    (mount,) = nfs.mountstats("device s:/e mounted on /m with fstype nfs statvers=1.1\n")
+    assert mount.operations is None, "no line is not zero requests"
+
+
+def test_long_tables_are_read_to_their_end(tmp_path: Path) -> None:
+    table = tmp_path / "mounts"
+    os.mkfifo(table)  # gives at most a pipe's buffer per read, as /proc gives at most a page
+
+    def write() -> None:
+        table.write_text("x" * 300_000)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    text = procfs.read_table(table)
+    writer.join()
+    assert len(text) == 300_000
+
+
+@pytest.mark.parametrize(
+    ("name", "virtual"),
+    [
+        *((name, True) for name in ("lo", "veth9", "docker0", "cali12", "tunl0", "br-9f", "cni0")),
+        *(
+            (name, False)
+            for name in ("eth0", "ens1f0np0", "ib0", "bond0", "enp1s0", "wlan0", "lom1")
+        ),
+    ],
+)
+def test_virtual_interfaces(name: str, virtual: bool) -> None:
+    assert network.is_virtual(name) is virtual
+
+
+def test_rates() -> None:
+    assert network.port_rate("200 Gb/sec (4X HDR)") == 25e9
+    assert network.port_rate("2.5 Gb/sec (1X SDR)") == 312.5e6
+    assert network.port_rate("1.2.3 Gb/sec") is None
+    assert network.port_rate("fast") is None
+
+
+def test_clock_status_bits_and_units() -> None:
+    assert timekeeping.decode(0x0001, -2500) == timekeeping.ClockState(True, -0.0025)
+    assert timekeeping.decode(0x2001, 1_500_000) == timekeeping.ClockState(True, 0.0015)
+    assert not timekeeping.decode(0x0040, 0).synchronized
+
+
+def test_clock_of_this_kernel_is_asked_without_setting_it() -> None:
+    state = timekeeping.clock_state()
+    assert isinstance(state, timekeeping.ClockState | Absence)
+    if isinstance(state, timekeeping.ClockState):
+        assert abs(state.offset_s) <= 1.0, "the kernel slews at most half a second"
+
+
+def test_machine_identity_needs_a_whole_id() -> None:
+    assert machine_uuid("0" * 32) is not None
+    assert machine_uuid("uninitialized") is None
+    assert machine_uuid("00") is None
+
+
+def test_pressure_over_one_is_refused() -> None:
+    line = "some avg10=0.00 avg60={} avg300=0.00 total=1"
+    assert procfs.pressure(line.format("101.00")) == []
+    assert procfs.pressure(line.format("1.0.0")) == []
+    assert procfs.pressure(line.format("100.00"))[0].ratio == 1.0
+
+
+@given(st.text(max_size=400))
+def test_any_text_is_survived(text: str) -> None:
+    procfs.pressure(text)
+    procfs.kernel_stat(text)
+    procfs.load_averages(text)
+    procfs.uptime(text)
+    network.port_rate(text)
+    mounts.measurable(mounts.parse(text), 64)
+    nfs.mountstats(text)
+
+
+@given(st.data())
+def test_damaged_mountstats_invent_nothing(data: st.DataObject) -> None:
+    whole = (
+        "device s:/e mounted on /m with fstype nfs statvers=1.1\n"
+        "\txprt:\ttcp 1 1 1 0 0 9 9 0 100 7 2 3 4\n\t  READ: 4 5 0 100 200 1 60 62 0\n"
+    )
+    cut = data.draw(st.integers(0, len(whole)))
+    for mount in nfs.mountstats(whole[:cut]):
+        assert mount.operations is None or mount.operations.requests == 4
+        assert mount.backlog in (None, 7)
