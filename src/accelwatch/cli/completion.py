@@ -34,9 +34,9 @@ def _devices() -> Iterable[str]:
 
 
 def _query_fields() -> Iterable[str]:
-    from accelwatch_nvidia_smi.fields import QUERY_FIELDS
+    from accelwatch_nvidia_smi.fields import query_fields
 
-    return QUERY_FIELDS
+    return ("help", *query_fields())
 
 
 _LISTS: dict[str, Callable[[], Iterable[str]]] = {

@@ -1,0 +1,99 @@
+"""`accelwatch pick`: print the visible-devices variable of free devices, or run a command with it."""
+
+import os
+from typing import Annotated
+
+import msgspec
+import typer
+
+from accelwatch.cli.output import write_stdout
+from accelwatch.durations import seconds, size_bytes
+from accelwatch.errors import UsageError
+from accelwatch.exit_codes import OK
+from accelwatch.expr import compile_condition, device_names
+from accelwatch.picking import Pick, Wish, pick
+
+_FORMATS = ("env", "export", "value", "json")
+
+
+def pick_command(
+    ctx: typer.Context,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many devices.")] = 1,
+    free_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="At least this much free on each (10GiB).")
+    ] = None,
+    max_utilization: Annotated[
+        str | None, typer.Option(metavar="PERCENT", help="At most this busy (10 or 10%).")
+    ] = None,
+    unused: Annotated[
+        bool, typer.Option("--unused", help="Only devices without a process.")
+    ] = False,
+    vendor: Annotated[str | None, typer.Option(help="nvidia, amd or intel.")] = None,
+    condition: Annotated[
+        str | None, typer.Option("-f", "--filter", metavar="EXPR", help="Must be true.")
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--format", help="env, export (for eval), value or json.")
+    ] = "env",
+    timeout: Annotated[str, typer.Option(metavar="DURATION", help="For the reading.")] = "2s",
+) -> None:
+    """Choose free, healthy devices; exit 4 when there are not enough.
+
+    What is lost, unresponsive, unwell or unknown never qualifies. With `-- COMMAND ...` the command is
+    run in this process's place and sees just the chosen devices.
+    """
+    if output not in _FORMATS:
+        raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {output!r}")
+    wish = Wish(
+        count=count,
+        vendor=vendor,
+        free_memory_bytes=None if free_memory is None else size_bytes(free_memory),
+        max_utilization_ratio=None if max_utilization is None else _ratio(max_utilization),
+        unused=unused,
+        condition=None if condition is None else compile_condition(condition, device_names()),
+    )
+    chosen = _choose(wish, seconds(timeout))
+    if ctx.args:
+        _run(ctx.args, chosen)
+    write_stdout(_text(chosen, output).encode())
+    raise typer.Exit(OK)
+
+
+def _choose(wish: Wish, timeout_s: float) -> Pick:
+    from accelwatch.readings import read_once
+    from accelwatch.sampler.settings import CollectSettings
+
+    settings = CollectSettings(one_shot=True, timeout_s=timeout_s)
+    return pick(read_once(settings).devices, wish)
+
+
+def _ratio(text: str) -> float:
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        raise UsageError(f"--max-utilization is a percentage, not {text!r}") from None
+    if not 0 <= percent <= 100:
+        raise UsageError(f"--max-utilization is between 0 and 100, not {text}")
+    return percent / 100
+
+
+def _text(chosen: Pick, output: str) -> str:
+    match output:
+        case "export":
+            return f"export {chosen.variable}={chosen.value}\n"
+        case "value":
+            return f"{chosen.value}\n"
+        case "json":
+            ids = [view.device.id for view in chosen.views]
+            document = {"variable": chosen.variable, "value": chosen.value, "devices": ids}
+            return msgspec.json.encode(document).decode() + "\n"
+        case _:
+            return f"{chosen.variable}={chosen.value}\n"
+
+
+def _run(command: list[str], chosen: Pick) -> None:
+    environ = {**os.environ, chosen.variable: chosen.value}
+    try:
+        os.execvpe(command[0], command, environ)  # noqa: S606 - running the user's command is the point
+    except OSError as error:
+        raise UsageError(f"cannot run {command[0]}: {error.strerror}") from error

@@ -1,0 +1,160 @@
+"""Choosing devices for a job: fails closed. What is lost, hung, unwell or unknown never qualifies."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from accelwatch.errors import UnmetError
+from accelwatch.expr import Expression
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.selection import lookup
+
+
+class Visibility(msgspec.Struct, frozen=True):
+    """By which variable a vendor's runtime is told its devices, and by which field it names them."""
+
+    vendor: str
+    variable: str
+    by_uuid: bool
+
+
+VISIBILITIES = {
+    row.vendor: row
+    for row in (
+        # CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too.
+        Visibility("nvidia", "CUDA_VISIBLE_DEVICES", by_uuid=True),
+        # ROCm documentation, GPU isolation: `GPU-` and the unique id, or an index.
+        Visibility("amd", "ROCR_VISIBLE_DEVICES", by_uuid=True),
+        # Level Zero specification, affinity mask: device indices only.
+        Visibility("intel", "ZE_AFFINITY_MASK", by_uuid=False),
+    )
+}
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What the job needs of each device."""
+
+    count: int = 1
+    vendor: str | None = None
+    free_memory_bytes: int | None = None
+    max_utilization_ratio: float | None = None
+    unused: bool = False
+    """No process may hold the device."""
+    condition: Expression | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a device does not qualify."""
+
+    device: str
+    reason: str
+
+
+class Pick(msgspec.Struct, frozen=True):
+    """The chosen devices, best first, with the variable that makes a job see just them."""
+
+    views: tuple[DeviceView, ...]
+    variable: str
+    value: str
+
+
+def pick(views: Sequence[DeviceView], wish: Wish) -> Pick:
+    """Devices of one vendor that fulfil the wish, those with most free memory first.
+
+    Raises UnmetError that tells for every device why it did not qualify.
+    """
+    refusals: list[Refusal] = []
+    fit: dict[str, list[DeviceView]] = {}
+    for view in candidates(views):
+        reason = _refusal(view, wish)
+        if reason:
+            refusals.append(Refusal(view.device.name, reason))
+        else:
+            fit.setdefault(view.device.vendor, []).append(view)
+    for vendor in sorted(fit, key=lambda name: -len(fit[name])):
+        chosen = sorted(fit[vendor], key=_preference)[: wish.count]
+        if len(chosen) == wish.count:
+            return Pick(tuple(chosen), VISIBILITIES[vendor].variable, _value(chosen))
+    found = max(map(len, fit.values()), default=0)
+    reasons = "".join(f"\n  {refusal.device}: {refusal.reason}" for refusal in refusals)
+    raise UnmetError(f"{wish.count} wanted, {found} of one vendor qualify{reasons}")
+
+
+def candidates(views: Iterable[DeviceView]) -> list[DeviceView]:
+    """What can be given to a job: whole devices, or the MIG instances of a device cut into them."""
+    held = list(views)
+    cut = {view.device.id for view in held if view.device.partition_mode == "enabled"}
+    return [
+        view
+        for view in held
+        if (view.device.parent_id in cut if view.device.parent_id else view.device.id not in cut)
+    ]
+
+
+def free_memory(view: DeviceView) -> Number | None:
+    """Bytes a new job can get; None when size or use is not known."""
+    values = view.reading.values
+    size, used = values.get(("memory_size_bytes",)), values.get(("memory_used_bytes",))
+    if size is None or used is None:
+        return None
+    return max(0, size - used - values.get(("memory_reserved_bytes",), 0))
+
+
+def _preference(view: DeviceView) -> tuple[float, float, int]:
+    busy = view.reading.values.get(("utilization_ratio",), 1.0)
+    return (-(free_memory(view) or 0), busy, view.device.index)
+
+
+def _refusal(view: DeviceView, wish: Wish) -> str:
+    device = view.device
+    if device.vendor not in VISIBILITIES:
+        return f"no visibility variable is known for {device.vendor}"
+    if wish.vendor is not None and device.vendor != wish.vendor:
+        return f"is of {device.vendor}"
+    if view.state is not DeviceState.OK:
+        return f"is {view.state}"
+    if view.health is not Health.OK:
+        return f"health is {view.health}: {'; '.join(view.health_reasons) or 'no reason given'}"
+    if VISIBILITIES[device.vendor].by_uuid and device.uuid is None:
+        return "has no uuid by which a job could be given it"
+    return _memory_refusal(view, wish) or _load_refusal(view, wish)
+
+
+def _memory_refusal(view: DeviceView, wish: Wish) -> str:
+    if wish.free_memory_bytes is None:
+        return ""
+    free = free_memory(view)
+    if free is None:
+        return "free memory is unknown"
+    if free < wish.free_memory_bytes:
+        return f"{free} bytes free, {wish.free_memory_bytes} wanted"
+    return ""
+
+
+def _load_refusal(view: DeviceView, wish: Wish) -> str:
+    if wish.max_utilization_ratio is not None:
+        busy = view.reading.values.get(("utilization_ratio",))
+        if busy is None:
+            return "utilization is unknown"
+        if busy > wish.max_utilization_ratio:
+            return f"utilization is {busy:.2f}"
+    if wish.unused:
+        if view.reading.processes is None:
+            return "its processes are unknown"
+        if view.reading.processes:
+            return f"{len(view.reading.processes)} processes use it"
+    if wish.condition is not None:
+        truth = wish.condition.evaluate(lookup(view))
+        if truth is not True:
+            return "the filter is " + ("false" if truth is False else "unknown")
+    return ""
+
+
+def _value(views: Sequence[DeviceView]) -> str:
+    by_uuid = VISIBILITIES[views[0].device.vendor].by_uuid
+    return ",".join(
+        (view.device.uuid or "") if by_uuid else str(view.device.index) for view in views
+    )
