@@ -1,0 +1,35 @@
+"""What is wrong with a configuration, gathered so that one run names every mistake."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.errors import ConfigError
+from accelwatch.schema.metrics import nearest
+
+
+class Complaint(msgspec.Struct, frozen=True):
+    """One mistake; `place` is `file:line`, a file, or the name of a variable or flag."""
+
+    place: str
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        parts = (self.place, self.key, self.text)
+        return ": ".join(part for part in parts if part)
+
+
+def refuse(complaints: Iterable[Complaint]) -> None:
+    """Raise a ConfigError with a line for each complaint; nothing when there is none."""
+    lines = [str(complaint) for complaint in complaints]
+    if lines:
+        raise ConfigError("\n".join(lines))
+
+
+def unknown(word: str, known: Iterable[str]) -> str:
+    """`unknown key` with the nearest known one, or all of them."""
+    names = sorted(known)
+    close = nearest(word, names)
+    hint = f"did you mean {close}?" if close else f"expected one of {', '.join(names)}"
+    return f"unknown key; {hint}"

@@ -1,0 +1,159 @@
+"""From nodes to checked values, driven by the types of a settings struct."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msgspec import inspect
+
+from accelwatch.config.document import kind
+from accelwatch.config.forms import FORMS, duration_text, expected
+
+_MAX_DEPTH = 16
+
+
+class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and becomes a complaint
+    """A value does not fit; the text says what is wrong and what is expected."""
+
+
+def convert(wanted: inspect.Type, node: yaml.Node, base: Path) -> Any:
+    """The node as a value of the type; relative paths are resolved against `base`. Raises Mistake."""
+    form = ""
+    if isinstance(wanted, inspect.Metadata):
+        form = (wanted.extra or {}).get("form", "")
+        wanted = wanted.type
+    if isinstance(wanted, inspect.UnionType):
+        return _optional(wanted, node, base)
+    if isinstance(wanted, inspect.VarTupleType):
+        return tuple(_items(wanted.item_type, node, base))
+    if isinstance(wanted, inspect.FrozenSetType):
+        return frozenset(_items(wanted.item_type, node, base))
+    if isinstance(wanted, inspect.DictType):
+        return _mapping(wanted, node, base)
+    if not isinstance(node, yaml.ScalarNode):
+        raise Mistake(f"{_shape(node)} is out of place; expected {describe(wanted, form)}")
+    if form:
+        return _formed(form, wanted, node, base)
+    return _scalar(wanted, node)
+
+
+def _optional(wanted: inspect.UnionType, node: yaml.Node, base: Path) -> Any:
+    if kind(node) == "null":
+        return None
+    inner = next(part for part in wanted.types if not isinstance(part, inspect.NoneType))
+    return convert(inner, node, base)
+
+
+def _items(wanted: inspect.Type, node: yaml.Node, base: Path) -> list[Any]:
+    """Items of a list; a single value stands for a list of one."""
+    if isinstance(node, yaml.SequenceNode):
+        return [convert(wanted, item, base) for item in node.value]
+    if isinstance(node, yaml.MappingNode) or kind(node) == "null":
+        raise Mistake(f"{_shape(node)} is out of place; expected a list of {describe_item(wanted)}")
+    return [convert(wanted, node, base)]
+
+
+def _mapping(wanted: inspect.DictType, node: yaml.Node, base: Path) -> dict[str, Any]:
+    if not isinstance(node, yaml.MappingNode):
+        raise Mistake(f"{_shape(node)} is out of place; expected a mapping")
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode) or key.value in found:
+            raise Mistake(f"the key {_shown(key)} is no word or given twice")
+        if isinstance(wanted.value_type, inspect.CustomType | inspect.AnyType):
+            found[key.value] = plain(value)
+        else:
+            found[key.value] = convert(wanted.value_type, value, base)
+    return found
+
+
+def plain(node: yaml.Node, depth: int = 0) -> Any:
+    """The node as plain data, for mappings that are passed through. Raises Mistake."""
+    if depth > _MAX_DEPTH:
+        raise Mistake("nested too deep")
+    if isinstance(node, yaml.SequenceNode):
+        return [plain(item, depth + 1) for item in node.value]
+    if isinstance(node, yaml.MappingNode):
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.value in found:
+                raise Mistake(f"the key {_shown(key)} is no word or given twice")
+            found[str(key.value)] = plain(value, depth + 1)
+        return found
+    try:
+        return yaml.safe_load(f"!!{kind(node)} {_quoted(node)}")
+    except (yaml.YAMLError, ValueError) as error:
+        raise Mistake(f"{_shown(node)} cannot be read") from error
+
+
+def _quoted(node: yaml.Node) -> str:
+    return "'" + str(node.value).replace("'", "''").replace("\n", "\n\n") + "'"
+
+
+def _formed(form: str, wanted: inspect.Type, node: yaml.ScalarNode, base: Path) -> Any:
+    allowed = ("str", "int", "float") if form in ("duration", "address") else ("str",)
+    if kind(node) not in allowed:
+        raise Mistake(f"{_shown(node)} is out of place; expected {expected(form)}")
+    try:
+        value = FORMS[form].parse(node.value, base)
+    except ValueError as error:
+        raise Mistake(f"{error}; expected {expected(form)}") from error
+    if isinstance(wanted, inspect.FloatType) and isinstance(value, float):
+        _check_range(wanted, value, _shown(node), describe(wanted, form))
+    return value
+
+
+def _scalar(wanted: inspect.Type, node: yaml.ScalarNode) -> Any:
+    text, tag = str(node.value), kind(node)
+    if isinstance(wanted, inspect.BoolType) and tag == "bool":
+        return text.lower() in ("true", "yes", "on")
+    if isinstance(wanted, inspect.LiteralType) and text in wanted.values:
+        return text
+    if isinstance(wanted, inspect.StrType) and tag == "str":
+        return text
+    if isinstance(wanted, inspect.IntType) and tag == "int" and text.lstrip("+-").isdecimal():
+        number = int(text) if len(text) < 20 else 1 << 64
+        _check_range(wanted, number, text, describe(wanted, ""))
+        return number
+    hint = "; put it in quotes" if isinstance(wanted, inspect.StrType) else ""
+    raise Mistake(f"{_shown(node)} is out of place; expected {describe(wanted, '')}{hint}")
+
+
+def _check_range(
+    wanted: inspect.IntType | inspect.FloatType, value: float, shown: str, range_: str
+) -> None:
+    if (wanted.ge is not None and value < wanted.ge) or (
+        wanted.le is not None and value > wanted.le
+    ):
+        raise Mistake(f"{shown} is out of range; expected {range_}")
+
+
+def describe(wanted: inspect.Type, form: str) -> str:
+    """What a value of a type looks like, in words."""
+    if isinstance(wanted, inspect.FloatType) and wanted.ge is not None and wanted.le is not None:
+        return f"a duration from {duration_text(wanted.ge)} to {duration_text(wanted.le)}"
+    if form:
+        return expected(form)
+    if isinstance(wanted, inspect.IntType):
+        return f"a number from {wanted.ge} to {wanted.le}"
+    if isinstance(wanted, inspect.LiteralType):
+        return f"one of {', '.join(map(str, wanted.values))}"
+    return "true or false" if isinstance(wanted, inspect.BoolType) else "text"
+
+
+def describe_item(wanted: inspect.Type) -> str:
+    """What an item of a list looks like."""
+    if isinstance(wanted, inspect.Metadata):
+        return describe(wanted.type, (wanted.extra or {}).get("form", ""))
+    return describe(wanted, "")
+
+
+def _shown(node: yaml.Node) -> str:
+    text = str(node.value) if isinstance(node, yaml.ScalarNode) else _shape(node)
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _shape(node: yaml.Node) -> str:
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping"
+    return "a list" if isinstance(node, yaml.SequenceNode) else _shown(node)

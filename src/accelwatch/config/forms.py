@@ -1,0 +1,88 @@
+"""Values that are written as text but mean something: durations, addresses, paths, group names."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.schema.metrics import nearest, opt_in_groups
+
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s?(ms|s|m|h|d)?", re.ASCII)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PORT_MAX = 65535
+
+
+class Form(msgspec.Struct, frozen=True):
+    """How a text is read; `parse(text, base)` raises ValueError with what is wrong."""
+
+    parse: Callable[[str, Path], object]
+    expected: str
+
+
+def seconds(text: str) -> float:
+    """`500ms`, `1s`, `5m`, `1.5h`, `1d` or a bare number of seconds. Raises ValueError."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is no duration")
+    return round(float(match[1]) * _SECONDS[match[2] or "s"], 9)
+
+
+def duration_text(seconds_: float) -> str:
+    """The shortest of the forms that `seconds` reads."""
+    for unit in ("d", "h", "m", "s"):
+        count = seconds_ / _SECONDS[unit]
+        if seconds_ and count == int(count):
+            return f"{int(count)}{unit}"
+    if seconds_ < 1:
+        return f"{round(seconds_ * 1000, 6):g}ms"
+    return f"{seconds_:g}s"
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host and port of `127.0.0.1:9877`, `[::1]:9877` or `:9877` (every address). Raises ValueError."""
+    host, colon, port = text.strip().rpartition(":")
+    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > _PORT_MAX:
+        raise ValueError(f"{text!r} is no listen address")
+    if host.startswith("[") and host.endswith("]"):
+        return host[1:-1], int(port)
+    if ":" in host or any(space in host for space in " \t/"):
+        raise ValueError(f"{text!r} is no listen address")
+    return host, int(port)
+
+
+def _duration(text: str, _base: Path) -> float:
+    return seconds(text)
+
+
+def _address(text: str, _base: Path) -> str:
+    split_address(text)
+    return text.strip()
+
+
+def _path(text: str, base: Path) -> str:
+    if not text or "\0" in text:
+        raise ValueError(f"{text!r} is no path")
+    return str(base / text)
+
+
+def _group(text: str, _base: Path) -> str:
+    if text not in opt_in_groups():
+        close = nearest(text, list(opt_in_groups()))
+        raise ValueError(
+            f"no opt-in group {text!r}" + (f", did you mean {close}?" if close else "")
+        )
+    return text
+
+
+FORMS: dict[str, Form] = {
+    "duration": Form(_duration, "a duration such as 500ms, 1s or 5m"),
+    "address": Form(_address, 'host:port such as "127.0.0.1:9877", "[::1]:9877" or ":9877"'),
+    "path": Form(_path, "a path"),
+    "group": Form(_group, "one of " + "<groups>"),
+}
+
+
+def expected(form: str) -> str:
+    """What a value of a form looks like."""
+    return FORMS[form].expected.replace("<groups>", ", ".join(opt_in_groups()))

@@ -1,0 +1,148 @@
+"""Defaults, file, environment and flags laid over each other; every value keeps its source."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import yaml
+from msgspec import inspect
+
+from accelwatch.config.complaint import Complaint, refuse, unknown
+from accelwatch.config.convert import Mistake, convert
+from accelwatch.config.document import joined, scalar
+from accelwatch.config.model import Settings
+from accelwatch.config.reader import Found, Reader, Values, build
+from accelwatch.config.secret import secret_key
+
+PREFIX = "ACCELWATCH_"
+FILE_VARIABLE = "ACCELWATCH_CONFIG_FILE"
+SYSTEM_FILE = Path("/etc/accelwatch/agent.yaml")
+_SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$")
+"""Variables that Kubernetes puts into every container for a service named `accelwatch-...`."""
+
+Flag = str | Sequence[str] | bool | None
+
+
+class Effective(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings in force, the file they came from, and the source of each given value."""
+
+    settings: Settings
+    file: Path | None
+    sources: dict[str, str]
+    """Dotted key to `file:line`, variable or flag; a key that is not here has its default."""
+
+
+@cache
+def leaves() -> dict[str, inspect.Type]:
+    """Every setting by its dotted key."""
+    return dict(_leaves(inspect.type_info(Settings), ""))
+
+
+def _leaves(shape: inspect.Type, prefix: str) -> Iterable[tuple[str, inspect.Type]]:
+    assert isinstance(shape, inspect.StructType)
+    for field in shape.fields:
+        dotted = joined(prefix, field.encode_name)
+        if isinstance(field.type, inspect.StructType):
+            yield from _leaves(field.type, dotted)
+        else:
+            yield dotted, field.type
+
+
+def variable(dotted: str) -> str:
+    """Name of the environment variable of a setting."""
+    return PREFIX + dotted.replace(".", "_").upper()
+
+
+def flag_name(dotted: str) -> str:
+    """Name of the flag of a setting, in the manner of Prometheus: `--web.listen-address`."""
+    return "--" + dotted.replace("_", "-")
+
+
+def find_file(given: str | None, environ: Mapping[str, str]) -> Path | None:
+    """The file that counts: the given one, that of the environment, the user's, the system's."""
+    if named := given or environ.get(FILE_VARIABLE):
+        return Path(named)
+    home = environ.get("XDG_CONFIG_HOME") or (
+        f"{environ['HOME']}/.config" if environ.get("HOME") else ""
+    )
+    places = [Path(home) / "accelwatch" / "agent.yaml"] if home else []
+    return next((path for path in (*places, SYSTEM_FILE) if path.is_file()), None)
+
+
+def effective(
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Flag] | None = None,
+) -> Effective:
+    """The settings in force. Raises ConfigError that names every mistake of all sources."""
+    values: Values = {}
+    complaints: list[Complaint] = []
+    if file is not None:
+        values, complaints = Reader(Settings).read(file)
+        complaints += _secrets(values)
+    environ = os.environ if environ is None else environ
+    for given, mistakes in (_from_environment(environ), _from_flags(flags or {})):
+        values.update(given)
+        complaints += mistakes
+    refuse(complaints)
+    return Effective(
+        settings=build(Settings, values),
+        file=file,
+        sources={key: found.place for key, found in values.items()},
+    )
+
+
+def _secrets(values: Values) -> list[Complaint]:
+    found = values.get("collect.options")
+    if found is None:
+        return []
+    return [
+        Complaint(found.place, f"collect.options.{key}", f"no secret belongs here; use {key}_file")
+        for backend, options in found.value.items()
+        for key in (f"{backend}.{name}" for name in options if secret_key(name))
+    ]
+
+
+def _from_environment(environ: Mapping[str, str]) -> tuple[Values, list[Complaint]]:
+    known = {variable(dotted): dotted for dotted in leaves() if dotted != "collect.options"}
+    sections = tuple({variable(dotted.partition(".")[0]) + "_" for dotted in leaves()})
+    values: Values = {}
+    complaints: list[Complaint] = []
+    for name, text in sorted(environ.items()):
+        if name in known:
+            _take(values, complaints, known[name], text.split(","), name)
+        elif name.startswith(sections) and name != FILE_VARIABLE and not _SERVICE_LINK.search(name):
+            complaints.append(Complaint(name, "", unknown(name, known).replace("key", "variable")))
+    return values, complaints
+
+
+def _from_flags(flags: Mapping[str, Flag]) -> tuple[Values, list[Complaint]]:
+    values: Values = {}
+    complaints: list[Complaint] = []
+    for dotted, given in flags.items():
+        if given is None or given in ((), []):
+            continue
+        texts = [str(given).lower()] if isinstance(given, bool) else given
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        _take(values, complaints, dotted, texts, flag_name(dotted))
+    return values, complaints
+
+
+def _take(
+    values: Values, complaints: list[Complaint], dotted: str, texts: Sequence[str], place: str
+) -> None:
+    wanted = leaves()[dotted]
+    listed = isinstance(wanted, inspect.VarTupleType | inspect.FrozenSetType)
+    try:
+        if listed:
+            nodes = [scalar(text.strip(), quoted=True) for text in texts if text.strip()]
+            node: yaml.Node = yaml.SequenceNode(tag="tag:yaml.org,2002:seq", value=nodes)
+        else:
+            text = ",".join(texts)
+            node = scalar(text, quoted=not isinstance(wanted, inspect.BoolType | inspect.IntType))
+        values[dotted] = Found(convert(wanted, node, Path.cwd()), place)
+    except Mistake as mistake:
+        complaints.append(Complaint(place, "", str(mistake)))

@@ -1,0 +1,87 @@
+"""Every setting of the agent with its type, range and default; docs/configuration.md explains them.
+
+The name in the file is the field's name, without its unit. Durations are seconds.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+Path = Annotated[str, Meta(extra={"form": "path"})]
+Address = Annotated[str, Meta(extra={"form": "address"})]
+Group = Annotated[str, Meta(extra={"form": "group"})]
+Short = Annotated[float, Meta(ge=0.1, le=60, extra={"form": "duration"})]
+Long = Annotated[float, Meta(ge=1, le=3600, extra={"form": "duration"})]
+Count = Annotated[int, Meta(ge=1, le=100_000)]
+
+DEFAULT_ADDRESS = "127.0.0.1:9877"
+
+
+class Collect(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read, how often, and what is left alone."""
+
+    interval_s: Short = field(default=1.0, name="interval")
+    timeout_s: Short = field(default=1.0, name="timeout")
+    backends: tuple[str, ...] = ()
+    groups: frozenset[Group] = frozenset()
+    processes: bool = True
+    argv: bool = False
+    exclude: tuple[str, ...] = ()
+    wake_suspended: bool = False
+    root: Path = "/"
+    options: dict[str, dict[str, object]] = {}
+
+
+class Web(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the server listens and what it allows."""
+
+    listen_address: tuple[Address, ...] = (DEFAULT_ADDRESS,)
+    listen_any: bool = False
+    unix_socket: Path | None = None
+    config_file: Path | None = None
+    max_requests: Count = 40
+    max_connections: Count = 512
+    request_timeout_s: Long = field(default=30.0, name="request_timeout")
+    header_timeout_s: Short = field(default=10.0, name="header_timeout")
+    keepalive_timeout_s: Long = field(default=75.0, name="keepalive_timeout")
+    stream_max_clients: Count = 32
+    stream_stall_timeout_s: Short = field(default=10.0, name="stream_stall_timeout")
+
+
+class Exposition(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scrape gets that asks for nothing in particular."""
+
+    profile: Literal["default", "minimal"] = "default"
+    groups: frozenset[Group] = frozenset()
+    inventory: bool = True
+
+
+class Log(msgspec.Struct, frozen=True, kw_only=True):
+    """What is logged, to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
+
+
+class Workloads(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it is looked up to whom a device is allocated."""
+
+    sources: frozenset[Literal["cgroup", "podresources", "slurm"]] = frozenset(
+        {"cgroup", "podresources", "slurm"}
+    )
+    kubelet_socket: Path = "/var/lib/kubelet/pod-resources/kubelet.sock"
+    pod_logs: Path = "/var/log/pods"
+    job_dirs: tuple[Path, ...] = ()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole configuration of one agent."""
+
+    collect: Collect = Collect()
+    web: Web = Web()
+    exposition: Exposition = Exposition()
+    log: Log = Log()
+    workloads: Workloads = Workloads()
+    window_s: Long = field(default=60.0, name="window")
+    state_dir: Path | None = None

@@ -1,0 +1,108 @@
+"""One file against one struct type: every value with its line, or every mistake."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import inspect
+
+from accelwatch.config.complaint import Complaint, unknown
+from accelwatch.config.convert import Mistake, convert
+from accelwatch.config.document import compose, entries, joined, kind, line, read_file
+from accelwatch.errors import ConfigError
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A value and where it was given."""
+
+    value: Any
+    place: str
+
+
+Values = dict[str, Found]
+"""Dotted key, as written in the file, to value."""
+
+
+class Reader:
+    """Reads files of one struct type; `refused` gives keys that other programs know a reason."""
+
+    def __init__(self, shape: type[msgspec.Struct], refused: dict[str, str] | None = None) -> None:
+        self._shape = inspect.type_info(shape)
+        self._refused = refused or {}
+
+    def read(self, path: Path) -> tuple[Values, list[Complaint]]:
+        """Values and mistakes of a file. Raises ConfigError when it is no YAML or unreadable."""
+        return self.parse(read_file(path), path)
+
+    def parse(self, data: bytes, path: Path) -> tuple[Values, list[Complaint]]:
+        """The same for content already read; relative paths resolve against the file's folder."""
+        root = compose(data, str(path))
+        values: Values = {}
+        complaints: list[Complaint] = []
+        if root is None or kind(root) == "null":
+            return values, complaints
+        if not isinstance(root, yaml.MappingNode):
+            raise ConfigError(f"{path}:{line(root)}: a mapping is expected at the top")
+        walk = _Walk(str(path), path.absolute().parent, self._refused, values, complaints)
+        walk.struct(root, self._shape, "")
+        return values, complaints
+
+
+class _Walk:
+    def __init__(
+        self,
+        file: str,
+        base: Path,
+        refused: dict[str, str],
+        values: Values,
+        complaints: list[Complaint],
+    ) -> None:
+        self._file = file
+        self._base = base
+        self._refused = refused
+        self._values = values
+        self._complaints = complaints
+
+    def struct(self, node: yaml.MappingNode, shape: inspect.Type, prefix: str) -> None:
+        """Take every key of a mapping that stands for a struct."""
+        assert isinstance(shape, inspect.StructType)
+        known = {field.encode_name: field.type for field in shape.fields}
+        for key, key_node, value in entries(node, self._file, prefix, self._complaints):
+            dotted = joined(prefix, key)
+            if key in known:
+                self._value(known[key], value, key_node, dotted)
+            else:
+                text = self._refused.get(dotted) or unknown(key, known)
+                self._complain(key_node, dotted, text)
+
+    def _value(self, shape: inspect.Type, node: yaml.Node, key: yaml.Node, dotted: str) -> None:
+        if isinstance(shape, inspect.StructType):
+            if isinstance(node, yaml.MappingNode):
+                self.struct(node, shape, dotted)
+            elif kind(node) != "null":
+                self._complain(node, dotted, "expected a mapping")
+            return
+        try:
+            value = convert(shape, node, self._base)
+        except Mistake as mistake:
+            self._complain(node, dotted, str(mistake))
+            return
+        self._values[dotted] = Found(value, f"{self._file}:{line(key)}")
+
+    def _complain(self, node: yaml.Node, key: str, text: str) -> None:
+        self._complaints.append(Complaint(f"{self._file}:{line(node)}", key, text))
+
+
+def build(shape: type[msgspec.Struct], values: Values, prefix: str = "") -> Any:
+    """The struct with the values that are there, defaults for the rest."""
+    info = inspect.type_info(shape)
+    assert isinstance(info, inspect.StructType)
+    given: dict[str, Any] = {}
+    for field in info.fields:
+        dotted = joined(prefix, field.encode_name)
+        if isinstance(field.type, inspect.StructType):
+            given[field.name] = build(field.type.cls, values, dotted)
+        elif dotted in values:
+            given[field.name] = values[dotted].value
+    return shape(**given)

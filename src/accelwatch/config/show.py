@@ -1,0 +1,44 @@
+"""The settings in force as YAML with the source of each value as a comment."""
+
+import yaml
+from msgspec import inspect
+
+from accelwatch.config.forms import duration_text
+from accelwatch.config.layers import Effective, leaves
+from accelwatch.config.model import Settings
+from accelwatch.config.secret import without_secrets
+
+
+def shown(effective: Effective) -> str:
+    """A file that gives the same settings; each line says where its value came from."""
+    lines = [f"# file: {effective.file or 'none'}"]
+    section = ""
+    for dotted, wanted in leaves().items():
+        head, _, key = dotted.rpartition(".")
+        if head and head != section:
+            lines.append(f"{head}:")
+        section = head
+        source = effective.sources.get(dotted, "default")
+        text = _text(_value(effective.settings, dotted), wanted)
+        lines.append(f"{'  ' if head else ''}{key}: {text}  # {source}")
+    return "\n".join(lines) + "\n"
+
+
+def _value(settings: Settings, dotted: str) -> object:
+    value: object = settings
+    shape: inspect.Type = inspect.type_info(Settings)
+    for part in dotted.split("."):
+        assert isinstance(shape, inspect.StructType)
+        field = next(field for field in shape.fields if field.encode_name == part)
+        value, shape = getattr(value, field.name), field.type
+    return value
+
+
+def _text(value: object, wanted: inspect.Type) -> str:
+    if isinstance(wanted, inspect.Metadata) and isinstance(wanted.type, inspect.FloatType):
+        assert isinstance(value, float)
+        return duration_text(value)
+    if isinstance(value, frozenset):
+        value = sorted(value)
+    text = yaml.safe_dump(without_secrets(value), default_flow_style=True, width=10_000)
+    return text.removesuffix("\n").removesuffix("\n...")
