@@ -9,6 +9,9 @@ import typer
 
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
 from accelwatch.cli.completion import completer
+from accelwatch.cli.doctor import backends_command, doctor_command
+from accelwatch.cli.pick import pick_command
+from accelwatch.cli.welcome import welcome_command
 from accelwatch.exit_codes import OK
 
 _HELP = """\
@@ -77,6 +80,10 @@ def build() -> typer.Typer:
     app.command("snapshot", help="One document about all devices; the default without a command.")(
         _takes_options(_snapshot)
     )
+    app.command("pick", context_settings={"allow_extra_args": True})(pick_command)
+    app.command("backends")(backends_command)
+    app.command("doctor")(doctor_command)
+    app.command("welcome")(welcome_command)
     return app
 
 

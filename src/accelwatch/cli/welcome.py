@@ -1,0 +1,60 @@
+"""`accelwatch welcome`: the first look, used by `make run`. This machine, or a recording of another."""
+
+import sys
+
+import typer
+
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.table import Style, heading, render
+from accelwatch.display import colour, size, utf8
+from accelwatch.exit_codes import OK
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+
+
+def welcome_command() -> None:
+    """Show this machine's accelerators; without one, the host and a shipped recording."""
+    from accelwatch.readings import read_once
+    from accelwatch.sampler.settings import CollectSettings
+
+    style = Style(colour=colour("auto", sys.stdout), ascii_only=not utf8(sys.stdout))
+    here = read_once(CollectSettings(one_shot=True, timeout_s=2.0))
+    if here.devices:
+        write_stdout(render(here, (), style).encode())
+        raise typer.Exit(OK)
+    complain("no accelerator in this machine; here is the host, then a shipped recording")
+    lines = [heading(here), _host_line(here.node)] if here.node else [heading(here)]
+    write_stdout(("\n".join(lines) + "\n\n").encode())
+    write_stdout(render(_recording(), (), style).encode())
+    write_stdout(_NEXT.encode())
+    raise typer.Exit(OK)
+
+
+_NEXT = """
+Next: accelwatch --json | jq .    accelwatch doctor    accelwatch agent    accelwatch --help
+"""
+
+
+def _recording() -> Snapshot:
+    from accelwatch.readings import read_once
+    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch_replay import demo_file
+
+    options: dict[str, dict[str, object]] = {"replay": {"file": str(demo_file())}}
+    settings = CollectSettings(backends=("replay",), one_shot=True, timeout_s=2.0, options=options)
+    return read_once(settings)
+
+
+def _host_line(node: DeviceView) -> str:
+    values = node.reading.values
+    parts: list[str] = []
+    if (count := values.get(("host_cpu_count",))) is not None:
+        parts.append(f"{count} processors")
+    if (load := values.get(("host_load_average", "1"))) is not None:
+        parts.append(f"load {load:.2f}")
+    total, free = (
+        values.get(("host_memory_size_bytes",)),
+        values.get(("host_memory_available_bytes",)),
+    )
+    if total is not None and free is not None:
+        parts.append(f"{size(free)} of {size(total)} memory available")
+    return ", ".join(parts)
