@@ -1,0 +1,131 @@
+"""The NVIDIA backend: NVML where it can be used, else nvidia-smi's XML."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from accelwatch.backend import Context, Opened, Probe, Request
+from accelwatch.errors import BackendUnavailable
+from accelwatch.schema.device import Device
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.reading import Reading
+from accelwatch_nvidia import presence
+
+_NO_FALLBACK = frozenset({"driver_not_loaded"})
+"""Reasons for which nvidia-smi would fail in the same way."""
+
+
+class Source(Protocol):
+    """What NVML and nvidia-smi have in common."""
+
+    def open(self) -> Opened:
+        """Begin. Raises BackendUnavailable."""
+        ...
+
+    def discover(self) -> Sequence[Device]:
+        """Whole devices, without a call that one of them could block."""
+        ...
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """Full identity, then partitions."""
+        ...
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """Readings of the device, then of its partitions."""
+        ...
+
+    def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
+        """Events within the time."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...
+
+
+class NvidiaBackend:
+    """NVIDIA GPUs and their MIG instances."""
+
+    name = "nvidia"
+    vendor = "nvidia"
+    serial = False
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._source: Source | None = None
+
+    def probe(self) -> Probe:
+        """GPUs, driver, device node and library, from /sys, /proc and the loader's folders."""
+        return presence.probe(self._context.root, self._context.environ)
+
+    def open(self) -> Opened:
+        """Start NVML, or nvidia-smi where NVML cannot be used. Raises BackendUnavailable.
+
+        The option `source` (`nvml`, `nvidia-smi`) allows one of them only.
+        """
+        self.close()
+        only = self._context.options.get("source")
+        if only == "nvidia-smi":
+            return self._use(self._smi())
+        try:
+            return self._use(self._nvml())
+        except BackendUnavailable as refusal:
+            if only == "nvml" or refusal.reason in _NO_FALLBACK:
+                raise
+            return self._fall_back(refusal)
+
+    def _fall_back(self, refusal: BackendUnavailable) -> Opened:
+        try:
+            return self._use(self._smi())
+        except BackendUnavailable:
+            raise refusal from None
+
+    def _use(self, source: Source) -> Opened:
+        opened = source.open()
+        self._source = source
+        return opened
+
+    def _nvml(self) -> Source:
+        from accelwatch_nvidia.nvml import Nvml, import_library
+        from accelwatch_nvidia.nvml_source import NvmlSource
+
+        try:
+            library = import_library()
+        except ImportError as error:
+            raise BackendUnavailable(
+                f"the Python module pynvml cannot be imported: {error}",
+                reason="binding_not_found",
+                remedy="pip install nvidia-ml-py",
+            ) from error
+        return NvmlSource(self._context, Nvml(library))
+
+    def _smi(self) -> Source:
+        from accelwatch_nvidia.smi import SmiSource
+
+        return SmiSource(self._context)
+
+    def discover(self) -> Sequence[Device]:
+        """All GPUs. Raises BackendUnavailable when the driver has gone."""
+        return self._opened().discover()
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """A GPU with its full identity, then its MIG instances. Raises ReadError."""
+        return self._opened().identify(device)
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """Readings of a GPU, then of its MIG instances. Raises ReadError."""
+        return self._opened().read(device, request)
+
+    def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
+        """Xid events; nvidia-smi has none."""
+        return self._opened().wait_events(timeout_s)
+
+    def _opened(self) -> Source:
+        if self._source is None:
+            raise BackendUnavailable("not opened", reason="not_opened")
+        return self._source
+
+    def close(self) -> None:
+        """Give the source back."""
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()

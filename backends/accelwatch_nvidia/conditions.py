@@ -1,0 +1,145 @@
+"""What a GPU says of its own condition: throttling, wish for a reset, repairs, fabric, fans, memory."""
+
+import ctypes
+from pathlib import Path
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected
+from accelwatch_nvidia import fields, mapping
+from accelwatch_nvidia.mapping import put_first
+from accelwatch_nvidia.nvml import DeviceCalls
+
+_REASONS_NOW = (
+    "nvmlDeviceGetCurrentClocksEventReasons",
+    "nvmlDeviceGetCurrentClocksThrottleReasons",
+)
+_REASONS_SUPPORTED = (
+    "nvmlDeviceGetSupportedClocksEventReasons",
+    "nvmlDeviceGetSupportedClocksThrottleReasons",
+)
+
+
+def supported_throttle_reasons(calls: DeviceCalls) -> int:
+    """Mask of the reasons the device can report; all where it does not say."""
+    answer = calls.first(_REASONS_SUPPORTED)
+    return mapping.ALL_THROTTLE_BITS if isinstance(answer, Absence) else int(answer)
+
+
+def read_throttle(calls: DeviceCalls, collected: Collected, supported: int) -> None:
+    """State of each clock-limiting reason."""
+    answer = calls.first(_REASONS_NOW)
+    if isinstance(answer, Absence):
+        collected.miss("throttle_active", answer)
+        return
+    for reason, active in mapping.throttle(answer, supported).items():
+        collected.put("throttle_active", active, reason)
+
+
+def read_memory(calls: DeviceCalls, collected: Collected) -> None:
+    """Size, use and reservation; the older call counts the reservation as used."""
+    answer = calls.ask("nvmlDeviceGetMemoryInfo", calls.library.nvmlMemory_v2)
+    if answer is Absence.UNSUPPORTED:
+        answer = calls.ask("nvmlDeviceGetMemoryInfo")
+    elif not isinstance(answer, Absence):
+        collected.put("memory_reserved_bytes", answer.reserved)
+    if isinstance(answer, Absence):
+        collected.miss("memory_size_bytes", answer)
+        collected.miss("memory_used_bytes", answer)
+        return
+    collected.put("memory_size_bytes", answer.total)
+    collected.put("memory_used_bytes", answer.used)
+
+
+def read_shared_memory(root: Path, collected: Collected) -> None:
+    """The pool shared with the host, from /proc/meminfo (kB): total, and total less available."""
+    content = sysfs.read_text(root / "proc/meminfo")
+    rows: dict[str, int] = {}
+    for line in "" if isinstance(content, Absence) else content.splitlines():
+        name, _, rest = line.partition(":")
+        words = rest.split()
+        if words and words[0].isdecimal():
+            rows[name] = int(words[0]) * 1024
+    total, available = rows.get("MemTotal"), rows.get("MemAvailable")
+    if total is None or available is None:
+        collected.miss("memory_size_bytes", Absence.UNSUPPORTED)
+        return
+    collected.put("memory_size_bytes", total)
+    collected.put("memory_used_bytes", total - available)
+
+
+def read_recovery(
+    found: dict[tuple[int, int], int | float | Absence], collected: Collected
+) -> None:
+    """What the driver asks for, from field 230; older drivers have fields 226 and 227."""
+    action = found[fields.RECOVERY_ACTION, 0]
+    if not isinstance(action, Absence):
+        collected.put("reset_required", int(action != 0))
+        collected.put("recovery_action_info", 1, mapping.recovery_action(int(action)))
+        return
+    collected.miss("recovery_action_info", action)
+    older = [found[pair, 0] for pair in (fields.RESET_STATUS, fields.DRAIN_AND_RESET_STATUS)]
+    known = [status for status in older if not isinstance(status, Absence)]
+    if known:
+        collected.put("reset_required", int(any(known)))
+    else:
+        collected.miss("reset_required", action)
+
+
+RECOVERY_FIELDS = (
+    (fields.RECOVERY_ACTION, 0),
+    (fields.RESET_STATUS, 0),
+    (fields.DRAIN_AND_RESET_STATUS, 0),
+)
+
+
+def read_repair(calls: DeviceCalls, collected: Collected) -> None:
+    """A pending channel repair counts as a pending memory repair (Blackwell)."""
+    answer = calls.ask("nvmlDeviceGetRepairStatus")
+    if not isinstance(answer, Absence) and answer[0]:
+        collected.put("memory_repair_pending", 1)
+
+
+def read_fabric(calls: DeviceCalls, collected: Collected) -> tuple[str, ...]:
+    """State of the registration with the NVLink fabric; gives notes on what is unhealthy."""
+    for variant in ("v3", "v2"):
+        info = getattr(calls.library, f"c_nvmlGpuFabricInfo_{variant}_t")()
+        info.version = getattr(calls.library, f"nvmlGpuFabricInfo_{variant}")
+        why = calls.fill("nvmlDeviceGetGpuFabricInfoV", ctypes.byref(info), variant=variant)
+        if why is None:
+            break
+    else:
+        collected.miss("fabric_state_info", why or Absence.UNSUPPORTED)
+        return ()
+    summary = int(getattr(info, "healthSummary", 0))
+    state = mapping.fabric_state(info.state, info.status, info.healthMask, summary)
+    if state is None:
+        collected.miss("fabric_state_info", Absence.UNSUPPORTED)
+        return ()
+    collected.put("fabric_state_info", 1, state)
+    return mapping.fabric_notes(info.status, info.healthMask) if state != "completed" else ()
+
+
+def fan_count(calls: DeviceCalls) -> int | Absence:
+    """Number of fans; on drivers that cannot say, 1 where the first fan can be read."""
+    answer = calls.ask("nvmlDeviceGetNumFans")
+    if not isinstance(answer, Absence):
+        return int(answer)
+    single = calls.ask("nvmlDeviceGetFanSpeed")
+    return single if isinstance(single, Absence) else 1
+
+
+def read_fans(calls: DeviceCalls, collected: Collected, count: int | Absence) -> None:
+    """Speed of each fan; pynvml asks the revolutions of the first fan only."""
+    if isinstance(count, Absence):
+        collected.miss("fan_speed_ratio", count)
+        return
+    for fan in range(count):
+        answer = calls.ask("nvmlDeviceGetFanSpeed_v2", fan)
+        if answer is Absence.UNSUPPORTED and fan == 0:
+            answer = calls.ask("nvmlDeviceGetFanSpeed")
+        outcome = answer if isinstance(answer, Absence) else mapping.free_percent(answer)
+        put_first(collected, ("fan_speed_ratio", str(fan)), outcome)
+    if count:
+        answer = calls.ask("nvmlDeviceGetFanSpeedRPM")
+        put_first(collected, ("fan_speed_rpm", "0"), answer)

@@ -1,0 +1,118 @@
+"""Xid events through an NVML event set, waited for on a thread of their own."""
+
+import ctypes
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from accelwatch.clock import Clock
+from accelwatch.schema.event import ErrorEvent
+from accelwatch_nvidia import returns, xid
+from accelwatch_nvidia.library import Handle
+from accelwatch_nvidia.nvml import Nvml, code_of
+
+XID_EVENT = 0x8
+"""nvmlEventTypeXidCriticalError (nvml.h)."""
+NO_INSTANCE = 0xFFFF_FFFF
+"""GPU or compute instance id of an event that concerns none (nvml.h)."""
+_MAX_BURST = 64
+
+
+def handle_key(handle: Handle) -> int:
+    """A number for an opaque handle, so that an event's device can be told."""
+    if isinstance(handle, int):
+        return handle
+    return ctypes.cast(handle, ctypes.c_void_p).value or 0
+
+
+def to_event(data: Any, devices: dict[int, str], time: float) -> ErrorEvent:
+    """The event of an nvmlEventData_t; an unknown handle leaves it without a device."""
+    number = int(data.eventData)
+    category, meaning = xid.describe(number)
+    detail: dict[str, str] = {}
+    for name in ("gpuInstanceId", "computeInstanceId"):
+        instance = int(getattr(data, name))
+        if instance != NO_INSTANCE:
+            key = "gpu_instance" if name.startswith("gpu") else "compute_instance"
+            detail[key] = str(instance)
+    return ErrorEvent(
+        code=f"xid_{number}",
+        category=category,
+        time=time,
+        text=f"Xid {number}: {meaning}",
+        source="nvml",
+        device_id=devices.get(handle_key(data.device), ""),
+        detail=detail,
+    )
+
+
+class EventWaiter:
+    """One event set over all opened GPUs; registers each GPU when it is first seen."""
+
+    def __init__(self, nvml: Nvml, clock: Clock) -> None:
+        self._nvml = nvml
+        self._clock = clock
+        self._set: Handle | None = None
+        self._generation = 0
+        self._registered: dict[int, str] = {}
+        self._refused: set[int] = set()
+        self._stopped = threading.Event()
+        self._busy = threading.Lock()
+
+    def wait(self, timeout_s: float, opened: Iterable[tuple[str, Handle]]) -> Sequence[ErrorEvent]:
+        """Events that come within `timeout_s`; empty when none came or none can come."""
+        with self._busy:
+            if self._stopped.is_set():
+                return ()
+            self._register(opened)
+            if not self._registered:
+                self._stopped.wait(timeout_s)
+                return ()
+            return self._collect(timeout_s)
+
+    def _register(self, opened: Iterable[tuple[str, Handle]]) -> None:
+        library = self._nvml.library
+        if self._generation != self._nvml.generation:
+            self._set, self._registered, self._refused = None, {}, set()
+            self._generation = self._nvml.generation
+        for device_id, handle in opened:
+            key = handle_key(handle)
+            if key in self._registered or key in self._refused:
+                continue
+            try:
+                if self._set is None:
+                    self._set = library.nvmlEventSetCreate()
+                library.nvmlDeviceRegisterEvents(handle, XID_EVENT, self._set)
+            except library.NVMLError:
+                self._refused.add(key)
+            else:
+                self._registered[key] = device_id
+
+    def _collect(self, timeout_s: float) -> list[ErrorEvent]:
+        library = self._nvml.library
+        found: list[ErrorEvent] = []
+        wait_ms = max(0, round(timeout_s * 1000))
+        try:
+            while len(found) < _MAX_BURST:
+                data = library.nvmlEventSetWait_v2(self._set, wait_ms)
+                wait_ms = 0
+                if int(data.eventType) & XID_EVENT:
+                    found.append(to_event(data, self._registered, self._clock.wall()))
+        except library.NVMLError as error:
+            if code_of(error) != returns.TIMEOUT and not found:
+                self._stopped.wait(timeout_s)
+        return found
+
+    def close(self) -> None:
+        """Stop waiting; the set is freed unless a wait is still inside the driver."""
+        self._stopped.set()
+        if not self._busy.acquire(blocking=False):
+            return
+        try:
+            if self._set is not None and self._generation == self._nvml.generation:
+                self._nvml.library.nvmlEventSetFree(self._set)
+        except self._nvml.library.NVMLError:
+            return
+        finally:
+            self._set = None
+            self._busy.release()

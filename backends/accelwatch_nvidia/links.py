@@ -1,0 +1,119 @@
+"""NVLink and chip-to-chip links of one GPU: state, traffic and errors, in total and one by one."""
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.schema.reading import Collected, Link, Number
+from accelwatch_nvidia import fields
+from accelwatch_nvidia.mapping import put_first
+from accelwatch_nvidia.nvml import DeviceCalls
+
+MAX_LINKS = 36
+"""NVML_NVLINK_MAX_LINKS of the newest header; older GPUs refuse the higher numbers."""
+_DIRECTIONS = ("transmit", "receive")
+
+
+def read_links(
+    calls: DeviceCalls, collected: Collected, groups: frozenset[str]
+) -> tuple[Link, ...]:
+    """Read all links of the GPU into `collected`; the links themselves when group `links` is on."""
+    states = _nvlink_states(calls)
+    if isinstance(states, Absence):
+        for key in ("interconnect_links", "interconnect_errors_total"):
+            put_first(collected, (key,), states)
+    elif states:
+        up = sum(states.values())
+        collected.put("interconnect_links", up, "nvlink", "up")
+        collected.put("interconnect_links", len(states) - up, "nvlink", "down")
+        _counters(calls, collected, list(states), in_detail="links" in groups)
+    _chip_to_chip(calls, collected)
+    if "links" not in groups or isinstance(states, Absence):
+        return ()
+    for number, active in states.items():
+        collected.put("link_up", int(active), "nvlink", str(number))
+    return tuple(
+        Link(fabric="nvlink", link=str(number), remote=_remote(calls, number), up=active)
+        for number, active in states.items()
+    )
+
+
+def _nvlink_states(calls: DeviceCalls) -> dict[int, bool] | Absence:
+    """Whether each link is active, by link number; an absence when none could be asked."""
+    states: dict[int, bool] = {}
+    for number in range(MAX_LINKS):
+        answer = calls.ask("nvmlDeviceGetNvLinkState", number)
+        if isinstance(answer, Absence):
+            if number == 0:
+                return answer
+            if answer is Absence.UNSUPPORTED:
+                break
+            continue
+        states[number] = bool(answer)
+    return states
+
+
+def _counters(
+    calls: DeviceCalls, collected: Collected, links: list[int], *, in_detail: bool
+) -> None:
+    """Error and byte counters: totals of older GPUs, and sums over links of newer ones."""
+    errors = [(field, link) for field, _ in fields.LINK_ERRORS for link in links]
+    byte_fields = [field for choice in fields.LINK_BYTES for field, _ in choice]
+    traffic = [(field, link) for field in byte_fields for link in links]
+    totals = [(field, 0) for field, _ in fields.LINK_ERROR_TOTALS]
+    found = calls.fields([*errors, *traffic, *totals])
+    for field, kind in fields.LINK_ERRORS:
+        by_link = {link: found[field, link] for link in links}
+        _put_sum(collected, ("interconnect_errors_total", "nvlink", kind), list(by_link.values()))
+        for link, count in by_link.items():
+            if in_detail and not isinstance(count, Absence):
+                collected.put("link_errors_total", count, "nvlink", str(link), kind)
+    for field, kind in fields.LINK_ERROR_TOTALS:
+        put_first(collected, ("interconnect_errors_total", "nvlink", kind), found[field, 0])
+    for direction, choice in zip(_DIRECTIONS, fields.LINK_BYTES, strict=True):
+        moved = {link: _bytes(found, choice, link) for link in links}
+        _put_sum(collected, ("interconnect_bytes_total", "nvlink", direction), list(moved.values()))
+        for link, count in moved.items():
+            if in_detail and not isinstance(count, Absence):
+                collected.put("link_bytes_total", count, "nvlink", str(link), direction)
+
+
+def _bytes(
+    found: dict[tuple[int, int], Number | Absence], choice: tuple[tuple[int, int], ...], link: int
+) -> Number | Absence:
+    for field, factor in choice:
+        count = found[field, link]
+        if not isinstance(count, Absence):
+            return count * factor
+    return Absence.UNSUPPORTED
+
+
+def _put_sum(collected: Collected, series: tuple[str, ...], parts: list[Number | Absence]) -> None:
+    """Record the sum over links, or why there is none: a sum with a part missing would be wrong."""
+    numbers = [part for part in parts if not isinstance(part, Absence)]
+    if len(numbers) == len(parts):
+        put_first(collected, series, sum(numbers))
+        return
+    reasons = [part for part in parts if isinstance(part, Absence)]
+    known = [why for why in reasons if why is not Absence.UNSUPPORTED]
+    put_first(collected, series, (known or reasons)[0])
+
+
+def _chip_to_chip(calls: DeviceCalls, collected: Collected) -> None:
+    """Links between the GPU and its CPU (Grace): fields 170 and 171, where 1 is active (nvml.h)."""
+    pair = (fields.C2C_LINK_COUNT, 0)
+    count = calls.fields([pair])[pair]
+    if isinstance(count, Absence) or not 0 < count <= MAX_LINKS:
+        return
+    states = calls.fields([(fields.C2C_LINK_STATUS, link) for link in range(int(count))])
+    known = [state for state in states.values() if not isinstance(state, Absence)]
+    if known:
+        up = sum(1 for state in known if state)
+        collected.put("interconnect_links", up, "c2c", "up")
+        collected.put("interconnect_links", len(known) - up, "c2c", "down")
+
+
+def _remote(calls: DeviceCalls, number: int) -> str | None:
+    answer = calls.ask("nvmlDeviceGetNvLinkRemotePciInfo", number)
+    if isinstance(answer, Absence):
+        return None
+    bus = answer.busId
+    return normal_pci_bus_id(bus.decode() if isinstance(bus, bytes) else bus)

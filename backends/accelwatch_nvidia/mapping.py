@@ -1,0 +1,216 @@
+"""Pure conversions from NVML's numbers and words to catalogue values in base units."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Number
+
+Outcome = Number | Absence
+
+MHZ = 1_000_000
+MIB = 1 << 20
+
+ARCHITECTURES = {
+    2: "Kepler",
+    3: "Maxwell",
+    4: "Pascal",
+    5: "Volta",
+    6: "Turing",
+    7: "Ampere",
+    8: "Ada Lovelace",
+    9: "Hopper",
+    10: "Blackwell",
+    13: "Rubin",
+}
+"""nvmlDeviceArchitecture_t (nvml.h), in nvidia-smi's words."""
+
+RECOVERY_ACTIONS = {
+    0: "none",
+    1: "gpu_reset",
+    2: "node_reboot",
+    3: "drain_p2p",
+    4: "drain_and_reset",
+    5: "recover_imex_domain",
+    6: "bus_reset",
+    7: "system_reboot",
+}
+"""nvmlDeviceGpuRecoveryAction_t (nvml.h), field 230."""
+
+FABRIC_STATES = {1: "not_started", 2: "in_progress", 3: "completed"}
+"""nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric."""
+
+_THROTTLE_BITS = (
+    ("clock_setting", 0x002 | 0x100),
+    ("power", 0x004),
+    ("sync_boost", 0x010),
+    ("thermal_software", 0x020),
+    ("thermal_hardware", 0x040),
+    ("power_brake", 0x080),
+)
+"""nvmlClocksEventReasons (nvml.h); 1 is idle and limits nothing."""
+_HW_SLOWDOWN = 0x008
+_HW_SLOWDOWN_CAUSES = 0x040 | 0x080
+ALL_THROTTLE_BITS = 0x1FF
+
+
+def percent(raw: float) -> Outcome:
+    """Ratio of a 0-100 percentage; anything else cannot be true."""
+    return raw / 100 if 0 <= raw <= 100 else Absence.ERROR
+
+
+def free_percent(raw: float) -> Outcome:
+    """Ratio of a percentage that may exceed 100 (fans)."""
+    return raw / 100 if 0 <= raw <= 1000 else Absence.ERROR
+
+
+def scale(factor: float) -> Callable[[Number], Outcome]:
+    """A conversion that multiplies a non-negative number."""
+
+    def convert(raw: Number) -> Outcome:
+        return raw * factor if raw >= 0 else Absence.ERROR
+
+    return convert
+
+
+def divide(divisor: int) -> Callable[[Number], Outcome]:
+    """A conversion that divides a non-negative number, exact where multiplying would not be."""
+
+    def convert(raw: Number) -> Outcome:
+        return raw / divisor if raw >= 0 else Absence.ERROR
+
+    return convert
+
+
+def plain(raw: Number) -> Outcome:
+    """The number as it is."""
+    return raw
+
+
+def celsius(raw: Number) -> Outcome:
+    """A temperature a GPU can have; what lies outside -60..200 is a broken reading."""
+    return raw if -60 <= raw <= 200 else Absence.ERROR
+
+
+def flag(raw: Number) -> Outcome:
+    """0 or 1."""
+    return int(raw != 0)
+
+
+def performance_state(raw: int) -> Outcome:
+    """0..15; 32 is NVML_PSTATE_UNKNOWN."""
+    return raw if 0 <= raw <= 15 else Absence.ERROR if raw != 32 else Absence.UNSUPPORTED
+
+
+def rates(raw: Any) -> tuple[Outcome, ...]:
+    """Busy ratio and memory controller ratio of nvmlUtilization_t."""
+    return percent(raw.gpu), percent(raw.memory)
+
+
+def sampled_percent(raw: Any) -> tuple[Outcome, ...]:
+    """Ratio of a [percent, sampling period in us] pair."""
+    return (percent(raw[0]),)
+
+
+def power_range(raw: Any) -> tuple[Outcome, ...]:
+    """Least and greatest limit in watts, of a pair in milliwatts."""
+    return raw[0] / 1000, raw[1] / 1000
+
+
+def bar1(raw: Any) -> tuple[Outcome, ...]:
+    """Size and used bytes of nvmlBAR1Memory_t."""
+    return raw.bar1Total, raw.bar1Used
+
+
+def ecc_mode(raw: Any) -> tuple[Outcome, ...]:
+    """Whether ECC is on now, of [current, pending]."""
+    return (flag(raw[0]),)
+
+
+def remapped_rows(raw: Any) -> tuple[Outcome, ...]:
+    """Corrected, uncorrected, pending and failed of nvmlDeviceGetRemappedRows."""
+    return raw[0], raw[1], flag(raw[2]), flag(raw[3])
+
+
+def throttle(mask: int, supported: int) -> dict[str, int]:
+    """State of each clock-limiting reason the device can report; idle is not one of them."""
+    supported |= mask
+    states = {reason: int(mask & bits != 0) for reason, bits in _THROTTLE_BITS if supported & bits}
+    unnamed = mask & ~ALL_THROTTLE_BITS
+    if supported & _HW_SLOWDOWN or unnamed:
+        alone = mask & _HW_SLOWDOWN and not mask & _HW_SLOWDOWN_CAUSES
+        states["other"] = int(bool(alone or unnamed))
+    return states
+
+
+def recovery_action(raw: int) -> str:
+    """Name of a recovery action; a number of a newer driver stays a number."""
+    return RECOVERY_ACTIONS.get(raw, str(raw))
+
+
+def fabric_state(state: int, status: int, health_mask: int, summary: int) -> str | None:
+    """State of the registration with the fabric; None where there is no fabric.
+
+    `completed` becomes `failed` when the registration ended with an error, and `unhealthy` when the
+    health mask names a degraded bandwidth (bits 0-1), route recovery (2-3), an unhealthy route (4-5)
+    or an access timeout (6-7), each 1 for true, or the summary (v3) says 2, unhealthy (nvml.h).
+    """
+    if state == 0:
+        return None
+    word = FABRIC_STATES.get(state, str(state))
+    if word != "completed":
+        return word
+    if status:
+        return "failed"
+    faults = any(health_mask >> shift & 3 == 1 for shift, _ in _FABRIC_FAULTS)
+    return "unhealthy" if faults or summary == 2 else word
+
+
+_FABRIC_FAULTS = (
+    (0, "degraded bandwidth"),
+    (2, "route recovery in progress"),
+    (4, "route unhealthy"),
+    (6, "access timeout recovery in progress"),
+)
+"""Shifts of the two-bit fields of NVML_GPU_FABRIC_HEALTH_MASK (nvml.h); 1 is true."""
+
+
+def fabric_notes(status: int, health_mask: int) -> tuple[str, ...]:
+    """What is wrong with the fabric, in words."""
+    notes = [f"fabric: registration ended with NVML status {status}"] if status else []
+    notes += [f"fabric: {text}" for shift, text in _FABRIC_FAULTS if health_mask >> shift & 3 == 1]
+    return tuple(notes)
+
+
+def put_first(collected: Collected, series: Series, outcome: Outcome) -> None:
+    """Record a value unless a better source gave one; among absences the more telling one stays."""
+    if series in collected.values:
+        return
+    if not isinstance(outcome, Absence):
+        collected.put(series[0], outcome, *series[1:])
+    elif collected.absent.get(series, Absence.UNSUPPORTED) is Absence.UNSUPPORTED:
+        collected.miss(series[0], outcome, *series[1:])
+
+
+def settle(
+    absent: Mapping[Series, Absence], values: Mapping[Series, Number]
+) -> dict[Series, Absence]:
+    """Absences as a reader wants them: one for a quantity without any value, else one a series.
+
+    A series that the device merely does not have is left out when the quantity has others.
+    """
+    present = {series[0] for series in values}
+    settled: dict[Series, Absence] = {}
+    whole: dict[str, Absence] = {}
+    for series, reason in absent.items():
+        key = series[0]
+        if series in values:
+            continue
+        if key in present:
+            if reason is not Absence.UNSUPPORTED:
+                settled[series] = reason
+        elif whole.get(key, Absence.UNSUPPORTED) is Absence.UNSUPPORTED:
+            whole[key] = reason
+    settled.update({(key,): reason for key, reason in whole.items()})
+    return settled

@@ -1,0 +1,202 @@
+"""The only module that imports pynvml: typed calls, return codes turned into absences or ReadError."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch_nvidia import returns
+from accelwatch_nvidia.library import FieldValue, Handle, Library
+
+
+def import_library() -> Library:
+    """The pynvml module. It loads libnvidia-ml.so.1 on `nvmlInit`, not on import."""
+    import pynvml
+
+    library: Library = pynvml
+    return library
+
+
+def code_of(error: Exception) -> int:
+    """Return code inside an NVMLError."""
+    return int(getattr(error, "value", returns.UNKNOWN))
+
+
+class Nvml:
+    """NVML of this process: started once, started again after the driver was reloaded."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.generation = 0
+        """Grows at each start; handles of an older generation are void."""
+        self._started = False
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Initialise NVML if it is not. Raises BackendUnavailable."""
+        with self._lock:
+            if self._started:
+                return
+            try:
+                self.library.nvmlInit()
+            except self.library.NVMLError as error:
+                raise returns.unavailable(code_of(error), "nvmlInit") from error
+            self._started = True
+            self.generation += 1
+
+    def stop(self) -> None:
+        """Shut NVML down; a failure of that is of no interest."""
+        with self._lock:
+            if not self._started:
+                return
+            self._started = False
+            try:
+                self.library.nvmlShutdown()
+            except self.library.NVMLError:
+                return
+
+    def count(self) -> int:
+        """Number of GPUs; NVML is started again when its driver went. Raises BackendUnavailable."""
+        self.start()
+        try:
+            return int(self.library.nvmlDeviceGetCount())
+        except self.library.NVMLError as error:
+            if code_of(error) not in returns.STACK_GONE:
+                raise returns.unavailable(code_of(error), "nvmlDeviceGetCount") from error
+        self.stop()
+        self.start()
+        try:
+            return int(self.library.nvmlDeviceGetCount())
+        except self.library.NVMLError as error:
+            raise returns.unavailable(code_of(error), "nvmlDeviceGetCount") from error
+
+    def versions(self) -> dict[str, str]:
+        """Versions of driver, library and CUDA, as far as NVML gives them."""
+        found: dict[str, str] = {}
+        library = self.library
+        for key, call in (
+            ("driver", library.nvmlSystemGetDriverVersion),
+            ("nvml", library.nvmlSystemGetNVMLVersion),
+            ("cuda", library.nvmlSystemGetCudaDriverVersion),
+        ):
+            try:
+                raw: str | int = call()
+            except library.NVMLError:
+                continue
+            found[key] = f"{raw // 1000}.{raw % 1000 // 10}" if isinstance(raw, int) else raw
+        return found
+
+
+class DeviceCalls:
+    """Calls on one device handle, with a memory of what it does not support.
+
+    `ask` gives a value or an absence. Only answers that void the whole device raise: a lost GPU, an
+    unloaded driver.
+    """
+
+    def __init__(self, nvml: Nvml, handle: Handle, device: str) -> None:
+        self.nvml = nvml
+        self.library = nvml.library
+        self.handle = handle
+        self.generation = nvml.generation
+        self._device = device
+        self._unsupported: set[tuple[object, ...]] = set()
+        self.codes: set[int] = set()
+        """Codes, other than permanent ones, that calls gave since `begin`."""
+
+    def begin(self) -> None:
+        """Forget the codes of the read before."""
+        self.codes.clear()
+
+    def forget(self) -> None:
+        """Ask again what was unsupported, as after a change of the MIG mode."""
+        self._unsupported.clear()
+
+    def ask(self, function: str, *args: object) -> Any:
+        """Result of `function(handle, *args)`, or the absence its return code stands for."""
+        key = (function, *args)
+        if key in self._unsupported:
+            return Absence.UNSUPPORTED
+        try:
+            return getattr(self.library, function)(self.handle, *args)
+        except self.library.NVMLError as error:
+            return self._judge(code_of(error), key)
+        except UnicodeDecodeError:
+            return Absence.ERROR
+
+    def fill(self, function: str, *args: Any, variant: str = "") -> Absence | None:
+        """Call `function(handle, *args)`, which fills a structure it is given; None when it did.
+
+        `variant` names the version of the structure: a driver may know one and not another.
+        """
+        key = (function, variant)
+        if key in self._unsupported:
+            return Absence.UNSUPPORTED
+        try:
+            getattr(self.library, function)(self.handle, *args)
+        except self.library.NVMLError as error:
+            return self._judge(code_of(error), key)
+        return None
+
+    def first(self, functions: Sequence[str], *args: object) -> Any:
+        """Answer of the first function that this driver has and the device supports."""
+        answer: Any = Absence.UNSUPPORTED
+        for function in functions:
+            answer = self.ask(function, *args)
+            if answer is not Absence.UNSUPPORTED:
+                break
+        return answer
+
+    def fields(
+        self, wanted: Sequence[tuple[int, int]]
+    ) -> dict[tuple[int, int], int | float | Absence]:
+        """Values of (field id, scope id) pairs, by one call; unsupported ones are not asked again."""
+        known = self._unsupported
+        asked = [pair for pair in wanted if pair not in known]
+        found: dict[tuple[int, int], int | float | Absence] = dict.fromkeys(
+            wanted, Absence.UNSUPPORTED
+        )
+        if not asked:
+            return found
+        answer = self.ask("nvmlDeviceGetFieldValues", tuple(asked))
+        if isinstance(answer, Absence):
+            found.update(dict.fromkeys(asked, answer))
+            return found
+        for pair, entry in zip(asked, answer, strict=True):
+            code = entry.nvmlReturn
+            if code == 0:
+                found[pair] = field_number(entry)
+            elif code == returns.INVALID_ARGUMENT:
+                known.add(pair)
+            else:
+                found[pair] = self._judge(code, pair)
+        return found
+
+    def _judge(self, code: int, key: tuple[object, ...]) -> Absence:
+        if code in returns.PERMANENT:
+            self._unsupported.add(key)
+            return Absence.UNSUPPORTED
+        if code == returns.GPU_IS_LOST or code in returns.STACK_GONE:
+            raise self.failure(code, str(key[0]))
+        self.codes.add(code)
+        return returns.absence(code)
+
+    def failure(self, code: int, doing: str) -> ReadError:
+        """The exception for this device and code."""
+        return returns.failure(code, self._device, doing)
+
+
+_UNION_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+"""Members of nvmlValue_t in the order of nvmlValueType_t (nvml.h)."""
+
+_ALL_ONES = frozenset({0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF})
+
+
+def field_number(entry: FieldValue) -> int | float | Absence:
+    """The number of a field entry; all ones mean that there is none."""
+    kind = entry.valueType
+    if kind >= len(_UNION_MEMBERS):
+        return Absence.ERROR
+    number: int | float = getattr(entry.value, _UNION_MEMBERS[kind])
+    return Absence.UNSUPPORTED if number in _ALL_ONES else number

@@ -1,0 +1,130 @@
+"""All GPUs through NVML: who is there, one reader a GPU, events."""
+
+import threading
+from collections.abc import Sequence
+
+from accelwatch import sysfs
+from accelwatch.backend import Context, Opened, Request
+from accelwatch.schema.device import Device
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.reading import Reading
+from accelwatch_nvidia import identity, presence
+from accelwatch_nvidia.events import EventWaiter
+from accelwatch_nvidia.nvml import Nvml
+from accelwatch_nvidia.presence import PresentGpu
+from accelwatch_nvidia.reader import DeviceReader
+
+
+class NvmlSource:
+    """NVML as the source of devices, readings and Xid events."""
+
+    def __init__(self, context: Context, nvml: Nvml) -> None:
+        self._context = context
+        self._nvml = nvml
+        self._gpm_lock = threading.Lock()
+        self._readers: dict[str, DeviceReader] = {}
+        self._by_index: dict[tuple[int, str | None], DeviceReader] = {}
+        self._driver_version: str | None = None
+        self._events = EventWaiter(nvml, context.clock)
+        self._calls_now = 0
+        self._counting = threading.Lock()
+
+    def open(self) -> Opened:
+        """Start NVML, unless every GPU sleeps. Raises BackendUnavailable."""
+        root = self._context.root
+        self._driver_version = presence.driver_version(root)
+        versions = {"driver": self._driver_version} if self._driver_version else {}
+        if not self._all_asleep():
+            self._nvml.start()
+            versions |= self._nvml.versions()
+            self._driver_version = versions.get("driver")
+        return Opened(source="nvml", versions=versions)
+
+    def _all_asleep(self) -> bool:
+        """Whether each GPU of the driver is runtime suspended and is to be left so."""
+        gpus = presence.present_gpus(self._context.root)
+        return (
+            bool(gpus)
+            and not self._context.wake_suspended
+            and all(sysfs.runtime_suspended(self._context.root, gpu.pci_bus_id) for gpu in gpus)
+        )
+
+    def discover(self) -> Sequence[Device]:
+        """NVML's count joined with the driver's list in PCI order, which is NVML's order.
+
+        When the driver lists more GPUs than NVML counts, the list decides and each GPU is asked for by
+        its PCI id, so that the missing one is seen. Raises BackendUnavailable.
+        """
+        gpus = presence.present_gpus(self._context.root)
+        count = len(gpus) if self._all_asleep() else self._nvml.count()
+        by_bus = len(gpus) > count
+        places: Sequence[PresentGpu | None] = gpus if len(gpus) >= count else [None] * count
+        return [self._place(index, gpu, by_bus=by_bus) for index, gpu in enumerate(places)]
+
+    def _place(self, index: int, gpu: PresentGpu | None, *, by_bus: bool) -> Device:
+        bus = gpu.pci_bus_id if gpu else None
+        reader = self._by_index.get((index, bus))
+        if reader is not None and reader.device is not None:
+            return reader.device
+        device = identity.provisional(self._context.root, index, gpu, self._driver_version)
+        if reader is None:
+            reader = DeviceReader(self._context, self._nvml, self._gpm_lock, by_bus=by_bus)
+            self._by_index[index, bus] = reader
+        self._readers[device.id] = reader
+        return device
+
+    def _reader(self, device: Device) -> DeviceReader:
+        reader = self._readers.get(device.id)
+        if reader is None:
+            reader = DeviceReader(self._context, self._nvml, self._gpm_lock, by_bus=False)
+            self._readers[device.id] = reader
+        return reader
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """Full identity and MIG instances. Raises ReadError."""
+        reader = self._reader(device)
+        with _Counted(self):
+            found = reader.identify(device)
+        self._readers[found[0].id] = reader
+        return found
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """Readings of a GPU and its MIG instances. Raises ReadError."""
+        with _Counted(self):
+            return self._reader(device).read(device, request)
+
+    def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
+        """Xid events of the GPUs that were opened."""
+        opened = [
+            (reader.device.id, reader.handle)
+            for reader in tuple(self._by_index.values())
+            if reader.device is not None and reader.handle is not None
+        ]
+        with _Counted(self):
+            return self._events.wait(timeout_s, opened)
+
+    def close(self) -> None:
+        """Shut NVML down, unless a call is still inside it."""
+        self._events.close()
+        with self._counting:
+            idle = self._calls_now == 0
+        if idle:
+            self._nvml.stop()
+
+    def count_call(self, change: int) -> None:
+        """Note that a call into NVML begins (1) or ends (-1)."""
+        with self._counting:
+            self._calls_now += change
+
+
+class _Counted:
+    """While inside, the source is known to be in a call."""
+
+    def __init__(self, source: NvmlSource) -> None:
+        self._source = source
+
+    def __enter__(self) -> None:
+        self._source.count_call(1)
+
+    def __exit__(self, *_: object) -> None:
+        self._source.count_call(-1)

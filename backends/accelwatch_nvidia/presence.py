@@ -1,0 +1,146 @@
+"""What /sys and /proc tell of NVIDIA GPUs without any library and without waking one."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from accelwatch import sysfs
+from accelwatch.backend import Check, Probe
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import normal_pci_bus_id
+
+VENDOR_ID = 0x10DE
+LIBRARY = "libnvidia-ml.so.1"
+_DISPLAY_CLASS = 0x03
+_LIBRARY_DIRS = (
+    "usr/lib/x86_64-linux-gnu",
+    "usr/lib/aarch64-linux-gnu",
+    "usr/lib64",
+    "usr/lib",
+    "usr/lib/wsl/lib",
+    "usr/local/nvidia/lib64",
+)
+
+
+class PresentGpu(msgspec.Struct, frozen=True, kw_only=True):
+    """One GPU as kernel and driver list it; None where they do not say."""
+
+    pci_bus_id: str
+    model: str | None = None
+    uuid: str | None = None
+    minor: int | None = None
+    vbios_version: str | None = None
+    firmware_version: str | None = None
+    kernel_driver: str | None = None
+
+
+def information(text: str) -> dict[str, str]:
+    """Rows `Name: \\t value` of /proc/driver/nvidia/gpus/*/information; unknown values left out."""
+    rows: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        value = value.strip()
+        if colon and value and "?" not in value:
+            rows[name.strip()] = value
+    return rows
+
+
+def _listed(folder: Path) -> PresentGpu | None:
+    text = sysfs.read_text(folder / "information")
+    rows = {} if isinstance(text, Absence) else information(text)
+    bus = normal_pci_bus_id(rows.get("Bus Location", folder.name))
+    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", bus):
+        return None
+    minor = rows.get("Device Minor", "")
+    return PresentGpu(
+        pci_bus_id=bus,
+        model=rows.get("Model"),
+        uuid=rows.get("GPU UUID"),
+        minor=int(minor) if minor.isdecimal() else None,
+        vbios_version=rows.get("Video BIOS"),
+        firmware_version=rows.get("GPU Firmware"),
+        kernel_driver="nvidia",
+    )
+
+
+def driver_gpus(root: Path) -> list[PresentGpu]:
+    """GPUs that the nvidia driver has bound, in PCI order, which is NVML's order."""
+    folders = sysfs.list_dir(root / "proc/driver/nvidia/gpus")
+    found = [gpu for gpu in map(_listed, folders) if gpu is not None]
+    return sorted(found, key=lambda gpu: gpu.pci_bus_id)
+
+
+def pci_gpus(root: Path) -> list[PresentGpu]:
+    """NVIDIA display functions on the PCI bus, whatever driver they have."""
+    return [
+        PresentGpu(
+            pci_bus_id=normal_pci_bus_id(bus),
+            kernel_driver=sysfs.link_name(sysfs.pci_device_dir(root, bus) / "driver"),
+        )
+        for bus, _, code in sysfs.pci_functions(root, VENDOR_ID)
+        if code >> 16 == _DISPLAY_CLASS
+    ]
+
+
+def present_gpus(root: Path) -> list[PresentGpu]:
+    """GPUs of the nvidia driver: as it lists them, else those that sysfs says are bound to it."""
+    listed = driver_gpus(root)
+    return listed or [gpu for gpu in pci_gpus(root) if gpu.kernel_driver == "nvidia"]
+
+
+def driver_version(root: Path) -> str | None:
+    """Version of the loaded kernel module, from /sys/module or /proc/driver/nvidia/version."""
+    text = sysfs.read_text(root / "sys/module/nvidia/version")
+    if not isinstance(text, Absence) and text:
+        return text
+    text = sysfs.read_text(root / "proc/driver/nvidia/version")
+    match = re.search(r"\b(\d{3}\.\d+(?:\.\d+)?)\b", "" if isinstance(text, Absence) else text)
+    return match[1] if match else None
+
+
+def library_path(root: Path, environ: Mapping[str, str]) -> tuple[Path | None, bool]:
+    """(libnvidia-ml.so.1 where the loader would look, whether LD_LIBRARY_PATH names it)."""
+    for folder in filter(None, environ.get("LD_LIBRARY_PATH", "").split(":")):
+        if (Path(folder) / LIBRARY).exists():
+            return Path(folder) / LIBRARY, True
+    for name in _LIBRARY_DIRS:
+        if (root / name / LIBRARY).exists():
+            return root / name / LIBRARY, False
+    return None, False
+
+
+def probe(root: Path, environ: Mapping[str, str]) -> Probe:
+    """Look for GPUs, driver, device node and library."""
+    on_bus, version = pci_gpus(root), driver_version(root)
+    library, named = library_path(root, environ)
+    node = root / "dev/nvidiactl"
+    paravirtual = (root / "dev/dxg").exists() and library is not None
+    drivers = sorted({gpu.kernel_driver or "none" for gpu in on_bus})
+    checks = (
+        Check(
+            subject="NVIDIA GPU on the PCI bus",
+            ok=bool(on_bus),
+            found=f"{len(on_bus)}, kernel driver {', '.join(drivers)}" if on_bus else "",
+        ),
+        Check(
+            subject="nvidia kernel driver",
+            ok=version is not None,
+            found=version or "",
+            remedy="" if version else "load the kernel module: modprobe nvidia",
+        ),
+        Check(
+            subject="/dev/nvidiactl",
+            ok=node.exists(),
+            remedy="" if node.exists() else "in a container, pass the device in (--gpus all)",
+        ),
+        Check(
+            subject=LIBRARY,
+            ok=library is not None,
+            found=str(library or ""),
+            remedy="" if library else "install the user-space part of the driver",
+        ),
+    )
+    present = bool(on_bus) or version is not None or node.exists() or named or paravirtual
+    return Probe(present=present, checks=checks)

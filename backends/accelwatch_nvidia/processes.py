@@ -1,0 +1,252 @@
+"""Processes with a context on a GPU: NVML's rows joined with what /proc knows of their pids.
+
+NVML gives pids of the host's namespace. In a container they mean nothing, or mean someone else, so a
+process is only named when its pid is certainly ours.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from accelwatch import proc, sysfs
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Process
+from accelwatch_nvidia import returns
+from accelwatch_nvidia.nvml import DeviceCalls
+
+HOST_PID_NAMESPACE = "pid:[4026531836]"
+"""/proc/self/ns/pid in the initial namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h)."""
+
+_LISTS = (
+    (
+        "compute",
+        (
+            "nvmlDeviceGetComputeRunningProcesses_v3",
+            "nvmlDeviceGetComputeRunningProcesses_v2",
+        ),
+    ),
+    (
+        "graphics",
+        (
+            "nvmlDeviceGetGraphicsRunningProcesses_v3",
+            "nvmlDeviceGetGraphicsRunningProcesses_v2",
+        ),
+    ),
+    (
+        "mps",
+        (
+            "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+            "nvmlDeviceGetMPSComputeRunningProcesses_v2",
+        ),
+    ),
+)
+
+_FACTS = ("start_time", "user", "command", "container", "pod", "job", "host_memory_bytes")
+_NAMELESS = dict.fromkeys((*_FACTS, "cpu_utilization_ratio"), Absence.UNSUPPORTED)
+
+
+class _Known(msgspec.Struct):
+    """What is remembered of a pid between readings."""
+
+    ticks: tuple[int, int]
+    """(start, CPU time), both in clock ticks."""
+    facts: proc.ProcessFacts | None
+    namespace: str
+    user: str | None = None
+    argv: tuple[str, ...] | None = None
+    cpu_ratio: float | None = None
+    read_at: float = 0.0
+
+
+def stat_ticks(root: Path, pid: int) -> tuple[int, int] | None:
+    """(start, user plus system time) in clock ticks: fields 22, 14 and 15 of proc(5) stat."""
+    content = sysfs.read_bytes(root / "proc" / str(pid) / "stat")
+    if isinstance(content, Absence):
+        return None
+    fields = content[content.rfind(b")") + 1 :].split()
+    try:
+        return int(fields[19]), int(fields[11]) + int(fields[12])
+    except (IndexError, ValueError):
+        return None
+
+
+def holds_gpu(root: Path, pid: int) -> bool:
+    """Whether a process has an nvidia device node open, as far as we may look."""
+    try:
+        entries = list((root / "proc" / str(pid) / "fd").iterdir())
+    except OSError:
+        return False
+    return any((sysfs.link_name(entry) or "").startswith("nvidia") for entry in entries)
+
+
+class ProcessReader:
+    """Processes of one device, with facts kept while a pid stays on it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._host_namespace: bool | None = None
+        self._known: dict[int, _Known] = {}
+        self._seen_until_us = 0
+
+    def read(
+        self, calls: DeviceCalls, device_id: str, now: float, *, argv: bool, refresh: bool
+    ) -> tuple[Process, ...] | Absence:
+        """Processes by pid; facts of /proc are read for new pids and on `refresh`."""
+        rows, memory = self._rows(calls)
+        if isinstance(rows, Absence):
+            return rows
+        utilization, why = self._utilization(calls) if rows else ({}, Absence.UNSUPPORTED)
+        for pid in [pid for pid in self._known if pid not in rows]:
+            del self._known[pid]
+        found = []
+        for pid in sorted(rows):
+            known = self._know(pid, now, argv=argv, refresh=refresh)
+            found.append(
+                _process(
+                    device_id,
+                    pid,
+                    "+".join(rows[pid]),
+                    memory.get(pid),
+                    utilization.get(pid, why),
+                    known,
+                    argv=argv,
+                )
+            )
+        return tuple(found)
+
+    def _rows(
+        self, calls: DeviceCalls
+    ) -> tuple[dict[int, list[str]] | Absence, dict[int, int | Absence]]:
+        """(types by pid, memory by pid); the first is an absence when no list could be read."""
+        rows: dict[int, list[str]] = {}
+        memory: dict[int, int | Absence] = {}
+        reasons = []
+        for kind, functions in _LISTS:
+            answer = calls.first(functions)
+            if isinstance(answer, Absence):
+                reasons.append(answer)
+                continue
+            for row in answer:
+                types = rows.setdefault(row.pid, [])
+                if kind not in types:
+                    types.append(kind)
+                _add_memory(memory, row.pid, row.usedGpuMemory, kind)
+        if len(reasons) == len(_LISTS):
+            known = [why for why in reasons if why is not Absence.UNSUPPORTED]
+            return (known or reasons)[0], {}
+        return rows, memory
+
+    def _utilization(self, calls: DeviceCalls) -> tuple[dict[int, float], Absence]:
+        """Newest SM busy ratio by pid since the last call, and why a pid may have none.
+
+        Code 6 (not found) means that no sample is newer.
+        """
+        answer = calls.ask("nvmlDeviceGetProcessUtilization", self._seen_until_us)
+        if isinstance(answer, Absence):
+            no_news = returns.NOT_FOUND in calls.codes
+            return {}, Absence.NOT_COLLECTED if no_news else answer
+        newest: dict[int, Any] = {}
+        for sample in answer:
+            if sample.pid not in newest or sample.timeStamp > newest[sample.pid].timeStamp:
+                newest[sample.pid] = sample
+            self._seen_until_us = max(self._seen_until_us, sample.timeStamp)
+        ratios = {pid: s.smUtil / 100 for pid, s in newest.items() if s.smUtil <= 100}
+        return ratios, Absence.NOT_COLLECTED
+
+    def _know(self, pid: int, now: float, *, argv: bool, refresh: bool) -> _Known:
+        before = self._known.get(pid)
+        if before is not None and not refresh and (not argv or before.argv is not None):
+            return before
+        ticks = stat_ticks(self._root, pid)
+        known = self._look(pid, ticks, argv=argv)
+        known.read_at = now
+        if before is not None and known.facts is not None and before.ticks[0] == known.ticks[0]:
+            elapsed = (now - before.read_at) * os.sysconf("SC_CLK_TCK")
+            spent = known.ticks[1] - before.ticks[1]
+            known.cpu_ratio = spent / elapsed if elapsed > 0 and spent >= 0 else None
+        self._known[pid] = known
+        return known
+
+    def _look(self, pid: int, ticks: tuple[int, int] | None, *, argv: bool) -> _Known:
+        if self._host_namespace is None:
+            link = sysfs.link_name(self._root / "proc/self/ns/pid")
+            self._host_namespace = link in (None, HOST_PID_NAMESPACE)
+        ours = ticks is not None and (self._host_namespace or holds_gpu(self._root, pid))
+        facts = proc.facts(self._root, pid) if ours else None
+        if facts is None:
+            return _Known(ticks=(0, 0), facts=None, namespace="foreign")
+        return _Known(
+            ticks=ticks or (0, 0),
+            facts=facts,
+            namespace="same",
+            user=None if facts.uid is None else proc.user_name(facts.uid),
+            argv=proc.argv(self._root, pid) if argv else None,
+        )
+
+
+def _add_memory(memory: dict[int, int | Absence], pid: int, used: int | None, kind: str) -> None:
+    """Add up a pid's rows of different GPU instances; a pid in two lists has one allocation."""
+    before = memory.get(pid)
+    if used is None:
+        memory.setdefault(pid, Absence.UNSUPPORTED)
+    elif isinstance(before, int) and kind == "compute":
+        memory[pid] = before + used
+    elif not isinstance(before, int):
+        memory[pid] = used
+
+
+def _absences(known: _Known, *, argv: bool) -> dict[str, Absence]:
+    """Why fields that come from /proc are missing."""
+    facts = known.facts
+    if facts is None:
+        return {**_NAMELESS, "argv": Absence.UNSUPPORTED if argv else Absence.NOT_COLLECTED}
+    absent = {
+        field: Absence.PERMISSION
+        for field in ("start_time", "command", "host_memory_bytes")
+        if getattr(facts, field) is None
+    }
+    if known.user is None:
+        absent["user"] = Absence.PERMISSION
+    if known.cpu_ratio is None:
+        absent["cpu_utilization_ratio"] = Absence.NOT_COLLECTED
+    if not argv or known.argv is None:
+        absent["argv"] = Absence.PERMISSION if argv else Absence.NOT_COLLECTED
+    return absent
+
+
+def _process(  # noqa: PLR0917 - one place joins the three sources of a process
+    device_id: str,
+    pid: int,
+    kind: str,
+    memory: int | Absence | None,
+    utilization: float | Absence,
+    known: _Known,
+    *,
+    argv: bool,
+) -> Process:
+    facts = known.facts
+    absent = _absences(known, argv=argv)
+    if not isinstance(memory, int):
+        absent["gpu_memory_bytes"] = memory or Absence.UNSUPPORTED
+    if isinstance(utilization, Absence):
+        absent["utilization_ratio"] = utilization
+    return Process(
+        device_id=device_id,
+        pid=pid,
+        pid_namespace=known.namespace,
+        type=kind,
+        start_time=facts.start_time if facts else None,
+        user=known.user,
+        command=facts.command if facts else None,
+        argv=known.argv if argv else None,
+        container=facts.container if facts else None,
+        pod=facts.pod_uid if facts else None,
+        job=facts.job if facts else None,
+        gpu_memory_bytes=memory if isinstance(memory, int) else None,
+        utilization_ratio=None if isinstance(utilization, Absence) else utilization,
+        host_memory_bytes=facts.host_memory_bytes if facts else None,
+        cpu_utilization_ratio=known.cpu_ratio,
+        absent=absent,
+    )

@@ -1,0 +1,306 @@
+"""Reads one GPU and its MIG instances through NVML; used by one thread at a time."""
+
+import functools
+import threading
+
+import msgspec
+
+from accelwatch import sysfs
+from accelwatch.backend import Context, Request
+from accelwatch.errors import DeviceLost, DeviceSuspended, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, MemoryKind
+from accelwatch.schema.reading import Collected, Link, Reading, wholly_absent
+from accelwatch_nvidia import conditions, identity, links, mig, returns
+from accelwatch_nvidia.calls import CALLS, Call
+from accelwatch_nvidia.fields import FIELDS, Field
+from accelwatch_nvidia.gpm import GpmSampler
+from accelwatch_nvidia.mapping import put_first, settle
+from accelwatch_nvidia.nvml import DeviceCalls, Nvml, code_of
+from accelwatch_nvidia.processes import ProcessReader
+
+SOURCE = "nvml"
+_WORST = (returns.RESET_REQUIRED, returns.UNKNOWN, returns.NO_PERMISSION, returns.TIMEOUT)
+
+
+@functools.lru_cache(maxsize=64)
+def call_rows(groups: frozenset[str], slow: bool) -> tuple[Call, ...]:
+    """Rows of the call table that are wanted."""
+    wanted = groups | {""}
+    return tuple(row for row in CALLS if row.slow is slow and row.group in wanted)
+
+
+@functools.lru_cache(maxsize=64)
+def field_rows(groups: frozenset[str], slow: bool) -> tuple[Field, ...]:
+    """Rows of the field table that are wanted."""
+    wanted = groups | {""}
+    return tuple(row for row in FIELDS if row.slow is slow and row.group in wanted)
+
+
+class _Slow(msgspec.Struct):
+    """What hardly changes, as last read."""
+
+    groups: frozenset[str]
+    collected: Collected
+    links: tuple[Link, ...]
+    throttle_reasons: int
+    fans: int | Absence
+    notes: tuple[str, ...]
+
+
+class _Partition(msgspec.Struct):
+    """A MIG instance with its own calls, samples and processes."""
+
+    instance: mig.Instance
+    calls: DeviceCalls
+    gpm: GpmSampler
+    processes: ProcessReader
+
+
+class DeviceReader:
+    """One GPU: holds its handle, its capabilities and what is reused between readings."""
+
+    def __init__(
+        self, context: Context, nvml: Nvml, gpm_lock: threading.Lock, *, by_bus: bool
+    ) -> None:
+        self._context = context
+        self._nvml = nvml
+        self._gpm_lock = gpm_lock
+        self._by_bus = by_bus
+        self._calls: DeviceCalls | None = None
+        self._slow: _Slow | None = None
+        self._gpm = GpmSampler(gpm_lock)
+        self._processes = ProcessReader(context.root)
+        self._partitions: list[_Partition] = []
+        self.device: Device | None = None
+        """The full identity, once known."""
+
+    @property
+    def handle(self) -> object | None:
+        """NVML's handle, when the device is open."""
+        return self._calls.handle if self._calls else None
+
+    def identify(self, device: Device) -> list[Device]:
+        """The device with its full identity, then its MIG instances. Raises ReadError."""
+        calls = self._open(device)
+        calls.forget()
+        full = identity.complete(self._context.root, device, calls)
+        self._slow = None
+        self._gpm = GpmSampler(self._gpm_lock)
+        self._partitions = []
+        if full.partition_mode == "enabled":
+            self._partitions = [self._partition(found) for found in mig.instances(calls, full)]
+        self.device = full
+        return [full, *(part.instance.device for part in self._partitions)]
+
+    def _partition(self, found: mig.Instance) -> _Partition:
+        return _Partition(
+            instance=found,
+            calls=DeviceCalls(self._nvml, found.handle, found.device.name),
+            gpm=GpmSampler(self._gpm_lock, found.gpu_instance),
+            processes=ProcessReader(self._context.root),
+        )
+
+    def _open(self, device: Device) -> DeviceCalls:
+        """Handle of the device, asked anew after a loss or a driver reload. Raises ReadError."""
+        bus = device.pci_bus_id
+        if (
+            bus
+            and not self._context.wake_suspended
+            and sysfs.runtime_suspended(self._context.root, bus)
+        ):
+            self._calls = None
+            raise DeviceSuspended(f"{device.name}: asleep, left asleep", code="suspended")
+        self._nvml.start()
+        if self._calls is not None and self._calls.generation == self._nvml.generation:
+            return self._calls
+        library = self._nvml.library
+        try:
+            if self._by_bus and bus:
+                handle = library.nvmlDeviceGetHandleByPciBusId(bus.encode())
+            else:
+                handle = library.nvmlDeviceGetHandleByIndex(device.index)
+        except library.NVMLError as error:
+            raise self._no_handle(code_of(error), device) from error
+        calls = DeviceCalls(self._nvml, handle, device.name)
+        self._refuse_another(calls, device)
+        self._calls = calls
+        self._slow = None
+        return calls
+
+    def _no_handle(self, code: int, device: Device) -> ReadError:
+        if code in returns.STACK_GONE:
+            self._nvml.stop()
+        if code in (returns.NOT_FOUND, returns.INVALID_ARGUMENT):
+            message = f"{device.name}: the driver does not list it any more"
+            return DeviceLost(message, code=returns.name(code))
+        return returns.failure(code, device.name, "asking for its handle")
+
+    @staticmethod
+    def _refuse_another(calls: DeviceCalls, device: Device) -> None:
+        """NVML renumbers when a GPU goes: an index may now be another GPU."""
+        uuid = calls.ask("nvmlDeviceGetUUID") if device.uuid else None
+        if isinstance(uuid, str) and uuid != device.uuid:
+            message = f"{device.name}: gone, its index is now another GPU"
+            raise DeviceLost(message, code=returns.name(returns.NOT_FOUND))
+
+    def read(self, device: Device, request: Request) -> list[Reading]:
+        """Readings of the device and its MIG instances. Raises ReadError."""
+        try:
+            calls = self._open(device)
+            calls.begin()
+            whole = self._read_whole(device, calls, request)
+            return _each_process_once(whole, self._read_partitions(request))
+        except ReadError as error:
+            self._calls = None
+            if error.code in {returns.name(code) for code in returns.STACK_GONE}:
+                self._nvml.stop()
+            raise
+
+    def _read_whole(self, device: Device, calls: DeviceCalls, request: Request) -> Reading:
+        collected = Collected(device.id)
+        groups = request.groups
+        slow = self._slow
+        if slow is None or request.slow or slow.groups != groups:
+            slow = self._slow = self._read_slow(device, calls, groups)
+        self._read_fast(calls, collected, groups)
+        conditions.read_throttle(calls, collected, slow.throttle_reasons)
+        conditions.read_fans(calls, collected, slow.fans)
+        sources = {"*": SOURCE}
+        if device.memory_kind is MemoryKind.SHARED:
+            conditions.read_shared_memory(self._context.root, collected)
+            sources |= dict.fromkeys(("memory_size_bytes", "memory_used_bytes"), "meminfo")
+        else:
+            conditions.read_memory(calls, collected)
+        if not collected.values:
+            self._raise_worst(calls)
+        activity = self._gpm.read(calls, groups, one_shot=self._context.one_shot)
+        for series, outcome in activity.items():
+            put_first(collected, series, outcome)
+        if returns.RESET_REQUIRED in calls.codes:
+            collected.put("reset_required", 1)
+        _merge(collected, slow.collected)
+        reading = collected.reading(links=slow.links, sources=sources, notes=slow.notes)
+        return self._with_processes(reading, device.id, calls, self._processes, request)
+
+    def _raise_worst(self, calls: DeviceCalls) -> None:
+        for code in (*_WORST, *sorted(calls.codes)):
+            if code in calls.codes:
+                raise calls.failure(code, "every call")
+
+    def _read_fast(self, calls: DeviceCalls, collected: Collected, groups: frozenset[str]) -> None:
+        rows = field_rows(groups, slow=False)
+        found = calls.fields([*(row.pair for row in rows), *conditions.RECOVERY_FIELDS])
+        _put_fields(found, rows, collected)
+        conditions.read_recovery(found, collected)
+        _put_calls(calls, call_rows(groups, slow=False), collected)
+
+    def _read_slow(self, device: Device, calls: DeviceCalls, groups: frozenset[str]) -> _Slow:
+        collected = Collected(device.id)
+        rows = field_rows(groups, slow=True)
+        _put_fields(calls.fields([row.pair for row in rows]), rows, collected)
+        _put_calls(calls, call_rows(groups, slow=True), collected)
+        conditions.read_repair(calls, collected)
+        notes = conditions.read_fabric(calls, collected)
+        return _Slow(
+            groups=groups,
+            collected=collected,
+            links=links.read_links(calls, collected, groups),
+            throttle_reasons=conditions.supported_throttle_reasons(calls),
+            fans=conditions.fan_count(calls),
+            notes=notes,
+        )
+
+    def _with_processes(
+        self,
+        reading: Reading,
+        device_id: str,
+        calls: DeviceCalls,
+        reader: ProcessReader,
+        request: Request,
+    ) -> Reading:
+        absent = settle(reading.absent, reading.values)
+        found = None
+        if not request.processes:
+            absent[("processes",)] = Absence.NOT_COLLECTED
+        else:
+            answer = reader.read(
+                calls,
+                device_id,
+                self._context.clock.monotonic(),
+                argv=request.argv,
+                refresh=request.slow,
+            )
+            if isinstance(answer, Absence):
+                absent[("processes",)] = answer
+            else:
+                found = answer
+        return msgspec.structs.replace(reading, absent=absent, processes=found)
+
+    def _read_partitions(self, request: Request) -> list[Reading]:
+        readings = []
+        for part in self._partitions:
+            part.calls.begin()
+            try:
+                readings.append(self._read_partition(part, request))
+            except DeviceLost:
+                raise
+            except ReadError as error:
+                readings.append(wholly_absent(part.instance.device.id, error.absence))
+        return readings
+
+    def _read_partition(self, part: _Partition, request: Request) -> Reading:
+        collected = Collected(part.instance.device.id)
+        conditions.read_memory(part.calls, collected)
+        if "pools" in request.groups:
+            rows = tuple(
+                row for row in call_rows(request.groups, slow=False) if row.group == "pools"
+            )
+            _put_calls(part.calls, rows, collected)
+        assert self._calls is not None
+        activity = part.gpm.read(self._calls, request.groups, one_shot=self._context.one_shot)
+        for series, outcome in activity.items():
+            put_first(collected, series, outcome)
+        reading = collected.reading(sources={"*": SOURCE})
+        return self._with_processes(
+            reading, part.instance.device.id, part.calls, part.processes, request
+        )
+
+
+def _put_fields(
+    found: dict[tuple[int, int], int | float | Absence],
+    rows: tuple[Field, ...],
+    collected: Collected,
+) -> None:
+    for row in rows:
+        raw = found[row.pair]
+        put_first(collected, row.series, raw if isinstance(raw, Absence) else row.convert(raw))
+
+
+def _put_calls(calls: DeviceCalls, rows: tuple[Call, ...], collected: Collected) -> None:
+    """Make each call whose series have no value yet."""
+    for row in rows:
+        if all(series in collected.values for series in row.series):
+            continue
+        answer = calls.first(row.functions, *row.args)
+        outcomes = (
+            (answer,) * len(row.series) if isinstance(answer, Absence) else row.convert(answer)
+        )
+        for series, outcome in zip(row.series, outcomes, strict=True):
+            put_first(collected, series, outcome)
+
+
+def _merge(collected: Collected, slow: Collected) -> None:
+    """Add what was read slowly; a fresh value stays."""
+    collected.values = {**slow.values, **collected.values}
+    for series, reason in slow.absent.items():
+        put_first(collected, series, reason)
+
+
+def _each_process_once(whole: Reading, partitions: list[Reading]) -> list[Reading]:
+    """The readings, with no process in the whole GPU's that is in a partition's."""
+    inside = {process.pid for part in partitions for process in part.processes or ()}
+    if inside and whole.processes:
+        rest = tuple(process for process in whole.processes if process.pid not in inside)
+        whole = msgspec.structs.replace(whole, processes=rest)
+    return [whole, *partitions]

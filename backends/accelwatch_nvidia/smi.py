@@ -1,0 +1,255 @@
+"""All GPUs through `nvidia-smi -q -x`: one run for all, and one run a GPU when that fails."""
+
+import re
+import shutil
+import threading
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element  # only the type; parsing is in smi_document
+
+import msgspec
+
+from accelwatch import command, proc, sysfs
+from accelwatch.backend import Context, Opened, Request
+from accelwatch.command import CommandResult
+from accelwatch.errors import (
+    BackendUnavailable,
+    DeviceLost,
+    DevicePermission,
+    DeviceSuspended,
+    DeviceTimeout,
+    ReadError,
+)
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, MemoryKind
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch_nvidia import conditions, identity, presence, returns, smi_mapping, smi_text
+from accelwatch_nvidia.smi_document import Document, parse
+
+TIMEOUT_S = 10.0
+"""A run takes 0.05-0.5 s, several seconds when the driver must first be initialised."""
+_FRESH_S = 0.4
+"""Readings of one tick share one run."""
+_LISTED = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s+(MIG-[^)\s]+)\)")
+_LISTED_GPU = re.compile(r"GPU\s+\d+:.*\(UUID:\s+(GPU-[^)\s]+)\)")
+
+
+def listed_instances(text: str) -> dict[str, dict[int, tuple[str, str]]]:
+    """(profile, uuid) of each MIG instance by place, by GPU uuid, from `nvidia-smi -L`."""
+    found: dict[str, dict[int, tuple[str, str]]] = {}
+    gpu = ""
+    for line in text.splitlines():
+        if match := _LISTED_GPU.search(line):
+            gpu = match[1]
+        elif match := _LISTED.search(line):
+            found.setdefault(gpu, {})[int(match[2])] = (match[1], match[3])
+    return found
+
+
+class SmiSource:
+    """nvidia-smi as the source of devices and readings; it has no events."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._program = ""
+        self._timeout_s = TIMEOUT_S
+        self._lock = threading.Lock()
+        self._document: Document | None = None
+        self._read_at = 0.0
+        self._listed: dict[str, dict[int, tuple[str, str]]] = {}
+        self._one_by_one = False
+        self._known: dict[int, Device] = {}
+        self._stopped = threading.Event()
+
+    def open(self) -> Opened:
+        """Find nvidia-smi and run it once. Raises BackendUnavailable.
+
+        Options: `nvidia_smi` (path), `nvidia_smi_timeout_s`.
+        """
+        options, environ = self._context.options, self._context.environ
+        self._timeout_s = float(str(options.get("nvidia_smi_timeout_s", TIMEOUT_S)))
+        named = str(options.get("nvidia_smi", "nvidia-smi"))
+        self._program = shutil.which(named, path=environ.get("PATH")) or ""
+        if not self._program:
+            raise BackendUnavailable(
+                f"{named} is not on PATH",
+                reason="command_not_found",
+                remedy="install the user-space part of the driver",
+            )
+        versions = {}
+        if not self._all_asleep():
+            document = self._shared()
+            versions = {"driver": document.driver_version, "cuda": document.cuda_version}
+        known = {key: version for key, version in versions.items() if version}
+        return Opened(source=smi_mapping.SOURCE, versions=known)
+
+    def _all_asleep(self) -> bool:
+        gpus = presence.present_gpus(self._context.root)
+        return (
+            bool(gpus)
+            and not self._context.wake_suspended
+            and all(sysfs.runtime_suspended(self._context.root, gpu.pci_bus_id) for gpu in gpus)
+        )
+
+    def _run(self, *arguments: str) -> CommandResult:
+        return command.run([self._program, *arguments], timeout_s=self._timeout_s)
+
+    def _shared(self) -> Document:
+        """The document of all GPUs, of this tick. Raises BackendUnavailable when nvidia-smi cannot work.
+
+        Once one GPU spoils it or one sleeps, the GPUs are asked one by one.
+        """
+        with self._lock:
+            now = self._context.clock.monotonic()
+            if self._document is not None and now - self._read_at < _FRESH_S:
+                return self._document
+            result = self._run("-q", "-x")
+            document = parse(result.output)
+            if not document.gpus:
+                text = (result.output + result.errors).decode("utf-8", "replace")
+                if unavailable := smi_text.stack_failure(text, result.status):
+                    raise unavailable
+            self._one_by_one = not document.complete or not result.ok
+            self._document, self._read_at = document, self._context.clock.monotonic()
+            return document
+
+    def discover(self) -> Sequence[Device]:
+        """GPUs the driver lists, else those in nvidia-smi's document. Raises BackendUnavailable."""
+        root = self._context.root
+        version = presence.driver_version(root)
+        gpus = presence.present_gpus(root)
+        if not gpus:
+            found = [smi_mapping.bus_of(gpu) for gpu in self._shared().gpus]
+            gpus = [presence.PresentGpu(pci_bus_id=bus) for bus in found if bus]
+        devices = []
+        for index, gpu in enumerate(gpus):
+            known = self._known.get(index)
+            if known is None or known.pci_bus_id != gpu.pci_bus_id:
+                known = identity.provisional(root, index, gpu, version)
+            devices.append(known)
+        return devices
+
+    def _element(self, device: Device) -> Element:
+        """The device's `gpu` element. Raises ReadError."""
+        bus = device.pci_bus_id
+        if bus is None:
+            raise ReadError(f"{device.name}: its PCI id is not known", code="no_pci_id")
+        root = self._context.root
+        if not self._context.wake_suspended and sysfs.runtime_suspended(root, bus):
+            self._one_by_one = True
+            raise DeviceSuspended(f"{device.name}: asleep, left asleep", code="suspended")
+        if not self._one_by_one and not self._any_asleep():
+            found = _in(self._shared(), bus)
+            if found is not None:
+                return found
+        result = self._run("-q", "-x", "-i", bus)
+        found = _in(parse(result.output), bus)
+        if found is None:
+            raise _failure(device, result)
+        return found
+
+    def _any_asleep(self) -> bool:
+        if self._context.wake_suspended:
+            return False
+        root = self._context.root
+        gpus = presence.present_gpus(root)
+        return any(sysfs.runtime_suspended(root, gpu.pci_bus_id) for gpu in gpus)
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """Full identity, then MIG instances. Raises ReadError."""
+        element = self._element(device)
+        version = self._document.driver_version if self._document else None
+        full = smi_mapping.complete_device(device, element, version)
+        if full.partition_mode == "enabled":
+            self._listed |= listed_instances(self._run("-L").output.decode("utf-8", "replace"))
+        self._known[full.index] = full
+        return [full, *(part for part, _ in self._partitions(full, element))]
+
+    def _partitions(self, device: Device, element: Element) -> list[tuple[Device, Element]]:
+        return smi_mapping.partitions(device, element, self._listed.get(device.uuid or "", {}))
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """Readings of a GPU and its MIG instances. Raises ReadError."""
+        element = self._element(device)
+        whole = smi_mapping.read(device, element, request.groups)
+        if device.memory_kind is MemoryKind.SHARED:
+            whole = self._with_shared_memory(whole)
+        readings = [whole]
+        for part, found in self._partitions(device, element):
+            readings.append(smi_mapping.read_partition(part, found, element))
+        return [self._with_processes(reading, request) for reading in readings]
+
+    def _with_shared_memory(self, reading: Reading) -> Reading:
+        collected = Collected(reading.device_id)
+        conditions.read_shared_memory(self._context.root, collected)
+        keys = ("memory_size_bytes", "memory_used_bytes")
+        absent = {s: why for s, why in reading.absent.items() if s not in collected.values}
+        return msgspec.structs.replace(
+            reading,
+            values={**reading.values, **collected.values},
+            absent=absent,
+            sources={**reading.sources, **dict.fromkeys(keys, "meminfo")},
+        )
+
+    def _with_processes(self, reading: Reading, request: Request) -> Reading:
+        if not request.processes:
+            absent = {**reading.absent, ("processes",): Absence.NOT_COLLECTED}
+            return msgspec.structs.replace(reading, processes=None, absent=absent)
+        found = tuple(self._named(process) for process in reading.processes or ())
+        return msgspec.structs.replace(reading, processes=found)
+
+    def _named(self, process: Process) -> Process:
+        """With the facts of /proc when the pid is ours and its name agrees."""
+        facts = proc.facts(self._context.root, process.pid)
+        if facts is None or not _same_name(facts.command, process.command):
+            return msgspec.structs.replace(process, pid_namespace="foreign")
+        filled = {
+            "start_time": facts.start_time,
+            "user": None if facts.uid is None else proc.user_name(facts.uid),
+            "command": facts.command,
+            "container": facts.container,
+            "pod": facts.pod_uid,
+            "job": facts.job,
+            "host_memory_bytes": facts.host_memory_bytes,
+        }
+        absent = {name: why for name, why in process.absent.items() if name not in filled}
+        return msgspec.structs.replace(process, **filled, absent=absent)
+
+    def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
+        """None: nvidia-smi reports no events."""
+        self._stopped.wait(timeout_s)
+        return ()
+
+    def close(self) -> None:
+        """Nothing is held but the last document."""
+        self._stopped.set()
+        self._document = None
+
+
+def _in(document: Document, bus: str) -> Element | None:
+    return next((gpu for gpu in document.gpus if smi_mapping.bus_of(gpu) == bus), None)
+
+
+def _failure(device: Device, result: CommandResult) -> ReadError:
+    """Why a run for one GPU brought no element."""
+    if result.failure == "timeout":
+        return DeviceTimeout(f"{device.name}: nvidia-smi did not end", code="timeout")
+    if result.failure == "permission":
+        return DevicePermission(f"{device.name}: nvidia-smi may not be run", code="permission")
+    text = (result.output + result.errors).decode("utf-8", "replace")
+    if failed := smi_text.gpu_failure(text):
+        return returns.failure(failed.code, device.name, "nvidia-smi")
+    if result.status == returns.GPU_IS_LOST:
+        return returns.failure(returns.GPU_IS_LOST, device.name, "nvidia-smi")
+    if result.status == returns.NOT_FOUND or "No devices were found" in text:
+        return DeviceLost(f"{device.name}: nvidia-smi does not list it", code="not_listed")
+    what = result.failure or f"status {result.status}"
+    return ReadError(f"{device.name}: nvidia-smi: {what}", code="nvidia_smi")
+
+
+def _same_name(comm: str | None, name: str | None) -> bool:
+    """Whether a kernel's name (15 bytes at most) can be that of a command line's program."""
+    if not comm or not name:
+        return False
+    program = name.split(maxsplit=1)[0].rsplit("/", 1)[-1]
+    return program[:15] == comm[:15] or name[:15] == comm[:15]

@@ -1,0 +1,288 @@
+"""One `gpu` element of nvidia-smi's XML to a device, its MIG instances and their readings; pure."""
+
+import xml.etree.ElementTree as ET  # only Element; parsing is in smi_document
+
+import msgspec
+
+from accelwatch.errors import DeviceLost
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
+from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch_nvidia import identity, mapping, mig, returns, smi_rows, smi_text
+from accelwatch_nvidia.mapping import Outcome, put_first, settle
+
+SOURCE = "nvidia-smi"
+_TYPES = {"C": "compute", "G": "graphics", "M": "mps"}
+_UNSEEN = (
+    "start_time",
+    "user",
+    "argv",
+    "container",
+    "pod",
+    "job",
+    "utilization_ratio",
+    "host_memory_bytes",
+    "cpu_utilization_ratio",
+)
+_HEALTH_FAULTS = {
+    "bandwidth": ("degraded",),
+    "route_recovery_in_progress": ("true",),
+    "route_unhealthy": ("true",),
+    "access_timeout_recovery": ("true",),
+    "summary": ("unhealthy",),
+}
+
+
+def text_at(element: ET.Element, path: str) -> str | None:
+    """Stripped text at a path; None where there is no such leaf."""
+    found = element.find(path)
+    return None if found is None or len(found) else (found.text or "").strip()
+
+
+def first_value(element: ET.Element, row: smi_rows.TextRow) -> Outcome | None:
+    """Value of a row, else its most telling absence; None where the document has no such tag."""
+    outcome: Outcome | None = None
+    for path in row.paths:
+        text = text_at(element, path)
+        if text is None:
+            continue
+        found = row.convert(text)
+        if not isinstance(found, Absence):
+            return found
+        if outcome is None or outcome is Absence.UNSUPPORTED:
+            outcome = found
+    return outcome
+
+
+def check_usable(gpu: ET.Element, name: str) -> None:
+    """Raise DeviceLost when nvidia-smi says anywhere that the GPU is lost or needs a reset."""
+    for element in gpu.iter():
+        word = (element.text or "").strip().strip("[]").lower()
+        if word == "gpu is lost":
+            raise returns.failure(returns.GPU_IS_LOST, name, "nvidia-smi")
+        if word == "gpu requires reset" and element.tag == "gpu_util":
+            raise returns.failure(returns.RESET_REQUIRED, name, "nvidia-smi")
+
+
+def bus_of(gpu: ET.Element) -> str | None:
+    """PCI id of a `gpu` element."""
+    text = gpu.get("id") or text_at(gpu, "pci/pci_bus_id")
+    return normal_pci_bus_id(text) if text else None
+
+
+def _known(gpu: ET.Element, path: str) -> str | None:
+    text = text_at(gpu, path)
+    return None if text is None or smi_text.absence(text) is not None else text
+
+
+def complete_device(device: Device, gpu: ET.Element, driver_version: str | None) -> Device:
+    """The device with what the document says of it; raises DeviceLost."""
+    check_usable(gpu, device.name)
+    uuid = _known(gpu, "uuid") or device.uuid
+    bus = bus_of(gpu) or device.pci_bus_id
+    minor = _known(gpu, "minor_number")
+    memory = text_at(gpu, "fb_memory_usage/total")
+    shared = memory is not None and smi_text.absence(memory) is Absence.UNSUPPORTED
+    nodes = (
+        identity.device_nodes(int(minor)) if minor and minor.isdecimal() else device.device_nodes
+    )
+    return msgspec.structs.replace(
+        device,
+        id=identity.device_id(uuid, bus, device.index),
+        model=_known(gpu, "product_name") or device.model,
+        architecture=_known(gpu, "product_architecture"),
+        uuid=uuid,
+        serial=_known(gpu, "serial"),
+        part_number=_known(gpu, "board_part_number"),
+        firmware_version=_known(gpu, "gsp_firmware_version") or device.firmware_version,
+        vbios_version=_known(gpu, "vbios_version") or device.vbios_version,
+        driver_version=driver_version or device.driver_version,
+        pci_bus_id=bus,
+        device_nodes=nodes,
+        memory_kind=MemoryKind.SHARED if shared else MemoryKind.DEDICATED,
+        partition_mode=(_known(gpu, "mig_mode/current_mig") or "").lower() or None,
+    )
+
+
+def partitions(
+    parent: Device, gpu: ET.Element, listed: dict[int, tuple[str, str]]
+) -> list[tuple[Device, ET.Element]]:
+    """MIG instances; `listed` gives (profile, uuid) by place, of `nvidia-smi -L`."""
+    found = []
+    for element in gpu.iterfind("mig_devices/mig_device"):
+        texts = [
+            text_at(element, tag) or ""
+            for tag in ("index", "gpu_instance_id", "compute_instance_id")
+        ]
+        if not all(text.isdecimal() for text in texts):
+            continue
+        number, gpu_instance, compute_instance = map(int, texts)
+        profile, uuid = listed.get(number, (None, None))
+        ids = (gpu_instance, compute_instance)
+        found.append((mig.partition(parent, number, ids, uuid, profile), element))
+    return found
+
+
+def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
+    """Reading of a whole GPU; raises DeviceLost."""
+    check_usable(gpu, device.name)
+    collected = Collected(device.id)
+    wanted = groups | {""}
+    for row in smi_rows.ROWS:
+        if row.group in wanted and (outcome := first_value(gpu, row)) is not None:
+            put_first(collected, row.series, outcome)
+    _read_ecc(gpu, collected, groups)
+    _read_throttle(gpu, collected)
+    _read_conditions(gpu, collected)
+    notes = _read_fabric(gpu, collected)
+    if not collected.values:
+        raise DeviceLost(f"{device.name}: nvidia-smi gives no value", code="no_values")
+    return _finish(collected, processes(device, gpu), notes)
+
+
+def read_partition(device: Device, element: ET.Element, gpu: ET.Element) -> Reading:
+    """Reading of a MIG instance: its memory and its processes."""
+    collected = Collected(device.id)
+    for row in smi_rows.ROWS:
+        if row.series[0].startswith("memory_") and row.paths[0].startswith("fb_memory_usage/"):
+            outcome = first_value(element, row)
+            if outcome is not None:
+                put_first(collected, row.series, outcome)
+    return _finish(collected, processes(device, gpu), ())
+
+
+def _finish(collected: Collected, found: tuple[Process, ...], notes: tuple[str, ...]) -> Reading:
+    reading = collected.reading(processes=found, sources={"*": SOURCE}, notes=notes)
+    return msgspec.structs.replace(reading, absent=settle(reading.absent, reading.values))
+
+
+def _sum(gpu: ET.Element, alternatives: tuple[tuple[str, ...], ...]) -> Outcome | None:
+    """Sum over the first alternative whose tags all exist; all its parts must be numbers."""
+    for paths in alternatives:
+        texts = [text_at(gpu, path) for path in paths]
+        if any(text is None for text in texts):
+            continue
+        total: int | float = 0
+        for text in texts:
+            part = smi_text.number(text or "", "count")
+            if isinstance(part, Absence):
+                return part
+            total += part
+        return total
+    return None
+
+
+def _read_ecc(gpu: ET.Element, collected: Collected, groups: frozenset[str]) -> None:
+    for series, alternatives in smi_rows.ECC_SUMS:
+        if (outcome := _sum(gpu, alternatives)) is not None:
+            put_first(collected, series, outcome)
+    if "ecc" in groups and (outcome := _sum(gpu, smi_rows.SRAM_UNCORRECTED)) is not None:
+        put_first(collected, ("ecc_location_errors_total", "uncorrected", "sram"), outcome)
+
+
+def _read_throttle(gpu: ET.Element, collected: Collected) -> None:
+    """Reasons under either name of their element."""
+    active = supported = 0
+    why: Absence = Absence.UNSUPPORTED
+    for prefix in ("clocks_event_reason", "clocks_throttle_reason"):
+        for tag, bit in smi_rows.THROTTLE_TAGS:
+            text = text_at(gpu, f"{prefix}s/{prefix}_{tag}")
+            if text is None:
+                continue
+            state = smi_text.flag(text)
+            if isinstance(state, Absence):
+                why = state if why is Absence.UNSUPPORTED else why
+                continue
+            supported |= bit
+            active |= bit if state else 0
+    if not supported:
+        collected.miss("throttle_active", why)
+        return
+    for reason, state in mapping.throttle(active, supported).items():
+        collected.put("throttle_active", state, reason)
+
+
+def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
+    """Pending repairs, and what the driver asks for."""
+    for path in smi_rows.REPAIR_PENDING:
+        text = text_at(gpu, path)
+        pending = Absence.UNSUPPORTED if text is None else smi_text.flag(text)
+        if isinstance(pending, Absence):
+            put_first(collected, ("memory_repair_pending",), pending)
+        elif pending or ("memory_repair_pending",) not in collected.values:
+            collected.put("memory_repair_pending", pending)
+    action = text_at(gpu, "gpu_recovery_action")
+    if action is not None and smi_text.absence(action) is None:
+        name = smi_text.word(action)
+        collected.put("recovery_action_info", 1, _ACTIONS.get(name, name))
+        collected.put("reset_required", int(name != "none"))
+        return
+    older = [
+        smi_text.flag(text_at(gpu, f"gpu_reset_status/{tag}") or "N/A")
+        for tag in ("reset_required", "drain_and_reset_recommended")
+    ]
+    known = [state for state in older if not isinstance(state, Absence)]
+    if known:
+        collected.put("reset_required", int(any(known)))
+
+
+_ACTIONS = {"reset": "gpu_reset", "reboot": "node_reboot"}
+"""nvidia-smi's short words for NVML's names."""
+
+
+def _read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:
+    state = text_at(gpu, "fabric/state") or "N/A"
+    if why := smi_text.absence(state):
+        collected.miss("fabric_state_info", why)
+        return ()
+    name = smi_text.word(state)
+    status = text_at(gpu, "fabric/status") or ""
+    faults = [
+        f"fabric: {tag.replace('_', ' ')}: {text}"
+        for tag, bad in _HEALTH_FAULTS.items()
+        if (text := text_at(gpu, f"fabric/health/{tag}") or "").lower() in bad
+    ]
+    if name == "completed" and status.lower() not in ("success", "n/a", ""):
+        name, faults = "failed", [f"fabric: {status}", *faults]
+    elif name == "completed" and faults:
+        name = "unhealthy"
+    collected.put("fabric_state_info", 1, name)
+    return tuple(faults)
+
+
+def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...]:
+    """Processes of the GPU, or of the MIG instance that `device` is, by pid."""
+    rows: dict[int, Process] = {}
+    for element in gpu.iterfind("processes/process_info"):
+        place = [text_at(element, f"{name}_instance_id") or "" for name in ("gpu", "compute")]
+        inside = f"gi{place[0]}/ci{place[1]}" if all(p.isdecimal() for p in place) else None
+        if device.parent_id is not None and inside != device.partition:
+            continue
+        if device.partition_mode == "enabled" and inside is not None:
+            continue
+        process = _process(device, element)
+        if process is not None:
+            rows[process.pid] = process
+    return tuple(rows[pid] for pid in sorted(rows))
+
+
+def _process(device: Device, element: ET.Element) -> Process | None:
+    pid = text_at(element, "pid") or ""
+    if not pid.isdecimal() or not pid.isascii():
+        return None
+    types = [_TYPES[word] for word in (text_at(element, "type") or "").split("+") if word in _TYPES]
+    name = text_at(element, "process_name")
+    memory = smi_text.number(text_at(element, "used_memory") or "N/A", "bytes")
+    absent = dict.fromkeys(_UNSEEN, Absence.UNSUPPORTED)
+    if isinstance(memory, Absence):
+        absent["gpu_memory_bytes"] = memory
+    if not name:
+        absent["command"] = Absence.UNSUPPORTED
+    return Process(
+        device_id=device.id,
+        pid=int(pid),
+        type="+".join(types) or "compute",
+        command=name or None,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else int(memory),
+        absent=absent,
+    )

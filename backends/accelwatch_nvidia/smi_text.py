@@ -1,0 +1,140 @@
+"""nvidia-smi's words for values, absences and failures, turned into numbers in base units."""
+
+import re
+
+import msgspec
+
+from accelwatch.errors import BackendUnavailable
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch_nvidia import returns
+from accelwatch_nvidia.mapping import MHZ, MIB, Outcome
+
+_ABSENCES = {
+    "n/a": Absence.UNSUPPORTED,
+    "not supported": Absence.UNSUPPORTED,
+    "requested functionality has been deprecated": Absence.UNSUPPORTED,
+    "function not found": Absence.UNSUPPORTED,
+    "insufficient permissions": Absence.PERMISSION,
+    "gpu is lost": Absence.LOST,
+    "unknown error": Absence.ERROR,
+    "err!": Absence.ERROR,
+    "gpu requires reset": Absence.ERROR,
+    "": Absence.ERROR,
+}
+
+UNITS: dict[str, dict[str, float]] = {
+    "ratio": {"%": 0.01},
+    "celsius": {"C": 1},
+    "watts": {"W": 1, "mW": 0.001},
+    "hertz": {"MHz": MHZ},
+    "bytes": {"MiB": MIB, "KiB": 1024, "GiB": 1 << 30},
+    "seconds": {"us": 1e-6, "ns": 1e-9, "ms": 1e-3},
+    "bytes_per_second": {"KB/s": 1000, "MB/s": 1_000_000},
+    "volts": {"mV": 0.001, "V": 1},
+    "count": {"": 1},
+    "lanes": {"x": 1},
+}
+"""Per kind of quantity: the units nvidia-smi may print, and their factor to the base unit."""
+
+_FLAGS = {"yes": 1, "no": 0, "enabled": 1, "disabled": 0, "active": 1, "not active": 0}
+_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(\D\S*)?", re.ASCII)
+_STATE = re.compile(r"P(\d{1,2})", re.ASCII)
+_NEGATIVE = frozenset({"celsius"})
+
+
+def absence(text: str) -> Absence | None:
+    """The absence a text stands for, in either spelling (`N/A`, `[N/A]`); None for a value."""
+    word = text.strip().strip("[]").strip().lower()
+    return _ABSENCES.get(word)
+
+
+def number(text: str, kind: str) -> Outcome:
+    """The value in base units; a unit or sign that the kind cannot have is an error."""
+    if why := absence(text):
+        return why
+    match = _NUMBER.fullmatch(text.strip())
+    factor = UNITS[kind].get(match[2] or "") if match else None
+    if match is None or factor is None:
+        return Absence.ERROR
+    if match[1].startswith("-") and kind not in _NEGATIVE:
+        return Absence.ERROR
+    value = float(match[1]) if "." in match[1] else int(match[1])
+    return value / 100 if kind == "ratio" else _scaled(value, factor)
+
+
+def _scaled(value: float, factor: float) -> float:
+    if factor >= 1:
+        return value * int(factor)
+    return value / round(1 / factor)
+
+
+def flag(text: str) -> Outcome:
+    """1 or 0 of Yes/No, Enabled/Disabled, Active/Not Active."""
+    if why := absence(text):
+        return why
+    return _FLAGS.get(text.strip().lower(), Absence.ERROR)
+
+
+def performance_state(text: str) -> Outcome:
+    """8 of `P8`."""
+    if why := absence(text):
+        return why
+    match = _STATE.fullmatch(text.strip())
+    return int(match[1]) if match and int(match[1]) <= 15 else Absence.ERROR
+
+
+def word(text: str) -> str:
+    """A state's name as a label value: `Drain and Reset` becomes `drain_and_reset`."""
+    return "_".join(text.strip().lower().split())
+
+
+class GpuFailure(msgspec.Struct, frozen=True):
+    """nvidia-smi gave up on account of one GPU."""
+
+    pci_bus_id: str
+    code: int
+
+
+_HANDLE = re.compile(
+    r"Unable to determine the device handle for (?:GPU|gpu)\s*(?P<bus>[0-9A-Fa-f:.]+):\s*(?P<why>.+)",
+    re.DOTALL,
+)
+_WHY = (
+    ("GPU is lost", returns.GPU_IS_LOST),
+    ("requires reset", returns.RESET_REQUIRED),
+    ("Insufficient Permissions", returns.NO_PERMISSION),
+    ("Not Found", returns.NOT_FOUND),
+)
+
+_STACK = (
+    ("version mismatch", returns.LIB_RM_VERSION_MISMATCH),
+    ("Insufficient Permissions", returns.NO_PERMISSION),
+    ("couldn't communicate with the NVIDIA driver", returns.DRIVER_NOT_LOADED),
+    ("Driver Not Loaded", returns.DRIVER_NOT_LOADED),
+    ("couldn't find libnvidia-ml", returns.LIBRARY_NOT_FOUND),
+    ("Function Not Found", returns.FUNCTION_NOT_FOUND),
+)
+
+EXIT_CODES = frozenset({4, 9, 12, 13, 15, 18})
+"""Exit statuses of nvidia-smi that are NVML's return codes."""
+
+
+def gpu_failure(text: str) -> GpuFailure | None:
+    """Which GPU nvidia-smi could not open, and why; consoles may have wrapped the line."""
+    match = _HANDLE.search(text)
+    if match is None:
+        return None
+    why = " ".join(match["why"].split())
+    code = next((code for phrase, code in _WHY if phrase in why), returns.UNKNOWN)
+    return GpuFailure(normal_pci_bus_id(match["bus"]), code)
+
+
+def stack_failure(text: str, status: int | None) -> BackendUnavailable | None:
+    """Why nvidia-smi as a whole could not work; the message is on stdout or stderr."""
+    for phrase, code in _STACK:
+        if phrase.lower() in text.lower():
+            return returns.unavailable(code, "nvidia-smi")
+    if status in EXIT_CODES and status != returns.GPU_IS_LOST:
+        return returns.unavailable(status, "nvidia-smi")
+    return None
