@@ -1,0 +1,196 @@
+"""What only readings over time can tell: integrals, rolling maxima, distributions.
+
+Lives with the owner of the store, so it survives a restart of the collector. Every integral leaves out
+gaps longer than a limit: what nobody saw is not made up.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.reading import Number, Reading
+
+WINDOW_S = 60.0
+"""Length of the rolling window; not shorter than usual scrape intervals, so that no peak is missed."""
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+_UTILIZATION: Series = ("utilization_ratio",)
+_POWER: Series = ("power_watts",)
+_ENERGY: Series = ("energy_joules_total", "integrated")
+_BUSY: Series = ("busy_seconds_total",)
+_RESETS: Series = ("resets_total",)
+
+_WINDOWS: dict[str, str] = {
+    "utilization_ratio": "window_utilization_max_ratio",
+    "power_watts": "window_power_max_watts",
+    "temperature_celsius": "window_temperature_max_celsius",
+    "memory_used_bytes": "window_memory_used_max_bytes",
+}
+_SAMPLED: dict[str, str] = {
+    "utilization_ratio": "sampled_utilization_ratio",
+    "power_watts": "sampled_power_watts",
+}
+_RESET_WITNESSES = frozenset({"energy_joules_total", "throttle_seconds_total"})
+"""Counters of the device itself that grow steadily and fall only when device or driver start anew."""
+
+DERIVED_KEYS: dict[str, str] = {
+    "busy_seconds_total": "utilization_ratio",
+    **{derived: source for source, derived in _WINDOWS.items()},
+}
+"""Quantities that exist only over time, each with the quantity it is made from."""
+
+
+class Integral:
+    """Sum of a rate over time."""
+
+    def __init__(self, gap_limit_s: float) -> None:
+        self._gap_limit_s = gap_limit_s
+        self._moment: float | None = None
+        self._rate = 0.0
+        self.total = 0.0
+
+    def add(self, moment: float, rate: float, *, mean: bool) -> None:
+        """A new sample. `mean`: it is the mean since the sample before; else it is of this moment."""
+        if self._moment is not None and 0.0 < moment - self._moment <= self._gap_limit_s:
+            height = rate if mean else (rate + self._rate) / 2.0
+            self.total += height * (moment - self._moment)
+        self._moment, self._rate = moment, rate
+
+
+class RollingMax:
+    """Largest sample of the last WINDOW_S seconds; holds only samples that can still be the largest."""
+
+    def __init__(self, window_s: float = WINDOW_S) -> None:
+        self._window_s = window_s
+        self._samples: deque[tuple[float, Number]] = deque()
+
+    def add(self, moment: float, value: Number) -> None:
+        """A new sample."""
+        while self._samples and self._samples[-1][1] <= value:
+            self._samples.pop()
+        self._samples.append((moment, value))
+        self.forget(moment)
+
+    def forget(self, moment: float) -> None:
+        """Drop what has left the window by `moment`."""
+        while self._samples and self._samples[0][0] < moment - self._window_s:
+            self._samples.popleft()
+
+    @property
+    def value(self) -> Number | None:
+        """The maximum; None without a sample in the window."""
+        return self._samples[0][1] if self._samples else None
+
+
+class Distribution:
+    """Counts of samples by upper bound."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def add(self, value: Number) -> None:
+        """A new sample; a bound belongs to its bucket, as in Prometheus (`le`)."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def cumulative(self) -> tuple[tuple[int, ...], float]:
+        """Cumulative counts, +Inf last, and the sum of samples."""
+        running, result = 0, []
+        for count in self._counts:
+            running += count
+            result.append(running)
+        return tuple(result), self._sum
+
+
+class Accumulator:
+    """Everything derived over time for one device."""
+
+    def __init__(self, *, gap_limit_s: float, groups: frozenset[str] = frozenset()) -> None:
+        self._gap_limit_s = gap_limit_s
+        self._histograms = "histograms" in groups
+        self._resets_wanted = "ecc" in groups
+        self._integrals: dict[Series, Integral] = {}
+        self._maxima: dict[Series, RollingMax] = {}
+        self._distributions: dict[str, Distribution] = {}
+        self._witnesses: dict[Series, Number] = {}
+        self._resets = 0
+
+    def add(self, reading: Reading, moment: float) -> None:
+        """A new reading, taken at a moment of the monotonic clock."""
+        values = reading.values
+        if _UTILIZATION in values:
+            self._integral(_BUSY).add(moment, min(values[_UTILIZATION], 1.0), mean=True)
+        if _POWER in values and not _has(values, "energy_joules_total"):
+            self._integral(_ENERGY).add(moment, values[_POWER], mean=False)
+        self._add_throttling(values, moment)
+        self._add_maxima(values, moment)
+        if self._histograms:
+            self._add_distributions(values)
+        self._count_resets(values)
+
+    def values(self, reading: Reading, moment: float) -> dict[Series, Number]:
+        """Derived series that go with a reading; a quantity the device itself gives is not replaced."""
+        own = {series[0] for series in reading.values}
+        derived: dict[Series, Number] = {
+            series: integral.total
+            for series, integral in self._integrals.items()
+            if series[0] not in own
+        }
+        for series, maximum in self._maxima.items():
+            maximum.forget(moment)
+            if maximum.value is not None:
+                derived[series] = maximum.value
+        if self._resets_wanted and self._witnesses and "resets_total" not in own:
+            derived[_RESETS] = self._resets
+        return derived
+
+    def histograms(self) -> dict[str, tuple[tuple[int, ...], float]]:
+        """Distributions by catalogue key."""
+        return {key: found.cumulative() for key, found in self._distributions.items()}
+
+    def _integral(self, series: Series) -> Integral:
+        return _obtain(self._integrals, series, lambda: Integral(self._gap_limit_s))
+
+    def _add_throttling(self, values: Mapping[Series, Number], moment: float) -> None:
+        if _has(values, "throttle_seconds_total"):
+            return
+        for series, active in values.items():
+            if series[0] == "throttle_active":
+                integral = self._integral(("throttle_seconds_total", *series[1:]))
+                integral.add(moment, 1.0 if active else 0.0, mean=True)
+
+    def _add_maxima(self, values: Mapping[Series, Number], moment: float) -> None:
+        for series, value in values.items():
+            derived = _WINDOWS.get(series[0])
+            if derived is not None:
+                _obtain(self._maxima, (derived, *series[1:]), RollingMax).add(moment, value)
+
+    def _add_distributions(self, values: Mapping[Series, Number]) -> None:
+        for source, derived in _SAMPLED.items():
+            value = values.get((source,))
+            if value is not None:
+                make = partial(Distribution, by_key()[derived].buckets)
+                _obtain(self._distributions, derived, make).add(value)
+
+    def _count_resets(self, values: Mapping[Series, Number]) -> None:
+        now = {s: value for s, value in values.items() if s[0] in _RESET_WITNESSES}
+        if any(value < self._witnesses.get(series, value) for series, value in now.items()):
+            self._resets += 1
+        self._witnesses.update(now)
+
+
+def _has(values: Mapping[Series, Number], key: str) -> bool:
+    return any(series[0] == key for series in values)
+
+
+def _obtain(found: dict[_K, _V], key: _K, make: Callable[[], _V]) -> _V:
+    if key not in found:
+        found[key] = make()
+    return found[key]

@@ -1,0 +1,121 @@
+"""The collector process from inside: `python -m accelwatch.sampler.child`, or the child of a fork.
+
+It reports to a pipe, ends when its owner goes, leaves a crash report in a file, and never waits for a
+thread that hangs in a driver.
+"""
+
+import contextlib
+import faulthandler
+import os
+import resource
+import signal
+import sys
+import threading
+
+from accelwatch.clock import SystemClock
+from accelwatch.errors import WireError
+from accelwatch.sampler.collector import Collector
+from accelwatch.sampler.frames import Splitter, decode_order, encode, write_all
+from accelwatch.sampler.load import resolve
+from accelwatch.sampler.settings import Begin, LetIn
+from accelwatch.sampler.worker import Admit, Inbox, Stop
+from accelwatch.store.reports import Report
+
+_LAST_MOMENT_S = 0.5
+"""How long an orderly end may take before the process just ends."""
+_ONE_SHOT_GRACE_S = 1.0
+_CHUNK = 65536
+_PR_SET_PDEATHSIG = 1
+"""linux/prctl.h"""
+
+
+def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
+    """Be a collector; returns when told to stop, when all is told, or when nobody reads any more.
+
+    `out`, `control` and `crash` are descriptors: of the pipe for reports, of the pipe that orders come
+    by, and of the file for the crash report.
+    """
+    _prepare(crash)
+    settings = order.settings
+    if settings.one_shot:
+        _end_for_certain(settings.timeout_s + _ONE_SHOT_GRACE_S)
+
+    def emit(report: Report) -> None:
+        with contextlib.suppress(WireError):
+            write_all(out, encode(report))
+
+    collector = Collector(settings, resolve(settings), emit, SystemClock(), began=order.began)
+    if control is not None:
+        _obey(control, collector.inbox)
+    with contextlib.suppress(BrokenPipeError):
+        collector.start(order.held_out)
+        collector.run()
+    if not settings.one_shot:
+        collector.close()
+
+
+def _prepare(crash: int) -> None:
+    """Own signals, no core files of a crashing vendor library, and a report instead."""
+    with contextlib.suppress(ValueError):
+        signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.enable(file=crash, all_threads=True)
+
+
+def _end_for_certain(seconds: float) -> None:
+    """Have the kernel end this process, even if a call holds the interpreter for ever."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent ends; prctl(2), Linux only."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _obey(control: int, inbox: Inbox) -> None:
+    """Follow orders on a thread; the end of the pipe is the order to stop."""
+
+    def follow() -> None:
+        splitter = Splitter()
+        while chunk := os.read(control, _CHUNK):
+            for body in splitter.feed(chunk):
+                order = decode_order(body)
+                if isinstance(order, LetIn):
+                    inbox.put(Admit(backend=order.backend))
+        inbox.put(Stop())
+        threading.Event().wait(_LAST_MOMENT_S)
+        os._exit(0)
+
+    threading.Thread(target=follow, name="orders", daemon=True).start()
+
+
+def _first_order(control: int) -> Begin:
+    splitter = Splitter()
+    while chunk := os.read(control, 1):
+        for body in splitter.feed(chunk):
+            order = decode_order(body)
+            if isinstance(order, Begin):
+                return order
+    raise WireError("the orders ended before they began")
+
+
+def main() -> None:
+    """Orders come by standard input, reports go to standard output, the crash file is argument 1.
+
+    What a vendor library prints to standard output goes to standard error.
+    """
+    out = os.dup(1)
+    os.dup2(2, 1)
+    _die_with_parent()
+    collect(_first_order(0), out, 0, int(sys.argv[1]))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The collector: the loop that drives every backend and tells what happened, usually in a child process.
+
+The loop thread alone decides and reports; it never calls into a backend.
+"""
+
+import logging
+import os
+import resource
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from queue import Empty
+
+from accelwatch.backend import Context
+from accelwatch.clock import Clock
+from accelwatch.sampler.calls import Calls, Desk, Emit
+from accelwatch.sampler.load import Factory
+from accelwatch.sampler.schedule import Ticks
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.stack import Stack
+from accelwatch.sampler.worker import Admit, Answer, Batch, Inbox, Stop
+from accelwatch.store.own import resident_bytes
+from accelwatch.store.reports import Done, Events, Heartbeat
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_S = 0.5
+_LONGEST_WAIT_S = 1.0
+_CLOSE_S = 0.3
+"""How long backends are given to close before the process ends anyway."""
+
+
+class Collector:
+    """Runs until told to stop, or, for a single reading, until everything is told."""
+
+    def __init__(
+        self,
+        settings: CollectSettings,
+        backends: Mapping[str, Callable[[], Factory]],
+        emit: Emit,
+        clock: Clock,
+        *,
+        environ: Mapping[str, str] | None = None,
+        began: float | None = None,
+    ) -> None:
+        self.inbox: Inbox = Inbox()
+        self._settings = settings
+        self._backends = backends
+        self._clock = clock
+        self._environ = dict(os.environ if environ is None else environ)
+        start = clock.monotonic() if began is None else began
+        self._desk = Desk(
+            settings=settings,
+            clock=clock,
+            calls=Calls(emit),
+            emit=emit,
+            inbox=self.inbox,
+            **({"end": start + settings.timeout_s} if settings.one_shot else {}),
+        )
+        self._heartbeat = Ticks(start, HEARTBEAT_S)
+        self._stacks: dict[str, Stack] = {}
+
+    def start(self, held_out: frozenset[str] = frozenset()) -> None:
+        """Begin with every backend that is not held out."""
+        for name in self._backends:
+            if name not in held_out:
+                self._admit(name)
+
+    def run(self) -> None:
+        """Loop until a Stop arrives or a single reading is complete."""
+        while self.step(self._wait()):
+            pass
+
+    def step(self, timeout_s: float) -> bool:
+        """Handle one message, or what is due after at most `timeout_s`; False when all is over."""
+        try:
+            message = (
+                self.inbox.get(timeout=timeout_s) if timeout_s > 0 else self.inbox.get_nowait()
+            )
+        except Empty:
+            message = None
+        if isinstance(message, Stop):
+            return False
+        if message is not None:
+            self._handle(message)
+        now = self._clock.monotonic()
+        for stack in self._stacks.values():
+            stack.wake(now)
+        if not self._settings.one_shot and self._heartbeat.due(now):
+            self._desk.emit(_heartbeat())
+        if self._settings.one_shot and all(stack.finished for stack in self._stacks.values()):
+            self._desk.emit(Done())
+            return False
+        return True
+
+    def close(self) -> None:
+        """Give backends back that are not being called; waits a moment for them."""
+        closing: set[str] = set()
+        for name, stack in self._stacks.items():
+            if stack.close(partial(closing.discard, name)):
+                closing.add(name)
+        until = self._clock.monotonic() + _CLOSE_S
+        while closing and (left := until - self._clock.monotonic()) > 0:
+            try:
+                message = self.inbox.get(timeout=left)
+            except Empty:
+                return
+            if isinstance(message, Answer):
+                self._desk.calls.deliver(message)
+
+    def _wait(self) -> float:
+        moments = [stack.next_wake for stack in self._stacks.values()]
+        if not self._settings.one_shot:
+            moments.append(self._heartbeat.next)
+        nearest = min(moments, default=0.0)
+        return min(max(nearest - self._clock.monotonic(), 0.0), _LONGEST_WAIT_S)
+
+    def _handle(self, message: Answer | Batch | Admit) -> None:
+        if isinstance(message, Answer):
+            self._desk.calls.deliver(message)
+        elif isinstance(message, Batch):
+            self._desk.emit(Events(backend=message.backend, events=message.events))
+            message.taken()
+        else:
+            self._admit(message.backend)
+
+    def _admit(self, name: str) -> None:
+        if name in self._stacks or name not in self._backends:
+            return
+        settings = self._settings
+        keeps = settings.state_dir is not None and not settings.one_shot
+        context = Context(
+            root=Path(settings.root),
+            clock=self._clock,
+            environ=self._environ,
+            state_dir=Path(settings.state_dir) if keeps and settings.state_dir else None,
+            options=settings.options.get(name, {}),
+            wake_suspended=settings.wake_suspended,
+            one_shot=settings.one_shot,
+        )
+        stack = Stack(name, self._backends[name], context, self._desk)
+        self._stacks[name] = stack
+        stack.wake(self._clock.monotonic())
+
+
+def _heartbeat() -> Heartbeat:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return Heartbeat(cpu_s=usage.ru_utime + usage.ru_stime, resident_bytes=resident_bytes())

@@ -1,0 +1,181 @@
+"""Starting and ending collector processes, from the owner's side. Nothing here waits for one to end."""
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Mapping
+
+from accelwatch.sampler.blame import CallsOut, backends_of
+from accelwatch.sampler.frames import encode, write_all
+from accelwatch.sampler.settings import Begin, LetIn
+from accelwatch.store.reports import CollectorEnded
+
+_MAX_CRASH_REPORT = 65536
+_ENDING_S = 0.1
+_GLANCE_S = 0.001
+_unreaped: set[int] = set()
+"""Killed processes that still hang in the kernel; reaped at the next opportunity."""
+
+
+class Child:
+    """A running collector process: its reports, its orders, its crash report."""
+
+    def __init__(self, pid: int, reports: int, orders: int | None, crash: int) -> None:
+        self.pid = pid
+        self.reports = reports
+        """Descriptor to read frames from; non-blocking."""
+        self._orders = orders
+        self._crash = crash
+        self._status: int | None = None
+        os.set_blocking(reports, False)
+
+    def let_in(self, backend: str) -> None:
+        """Order a held-out backend to be started; a dead child does not mind."""
+        if self._orders is not None:
+            with contextlib.suppress(OSError):
+                write_all(self._orders, encode(LetIn(backend=backend)))
+
+    def ask_to_stop(self) -> None:
+        """Close the orders, which ends the child within half a second unless it hangs."""
+        if self._orders is not None:
+            os.close(self._orders)
+            self._orders = None
+
+    def kill(self) -> None:
+        """End the process now, whatever it does."""
+        if self._status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def ended(self) -> int | None:
+        """Wait status once the process has ended (see os.waitstatus_to_exitcode), else None."""
+        if self._status is None:
+            self._status = _reap(self.pid)
+        return self._status
+
+    def ended_soon(self) -> int | None:
+        """As `ended`, for a process whose reports have ended: it is on its way out."""
+        until = time.monotonic() + _ENDING_S
+        while self.ended() is None and time.monotonic() < until:
+            select.select([], [], [], _GLANCE_S)
+        return self._status
+
+    def crash_report(self) -> bytes:
+        """What the process wrote when it crashed."""
+        return os.pread(self._crash, _MAX_CRASH_REPORT, 0)
+
+    def release(self) -> None:
+        """Kill what still runs, close all descriptors; a process that cannot die is reaped later."""
+        self.kill()
+        self.ask_to_stop()
+        os.close(self.reports)
+        os.close(self._crash)
+        if self.ended() is None:
+            _unreaped.add(self.pid)
+
+
+def ending(status: int) -> str:
+    """How a process ended, in a word: `SIGSEGV`, `exit_1`."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        try:
+            return signal.Signals(number).name
+        except ValueError:
+            return f"signal_{number}"
+    return f"exit_{os.waitstatus_to_exitcode(status)}"
+
+
+def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -> CollectorEnded:
+    """Why a child's reports have ended, and which backends were being called."""
+    status = child.ended_soon()
+    code = "unknown" if status is None else ending(status)
+    suspects = calls.suspects(child.crash_report()) if code != "exit_0" else ()
+    doing = ", ".join(
+        f"{called.action} of {called.backend} {called.slot}".strip() for called in suspects
+    )
+    message = f"the collector process ended with {code}"
+    if doing:
+        message += f" during {doing[:500]}"
+    if hint:
+        message += f" ({hint})"
+    return CollectorEnded(code=code, message=message, wall=wall, backends=backends_of(suspects))
+
+
+def fork(order: Begin) -> Child:
+    """A collector as a fork of this process: the cheapest start, for a process with one thread.
+
+    Its standard output is closed, so that a vendor library cannot print into our data.
+    """
+    reap_leftovers()
+    read_end, write_end = os.pipe()
+    crash = _anonymous_file()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read_end)
+        _be_child(order, write_end, crash)
+    os.close(write_end)
+    return Child(pid, read_end, None, crash)
+
+
+def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:
+    """A collector as a new interpreter, for a process with threads, or that lives long."""
+    import subprocess
+
+    reap_leftovers()
+    crash = _anonymous_file()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "accelwatch.sampler.child", str(crash)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=(crash,),
+        env=None if environ is None else dict(environ),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    orders, reports = os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno())
+    process.stdin.close()
+    process.stdout.close()
+    process.returncode = 0  # we reap it ourselves, by its number
+    with contextlib.suppress(OSError):
+        write_all(orders, encode(order))
+    return Child(process.pid, reports, orders, crash)
+
+
+def reap_leftovers() -> None:
+    """Collect killed processes that have meanwhile ended."""
+    for pid in tuple(_unreaped):
+        if _reap(pid) is not None:
+            _unreaped.discard(pid)
+
+
+def _reap(pid: int) -> int | None:
+    try:
+        done, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return 0
+    return status if done else None
+
+
+def _anonymous_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("accelwatch-crash")
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _be_child(order: Begin, out: int, crash: int) -> None:
+    """Run as the forked child; never returns."""
+    try:
+        from accelwatch.sampler.child import collect
+
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, 0)
+        os.dup2(nowhere, 1)
+        collect(order, out, None, crash)
+    finally:
+        os._exit(0)

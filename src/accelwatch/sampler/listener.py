@@ -1,0 +1,64 @@
+"""A daemon thread that waits in a backend's event source and hands over what comes, batch by batch."""
+
+import logging
+import threading
+
+from accelwatch.backend import EventSource
+from accelwatch.sampler.contract import sound_events
+from accelwatch.sampler.schedule import Backoff
+from accelwatch.sampler.worker import Batch, Inbox
+from accelwatch.schema.event import ErrorEvent
+
+logger = logging.getLogger(__name__)
+
+_WAIT_S = 1.0
+_BATCH = 256
+_PACE_S = 0.05
+"""Least time between two calls, for a source that does not wait when there is nothing."""
+
+
+class Listener:
+    """At most one batch is on its way: a flood of events slows its source, not the collector."""
+
+    def __init__(self, name: str, source: EventSource, inbox: Inbox) -> None:
+        self._name = name
+        self._source = source
+        self._inbox = inbox
+        self._stop = threading.Event()
+        self._taken = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name=f"{name}:events", daemon=True)
+
+    def start(self) -> int:
+        """Begin to listen; returns the thread's identifier."""
+        self._thread.start()
+        return self._thread.ident or 0
+
+    def stop(self) -> None:
+        """Let the thread end when its present wait is over."""
+        self._stop.set()
+        self._taken.set()
+
+    def _listen(self) -> None:
+        pause = Backoff()
+        while not self._stop.is_set():
+            try:
+                events = sound_events(self._source.wait_events(_WAIT_S))
+            except Exception as error:  # noqa: BLE001 - one backend call; recorded, and all goes on
+                if not pause.failures:
+                    logger.warning("event source fails error=%r backend=%s", error, self._name)
+                self._stop.wait(pause.failed(0.0))
+                continue
+            pause.succeeded()
+            if events:
+                self._hand_over(events)
+            else:
+                self._stop.wait(_PACE_S)
+
+    def _hand_over(self, events: tuple[ErrorEvent, ...]) -> None:
+        for start in range(0, len(events), _BATCH):
+            if self._stop.is_set():
+                return
+            self._taken.clear()
+            batch = events[start : start + _BATCH]
+            self._inbox.put(Batch(backend=self._name, events=batch, taken=self._taken.set))
+            self._taken.wait()

@@ -1,0 +1,179 @@
+"""One reading of everything, with one deadline, by a child process that a driver may hang or crash.
+
+A crash costs the backend that crashed: the others are read by a second child while time is left.
+"""
+
+import select
+from typing import Literal
+
+import msgspec
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.errors import WireError
+from accelwatch.sampler import launch
+from accelwatch.sampler.blame import CallsOut
+from accelwatch.sampler.frames import Stream
+from accelwatch.sampler.settings import Begin, CollectSettings
+from accelwatch.sampler.stores import store_for
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+from accelwatch.store.reports import BackendFound, CollectorEnded, Cycle, Done, Failure, Report
+
+Isolation = Literal["fork", "exec", "thread"]
+"""`fork`: cheapest, for a process with one thread. `exec`: a new interpreter. `thread`: none at all,
+for where no process can be started."""
+
+_MARGIN_S = 0.1
+"""The collector tells of late devices at the deadline; after this it is not waited for any longer."""
+
+
+def read_once(
+    settings: CollectSettings, *, isolation: Isolation = "fork", clock: Clock | None = None
+) -> Snapshot:
+    """One snapshot, complete at most 0.2 s after `settings.timeout_s`, whatever drivers do."""
+    return OneShot(settings, isolation=isolation, clock=clock).finish()
+
+
+class OneShot:
+    """A reading under way: begun when built, so that other work can be done before `finish`."""
+
+    def __init__(
+        self,
+        settings: CollectSettings,
+        *,
+        isolation: Isolation = "fork",
+        clock: Clock | None = None,
+    ) -> None:
+        self._settings = msgspec.structs.replace(settings, one_shot=True)
+        self._isolation = isolation
+        self._clock = clock or SystemClock()
+        self._began = self._clock.monotonic()
+        self._done: set[str] = set()
+        self._source = self._start()
+        self._store = store_for(self._settings, self._clock)
+
+    def finish(self) -> Snapshot:
+        """Wait for the reading to be complete, or for its deadline."""
+        failure = _LATE
+        while (end := self._follow()) is not None:
+            culprits = frozenset(end.backends)
+            failure = Failure(absence=Absence.ERROR, code=end.code, message=end.message)
+            self._store.apply(end)
+            for name in sorted(culprits - self._done):
+                self._store.apply(_crashed(name, end))
+            if not culprits or self._left() <= 0:
+                break
+            self._done |= culprits
+            self._source = self._start()
+            failure = _LATE
+        self._store.conclude(failure)
+        return self._store.snapshot()
+
+    def _start(self) -> "_Process | _Thread":
+        order = Begin(settings=self._settings, held_out=frozenset(self._done), began=self._began)
+        if self._isolation == "thread":
+            return _Thread(order, self._clock)
+        return _Process(launch.fork(order) if self._isolation == "fork" else launch.spawn(order))
+
+    def _left(self) -> float:
+        return self._began + self._settings.timeout_s + _MARGIN_S - self._clock.monotonic()
+
+    def _follow(self) -> CollectorEnded | None:
+        """Take reports in until all is told or time is up (None), or the collector dies."""
+        source = self._source
+        try:
+            while (left := self._left()) > 0:
+                for report in source.receive(left):
+                    if isinstance(report, Done):
+                        return None
+                    if isinstance(report, Cycle):
+                        self._done.add(report.backend)
+                    self._store.apply(report)
+        except (EOFError, WireError) as error:
+            return source.post_mortem(error, self._clock.wall())
+        finally:
+            source.release()
+        return None
+
+
+_LATE = Failure(
+    absence=Absence.TIMEOUT, code="timeout", message="the device was not read before the deadline"
+)
+
+
+def _crashed(name: str, end: CollectorEnded) -> BackendFound:
+    status = BackendStatus(
+        name=name,
+        vendor="",
+        state=BackendState.FAILED,
+        reason=end.code,
+        message=end.message,
+        remedy="look for a fault of the driver's library; other backends were read without it",
+    )
+    return BackendFound(status=status)
+
+
+class _Process:
+    """Reports from a child process."""
+
+    def __init__(self, child: launch.Child) -> None:
+        self._child = child
+        self._stream = Stream(child.reports)
+        self._calls = CallsOut()
+        self._poll = select.poll()
+        self._poll.register(child.reports, select.POLLIN)
+
+    def receive(self, timeout_s: float) -> list[Report]:
+        """What comes within the time. Raises EOFError when the process has ended."""
+        self._poll.poll(timeout_s * 1000.0)
+        reports = self._stream.read()
+        for report in reports:
+            self._calls.note(report)
+        return reports
+
+    def post_mortem(self, error: Exception, wall: float) -> CollectorEnded:
+        """How it ended, and in which backends."""
+        return launch.post_mortem(self._child, self._calls, wall, hint=str(error))
+
+    def release(self) -> None:
+        """Kill what is left of it."""
+        self._child.release()
+
+
+class _Thread:
+    """Reports from a collector in a thread of this process: drivers can hang, but not crash, alone."""
+
+    def __init__(self, order: Begin, clock: Clock) -> None:
+        import threading
+        from queue import SimpleQueue
+
+        from accelwatch.sampler.collector import Collector
+        from accelwatch.sampler.load import resolve
+
+        self._reports: SimpleQueue[Report] = SimpleQueue()
+        collector = Collector(
+            order.settings, resolve(order.settings), self._reports.put, clock, began=order.began
+        )
+
+        def run() -> None:
+            collector.start(order.held_out)
+            collector.run()
+            collector.close()
+
+        threading.Thread(target=run, name="collector", daemon=True).start()
+
+    def receive(self, timeout_s: float) -> list[Report]:
+        """The next report within the time."""
+        from queue import Empty
+
+        try:
+            return [self._reports.get(timeout=timeout_s)]
+        except Empty:
+            return []
+
+    def post_mortem(self, error: Exception, wall: float) -> CollectorEnded:
+        """Never needed: a thread does not end the stream."""
+        return CollectorEnded(code="thread", message=str(error), wall=wall)
+
+    def release(self) -> None:
+        """The thread ends by itself, at the deadline at the latest."""

@@ -1,0 +1,53 @@
+"""The slots of one backend: which devices it has now, and a worker for each."""
+
+from accelwatch.backend import Backend
+from accelwatch.sampler.calls import Desk
+from accelwatch.sampler.turn import Slot, Surroundings
+from accelwatch.sampler.worker import Worker
+from accelwatch.schema.device import Device
+from accelwatch.store.reports import Slots
+
+
+class Roster:
+    """Slots by provisional id. A slot whose call is still out outlives its device."""
+
+    def __init__(self, name: str, backend: Backend, shared: Worker | None, desk: Desk) -> None:
+        self.slots: dict[str, Slot] = {}
+        self._retired: dict[str, Slot] = {}
+        self._name = name
+        self._shared = shared
+        self._around = Surroundings(backend, name, desk)
+
+    def accept(self, devices: tuple[Device, ...]) -> list[Slot]:
+        """Take the devices as discovered, to be identified anew; returns the slots that have gone."""
+        around = self._around
+        around.desk.emit(Slots(backend=self._name, devices=devices))
+        before = self.slots
+        self.slots = {device.id: self._slot(device) for device in devices}
+        gone = [slot for slot_id, slot in before.items() if slot_id not in self.slots]
+        for slot in gone:
+            self._retire(slot)
+        self._retired = {key: slot for key, slot in self._retired.items() if slot.busy}
+        return gone
+
+    def clear(self) -> None:
+        """Retire every slot."""
+        for slot in self.slots.values():
+            self._retire(slot)
+        self.slots = {}
+
+    def _slot(self, device: Device) -> Slot:
+        slot = self.slots.get(device.id) or self._retired.pop(device.id, None)
+        if slot is None:
+            worker = self._shared or self._around.desk.worker(f"{self._name}:{device.id}")
+            return Slot(device, worker, self._around)
+        slot.device = device
+        slot.retired = False
+        slot.identify_due = True
+        return slot
+
+    def _retire(self, slot: Slot) -> None:
+        slot.retire()
+        self._retired[slot.device.id] = slot
+        if slot.worker is not self._shared:
+            slot.worker.stop()

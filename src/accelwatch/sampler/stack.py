@@ -1,0 +1,272 @@
+"""One backend inside the collector: brought up, its devices given turns tick by tick, brought down.
+
+Runs on the collector's loop only; whatever may block is a call on a worker.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from accelwatch.backend import Backend, Context, EventSource
+from accelwatch.errors import BackendUnavailable
+from accelwatch.sampler.calls import Desk
+from accelwatch.sampler.contract import failure_of, sound_devices
+from accelwatch.sampler.cycle import CycleBook
+from accelwatch.sampler.listener import Listener
+from accelwatch.sampler.load import Factory
+from accelwatch.sampler.opening import Opening, open_backend, status_of, timed_out
+from accelwatch.sampler.roster import Roster
+from accelwatch.sampler.schedule import Backoff, Ticks
+from accelwatch.sampler.turn import Slot
+from accelwatch.sampler.worker import Answer
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.store.reports import BackendFound, Called, Events, Failure
+
+_BEHIND = Failure(
+    absence=Absence.TIMEOUT,
+    code="timeout",
+    message="the driver takes one call at a time, and a call into it has not come back",
+)
+
+
+class Stack:
+    """The life of one backend."""
+
+    def __init__(
+        self, name: str, load: Callable[[], Factory], context: Context, desk: Desk
+    ) -> None:
+        self.name = name
+        self._load = load
+        self._context = context
+        self._desk = desk
+        self._settings = desk.settings
+        self._control = desk.worker(f"{name}:control")
+        self._control_since: float | None = None
+        self._late = False
+        self._status: BackendStatus | None = None
+        self._backend: Backend | None = None
+        self._roster: Roster | None = None
+        self._listener: Listener | None = None
+        self._book = CycleBook(name, desk)
+        self._queue: deque[Slot] = deque()
+        self._ticks = Ticks(math.inf, self._settings.interval_s)
+        self._reopen = Backoff(self._settings.rediscover_s)
+        self._discover_at = math.inf
+        self._trouble: Failure | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether a single reading has all it can get from this backend."""
+        return self._status is not None and not self._book.open
+
+    @property
+    def next_wake(self) -> float:
+        """Moment at which `wake` has something to do if no answer comes before."""
+        moments = [self._control_deadline()]
+        if self._roster is None:
+            if self._control_since is None:
+                moments.append(self._reopen.until)
+        else:
+            moments += [slot.deadline for slot in self._roster.slots.values()]
+            moments.append(self._ticks.next)
+        return min(moments)
+
+    def wake(self, now: float) -> None:
+        """Do what is due: bring the backend up, end late turns, begin a cycle."""
+        if now >= self._control_deadline():
+            self._late = True
+            self._overdue(now)
+        if self._roster is None:
+            if self._control_since is None and self._reopen.ready(now):
+                self._open(now)
+            return
+        for slot in self._roster.slots.values():
+            if slot.deadline <= now:
+                slot.expire(now)
+        if not self._settings.one_shot and self._ticks.due(now):
+            self._cycle(now)
+
+    def close(self, then: Callable[[], None]) -> bool:
+        """Begin to give the backend back; False when there is nothing to wait for."""
+        if self._listener is not None:
+            self._listener.stop()
+        backend = self._backend
+        if backend is None or self._control_since is not None:
+            return False
+        self._on_control("close", backend.close, lambda _: then())
+        return True
+
+    def _on_control(
+        self, action: str, job: Callable[[], object], then: Callable[[Answer], None]
+    ) -> None:
+        def answered(answer: Answer) -> None:
+            self._control_since = None
+            self._late = False
+            then(answer)
+
+        self._control_since = self._desk.clock.monotonic()
+        self._desk.calls.begin(self._control, job, answered, backend=self.name, action=action)
+
+    def _control_deadline(self) -> float:
+        if self._control_since is None or self._late:
+            return math.inf
+        return min(self._control_since + self._settings.open_timeout_s, self._desk.end)
+
+    def _overdue(self, now: float) -> None:
+        if self._roster is None:
+            began = self._control_since if self._control_since is not None else now
+            self._tell(timed_out(self.name, self._vendor(), now - began))
+            return
+        self._trouble = Failure(
+            absence=Absence.TIMEOUT,
+            code="timeout",
+            message="looking for devices does not come back",
+        )
+        self._give_up_queue()
+        self._book.close_if_over()
+
+    def _vendor(self) -> str:
+        return self._status.vendor if self._status else ""
+
+    def _tell(self, status: BackendStatus) -> None:
+        if status != self._status:
+            self._status = status
+            self._desk.emit(BackendFound(status=status))
+
+    def _open(self, now: float) -> None:
+        self._reopen.failed(now)
+        self._on_control(
+            "open",
+            lambda: open_backend(self.name, self._load, self._context),
+            self._on_opened,
+        )
+
+    def _on_opened(self, answer: Answer) -> None:
+        if answer.error is not None:
+            self._tell(status_of(self.name, self._vendor(), answer.error))
+            return
+        opening = answer.result
+        assert isinstance(opening, Opening)
+        self._tell(opening.status)
+        if opening.backend is not None:
+            self._up(opening.backend, opening, self._desk.clock.monotonic())
+
+    def _up(self, backend: Backend, opening: Opening, now: float) -> None:
+        self._reopen.succeeded()
+        self._backend = backend
+        shared = self._control if backend.serial else None
+        self._roster = Roster(self.name, backend, shared, self._desk)
+        self._roster.accept(opening.devices)
+        if opening.events:
+            self._desk.emit(Events(backend=self.name, events=opening.events))
+        self._discover_at = now + self._settings.rediscover_s
+        self._ticks = Ticks(now, self._settings.interval_s)
+        self._ticks.due(now)
+        self._cycle(now)
+        if not self._settings.one_shot and isinstance(backend, EventSource):
+            self._listen(backend)
+
+    def _listen(self, source: EventSource) -> None:
+        self._listener = Listener(self.name, source, self._desk.inbox)
+        thread = self._listener.start()
+        self._desk.emit(Called(call=0, backend=self.name, action="events", thread=thread))
+
+    def _down(self, status: BackendStatus) -> None:
+        if self._listener is not None:
+            self._listener.stop()
+        if self._roster is not None:
+            for slot in self._roster.slots.values():
+                self._book.ended(slot, None)
+            self._roster.clear()
+        self._queue.clear()
+        self._book.close_if_over()
+        self._roster = self._listener = None
+        self._tell(status)
+        self._reopen.failed(self._desk.clock.monotonic())
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            self._on_control("close", backend.close, lambda _: None)
+
+    def _cycle(self, now: float) -> None:
+        assert self._roster is not None
+        if self._book.open:
+            self._book.skipped()
+            return
+        self._book.begin(now)
+        self._book.note(self._trouble)
+        stuck = self._stuck()
+        if now >= self._discover_at and self._control_since is None and not stuck:
+            self._discover(now)
+        for slot in self._roster.slots.values():
+            failure = slot.settled(now) or (_BEHIND if stuck else None)
+            if failure is not None:
+                slot.report(failure)
+                self._book.note(failure)
+            else:
+                self._book.wait_for(slot)
+                self._queue.append(slot)
+        self._begin_turns(now)
+        self._book.close_if_over()
+
+    def _stuck(self) -> bool:
+        """Whether a driver that takes one call at a time has one out."""
+        if self._roster is None or self._backend is None or not self._backend.serial:
+            return False
+        busy = any(slot.busy for slot in self._roster.slots.values())
+        return busy or self._control_since is not None
+
+    def _begin_turns(self, now: float) -> None:
+        while self._queue and not self._stuck():
+            slot = self._queue.popleft()
+            slot.begin(now, partial(self._turn_over, slot))
+
+    def _turn_over(self, slot: Slot, failure: Failure | None) -> None:
+        self._book.ended(slot, failure)
+        if slot.busy and self._stuck():
+            self._give_up_queue()
+        self._begin_turns(self._desk.clock.monotonic())
+        self._book.close_if_over()
+
+    def _give_up_queue(self) -> None:
+        while self._queue:
+            slot = self._queue.popleft()
+            slot.report(_BEHIND)
+            self._book.ended(slot, _BEHIND)
+
+    def _discover(self, now: float) -> None:
+        assert self._backend is not None
+        backend = self._backend
+        self._discover_at = now + self._settings.rediscover_s
+        self._on_control("discover", lambda: sound_devices(backend.discover()), self._on_discovered)
+
+    def _on_discovered(self, answer: Answer) -> None:
+        if isinstance(answer.error, BackendUnavailable):
+            self._down(status_of(self.name, self._vendor(), answer.error))
+            return
+        if answer.error is not None:
+            self._trouble = failure_of(answer.error)
+        else:
+            assert isinstance(answer.result, tuple)
+            self._trouble = None
+            self._accept(answer.result)
+        self._begin_turns(self._desk.clock.monotonic())
+        self._book.close_if_over()
+
+    def _accept(self, devices: tuple[Device, ...]) -> None:
+        assert self._roster is not None
+        assert self._status is not None
+        for slot in self._roster.accept(devices):
+            if slot in self._queue:
+                self._queue.remove(slot)
+            self._book.ended(slot, None)
+        self._tell_count(len(devices))
+
+    def _tell_count(self, count: int) -> None:
+        assert self._status is not None
+        if self._status.state is BackendState.OK and self._status.devices != count:
+            self._tell(msgspec.structs.replace(self._status, devices=count))

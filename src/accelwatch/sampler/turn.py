@@ -1,0 +1,217 @@
+"""One device's turn: identify it when due, then read it, all before one deadline.
+
+A turn that is too late is reported as a timeout at once, and again at every tick, while its call is
+still out; no second call is made meanwhile, and the late answer is thrown away.
+"""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.backend import Backend, Request
+from accelwatch.errors import DeviceSuspended
+from accelwatch.sampler.calls import Desk
+from accelwatch.sampler.contract import failure_of, sound_identity, sound_readings
+from accelwatch.sampler.schedule import Backoff
+from accelwatch.sampler.worker import Answer, Worker
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+from accelwatch.store.reports import Failure, Identified, Outcome
+from accelwatch.sysfs import runtime_suspended
+
+_EXCLUDED = Failure(
+    absence=Absence.NOT_COLLECTED, code="excluded", message="left out by configuration"
+)
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What the turns of one backend share."""
+
+    backend: Backend
+    name: str
+    desk: Desk
+
+
+def matches(device: Device, selectors: tuple[str, ...]) -> bool:
+    """Whether a selector names the device by id, uuid, serial, PCI id or host-local name."""
+    names = {device.id, device.uuid, device.serial, device.pci_bus_id, device.name}
+    return any(selector in names for selector in selectors)
+
+
+class Slot:
+    """A place where a backend found a device, and the device's turns."""
+
+    def __init__(self, device: Device, worker: Worker, around: Surroundings) -> None:
+        self.device = device
+        self.worker = worker
+        self.identify_due = True
+        self.retired = False
+        """No longer discovered; kept only until its call comes back."""
+        self._around = around
+        self._identity: tuple[Device, ...] = ()
+        self._call: int | None = None
+        self._began = 0.0
+        self._waiting: Callable[[Failure | None], None] | None = None
+        self._backoff = Backoff(free=1)
+        self._slow_at = -math.inf
+        self._failure: Failure | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is out."""
+        return self._call is not None
+
+    @property
+    def deadline(self) -> float:
+        """Moment at which the present turn is too late; infinite without one."""
+        if self._waiting is None or not self.busy:
+            return math.inf
+        desk = self._around.desk
+        return min(self._began + desk.settings.timeout_s, desk.end)
+
+    def settled(self, now: float) -> Failure | None:
+        """The failure that stands without asking the device: excluded, still out, or backing off."""
+        if matches(self.device, self._around.desk.settings.excluded):
+            return _EXCLUDED
+        if self.busy:
+            return _late(now - self._began)
+        if self._failure is not None and not self._backoff.ready(now):
+            return self._failure
+        return None
+
+    def begin(self, now: float, then: Callable[[Failure | None], None]) -> None:
+        """Start a turn; `then` is called once, on the loop, with its failure or None."""
+        self._began = now
+        self._waiting = then
+        if self.identify_due or not self._identity:
+            self._ask("identify", self._identify, self._on_identified)
+        else:
+            self._ask("read", self._reader(now), self._on_read)
+
+    def expire(self, now: float, failure: Failure | None = None) -> None:
+        """End the present turn as too late."""
+        self._finish(failure or _late(now - self._began), now)
+
+    def retire(self) -> None:
+        """The device is no longer there: no more turns, and no report of the one that is out."""
+        self.retired = True
+        self._waiting = None
+
+    def report(self, failure: Failure) -> None:
+        """Tell the owner why there is no reading this time."""
+        clock = self._around.desk.clock
+        self._around.desk.emit(
+            Outcome(
+                backend=self._around.name,
+                slot=self.device.id,
+                moment=clock.monotonic(),
+                wall=clock.wall(),
+                failure=failure,
+            )
+        )
+
+    def _ask(self, action: str, job: Callable[[], object], then: Callable[[Answer], None]) -> None:
+        self._call = self._around.desk.calls.begin(
+            self.worker, job, then, backend=self._around.name, action=action, slot=self.device.id
+        )
+
+    def _guard(self, device: Device) -> None:
+        settings = self._around.desk.settings
+        if settings.wake_suspended or device.pci_bus_id is None:
+            return
+        if runtime_suspended(Path(settings.root), device.pci_bus_id):
+            raise DeviceSuspended(
+                f"{device.pci_bus_id} sleeps (power/runtime_status); it was not woken"
+            )
+
+    def _identify(self) -> tuple[Device, ...]:
+        self._guard(self.device)
+        return sound_identity(self._around.backend.identify(self.device))
+
+    def _reader(self, now: float) -> Callable[[], tuple[Reading, ...]]:
+        settings, identity = self._around.desk.settings, self._identity
+        slow = now >= self._slow_at
+        request = Request(
+            groups=settings.groups, processes=settings.processes, argv=settings.argv, slow=slow
+        )
+        if slow:
+            self._slow_at = now + settings.slow_every_s
+
+        def read() -> tuple[Reading, ...]:
+            self._guard(identity[0])
+            return sound_readings(self._around.backend.read(identity[0], request), identity)
+
+        return read
+
+    def _on_identified(self, answer: Answer) -> None:
+        self._call = None
+        if answer.error is not None or not isinstance(answer.result, tuple):
+            self._settle(answer)
+            return
+        if answer.result != self._identity:
+            self._slow_at = -math.inf
+        self._identity = answer.result
+        self.identify_due = False
+        if not self.retired:
+            self._around.desk.emit(
+                Identified(backend=self._around.name, slot=self.device.id, devices=self._identity)
+            )
+        if self._waiting is None:
+            self._settle(answer)
+        elif matches(self._identity[0], self._around.desk.settings.excluded):
+            self._finish(_EXCLUDED, answer.moment)
+        else:
+            self._ask("read", self._reader(answer.moment), self._on_read)
+
+    def _on_read(self, answer: Answer) -> None:
+        self._call = None
+        self._settle(answer)
+
+    def _settle(self, answer: Answer) -> None:
+        if self._waiting is None:
+            self._backoff.failed(answer.moment)
+            self._failure = _late(answer.duration_s)
+        elif answer.error is not None:
+            self._finish(failure_of(answer.error), answer.moment)
+        else:
+            self._succeed(answer)
+
+    def _succeed(self, answer: Answer) -> None:
+        then, self._waiting = self._waiting, None
+        self._backoff.succeeded()
+        self._failure = None
+        assert isinstance(answer.result, tuple)
+        self._around.desk.emit(
+            Outcome(
+                backend=self._around.name,
+                slot=self.device.id,
+                moment=answer.moment,
+                wall=answer.wall,
+                duration_s=answer.moment - self._began,
+                readings=answer.result,
+            )
+        )
+        if then is not None:
+            then(None)
+
+    def _finish(self, failure: Failure, now: float) -> None:
+        then, self._waiting = self._waiting, None
+        self._failure = failure
+        if failure.absence is not Absence.SUSPENDED and not self.busy:
+            self._backoff.failed(now)
+        self.identify_due = True
+        self._slow_at = -math.inf
+        self.report(failure)
+        if then is not None:
+            then(failure)
+
+
+def _late(seconds: float) -> Failure:
+    return Failure(
+        absence=Absence.TIMEOUT,
+        code="timeout",
+        message=f"a call into the device is out since {seconds:.1f} s",
+    )

@@ -1,0 +1,93 @@
+"""A daemon thread that makes one call at a time into a driver that may never answer.
+
+Nobody waits for the thread: its answers arrive in an inbox, late ones too, and a thread that hangs in
+a driver does not keep the process from ending.
+"""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import msgspec
+
+from accelwatch.clock import Clock
+from accelwatch.schema.event import ErrorEvent
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call returned or raised, and when."""
+
+    call: int
+    result: object = None
+    error: Exception | None = None
+    moment: float
+    wall: float
+    duration_s: float
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """Events that a backend's source reported; the source waits until `taken` is called."""
+
+    backend: str
+    events: tuple[ErrorEvent, ...]
+    taken: Callable[[], None]
+
+
+class Admit(msgspec.Struct, frozen=True, kw_only=True):
+    """Bring up a backend that was held out so far."""
+
+    backend: str
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """End the collector."""
+
+
+Inbox = SimpleQueue[Answer | Batch | Admit | Stop]
+Job = Callable[[], object]
+
+
+class Worker:
+    """One thread, one call at a time; the caller keeps that discipline and holds the deadlines."""
+
+    def __init__(self, name: str, clock: Clock, inbox: Inbox) -> None:
+        self._clock = clock
+        self._inbox = inbox
+        self._jobs: SimpleQueue[tuple[int, Job] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def ident(self) -> int:
+        """The thread's identifier."""
+        return self._thread.ident or 0
+
+    def submit(self, call: int, job: Job) -> None:
+        """Make the call on the thread; its Answer goes to the inbox."""
+        self._jobs.put((call, job))
+
+    def stop(self) -> None:
+        """Let the thread end after its present call, should that ever return."""
+        self._jobs.put(None)
+
+    def _serve(self) -> None:
+        while (task := self._jobs.get()) is not None:
+            call, job = task
+            began = self._clock.monotonic()
+            result: object = None
+            failure: Exception | None = None
+            try:
+                result = job()
+            except Exception as error:  # noqa: BLE001 - one backend call; recorded, and all goes on
+                failure = error
+            ended = self._clock.monotonic()
+            self._inbox.put(
+                Answer(
+                    call=call,
+                    result=result,
+                    error=failure,
+                    moment=ended,
+                    wall=self._clock.wall(),
+                    duration_s=ended - began,
+                )
+            )

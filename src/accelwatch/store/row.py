@@ -1,0 +1,142 @@
+"""One device in the store: who it is, the state it is in and since when, and its last good reading."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.accumulate import DERIVED_KEYS, Accumulator
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.metrics import Series, host_metrics
+from accelwatch.schema.reading import Reading, complete, wholly_absent
+from accelwatch.schema.snapshot import is_host
+from accelwatch.store.reports import Failure
+
+_STATE_OF = {
+    Absence.LOST: DeviceState.LOST,
+    Absence.TIMEOUT: DeviceState.UNRESPONSIVE,
+    Absence.STALE: DeviceState.UNRESPONSIVE,
+    Absence.SUSPENDED: DeviceState.SUSPENDED,
+    Absence.PERMISSION: DeviceState.EXCLUDED,
+    Absence.NOT_COLLECTED: DeviceState.EXCLUDED,
+    Absence.ERROR: DeviceState.DEGRADED,
+    Absence.UNSUPPORTED: DeviceState.DEGRADED,
+}
+_PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
+_OWN_WORD = ("reset_required", "memory_repair_failed")
+"""Quantities by which a device that answers says itself that something is wrong."""
+_ENERGY = "energy_joules_total"
+
+FIRST = Failure(absence=Absence.NOT_COLLECTED, code="first", message="not read yet")
+"""Stands until the first outcome of a device."""
+
+
+class Row:
+    """Mutable; belongs to the store."""
+
+    def __init__(self, device: Device, backend: str, slot: str, wall: float) -> None:
+        self.device = device
+        self.backend = backend
+        self.slot = slot
+        self.position = 0
+        """Place among the devices of its slot: 0 the whole device, then its partitions."""
+        self.state = DeviceState.UNRESPONSIVE
+        self.state_since = wall
+        self.failure: Failure | None = FIRST
+        self.fault_of_device = False
+        """Whether the failure says something about the device, rather than about the collection."""
+        self.unclaimed = 0
+        """Cycles left until a device that was not discovered again counts as lost; 0: it was."""
+        self.reading: Reading | None = None
+        self.moment = 0.0
+        self.wall = 0.0
+        self.accumulator: Accumulator | None = None
+        self._whole: Reading | None = None
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the row is the host itself."""
+        return is_host(self.device)
+
+    def succeed(self, reading: Reading, moment: float, wall: float) -> None:
+        """A good reading has come."""
+        self.reading, self.moment, self.wall = reading, moment, wall
+        self.failure = None
+        self.fault_of_device = True
+        self._whole = None
+        if self.accumulator is not None:
+            self.accumulator.add(reading, moment)
+        self._enter(_state_of_reading(reading), wall)
+
+    def fail(self, failure: Failure, wall: float, *, fault_of_device: bool = True) -> None:
+        """The device, as a whole, gave no reading."""
+        self.failure = failure
+        self.fault_of_device = fault_of_device
+        state = _STATE_OF[failure.absence] if fault_of_device else DeviceState.UNRESPONSIVE
+        self._enter(state, wall)
+
+    def whole(self, moment: float, groups: frozenset[str], one_shot: bool) -> Reading:
+        """The last good reading, with derived values, and a reason for everything that is not there."""
+        if self._whole is None and self.reading is not None:
+            self._whole = self._completed(self.reading, moment, groups, one_shot)
+        return self._whole or wholly_absent(self.device.id, Absence.NOT_COLLECTED)
+
+    def _enter(self, state: DeviceState, wall: float) -> None:
+        if state is not self.state:
+            self.state, self.state_since = state, wall
+
+    def _completed(
+        self, reading: Reading, moment: float, groups: frozenset[str], one_shot: bool
+    ) -> Reading:
+        if is_host(self.device):
+            return complete(reading, groups, host_metrics())
+        if self.accumulator is not None:
+            values = {**reading.values, **self.accumulator.values(reading, moment)}
+            given = {series[0] for series in values}
+            absent = {
+                s: why for s, why in reading.absent.items() if len(s) > 1 or s[0] not in given
+            }
+            reading = msgspec.structs.replace(reading, values=values, absent=absent)
+        reading = complete(reading, groups)
+        return msgspec.structs.replace(
+            reading, absent={**reading.absent, **_derived_absences(reading, one_shot)}
+        )
+
+
+def _derived_absences(reading: Reading, one_shot: bool) -> dict[Series, Absence]:
+    """Reasons for the quantities that exist only over time."""
+    given = {series[0] for series in reading.values}
+    found: dict[Series, Absence] = {}
+    for key, source in DERIVED_KEYS.items():
+        if key not in given:
+            there = source in given
+            why = reading.absent.get((source,), Absence.UNSUPPORTED)
+            found[(key,)] = Absence.NOT_COLLECTED if there else why
+    if one_shot and "power_watts" in given and _ENERGY not in given:
+        found[(_ENERGY,)] = Absence.NOT_COLLECTED
+    return found
+
+
+def _state_of_reading(reading: Reading) -> DeviceState:
+    if any(reading.values.get((key,)) for key in _OWN_WORD):
+        return DeviceState.DEGRADED
+    if any(reason in _PARTLY_GONE for reason in reading.absent.values()):
+        return DeviceState.DEGRADED
+    return DeviceState.OK
+
+
+def accumulates(device: Device) -> bool:
+    """Whether readings of this row are followed over time: whole accelerators only."""
+    return device.parent_id is None and not is_host(device)
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Whole devices by vendor and index, each followed by its partitions."""
+    found = list(rows)
+    places = {row.device.id: (row.device.vendor, row.device.index, row.device.id) for row in found}
+
+    def key(row: Row) -> tuple[tuple[str, int, str], int]:
+        own = places[row.device.id]
+        return places.get(row.device.parent_id or "", own), row.position
+
+    return sorted(found, key=key)

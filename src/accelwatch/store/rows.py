@@ -1,0 +1,119 @@
+"""All devices of a node, and which slot of which backend each is in.
+
+A device is known by its own id; slots (a place in a driver's enumeration) may change hands. A whole
+device that is not discovered again stays a row and counts as lost.
+"""
+
+from collections.abc import Iterator
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, normal_pci_bus_id
+from accelwatch.store.reports import Failure, Identified, Slots
+from accelwatch.store.row import Row, in_order
+
+_GRACE_CYCLES = 2
+"""Cycles in which a device that changed slots is identified in the new one."""
+_MAX_LOST = 64
+_LOST = Failure(absence=Absence.LOST, code="not_discovered", message="no longer discovered")
+
+
+class Rows:
+    """Rows by device id."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Row] = {}
+        self._subjects: dict[str, str] | None = None
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows.values())
+
+    def in_order(self) -> list[Row]:
+        """Whole devices by vendor and index, each followed by its partitions."""
+        return in_order(self._rows.values())
+
+    def of_backend(self, backend: str) -> list[Row]:
+        """Rows of one backend."""
+        return [row for row in self._rows.values() if row.backend == backend]
+
+    def of_slot(self, backend: str, slot: str) -> list[Row]:
+        """The device in a slot and its partitions."""
+        return [
+            row
+            for row in self._rows.values()
+            if row.backend == backend and row.slot == slot and not row.unclaimed
+        ]
+
+    def discovered(self, report: Slots, wall: float) -> None:
+        """A backend has looked for its devices."""
+        found = {device.id for device in report.devices}
+        taken: set[str] = set()
+        for row in self.of_backend(report.backend):
+            taken.add(row.slot)
+            if row.slot not in found and row.failure is not _LOST:
+                row.unclaimed = row.unclaimed or _GRACE_CYCLES
+            elif row.slot in found:
+                row.unclaimed = 0
+        for device in report.devices:
+            known = self._rows.get(device.id)
+            if known is not None and known.backend == report.backend and not known.slot:
+                known.slot, known.unclaimed = device.id, 0
+            elif device.id not in taken:
+                self._put(Row(device, report.backend, device.id, wall))
+
+    def identified(self, report: Identified, wall: float) -> None:
+        """A slot's device has told who it is, and its partitions."""
+        ids = {device.id for device in report.devices}
+        for row in self.of_slot(report.backend, report.slot):
+            if row.device.id not in ids:
+                self._replaced(row, report)
+        for position, device in enumerate(report.devices):
+            row = self._rows.get(device.id) or Row(device, report.backend, report.slot, wall)
+            row.device, row.slot, row.backend = device, report.slot, report.backend
+            row.position, row.unclaimed = position, 0
+            self._put(row)
+
+    def cycle_over(self, backend: str, wall: float) -> None:
+        """Devices that nobody has claimed for long enough are lost."""
+        for row in self.of_backend(backend):
+            if row.unclaimed:
+                row.unclaimed -= 1
+                if not row.unclaimed:
+                    self._lose(row, wall)
+
+    def resolve(self, subject: str) -> str:
+        """Id of the whole device that a PCI id, uuid or host-local name means; empty when none."""
+        if self._subjects is None:
+            self._subjects = {}
+            for row in self._rows.values():
+                if row.device.parent_id is None:
+                    self._subjects.update(dict.fromkeys(_names(row.device), row.device.id))
+        found = self._subjects.get(subject)
+        return found or self._subjects.get(normal_pci_bus_id(subject), "")
+
+    def _put(self, row: Row) -> None:
+        self._rows[row.device.id] = row
+        self._subjects = None
+
+    def _replaced(self, row: Row, report: Identified) -> None:
+        """Another device is in the row's slot now: a partition, or a provisional row, ends here."""
+        provisional = row.device.id == report.slot and row.reading is None
+        if row.device.parent_id is not None or provisional:
+            del self._rows[row.device.id]
+            self._subjects = None
+        else:
+            row.unclaimed = _GRACE_CYCLES
+
+    def _lose(self, row: Row, wall: float) -> None:
+        row.slot = ""
+        row.fail(_LOST, wall)
+        lost = [other for other in self._rows.values() if other.failure is _LOST]
+        if len(lost) > _MAX_LOST:
+            del self._rows[min(lost, key=lambda other: other.state_since).device.id]
+            self._subjects = None
+
+
+def _names(device: Device) -> list[str]:
+    names = [device.id, device.uuid, device.name, *device.device_nodes]
+    if device.pci_bus_id:
+        names.append(normal_pci_bus_id(device.pci_bus_id))
+    return [name for name in names if name]

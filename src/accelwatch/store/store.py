@@ -1,0 +1,265 @@
+"""The store: reports of a collector go in, snapshots come out. Only its owner's thread touches it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from accelwatch import __version__
+from accelwatch.accumulate import Accumulator
+from accelwatch.clock import Clock
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
+from accelwatch.store.counts import CountFile
+from accelwatch.store.events import EventBook
+from accelwatch.store.own import SelfMetrics
+from accelwatch.store.reports import (
+    BackendFound,
+    Called,
+    CollectorEnded,
+    Cycle,
+    Events,
+    Failure,
+    Heartbeat,
+    Identified,
+    Outcome,
+    Report,
+    Slots,
+)
+from accelwatch.store.row import FIRST, Row, accumulates
+from accelwatch.store.rows import Rows
+from accelwatch.store.views import Look, view_of
+
+Listener = Callable[[], None]
+
+
+class Store:
+    """Latest state of one node.
+
+    A reading older than three intervals is shown as stale; its device is then unresponsive, with unknown
+    health, because nobody has heard from it, which says nothing about the device itself.
+    """
+
+    STALE_INTERVALS = 3
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        interval_s: float = 1.0,
+        groups: frozenset[str] = frozenset(),
+        one_shot: bool = False,
+        root: Path = Path("/"),
+        count_file: CountFile | None = None,
+        host: str | None = None,
+    ) -> None:
+        self._clock = clock
+        self._interval_s = interval_s
+        self._groups = groups
+        self._one_shot = one_shot
+        self._host = os.uname().nodename if host is None else host
+        self._boot_id = _boot_id(root)
+        self._rows = Rows()
+        self._backends: dict[str, BackendStatus] = {}
+        self._called: set[str] = set()
+        self._ended: CollectorEnded | None = None
+        self._count_file = count_file
+        self._book = EventBook(self._rows.resolve, count_file.load() if count_file else None)
+        self._own = SelfMetrics(interval_s)
+        self._listeners: list[Listener] = []
+        self.version = 0
+        """Grows with every change."""
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` after every completed cycle, event or change of a backend; returns its end."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def apply(self, report: Report) -> None:
+        """Take one report in."""
+        match report:
+            case Called():
+                self._called.add(report.backend)
+            case Heartbeat():
+                self._own.heartbeat(report)
+            case Outcome() | Slots() | Identified():
+                self._apply_to_devices(report)
+                self.version += 1
+            case Cycle() | Events() | BackendFound() | CollectorEnded():
+                self._apply_to_collectors(report)
+                self.version += 1
+                for listener in tuple(self._listeners):
+                    listener()
+
+    def conclude(self, failure: Failure) -> None:
+        """No more will come for a single reading: what has not been read gets this reason."""
+        wall = self._clock.wall()
+        crashed = failure.absence is Absence.ERROR
+        for row in self._rows:
+            if row.failure is FIRST:
+                row.fail(failure, wall, fault_of_device=not crashed)
+        for name in sorted(self._called - self._backends.keys()):
+            self._backends[name] = BackendStatus(
+                name=name,
+                vendor="",
+                state=BackendState.FAILED if crashed else BackendState.UNAVAILABLE,
+                reason=failure.code,
+                message=failure.message,
+            )
+        self._book.settle(float("inf"))
+        self.version += 1
+
+    def snapshot(self) -> Snapshot:
+        """Everything known now."""
+        now = self._clock.wall()
+        look = Look(
+            wall=now,
+            moment=self._clock.monotonic(),
+            groups=self._groups,
+            one_shot=self._one_shot,
+            stale_after_s=None if self._one_shot else self.STALE_INTERVALS * self._interval_s,
+            book=self._book,
+        )
+        rows = self._rows.in_order()
+        views = [(row, view_of(row, look)) for row in rows]
+        host = next((view for row, view in views if row.is_host), None)
+        vendors = {name: status.vendor for name, status in self._backends.items() if status.devices}
+        return Snapshot(
+            time=now,
+            host=self._host,
+            version=__version__,
+            boot_id=self._boot_id,
+            interval_s=None if self._one_shot else self._interval_s,
+            devices=tuple(view for row, view in views if not row.is_host),
+            node=host,
+            backends=tuple(self._backends[name] for name in sorted(self._backends)),
+            events=self._book.events(),
+            errors=self._errors(rows),
+            own=self._own.series([(row.backend, view.reading) for row, view in views], vendors),
+        )
+
+    def close(self) -> None:
+        """Let what persists be written."""
+        if self._count_file is not None:
+            self._count_file.close()
+
+    def _apply_to_devices(self, report: Outcome | Slots | Identified) -> None:
+        match report:
+            case Outcome():
+                self._on_outcome(report)
+            case Slots():
+                self._rows.discovered(report, self._clock.wall())
+            case Identified():
+                self._rows.identified(report, self._clock.wall())
+                self._settle_events()
+
+    def _apply_to_collectors(self, report: Cycle | Events | BackendFound | CollectorEnded) -> None:
+        match report:
+            case Cycle():
+                self._on_cycle(report)
+            case Events():
+                self._take(report.events)
+            case BackendFound():
+                self._on_backend(report.status)
+            case CollectorEnded():
+                self._on_ended(report)
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        rows = self._rows.of_slot(outcome.backend, outcome.slot)
+        readings = {reading.device_id: reading for reading in outcome.readings}
+        for row in rows:
+            reading = readings.get(row.device.id)
+            if reading is not None:
+                row.accumulator = row.accumulator or self._accumulator(row)
+                row.succeed(reading, outcome.moment, outcome.wall)
+            else:
+                row.fail(outcome.failure or _UNTOLD, outcome.wall)
+
+    def _accumulator(self, row: Row) -> Accumulator | None:
+        if self._one_shot or not accumulates(row.device):
+            return None
+        return Accumulator(gap_limit_s=self.STALE_INTERVALS * self._interval_s, groups=self._groups)
+
+    def _on_cycle(self, cycle: Cycle) -> None:
+        self._own.cycle(cycle)
+        self._rows.cycle_over(cycle.backend, self._clock.wall())
+        self._settle_events()
+        if cycle.result == "ok" and self._ended is not None:
+            waited_for = self._ended.backends
+            if not waited_for or cycle.backend in waited_for:
+                self._ended = None
+
+    def _on_backend(self, status: BackendStatus) -> None:
+        self._backends[status.name] = status
+        if status.state is BackendState.OK:
+            return
+        if status.state is not BackendState.ABSENT:
+            self._own.down(status.name)
+        failure = Failure(
+            absence=Absence.ERROR,
+            code=status.reason,
+            message=f"backend {status.name}: {status.message}",
+        )
+        for row in self._rows.of_backend(status.name):
+            if self._one_shot and row.reading is not None:
+                continue
+            row.fail(failure, self._clock.wall(), fault_of_device=False)
+
+    def _on_ended(self, report: CollectorEnded) -> None:
+        self._ended = report
+        self._own.all_down()
+        for name in report.backends:
+            self._own.down(name)
+        event = ErrorEvent(
+            code="collector_crash",
+            category=Category.OTHER,
+            time=report.wall,
+            text=report.message,
+            source="collector",
+            detail={"code": report.code, "backends": ",".join(report.backends)},
+        )
+        self._take((event,))
+
+    def _take(self, events: tuple[ErrorEvent, ...]) -> None:
+        if self._book.add(events, self._clock.monotonic()):
+            self._persist()
+
+    def _settle_events(self) -> None:
+        if self._book.settle(self._clock.monotonic()):
+            self._persist()
+
+    def _persist(self) -> None:
+        if self._count_file is not None:
+            self._count_file.offer(self._book.counts)
+
+    def _errors(self, rows: list[Row]) -> tuple[ReadFailure, ...]:
+        errors = [
+            ReadFailure(
+                backend=row.backend,
+                device_id=row.device.id,
+                code=row.failure.code,
+                absence=row.failure.absence,
+                message=row.failure.message,
+            )
+            for row in rows
+            if row.failure is not None and row.failure.absence not in _NO_ERRORS
+        ]
+        if self._ended is not None:
+            errors += [
+                ReadFailure(backend=name, code=self._ended.code, message=self._ended.message)
+                for name in self._ended.backends or ("",)
+            ]
+        return tuple(errors)
+
+
+_NO_ERRORS = frozenset({Absence.SUSPENDED, Absence.NOT_COLLECTED})
+_UNTOLD = Failure(
+    absence=Absence.ERROR, code="contract", message="the backend gave no reading of this partition"
+)
+
+
+def _boot_id(root: Path) -> str:
+    try:
+        return (root / "proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""

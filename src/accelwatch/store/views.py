@@ -1,0 +1,70 @@
+"""How a row looks at a moment: its values while they are fresh, one reason for all of them otherwise."""
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health, Judgement, judge
+from accelwatch.schema.reading import Reading, wholly_absent
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.store.events import EventBook
+from accelwatch.store.row import Row
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """When and how rows are looked at."""
+
+    wall: float
+    moment: float
+    groups: frozenset[str]
+    one_shot: bool
+    stale_after_s: float | None
+    """None: values never grow stale, as in a single reading."""
+    book: EventBook
+
+
+def view_of(row: Row, look: Look) -> DeviceView:
+    """The row as a view."""
+    age = max(look.moment - row.moment, 0.0) if row.reading is not None else None
+    stale = _stale(row, age, look)
+    reading = _reading(row, look, stale)
+    state, since = row.state, row.state_since
+    if stale:
+        state, since = DeviceState.UNRESPONSIVE, row.wall + (look.stale_after_s or 0.0)
+    judgement = _judgement(row, state, reading, look, age if stale else None)
+    return DeviceView(
+        device=row.device,
+        state=state,
+        state_since=since,
+        reading=reading,
+        sample_time=row.wall if row.reading is not None else None,
+        sample_age_s=age,
+        health=judgement.health,
+        health_reasons=judgement.reasons,
+        event_counts=look.book.counts_of("" if row.is_host else row.device.id),
+        histograms=row.accumulator.histograms() if row.accumulator else {},
+    )
+
+
+def _stale(row: Row, age: float | None, look: Look) -> bool:
+    fresh = age is None or look.stale_after_s is None or age <= look.stale_after_s
+    return row.failure is None and not fresh
+
+
+def _reading(row: Row, look: Look, stale: bool) -> Reading:
+    if stale:
+        return wholly_absent(row.device.id, Absence.STALE)
+    if row.failure is not None:
+        return wholly_absent(row.device.id, row.failure.absence)
+    return row.whole(look.moment, look.groups, look.one_shot)
+
+
+def _judgement(
+    row: Row, state: DeviceState, reading: Reading, look: Look, stale_age: float | None
+) -> Judgement:
+    """Silence of the collection is no fault of the device: its health is then unknown."""
+    if stale_age is not None:
+        return Judgement(Health.UNKNOWN, (f"no reading for {stale_age:.0f} s",))
+    if row.failure is not None and not row.fault_of_device:
+        return Judgement(Health.UNKNOWN, (row.failure.message,))
+    return judge(state, reading, look.book.of(row.device.id), look.wall)

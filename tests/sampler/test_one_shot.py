@@ -1,0 +1,223 @@
+"""One reading of everything: complete by its deadline, whatever one driver does."""
+
+from typing import Any
+
+import pytest
+
+from accelwatch.sampler.one_shot import Isolation, read_once
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
+from sampler.fakes import FAKE, SECOND, SERIAL, TELLING
+
+
+def settings(
+    options: dict[str, dict[str, Any]], *backends: str, timeout_s: float = 5.0
+) -> CollectSettings:
+    return CollectSettings(
+        backends=backends or tuple(options),
+        options=options,
+        timeout_s=timeout_s,
+        root="/nonexistent",
+    )
+
+
+def shot(
+    devices: list[dict[str, Any]], timeout_s: float = 5.0, backend: str = FAKE, **more: Any
+) -> Snapshot:
+    return read_once(settings({backend: {"devices": devices, **more}}, timeout_s=timeout_s))
+
+
+def view(snapshot: Snapshot, number: str) -> DeviceView:
+    return next(v for v in snapshot.devices if v.device.id == f"fake:{number}")
+
+
+def state(snapshot: Snapshot, number: str) -> tuple[DeviceState, dict[Any, Absence]]:
+    found = view(snapshot, number)
+    return found.state, found.reading.absent
+
+
+@pytest.mark.parametrize("isolation", ["fork", "exec", "thread"])
+def test_healthy_devices_are_read_whole(
+    isolation: Isolation, monkeypatch: Any, tests_path: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", tests_path)
+    snapshot = read_once(
+        settings({FAKE: {"devices": [{"id": "0"}, {"id": "1"}]}}), isolation=isolation
+    )
+    assert [v.device.id for v in snapshot.devices] == ["fake:0", "fake:1"]
+    for v in snapshot.devices:
+        assert v.state is DeviceState.OK
+        assert v.health is Health.OK
+        assert v.device.model == "Fake 9000"
+        assert v.reading.values["utilization_ratio",] == 0.5
+        assert v.reading.absent["fan_speed_ratio",] is Absence.UNSUPPORTED
+        assert v.reading.absent["busy_seconds_total",] is Absence.NOT_COLLECTED
+        assert v.reading.absent["energy_joules_total",] is Absence.NOT_COLLECTED
+    assert snapshot.backends[0].state is BackendState.OK
+    assert snapshot.errors == ()
+    assert snapshot.interval_s is None
+
+
+def test_one_hung_device_of_eight_costs_only_its_row() -> None:
+    devices = [{"id": str(n), "do": "hang" if n == 3 else ""} for n in range(8)]
+    snapshot = shot(devices, timeout_s=0.5)
+    assert state(snapshot, "3") == (DeviceState.UNRESPONSIVE, {("*",): Absence.TIMEOUT})
+    assert view(snapshot, "3").device.model == "Fake 9000"
+    assert [v.state for v in snapshot.devices].count(DeviceState.OK) == 7
+    assert [e.code for e in snapshot.errors] == ["timeout"]
+
+
+def test_all_devices_hung_still_gives_a_document() -> None:
+    snapshot = shot([{"id": "0", "do": "hang"}, {"id": "1", "identify": "hang"}], timeout_s=0.3)
+    assert [v.state for v in snapshot.devices] == [DeviceState.UNRESPONSIVE] * 2
+    assert view(snapshot, "1").device.model is None
+
+
+def test_a_call_that_holds_the_interpreter_does_not_hold_the_document() -> None:
+    snapshot = shot([{"id": "0", "do": "spin"}, {"id": "1", "do": "spin"}], timeout_s=0.3)
+    assert {v.state for v in snapshot.devices} == {DeviceState.UNRESPONSIVE}
+    assert {v.reading.absent["*",] for v in snapshot.devices} == {Absence.TIMEOUT}
+
+
+def test_a_backend_that_hangs_in_open_costs_only_itself() -> None:
+    snapshot = read_once(settings({FAKE: {}, SECOND: {"open": "hang"}}, timeout_s=0.4))
+    assert [v.state for v in snapshot.devices] == [DeviceState.OK]
+    second = next(b for b in snapshot.backends if b.name == SECOND)
+    assert (second.state, second.reason) == (BackendState.UNAVAILABLE, "timeout")
+
+
+@pytest.mark.parametrize(
+    ("what", "expected", "reason"),
+    [
+        ("lost", DeviceState.LOST, Absence.LOST),
+        ("permission", DeviceState.EXCLUDED, Absence.PERMISSION),
+        ("error", DeviceState.DEGRADED, Absence.ERROR),
+        ("raise", DeviceState.DEGRADED, Absence.ERROR),
+        ("nothing", DeviceState.DEGRADED, Absence.ERROR),
+        ("stranger", DeviceState.DEGRADED, Absence.ERROR),
+        ("empty", DeviceState.DEGRADED, Absence.ERROR),
+        ("text", DeviceState.DEGRADED, Absence.ERROR),
+        ("surrogate", DeviceState.DEGRADED, Absence.ERROR),
+    ],
+)
+def test_a_failed_device_is_a_row_with_its_reason(
+    what: str, expected: DeviceState, reason: Absence
+) -> None:
+    snapshot = shot([{"id": "0", "do": what}, {"id": "1"}])
+    assert state(snapshot, "0") == (expected, {("*",): reason})
+    assert view(snapshot, "1").state is DeviceState.OK
+    assert [e.device_id for e in snapshot.errors] == ["fake:0"]
+
+
+def test_impossible_values_become_errors_and_the_rest_stays() -> None:
+    reading = view(shot([{"id": "0", "do": "impossible"}]), "0").reading
+    assert reading.values["utilization_ratio",] == 0.5
+    assert reading.absent["memory_used_bytes",] is Absence.ERROR
+    assert reading.absent["memory_size_bytes",] is Absence.ERROR
+    assert reading.absent["temperature_celsius", "gpu"] is Absence.ERROR
+
+
+@pytest.mark.parametrize("what", ["segv", "segv_process"])
+def test_a_crash_costs_the_backend_that_crashed(what: str) -> None:
+    snapshot = read_once(
+        settings(
+            {
+                FAKE: {"devices": [{"id": "0", "do": what}]},
+                SECOND: {"devices": [{"id": "9", "do": "slow=0.2"}]}
+                if what == "segv"
+                else {"absent": True},
+            },
+        )
+    )
+    crashed = view(snapshot, "0")
+    assert crashed.state is DeviceState.UNRESPONSIVE
+    assert crashed.reading.absent == {("*",): Absence.ERROR}
+    assert crashed.health is Health.UNKNOWN
+    status = next(b for b in snapshot.backends if b.name == FAKE)
+    assert (status.state, status.reason) == (BackendState.FAILED, "SIGSEGV")
+    assert [e.code for e in snapshot.events] == ["collector_crash"]
+    assert "SIGSEGV" in {e.code for e in snapshot.errors}
+    if what == "segv":
+        assert view(snapshot, "9").state is DeviceState.OK
+
+
+def test_a_crash_while_opening_is_told_as_the_backends_failure() -> None:
+    snapshot = read_once(settings({FAKE: {"open": "segv"}, SECOND: {"devices": [{"id": "9"}]}}))
+    status = next(b for b in snapshot.backends if b.name == FAKE)
+    assert (status.state, status.reason) == (BackendState.FAILED, "SIGSEGV")
+    assert view(snapshot, "9").state is DeviceState.OK
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "reason"),
+    [
+        ({"absent": True}, BackendState.ABSENT, "absent"),
+        ({"open": "unavailable"}, BackendState.UNAVAILABLE, "library_missing"),
+        ({"open": "raise"}, BackendState.FAILED, "error"),
+        ({"probe": "raise"}, BackendState.FAILED, "error"),
+        ({"discover": "raise"}, BackendState.FAILED, "error"),
+        ({"devices": []}, BackendState.OK, ""),
+        ({"devices": [{"id": "0"}, {"id": "0"}]}, BackendState.FAILED, "contract"),
+    ],
+)
+def test_a_backend_without_devices_says_why(
+    options: dict[str, Any], expected: BackendState, reason: str
+) -> None:
+    snapshot = read_once(settings({FAKE: options}))
+    assert snapshot.devices == ()
+    assert [(b.state, b.reason) for b in snapshot.backends] == [(expected, reason)]
+
+
+def test_an_unknown_backend_is_a_failed_backend() -> None:
+    snapshot = read_once(settings({}, "sampler.fakes:Nowhere"))
+    assert [(b.state, b.reason) for b in snapshot.backends] == [(BackendState.FAILED, "plugin")]
+
+
+def test_a_serial_driver_that_hangs_makes_the_devices_behind_late_and_no_more() -> None:
+    devices = [{"id": "0"}, {"id": "1", "do": "hang"}, {"id": "2"}]
+    snapshot = shot(devices, timeout_s=0.4, backend=SERIAL)
+    assert [v.state for v in snapshot.devices] == [
+        DeviceState.OK,
+        DeviceState.UNRESPONSIVE,
+        DeviceState.UNRESPONSIVE,
+    ]
+
+
+def test_an_excluded_device_is_a_row_that_is_not_read() -> None:
+    chosen = CollectSettings(
+        backends=(FAKE,),
+        excluded=("uuid-0",),
+        timeout_s=5.0,
+        options={FAKE: {"devices": [{"id": "0", "do": "segv"}, {"id": "1"}]}},
+    )
+    snapshot = read_once(chosen)
+    assert state(snapshot, "0") == (DeviceState.EXCLUDED, {("*",): Absence.NOT_COLLECTED})
+    assert view(snapshot, "1").state is DeviceState.OK
+    assert snapshot.errors == ()
+
+
+def test_a_sleeping_device_is_not_woken(tmp_path: Any) -> None:
+    power = tmp_path / "sys/bus/pci/devices/0000:65:00.0/power"
+    power.mkdir(parents=True)
+    (power / "runtime_status").write_text("suspended\n")
+    asleep = {"id": "0", "pci": "0000:65:00.0", "do": "segv", "identify": "segv"}
+    chosen = CollectSettings(
+        backends=(FAKE,), timeout_s=5.0, root=str(tmp_path), options={FAKE: {"devices": [asleep]}}
+    )
+    snapshot = read_once(chosen)
+    assert state(snapshot, "0") == (DeviceState.SUSPENDED, {("*",): Absence.SUSPENDED})
+    assert snapshot.errors == ()
+
+
+def test_partitions_follow_their_parent() -> None:
+    snapshot = shot([{"id": "0", "partitions": ["p1", "p0"]}, {"id": "1"}])
+    assert [v.device.id for v in snapshot.devices] == ["fake:0", "fake:0/p1", "fake:0/p0", "fake:1"]
+    assert snapshot.devices[1].reading.values["utilization_ratio",] == 0.25
+
+
+def test_events_of_a_source_without_devices_are_read_once() -> None:
+    snapshot = read_once(settings({TELLING: {"devices": []}}))
+    assert [e.code for e in snapshot.events] == ["xid_79"]
