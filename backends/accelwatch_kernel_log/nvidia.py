@@ -35,7 +35,9 @@ def _xid(groups: dict[str, str]) -> Verdict:
     xid = int(groups["xid"])
     message = groups.get("message", "")
     groups.update(_parts(xid, message))
-    if xid == 154:
+    if xid == 79:
+        groups["fault"] = _LOST_FAULT
+    elif xid == 154:
         groups["fault"] = f"xid_154 {groups.get('action', '')}"
     return f"xid_{xid}", xid_category(xid, message)
 
@@ -70,13 +72,13 @@ NVIDIA: tuple[Pattern, ...] = (
     row(
         "nvidia_fallen_off_bus",
         Category.BUS,
-        rf"NVRM: The NVIDIA GPU {BDF}[^\n]*\n?(?:NVRM: )?.*?fallen off the bus",
+        rf"NVRM: The NVIDIA GPU {BDF}(?:[^\n]*\n){{0,3}}?[^\n]*fallen off the bus",
         fault=_LOST_FAULT,
     ),
     row(
         "nvidia_fallen_off_bus",
         Category.BUS,
-        r"NVRM: installed in this system has fallen off the bus",
+        r"NVRM: (?:installed in this system has )?fallen off the bus and is not responding",
         fault=_LOST_FAULT,
     ),
     row(
