@@ -1,0 +1,267 @@
+"""Plays a scenario: composes devices and readings for a moment, and makes calls suffer its faults."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import msgspec
+
+from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, normal_pci_bus_id
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch.schema.series import series_of
+from accelwatch_replay.options import duration_s
+from accelwatch_replay.player import Moment, loop_position
+from accelwatch_replay.scenario import (
+    Fault,
+    FaultKind,
+    Group,
+    GroupSpec,
+    PartitionSpec,
+    ProcessSpec,
+    Scenario,
+    device_names,
+)
+from accelwatch_replay.signals import At, Terms, number, value
+
+_WHOLE_UNITS = frozenset({"bytes", "hertz", "events", "", "rpm", "lanes", "generation"})
+_LOOK_AGAIN_S = 0.02
+_RAISED: dict[FaultKind, type[ReadError]] = {
+    FaultKind.LOST: DeviceLost,
+    FaultKind.GONE: DeviceLost,
+    FaultKind.PERMISSION: DevicePermission,
+    FaultKind.SUSPENDED: DeviceSuspended,
+}
+_TEXTS = {
+    FaultKind.LOST: "the device fell off the bus",
+    FaultKind.GONE: "the device is gone",
+    FaultKind.PERMISSION: "this user may not read the device",
+    FaultKind.SUSPENDED: "the device sleeps; it was not woken",
+    FaultKind.ERROR: "the driver answered with an error",
+}
+
+
+class _Actor(msgspec.Struct, frozen=True):
+    """One device of a group."""
+
+    device: Device
+    group: Group
+    index: int
+    """Within the group."""
+
+
+class ScenarioPlayer:
+    """Pure in its answers; only `enter` blocks, sleeps or kills. `now` gives the seconds played."""
+
+    def __init__(self, scenario: Scenario, *, loop: bool, now: Callable[[], float]) -> None:
+        self._scenario = scenario
+        self._loop = loop
+        self._now = now
+        self._actors = {actor.device.id: actor for actor in _cast(scenario.groups)}
+        self._told_events: set[tuple[int, int]] = set()
+
+    def _position(self, elapsed_s: float) -> tuple[int, float]:
+        return loop_position(elapsed_s, self._scenario.length_s, loop=self._loop)
+
+    def _active(self, elapsed_s: float, name: str) -> list[Fault]:
+        position = self._position(elapsed_s)[1]
+        return [f for f in self._scenario.faults if f.active(position) and f.hits(name)]
+
+    def enter(self, call: str, device: Device | None) -> None:
+        """Die, block, wait or raise as the active faults of this call say."""
+        name = device.name if device else "*"
+        for fault in self._active(self._now(), name):
+            if fault.spec.call.value != call:
+                continue
+            if fault.spec.kind is FaultKind.CRASH:
+                os.kill(os.getpid(), signal.SIGSEGV)
+            elif fault.spec.kind is FaultKind.HANG:
+                self._hang(fault)
+            elif fault.spec.kind is FaultKind.SLOW:
+                threading.Event().wait(fault.delay_s)
+            elif fault.spec.kind is FaultKind.ERROR:
+                raise ReadError(_text(fault), code=fault.spec.code or "error")
+
+    def _hang(self, fault: Fault) -> None:
+        never = threading.Event()
+        if fault.back_s is None:
+            never.wait()
+        while fault.active(self._position(self._now())[1]):
+            never.wait(_LOOK_AGAIN_S)
+
+    def devices(self, moment: Moment) -> Sequence[Device]:
+        """Devices that are not gone; those that are lost or denied are among them."""
+        return tuple(
+            actor.device
+            for actor in self._actors.values()
+            if not any(
+                fault.spec.kind is FaultKind.GONE
+                for fault in self._active(moment.elapsed_s, actor.device.name)
+            )
+        )
+
+    def _actor(self, device: Device, moment: Moment) -> tuple[_Actor, list[Fault]]:
+        actor = self._actors.get(device.id)
+        if actor is None:
+            raise DeviceLost(f"{device.name} is not in the scenario")
+        active = self._active(moment.elapsed_s, actor.device.name)
+        for fault in active:
+            if fault.spec.kind in _RAISED:
+                _raise(fault)
+        return actor, active
+
+    def identity(self, device: Device, moment: Moment) -> Sequence[Device]:
+        """The device and its partitions. Raises the ReadError of an active fault."""
+        actor, _ = self._actor(device, moment)
+        parts = (_partition(actor.device, at, part) for at, part in _parts(actor.group))
+        return (actor.device, *parts)
+
+    def readings(self, device: Device, moment: Moment) -> Sequence[Reading]:
+        """Composed readings. Raises the ReadError of an active fault."""
+        actor, active = self._actor(device, moment)
+        whole = Collected(actor.device.id)
+        self._fill(whole, actor, actor.group.signals, moment)
+        for path, reason in actor.group.spec.absent.items():
+            _withhold(whole, series_of(path), reason)
+        for fault in active:
+            if fault.spec.kind is FaultKind.ABSENT:
+                _withhold(whole, fault.series, fault.spec.reason)
+        processes = tuple(_process(actor, spec, moment) for spec in actor.group.spec.processes)
+        readings = [whole.reading(processes=processes, sources={"*": "replay"})]
+        for at, (part, signals) in enumerate(actor.group.partitions):
+            row = Collected(_partition(actor.device, at, part).id)
+            self._fill(row, actor, signals, moment)
+            readings.append(row.reading(sources={"*": "replay"}))
+        return tuple(readings)
+
+    def _fill(
+        self, row: Collected, actor: _Actor, signals: dict[Series, Terms], moment: Moment
+    ) -> None:
+        position = self._position(moment.elapsed_s)[1]
+        for series, terms in signals.items():
+            salt = f"{actor.device.name}/{'.'.join(series)}"
+            at = At(position, moment.elapsed_s, actor.index, salt)
+            whole = by_key()[series[0]].unit in _WHOLE_UNITS
+            row.put(series[0], value(terms, at, whole=whole), *series[1:])
+
+    def events(self, moment: Moment) -> Sequence[ErrorEvent]:
+        """Event faults whose time has come since the last call, in every loop anew."""
+        turns, position = self._position(moment.elapsed_s)
+        found: list[ErrorEvent] = []
+        for number_of, fault in enumerate(self._scenario.faults):
+            key = (turns, number_of)
+            due = fault.spec.kind is FaultKind.EVENT and fault.at_s <= position
+            if due and key not in self._told_events:
+                self._told_events.add(key)
+                found += self._events_of(fault, moment.wall - (position - fault.at_s))
+        self._told_events = {key for key in self._told_events if key[0] == turns}
+        return tuple(found)
+
+    def _events_of(self, fault: Fault, time: float) -> list[ErrorEvent]:
+        return [
+            ErrorEvent(
+                code=fault.spec.code,
+                category=fault.spec.category,
+                time=time,
+                text=fault.spec.text,
+                source="replay",
+                device_id=actor.device.id,
+                subject=actor.device.pci_bus_id or "",
+            )
+            for actor in self._actors.values()
+            if fault.hits(actor.device.name)
+        ]
+
+
+def _text(fault: Fault) -> str:
+    return fault.spec.text or _TEXTS.get(fault.spec.kind, fault.spec.kind.value)
+
+
+def _raise(fault: Fault) -> NoReturn:
+    raise _RAISED[fault.spec.kind](_text(fault), code=fault.spec.code or fault.spec.kind.value)
+
+
+def _withhold(row: Collected, series: Series, reason: Absence) -> None:
+    """Take the value of a series, or all of a quantity, away and say why."""
+    for held in [one for one in row.values if one[: len(series)] == series]:
+        del row.values[held]
+    row.absent[series] = reason
+
+
+def _cast(groups: tuple[Group, ...]) -> list[_Actor]:
+    names = device_names(tuple(group.spec for group in groups))
+    order: dict[str, int] = {}
+    actors = []
+    for group, row in zip(groups, names, strict=True):
+        for index, name in enumerate(row):
+            vendor_index = order.get(group.spec.vendor, 0)
+            order[group.spec.vendor] = vendor_index + 1
+            device = _device(group.spec, name, vendor_index, index)
+            actors.append(_Actor(device, group, index))
+    return actors
+
+
+def _device(spec: GroupSpec, name: str, vendor_index: int, index: int) -> Device:
+    return Device(
+        id=f"{spec.vendor}:replay-{name}",
+        vendor=spec.vendor,
+        backend="replay",
+        index=vendor_index,
+        name=name,
+        kind=spec.kind,
+        model=spec.model,
+        architecture=spec.architecture,
+        uuid=f"replay-{name}",
+        driver_version=spec.driver_version,
+        pci_bus_id=_bus(spec.pci_bus_id, index),
+        memory_kind=spec.memory_kind,
+        partition_mode=spec.partition_mode,
+    )
+
+
+def _bus(first: str | None, index: int) -> str | None:
+    """The PCI id `index` buses after the first one."""
+    if first is None:
+        return None
+    domain, bus, slot = normal_pci_bus_id(first).split(":")
+    place = int(domain, 16) * 256 + int(bus, 16) + index
+    return f"{place // 256 & 0xFFFF:04x}:{place % 256:02x}:{slot}"
+
+
+def _parts(group: Group) -> list[tuple[int, PartitionSpec]]:
+    return [(at, part) for at, (part, _) in enumerate(group.partitions)]
+
+
+def _partition(parent: Device, at: int, spec: PartitionSpec) -> Device:
+    return msgspec.structs.replace(
+        parent,
+        id=f"{parent.id}/{spec.name}",
+        uuid=f"{parent.uuid}-{spec.name}",
+        index=at,
+        name=f"{parent.name}.{at}",
+        parent_id=parent.id,
+        partition=spec.name,
+        partition_technology=spec.technology,
+        partition_profile=spec.profile,
+        partition_mode=None,
+    )
+
+
+def _process(actor: _Actor, spec: ProcessSpec, moment: Moment) -> Process:
+    memory = spec.gpu_memory_bytes
+    return Process(
+        device_id=actor.device.id,
+        pid=spec.pid + actor.index,
+        pid_namespace="foreign",
+        type=spec.type,
+        start_time=moment.wall - moment.elapsed_s - duration_s(spec.age),
+        user=spec.user,
+        command=spec.command,
+        gpu_memory_bytes=None if memory is None else int(number(memory)),
+        utilization_ratio=spec.utilization_ratio,
+    )

@@ -1,0 +1,214 @@
+"""Plays a recording: the document that is current at a moment, as devices, readings and events."""
+
+import threading
+from collections.abc import Sequence
+
+import msgspec
+
+from accelwatch.errors import (
+    DeviceLost,
+    DevicePermission,
+    DeviceSuspended,
+    DeviceTimeout,
+    ReadError,
+    WireError,
+)
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.metrics import Kind, Series, Source, by_key
+from accelwatch.schema.reading import Number, Process, Reading
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch_replay.player import Moment, loop_position
+from accelwatch_replay.recording import Recording
+
+_ERRORS: dict[Absence, type[ReadError]] = {
+    Absence.LOST: DeviceLost,
+    Absence.TIMEOUT: DeviceTimeout,
+    Absence.PERMISSION: DevicePermission,
+    Absence.SUSPENDED: DeviceSuspended,
+}
+_STATES = {
+    DeviceState.LOST: Absence.LOST,
+    DeviceState.UNRESPONSIVE: Absence.TIMEOUT,
+    DeviceState.SUSPENDED: Absence.SUSPENDED,
+    DeviceState.EXCLUDED: Absence.PERMISSION,
+}
+
+
+def failure(absence: Absence, message: str, code: str = "") -> ReadError:
+    """The ReadError that an absence of the whole device stands for."""
+    return _ERRORS.get(absence, ReadError)(message, code=code)
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    """One document, arranged by whole device."""
+
+    snapshot: Snapshot
+    families: dict[str, tuple[DeviceView, ...]]
+    """Id of a whole device to its view and those of its partitions."""
+
+
+def _arrange(snapshot: Snapshot, *, host: bool) -> _Frame:
+    families: dict[str, tuple[DeviceView, ...]] = {}
+    nodes = (snapshot.node,) if host and snapshot.node is not None else ()
+    views = (*snapshot.devices, *nodes)
+    for view in views:
+        if view.device.parent_id is None:
+            families[view.device.id] = (view,)
+    for view in views:
+        parent = view.device.parent_id
+        if parent is not None:
+            families[parent] = (*families.get(parent, ()), view)
+    return _Frame(snapshot, families)
+
+
+class RecordingPlayer:
+    """Plays from the first document on; counters go on growing over a loop.
+
+    Raises WireError when not even one document can be decoded.
+    """
+
+    def __init__(self, recording: Recording, *, loop: bool, host: bool = True) -> None:
+        self._recording = recording
+        self._loop = loop
+        self._host = host
+        self._lock = threading.Lock()
+        self._frames: dict[int, _Frame] = {}
+        self._unreadable: set[int] = set()
+        self._told: tuple[int, set[tuple[object, ...]]] = (0, set())
+        self._first = self._frame(0)
+        self._last = self._frame(len(recording.documents) - 1)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Damage in the file."""
+        if not self._unreadable:
+            return self._recording.notes
+        return (*self._recording.notes, f"recording: {len(self._unreadable)} documents unreadable")
+
+    @property
+    def recorder(self) -> str:
+        """The version that wrote the recording."""
+        return self._first.snapshot.version
+
+    def enter(self, call: str, device: Device | None) -> None:
+        """A recording has no faults of calls."""
+
+    def _frame(self, number: int) -> _Frame:
+        """The document of that number, else the nearest readable one before it, else after it."""
+        count = len(self._recording.documents)
+        for candidate in (*range(number, -1, -1), *range(number + 1, count)):
+            if candidate in self._frames:
+                return self._frames[candidate]
+            if candidate in self._unreadable:
+                continue
+            try:
+                snapshot = self._recording.snapshot(candidate)
+            except WireError:
+                self._unreadable.add(candidate)
+                continue
+            self._frames = {candidate: _arrange(snapshot, host=self._host)}
+            return self._frames[candidate]
+        raise WireError("no document of the recording can be decoded")
+
+    def _now(self, moment: Moment) -> tuple[int, float, _Frame]:
+        turns, position = loop_position(moment.elapsed_s, self._recording.length_s, loop=self._loop)
+        with self._lock:
+            return turns, position, self._frame(self._recording.at(position))
+
+    def devices(self, moment: Moment) -> Sequence[Device]:
+        """Whole devices of the current document."""
+        frame = self._now(moment)[2]
+        return tuple(_played(family[0].device) for family in frame.families.values())
+
+    def _family(self, device: Device, moment: Moment) -> tuple[int, _Frame]:
+        turns, _, frame = self._now(moment)
+        family = frame.families.get(device.id)
+        if family is None:
+            raise DeviceLost(f"{device.name} is not in the recording at this moment")
+        view = family[0]
+        whole = view.reading.absent.get(("*",))
+        absence = _STATES.get(view.state, whole)
+        if absence is not None:
+            raise _recorded(frame.snapshot, view, absence)
+        return turns, frame
+
+    def identity(self, device: Device, moment: Moment) -> Sequence[Device]:
+        """The device and its partitions as recorded. Raises the ReadError of its recorded state."""
+        _, frame = self._family(device, moment)
+        return tuple(_played(view.device) for view in frame.families[device.id])
+
+    def readings(self, device: Device, moment: Moment) -> Sequence[Reading]:
+        """Recorded readings. Raises the ReadError of the device's recorded state."""
+        turns, frame = self._family(device, moment)
+        shift = moment.wall - frame.snapshot.time
+        return tuple(
+            self._reading(view.reading, turns, shift) for view in frame.families[device.id]
+        )
+
+    def _reading(self, reading: Reading, turns: int, shift: float) -> Reading:
+        values = {
+            series: value + turns * self._growth(reading.device_id, series)
+            for series, value in reading.values.items()
+            if by_key()[series[0]].source is Source.READ
+        }
+        processes = reading.processes
+        if processes is not None:
+            processes = tuple(_foreign(process, shift) for process in processes)
+        return msgspec.structs.replace(
+            reading, values=values, processes=processes, notes=(*reading.notes, *self.notes)
+        )
+
+    def _growth(self, device_id: str, series: Series) -> Number:
+        """By how much a counter grew over the whole recording; 0 for everything else."""
+        if by_key()[series[0]].kind is not Kind.COUNTER:
+            return 0
+        first = _value(self._first, device_id, series)
+        last = _value(self._last, device_id, series)
+        return 0 if first is None or last is None else max(0, last - first)
+
+    def events(self, moment: Moment) -> Sequence[ErrorEvent]:
+        """Events that the document of the last call did not have, moved to the time of playing."""
+        turns, _, frame = self._now(moment)
+        told_turns, told = self._told
+        if turns != told_turns:
+            told = set()
+        current = {_key(event): event for event in frame.snapshot.events}
+        self._told = (turns, set(current))
+        shift = moment.wall - frame.snapshot.time
+        return tuple(
+            msgspec.structs.replace(event, time=event.time + shift)
+            for key, event in current.items()
+            if key not in told
+        )
+
+
+def _played(device: Device) -> Device:
+    return msgspec.structs.replace(device, backend="replay")
+
+
+def _foreign(process: Process, shift: float) -> Process:
+    """A recorded process is none of this machine: its pid must not be looked up or signalled here."""
+    started = None if process.start_time is None else process.start_time + shift
+    return msgspec.structs.replace(process, pid_namespace="foreign", start_time=started)
+
+
+def _recorded(snapshot: Snapshot, view: DeviceView, absence: Absence) -> ReadError:
+    """The recorded failure with its own code and text, where the document has it."""
+    for error in snapshot.errors:
+        if error.device_id == view.device.id:
+            return failure(absence, error.message, error.code)
+    return failure(absence, f"{view.device.name} was {view.state} when this was recorded")
+
+
+def _value(frame: _Frame, device_id: str, series: Series) -> Number | None:
+    for family in frame.families.values():
+        for view in family:
+            if view.device.id == device_id:
+                return view.reading.values.get(series)
+    return None
+
+
+def _key(event: ErrorEvent) -> tuple[object, ...]:
+    return (event.code, event.time, event.device_id, event.subject, event.text)

@@ -1,0 +1,282 @@
+"""What a scenario file may say, and its loader: devices, values over time, faults over time."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from accelwatch.errors import ConfigError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceKind, MemoryKind, normal_pci_bus_id
+from accelwatch.schema.event import Category
+from accelwatch.schema.metrics import Series, nearest, reading_metrics
+from accelwatch.schema.series import flatten, series_of
+from accelwatch_replay.document import Document, Place, load
+from accelwatch_replay.options import duration_s
+from accelwatch_replay.signals import Given, Terms, fault_of, number
+
+FORMAT = 1
+
+
+class FaultKind(StrEnum):
+    """What goes wrong."""
+
+    LOST = "lost"
+    GONE = "gone"
+    """Lost, and no longer found either."""
+    HANG = "hang"
+    SLOW = "slow"
+    ERROR = "error"
+    PERMISSION = "permission"
+    SUSPENDED = "suspended"
+    CRASH = "crash"
+    """SIGSEGV of the process that reads."""
+    EVENT = "event"
+    ABSENT = "absent"
+    """One quantity has no value, for a reason."""
+
+
+class Call(StrEnum):
+    """Which call of the backend suffers a `hang`, `slow`, `error` or `crash`."""
+
+    OPEN = "open"
+    DISCOVER = "discover"
+    IDENTIFY = "identify"
+    READ = "read"
+
+
+class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A process on every device of a group; `pid` is that of the first device, others count up."""
+
+    pid: int
+    command: str | None = None
+    user: str | None = None
+    type: str = "compute"
+    age: float | str = 3600.0
+    """How long it has been running at the beginning."""
+    gpu_memory_bytes: Given | None = None
+    utilization_ratio: float | None = None
+
+
+class PartitionSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A partition of every device of a group."""
+
+    name: str
+    technology: str
+    profile: str | None = None
+    values: dict[str, Any] = {}
+
+
+class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Devices of one kind."""
+
+    vendor: str
+    model: str
+    count: int = 1
+    kind: DeviceKind = DeviceKind.GPU
+    name: str = ""
+    """Beginning of the host-local names; the vendor's when left out."""
+    architecture: str | None = None
+    driver_version: str | None = None
+    memory_kind: MemoryKind = MemoryKind.DEDICATED
+    pci_bus_id: str | None = None
+    """Of the first device; the others follow on the next buses."""
+    partition_mode: str | None = None
+    values: dict[str, Any] = {}
+    """By catalogue key; below it one level for each label."""
+    absent: dict[str, Absence] = {}
+    """By dotted path."""
+    processes: tuple[ProcessSpec, ...] = ()
+    partitions: tuple[PartitionSpec, ...] = ()
+
+
+class FaultSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One fault; from `at` until `back`, or for ever."""
+
+    kind: FaultKind
+    device: str = "*"
+    """Host-local name, or `*` for all."""
+    at: float | str = 0.0
+    back: float | str | None = None
+    call: Call = Call.READ
+    delay: float | str = 0.5
+    code: str = ""
+    category: Category = Category.OTHER
+    text: str = ""
+    quantity: str = ""
+    reason: Absence = Absence.ERROR
+
+
+class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    scenario: int
+    """Version of this format."""
+    length: float | str | None = None
+    """After this it begins again; without it time just goes on."""
+    devices: tuple[GroupSpec, ...]
+    faults: tuple[FaultSpec, ...] = ()
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Devices of one kind with their compiled signals."""
+
+    spec: GroupSpec
+    signals: dict[Series, Terms]
+    partitions: tuple[tuple[PartitionSpec, dict[Series, Terms]], ...]
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A fault with its times in seconds; `back_s` is None for one that stays."""
+
+    spec: FaultSpec
+    at_s: float
+    back_s: float | None
+    delay_s: float
+    series: Series = ()
+
+    def active(self, position_s: float) -> bool:
+        """Whether it is there at a moment."""
+        return self.at_s <= position_s and (self.back_s is None or position_s < self.back_s)
+
+    def hits(self, name: str) -> bool:
+        """Whether it is a fault of the device of this host-local name."""
+        return self.spec.device in ("*", name)
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """A checked scenario."""
+
+    groups: tuple[Group, ...]
+    faults: tuple[Fault, ...]
+    length_s: float
+
+
+def device_names(groups: tuple[GroupSpec, ...]) -> list[list[str]]:
+    """Host-local names by group; groups of one name count on."""
+    taken: dict[str, int] = {}
+    names = []
+    for group in groups:
+        stem = group.name or group.vendor
+        first = taken.get(stem, 0)
+        taken[stem] = first + group.count
+        names.append([f"{stem}{first + at}" for at in range(group.count)])
+    return names
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Load and check a scenario file. Raises ConfigError with file, line and key."""
+    return check(load(path))
+
+
+def check(document: Document) -> Scenario:
+    """A document as a scenario. Raises ConfigError with file, line and key."""
+    if not isinstance(document.data, dict):
+        raise document.error((), "no scenario: a mapping with scenario and devices was expected")
+    version = document.data.get("scenario")
+    if isinstance(version, int) and version > FORMAT:
+        raise document.error(("scenario",), f"format {version} is newer than {FORMAT}")
+    known = _known(ScenarioSpec, GroupSpec, FaultSpec, ProcessSpec, PartitionSpec)
+    spec: ScenarioSpec = document.convert(ScenarioSpec, document.data, known)
+    groups = tuple(
+        _group(document, group, ("devices", at)) for at, group in enumerate(spec.devices)
+    )
+    names = {name for row in device_names(spec.devices) for name in row}
+    faults = tuple(
+        _fault(document, fault, ("faults", at), names) for at, fault in enumerate(spec.faults)
+    )
+    length = 0.0 if spec.length is None else _seconds(document, spec.length, ("length",))
+    return Scenario(groups, faults, length)
+
+
+def _known(*kinds: type[msgspec.Struct]) -> list[str]:
+    return sorted({name for kind in kinds for name in kind.__struct_fields__})
+
+
+def _seconds(document: Document, given: float | str, place: Place) -> float:
+    try:
+        return duration_s(given)
+    except ConfigError as error:
+        raise document.error(place, str(error)) from error
+
+
+def _group(document: Document, spec: GroupSpec, place: Place) -> Group:
+    if not 1 <= spec.count <= 1024:
+        raise document.error((*place, "count"), "count must be between 1 and 1024")
+    if spec.pci_bus_id is not None and len(normal_pci_bus_id(spec.pci_bus_id)) != 12:
+        raise document.error((*place, "pci_bus_id"), "write it as 0000:18:00.0")
+    for path in spec.absent:
+        _series(document, path, (*place, "absent", path))
+    for at, process in enumerate(spec.processes):
+        _seconds(document, process.age, (*place, "processes", at, "age"))
+        _number(document, process.gpu_memory_bytes, (*place, "processes", at, "gpu_memory_bytes"))
+    partitions = tuple(
+        (part, _signals(document, part.values, (*place, "partitions", at, "values")))
+        for at, part in enumerate(spec.partitions)
+    )
+    return Group(spec, _signals(document, spec.values, (*place, "values")), partitions)
+
+
+def _number(document: Document, given: Given | None, place: Place) -> None:
+    try:
+        number(given or 0)
+    except ValueError as error:
+        raise document.error(place, str(error)) from error
+
+
+def _series(document: Document, path: str, place: Place) -> Series:
+    series = series_of(path)
+    rows = {row.key: row for row in reading_metrics()}
+    row = rows.get(series[0])
+    if row is None:
+        close = nearest(series[0], list(rows))
+        hint = f"; did you mean {close!r}?" if close else ""
+        raise document.error(place, f"no quantity {series[0]!r} that a device can have{hint}")
+    if len(series) not in (1, len(row.labels) + 1):
+        raise document.error(place, f"{row.key} has the labels {', '.join(row.labels) or 'none'}")
+    return series
+
+
+def _signals(document: Document, values: dict[str, Any], place: Place) -> dict[Series, Terms]:
+    found: dict[Series, Terms] = {}
+    rows = {row.key: row for row in reading_metrics()}
+    for key, tree in values.items():
+        _series(document, key, (*place, key))
+        if "." in key:
+            raise document.error((*place, key), "labels are written one level down")
+        leaves = dict(flatten(key, tree, len(rows[key].labels)))
+        if not leaves:
+            labels = ", ".join(rows[key].labels)
+            raise document.error((*place, key), f"{key} needs one level for each label: {labels}")
+        for series, leaf in leaves.items():
+            found[series] = _terms(document, leaf, (*place, *series))
+    return found
+
+
+def _terms(document: Document, leaf: object, place: Place) -> Terms:
+    if isinstance(leaf, bool) or not isinstance(leaf, int | float | str | dict):
+        raise document.error(place, f"{leaf!r} is neither a number nor a signal")
+    terms: Terms = document.convert(
+        Terms, leaf if isinstance(leaf, dict) else {"constant": leaf}, _known(Terms), place
+    )
+    if wrong := fault_of(terms):
+        raise document.error(place, wrong)
+    return terms
+
+
+def _fault(document: Document, spec: FaultSpec, place: Place, names: set[str]) -> Fault:
+    if spec.device != "*" and spec.device not in names:
+        known = ", ".join(sorted(names)[:8])
+        raise document.error((*place, "device"), f"no device {spec.device!r}; there are {known}")
+    if spec.kind is FaultKind.EVENT and not spec.code:
+        raise document.error(place, "an event needs a code, such as xid_79")
+    at_s = _seconds(document, spec.at, (*place, "at"))
+    back_s = None if spec.back is None else _seconds(document, spec.back, (*place, "back"))
+    if back_s is not None and back_s <= at_s:
+        raise document.error((*place, "back"), "back must be after at")
+    series: Series = ()
+    if spec.kind is FaultKind.ABSENT:
+        series = _series(document, spec.quantity, (*place, "quantity"))
+    delay_s = _seconds(document, spec.delay, (*place, "delay"))
+    return Fault(spec, at_s, back_s, delay_s, series)

@@ -1,0 +1,153 @@
+"""Values over time: a signal is a sum of terms, each a pure function of the moment of a scenario."""
+
+import math
+import random
+
+import msgspec
+
+from accelwatch.durations import size_bytes
+from accelwatch.errors import UsageError
+from accelwatch.schema.reading import Number
+
+Given = int | float | str
+"""A number as a scenario gives it; text may be a size (`64GiB`) or in exponent form (`1.98e9`)."""
+
+_PLACES = 4
+"""Decimals kept of a value that is not whole by nature, so that a document stays readable."""
+
+
+class Ramp(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """From one value to another within `over_s`, then held."""
+
+    start: Given
+    end: Given
+    over_s: float
+
+
+class Sine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A wave around `mean`; each further device of a group is `stagger_s` ahead."""
+
+    mean: Given = 0
+    amplitude: Given
+    period_s: float
+    stagger_s: float = 0.0
+
+
+class Noise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Evenly distributed within `mean` +- `spread`; a new value every `every_s`, the same each time."""
+
+    mean: Given = 0
+    spread: Given
+    seed: int = 0
+    every_s: float = 1.0
+
+
+class Counter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A total that grows all the time, over the end of a loop too."""
+
+    start: Given = 0
+    per_second: Given
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A signal as written: the terms add up, the sum is held between `min` and `max`."""
+
+    constant: Given | None = None
+    ramp: Ramp | None = None
+    sine: Sine | None = None
+    noise: Noise | None = None
+    steps: tuple[tuple[float, Given], ...] = ()
+    """(second, value) in order of time; before the first one, its value."""
+    counter: Counter | None = None
+    min: Given | None = None
+    max: Given | None = None
+
+
+class At(msgspec.Struct, frozen=True):
+    """A moment of a scenario for one device."""
+
+    position_s: float
+    """Within the loop."""
+    elapsed_s: float
+    """Over all loops."""
+    index: int
+    """Which device of its group."""
+    salt: str
+    """Tells this device's and quantity's noise from that of others."""
+
+
+def number(given: Given) -> Number:
+    """A given number. Raises ValueError that says what can be written."""
+    if isinstance(given, str):
+        try:
+            return float(given) if "e" in given.lower() else size_bytes(given)
+        except (UsageError, ValueError) as error:
+            raise ValueError(f"{given!r} is no number; write 0.5, 1.98e9 or 64GiB") from error
+    if not math.isfinite(given):
+        raise ValueError(f"{given!r} is no number that can be shown")
+    return given
+
+
+def fault_of(terms: Terms) -> str:
+    """What is wrong with a signal; empty when nothing is. Checks what the types do not say."""
+    given = (terms.constant, terms.ramp, terms.sine, terms.noise, terms.counter)
+    if not terms.steps and all(term is None for term in given):
+        return "a signal needs constant, ramp, sine, noise, steps or counter"
+    spans = [term.over_s for term in (terms.ramp,) if term]
+    spans += [term.period_s for term in (terms.sine,) if term]
+    spans += [term.every_s for term in (terms.noise,) if term]
+    if not all(span > 0 for span in spans):
+        return "over_s, period_s and every_s must be above 0"
+    times = [second for second, _ in terms.steps]
+    if times != sorted(times):
+        return "steps must be in order of time"
+    try:
+        for _, given_value in terms.steps:
+            number(given_value)
+        value(terms, At(0.0, 0.0, 0, ""), whole=False)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def value(terms: Terms, at: At, *, whole: bool) -> Number:
+    """The signal at a moment; `whole`: as an integer."""
+    total: Number = 0
+    if terms.constant is not None:
+        total += number(terms.constant)
+    if terms.steps:
+        total += _step(terms.steps, at.position_s)
+    if terms.ramp is not None:
+        total += _ramp(terms.ramp, at.position_s)
+    if terms.sine is not None:
+        total += _sine(terms.sine, at)
+    if terms.noise is not None:
+        total += _noise(terms.noise, at)
+    if terms.counter is not None:
+        total += number(terms.counter.start) + number(terms.counter.per_second) * at.elapsed_s
+    if terms.min is not None:
+        total = max(total, number(terms.min))
+    if terms.max is not None:
+        total = min(total, number(terms.max))
+    return round(total) if whole else round(total, _PLACES)
+
+
+def _step(steps: tuple[tuple[float, Given], ...], position_s: float) -> Number:
+    now = [given for second, given in steps if second <= position_s]
+    return number(now[-1] if now else steps[0][1])
+
+
+def _ramp(ramp: Ramp, position_s: float) -> Number:
+    start, end = number(ramp.start), number(ramp.end)
+    return start + (end - start) * min(position_s / ramp.over_s, 1.0)
+
+
+def _sine(sine: Sine, at: At) -> Number:
+    angle = 2 * math.pi * (at.position_s + at.index * sine.stagger_s) / sine.period_s
+    return number(sine.mean) + number(sine.amplitude) * math.sin(angle)
+
+
+def _noise(noise: Noise, at: At) -> Number:
+    step = int(at.position_s / noise.every_s)
+    source = random.Random(f"{noise.seed}/{at.salt}/{step}")  # noqa: S311 - a test signal
+    return number(noise.mean) + number(noise.spread) * source.uniform(-1.0, 1.0)
