@@ -88,11 +88,23 @@ def _power(hwmon: Tree, out: Collected) -> None:
 
 
 def _fan_ratio(hwmon: Tree, out: Collected) -> None:
+    """The duty cycle, as AMD's tools show it; a fan that stands still has speed 0 at any duty.
+
+    Some boards show a duty of 0 for a fan that turns, which tells nothing.
+    """
     pwm, full = hwmon.integer("pwm1"), hwmon.integer("pwm1_max")
-    if isinstance(pwm, int) and isinstance(full, int) and 0 <= pwm <= full and full > 0:
+    if isinstance(pwm, Absence) or isinstance(full, Absence):
+        reasons = [value for value in (pwm, full) if isinstance(value, Absence)]
+        if reasons[0] is not Absence.UNSUPPORTED:
+            out.miss("fan_speed_ratio", reasons[0], "0")
+        return
+    rpm = out.values.get(("fan_speed_rpm", "0"))
+    if rpm == 0:
+        out.put("fan_speed_ratio", 0.0, "0")
+    elif not 0 <= pwm <= full or full == 0 or (pwm == 0 and rpm):
+        out.miss("fan_speed_ratio", Absence.ERROR, "0")
+    else:
         out.put("fan_speed_ratio", pwm / full, "0")
-    elif pwm is not Absence.UNSUPPORTED:
-        out.miss("fan_speed_ratio", pwm if isinstance(pwm, Absence) else Absence.ERROR, "0")
 
 
 def _clocks(hwmon: Tree, out: Collected) -> None:

@@ -1,5 +1,7 @@
 """Which AMD GPUs are in the machine, and who each of them is."""
 
+import re
+
 import msgspec
 
 from accelwatch.schema.absence import Absence
@@ -16,6 +18,15 @@ _DISPLAY, _ACCELERATOR = 0x03, 0x12
 _PASSED_THROUGH = ("vfio-pci", "pci-stub")
 _SMU_SHARED_FORMATS = (2, 3)
 """Format revisions of gpu_metrics that only APUs have."""
+
+
+_INSCRIPTIONS = (
+    ("model", "product_name"),
+    ("serial", "serial_number"),
+    ("part_number", "product_number"),
+    ("vbios_version", "vbios_version"),
+)
+_MODE = re.compile(r"[A-Z]{3}|NPS\d{1,2}")
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,19 +116,16 @@ def identified(root: Tree, device: Device, function: Function, nodes: tuple[Node
         root, function.device_id, revision if isinstance(revision, int) else 0
     )
     absent = dict(device.absent)
-    for field, file in (("vbios_version", "vbios_version"), ("serial", "serial_number")):
-        reason = tree.text(file)
-        if isinstance(reason, Absence) and reason is not Absence.UNSUPPORTED:
-            absent[field] = reason
+    texts = {field: _inscription(tree, file, field, absent) for field, file in _INSCRIPTIONS}
     return msgspec.structs.replace(
         device,
-        model=tree.word("product_name") or listed or device.model or _plain_name(function, nodes),
+        model=texts["model"] or listed or device.model or _plain_name(function, nodes),
         architecture=names.architecture(
             nodes[0].gfx_target_version if nodes else 0, function.device_id
         ),
-        serial=tree.word("serial_number"),
-        part_number=tree.word("product_number"),
-        vbios_version=_vbios(tree),
+        serial=texts["serial"],
+        part_number=texts["part_number"],
+        vbios_version=texts["vbios_version"],
         firmware_version=_firmware(tree),
         driver_version=driver_version(root, function.driver),
         memory_kind=_memory_kind(names.shares_memory(function.device_id) or _looks_shared(tree)),
@@ -129,8 +137,9 @@ def identified(root: Tree, device: Device, function: Function, nodes: tuple[Node
 
 def partition_mode(tree: Tree) -> str | None:
     """`CPX/NPS4`: how compute and memory are divided; None where the device cannot be."""
-    compute, memory = tree.word("current_compute_partition"), tree.word("current_memory_partition")
-    return "/".join(mode for mode in (compute, memory) if mode) or None
+    files = ("current_compute_partition", "current_memory_partition")
+    modes = [tree.word(file) or "" for file in files]
+    return "/".join(mode for mode in modes if _MODE.fullmatch(mode)) or None
 
 
 def driver_version(root: Tree, driver: str) -> str | None:
@@ -165,9 +174,22 @@ def _plain_name(function: Function, nodes: tuple[Node, ...]) -> str:
     return f"AMD GPU {function.device_id:04x}" + (f" ({gfx})" if gfx else "")
 
 
-def _vbios(tree: Tree) -> str | None:
-    version = tree.word("vbios_version")
-    return version if version and version.strip("x-") else None
+def _inscription(tree: Tree, file: str, field: str, absent: dict[str, Absence]) -> str | None:
+    """A text from the board's own memory; None for an empty or an `xxx-xxx-xxx` one.
+
+    What cannot be read, or holds no readable text, gets its reason in `absent`.
+    """
+    text = tree.text(file)
+    reason = text if isinstance(text, Absence) else Absence.ERROR
+    if (
+        not isinstance(text, Absence)
+        and text.isprintable()
+        and "\N{REPLACEMENT CHARACTER}" not in text
+    ):
+        return text if text.strip("x-") else None
+    if reason is not Absence.UNSUPPORTED:
+        absent[field] = reason
+    return None
 
 
 def _firmware(tree: Tree) -> str | None:

@@ -40,9 +40,15 @@ def parse_counts(text: str) -> BlockErrors | None:
     return BlockErrors(counts=counts)
 
 
-def parse_bad_pages(text: str) -> dict[str, int]:
-    """Number of pages by flag: R retired, P to be retired at the next reset, F cannot be retired."""
+def parse_bad_pages(text: str) -> dict[str, int] | None:
+    """Number of pages by flag: R retired, P to be retired at the next reset, F cannot be retired.
+
+    An empty text is a device without bad pages; None where a line cannot be read, for then the
+    numbers would be too small.
+    """
     flags = _PAGE.findall(text)
+    if len(flags) != len([line for line in text.splitlines() if line.strip("\0 \t")]):
+        return None
     return {flag: flags.count(flag) for flag in "RPF"}
 
 
@@ -79,12 +85,12 @@ def record_blocks(blocks: Mapping[str, BlockErrors | Absence], out: Collected) -
 def read_pages(device: Tree, out: Collected) -> None:
     """Record retired pages, those that wait for a reset, and whether one could not be retired."""
     text = device.text("ras/gpu_vram_bad_pages")
-    if isinstance(text, Absence):
-        if text is not Absence.UNSUPPORTED:
+    pages = text if isinstance(text, Absence) else parse_bad_pages(text) or Absence.ERROR
+    if isinstance(pages, Absence):
+        if pages is not Absence.UNSUPPORTED:
             for key in ("memory_retired_pages", "memory_repair_pending", "memory_repair_failed"):
-                out.miss(key, text)
+                out.miss(key, pages)
         return
-    pages = parse_bad_pages(text)
     out.put("memory_retired_pages", pages["R"], "uncorrected")
     out.put("memory_repair_pending", int(pages["P"] > 0))
     out.put("memory_repair_failed", int(pages["F"] > 0))

@@ -97,7 +97,7 @@ class ResidencyMeter:
     """Turns residency counters of successive tables into seconds, for one device.
 
     Between two tables the share of ticks under a reason times the time that passed is the time under
-    that reason; the sums begin at 0 with the first table.
+    that reason. There is no sum before the second table.
     """
 
     def __init__(self) -> None:
@@ -108,8 +108,6 @@ class ResidencyMeter:
     def update(self, counter: int | None, found: dict[str, int], now: float) -> None:
         """Take one table's counters; `now` is monotonic seconds."""
         last, self._last = self._last, (now, counter, found)
-        for reason in found if counter is not None else ():
-            self._seconds.setdefault(reason, 0.0)
         self._active = {}
         if last is None or not 0 < now - last[0] <= _MAX_GAP_S:
             return
@@ -119,18 +117,23 @@ class ResidencyMeter:
             if moved >= _WRAP // 2 or (ticks is not None and moved > ticks):
                 continue
             self._active[reason] = moved > 0
-            if ticks:
-                self._seconds[reason] += (now - last[0]) * moved / ticks
+            if ticks is not None:
+                share = moved / ticks if ticks else 0.0
+                self._seconds[reason] = self._seconds.get(reason, 0.0) + (now - last[0]) * share
 
     def record(self, out: Collected) -> None:
         """Record the sums, and which reasons were active since the table before."""
         for reason, seconds in self._seconds.items():
             out.put("throttle_seconds_total", seconds, reason)
-        for reason in self._last[2] if self._last else ():
+        if self._last is None:
+            return
+        for reason in self._last[2]:
             if reason in self._active:
                 out.put("throttle_active", int(self._active[reason]), reason)
             else:
                 out.miss("throttle_active", Absence.NOT_COLLECTED, reason)
+            if self._last[1] is not None:
+                out.miss("throttle_seconds_total", Absence.NOT_COLLECTED, reason)
 
 
 def read_throttle(table: Table, meter: ResidencyMeter, now: float, out: Collected) -> None:

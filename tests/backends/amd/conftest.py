@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from samples import FIXTURES, sample
 
 from accelwatch import sysfs
 from accelwatch.backend import Context, Request
@@ -17,6 +16,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
 from accelwatch_amd import AmdBackend
+from samples import FIXTURES, sample
 
 Packed = str | dict[str, str | int]
 EVERYTHING = frozenset(opt_in_groups())
@@ -40,6 +40,7 @@ class Machine:
         self.clock = ManualClock()
         self.failures: dict[str, Absence] = {}
         """End of a path to the reason why reading it fails."""
+        self.removals: dict[str, Path] = {}
         self.read_paths: list[str] = []
         self.options: dict[str, object] = {"amdsmi": "never"}
         self.wake_suspended = False
@@ -52,17 +53,17 @@ class Machine:
         target.write_bytes(content if isinstance(content, bytes) else unpacked(content))
 
     def link(self, path: str, target: str) -> None:
-        """A symbolic link below the root to another path below it."""
+        """A symbolic link below the root: to a path below it, or to an absolute one as it is."""
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(os.path.relpath(self.root / target, place.parent))
+        absolute = target.startswith("/")
+        place.symlink_to(target if absolute else os.path.relpath(self.root / target, place.parent))
 
     def pci(self, bus_id: str, *bridges: str) -> str:
         """A PCI device's folder, below the given bridges, linked from /sys/bus/pci/devices."""
         folder = "/".join(("sys/devices/pci0000:00", *bridges, bus_id))
         (self.root / folder).mkdir(parents=True, exist_ok=True)
-        for above, name in ((folder, bus_id),):
-            self.link(f"sys/bus/pci/devices/{name}", above)
+        self.link(f"sys/bus/pci/devices/{bus_id}", folder)
         return folder
 
     def read_bytes(self, path: Path) -> bytes | Absence:
@@ -71,10 +72,18 @@ class Machine:
         self.read_paths.append(
             str(path.relative_to(self.root)) if self.root in path.parents else name
         )
+        for end, victim in list(self.removals.items()):
+            if name.endswith(end):
+                (self.root / victim).unlink()
+                del self.removals[end]
         for end, reason in self.failures.items():
             if name.endswith(end):
                 return reason
         return sysfs.read_bytes(path)
+
+    def then_remove(self, end: str, victim: Path) -> None:
+        """Take a link away at the moment when a path with this end is read."""
+        self.removals[end] = victim
 
     def backend(self) -> AmdBackend:
         """A fresh backend."""
