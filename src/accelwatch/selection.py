@@ -40,13 +40,13 @@ def _whole(views: Iterable[DeviceView]) -> list[DeviceView]:
 
 def _means(selector: str, view: DeviceView) -> bool:
     device = view.device
+    if selector in (device.id, device.name, device.serial, device.uuid):
+        return True
     if selector.isdecimal():
         return device.parent_id is None and device.index == int(selector)
     vendor, _, number = selector.partition(":")
     if number.isdecimal() and vendor == device.vendor:
         return device.parent_id is None and device.index == int(number)
-    if selector in (device.id, device.name, device.serial, device.uuid):
-        return True
     if device.pci_bus_id and normal_pci_bus_id(selector) == device.pci_bus_id:
         return device.parent_id is None
     uuid = (device.uuid or "").lower()

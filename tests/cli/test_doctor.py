@@ -1,0 +1,47 @@
+"""`doctor` and `backends` say what was looked for, what was found and what to do."""
+
+import json
+from pathlib import Path
+
+from installed_command import accelwatch
+from standins import NvmlScenario
+
+
+def test_a_healthy_node_is_fine(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.write()
+    run = accelwatch("doctor", "--json", environ=scenario.environment())
+    found = json.loads(run.stdout)
+    nvidia = next(report for report in found["backends"] if report["name"] == "nvidia")
+    assert nvidia["status"]["state"] == "ok"
+    assert nvidia["status"]["versions"]["driver"] == "590.48.01"
+    assert nvidia["status"]["devices"] == 8
+    assert run.returncode == found["verdict"]
+
+
+def test_a_driver_that_will_not_start_is_broken_with_advice(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.fault("nvmlInit_v2", "error:18")
+    scenario.write()
+    run = accelwatch("doctor", environ=scenario.environment())
+    assert run.returncode in (1, 2)
+    assert "nvidia" in run.stdout
+    assert "do: " in run.stdout
+
+
+def test_a_lost_device_is_named(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.lose(3, handle=True)
+    scenario.write()
+    run = accelwatch("doctor", environ=scenario.environment())
+    assert run.returncode == 1
+    assert "nvidia3: lost" in run.stdout
+
+
+def test_backends_lists_each_installed_one() -> None:
+    run = accelwatch("backends")
+    assert run.returncode == 0
+    listed = {line.split()[0] for line in run.stdout.splitlines()}
+    assert {"amd", "host", "intel", "kernel_log", "nvidia"} <= listed
+    names = [report["name"] for report in json.loads(accelwatch("backends", "--json").stdout)]
+    assert names == sorted(names)

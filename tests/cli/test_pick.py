@@ -1,0 +1,128 @@
+"""Picking fails closed: whatever is not known to be well and free is not given to a job."""
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch.errors import UnmetError
+from accelwatch.expr import compile_condition, device_names
+from accelwatch.picking import Wish, pick
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.snapshot import DeviceView
+from installed_command import accelwatch
+from machines import GIB, device, lost_view, mig_view, view
+from standins import NvmlScenario
+
+
+def free(index: int, gib: int = 70, **changes: object) -> DeviceView:
+    """An idle device with so much free memory."""
+    values: dict[Series, Number] = {
+        ("memory_size_bytes",): 80 * GIB,
+        ("memory_used_bytes",): (80 - gib) * GIB,
+        ("utilization_ratio",): 0.0,
+    }
+    reading = Reading(device_id=device(index).id, values=values, processes=())
+    return msgspec.structs.replace(view(index), reading=reading, **changes)
+
+
+def test_the_devices_with_most_free_memory_come_first() -> None:
+    chosen = pick([free(0, 10), free(1, 60), free(2, 40)], Wish(count=2))
+    assert [one.device.index for one in chosen.views] == [1, 2]
+    assert chosen.variable == "CUDA_VISIBLE_DEVICES"
+    assert chosen.value == f"{device(1).uuid},{device(2).uuid}"
+
+
+@pytest.mark.parametrize(
+    ("unwell", "reason"),
+    [
+        (lost_view(0), "is lost"),
+        (free(0, state=DeviceState.UNRESPONSIVE), "is unresponsive"),
+        (free(0, state=DeviceState.SUSPENDED), "is suspended"),
+        (free(0, health=Health.FAILED, health_reasons=("asks for a reset",)), "asks for a reset"),
+        (free(0, health=Health.DEGRADED), "health is degraded"),
+        (free(0, health=Health.UNKNOWN), "health is unknown"),
+        (free(0, device=device(0, uuid=None)), "has no uuid"),
+        (free(0, device=device(0, vendor="other")), "no visibility variable is known for other"),
+    ],
+)
+def test_what_is_not_well_never_qualifies(unwell: DeviceView, reason: str) -> None:
+    with pytest.raises(UnmetError, match=reason):
+        pick([unwell], Wish())
+
+
+@pytest.mark.parametrize(
+    ("wish", "reason"),
+    [
+        (Wish(free_memory_bytes=GIB), "free memory is unknown"),
+        (Wish(max_utilization_ratio=0.5), "utilization is unknown"),
+        (Wish(unused=True), "its processes are unknown"),
+        (
+            Wish(condition=compile_condition("power_watts < 100", device_names())),
+            "the filter is unknown",
+        ),
+    ],
+)
+def test_what_is_not_known_never_qualifies(wish: Wish, reason: str) -> None:
+    silent = Reading(device_id="x", absent={("*",): Absence.ERROR})
+    with pytest.raises(UnmetError, match=reason):
+        pick([msgspec.structs.replace(view(0), reading=silent)], wish)
+
+
+def test_limits_are_held() -> None:
+    with pytest.raises(UnmetError, match="bytes free"):
+        pick([free(0, 5)], Wish(free_memory_bytes=10 * GIB))
+    with pytest.raises(UnmetError, match=r"utilization is 0\.97"):
+        pick([view(0)], Wish(max_utilization_ratio=0.5))
+    with pytest.raises(UnmetError, match="2 processes use it"):
+        pick([view(0)], Wish(unused=True))
+
+
+def test_devices_of_two_vendors_are_never_mixed() -> None:
+    amd = free(1, device=device(1, vendor="amd", uuid="GPU-a"))
+    with pytest.raises(UnmetError, match="2 wanted, 1 of one vendor qualify"):
+        pick([free(0), amd], Wish(count=2))
+
+
+def test_a_device_cut_into_instances_is_given_by_instance() -> None:
+    parent = free(0, device=device(0, partition_mode="enabled"))
+    assert pick([parent, mig_view(1, 0)], Wish()).value == "MIG-1"
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> NvmlScenario:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.write()
+    return scenario
+
+
+def test_the_command_prints_and_runs(node: NvmlScenario) -> None:
+    run = accelwatch("pick", "-n", "2", environ=node.environment())
+    assert run.returncode == 0, run.stderr
+    variable, _, value = run.stdout.strip().partition("=")
+    assert variable == "CUDA_VISIBLE_DEVICES"
+    assert len(value.split(",")) == 2
+    show = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
+    ran = accelwatch("pick", "--", sys.executable, "-c", show, environ=node.environment())
+    assert ran.stdout.startswith("GPU-")
+    as_json = accelwatch("pick", "--format", "json", environ=node.environment())
+    assert json.loads(as_json.stdout)["variable"] == "CUDA_VISIBLE_DEVICES"
+
+
+def test_the_command_is_exit_4_with_reasons_when_unmet(node: NvmlScenario) -> None:
+    run = accelwatch("pick", "--free-memory", "100GiB", environ=node.environment())
+    assert (run.returncode, run.stdout) == (4, "")
+    assert "1 wanted, 0 of one vendor qualify" in run.stderr
+    assert "nvidia7: " in run.stderr
+
+
+def test_a_command_that_is_not_there_is_told(node: NvmlScenario) -> None:
+    run = accelwatch("pick", "--", "no-such-command", environ=node.environment())
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "cannot run no-such-command" in run.stderr
