@@ -24,6 +24,8 @@ from accelwatch_intel.card import GPU_DRIVERS, NPU_DRIVER, Card, find_cards
 from accelwatch_intel.reader import CardReader, is_lost
 from accelwatch_intel.sysman_source import SysmanSource
 
+_DRIVERS = (*GPU_DRIVERS, NPU_DRIVER)
+
 
 class IntelBackend:
     """Intel GPUs held by xe or i915 and NPUs held by intel_vpu.
@@ -62,7 +64,7 @@ class IntelBackend:
                 reason="no_device",
             )
         self._sysman.start(cards)
-        drivers = sorted({card.driver for card in cards if card.driver})
+        drivers = sorted({card.driver for card in cards if card.driver in _DRIVERS})
         versions = {
             driver: version
             for driver in drivers
@@ -142,7 +144,7 @@ class IntelBackend:
 
 def _require_driver(card: Card) -> None:
     driver = sysfs.link_name(card.folder / "driver")
-    if driver in (*GPU_DRIVERS, NPU_DRIVER):
+    if driver in _DRIVERS:
         return
     if driver is None:
         raise ReadError(f"no driver is bound to {card.pci_bus_id}; load xe or i915", code="driver")
@@ -153,9 +155,10 @@ def _require_driver(card: Card) -> None:
 
 def _card_check(root: Path, card: Card) -> Check:
     subject = f"driver and nodes of {card.pci_bus_id}"
-    if card.driver not in (*GPU_DRIVERS, NPU_DRIVER):
+    if card.driver not in _DRIVERS:
         found = f"driver {card.driver or 'none'}"
-        return Check(subject=subject, ok=False, found=found, remedy="load the module xe or i915")
+        remedy = f"give it back from {card.driver}" if card.driver else "load the module xe or i915"
+        return Check(subject=subject, ok=False, found=found, remedy=remedy)
     denied = [node for node in card.nodes if "card" not in node and not _usable(root, node)]
     found = f"driver {card.driver}, nodes {' '.join(card.nodes) or 'none'}"
     if denied:

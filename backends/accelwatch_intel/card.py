@@ -38,7 +38,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_cards(root: Path) -> list[Card]:
-    """GPUs held by i915 or xe, NPUs, and discrete GPUs without such a driver, in bus order.
+    """GPUs held by i915 or xe and discrete GPUs without such a driver, then NPUs, in bus order.
 
     Other display functions (an integrated GPU that nothing drives) are left out.
     """
@@ -52,7 +52,7 @@ def find_cards(root: Path) -> list[Card]:
                 found.append(card)
         elif code >> 16 == _PROCESSING and driver == NPU_DRIVER:
             found.append(_npu(pci_bus_id, device_id, folder))
-    return sorted(found, key=lambda card: card.kind is DeviceKind.NPU)
+    return sorted(found, key=lambda card: (card.kind is DeviceKind.NPU, card.pci_bus_id))
 
 
 def _gpu(pci_bus_id: str, device_id: int, driver: str | None, folder: Path) -> Card:

@@ -15,7 +15,9 @@ from accelwatch.drm_fdinfo import (
     unshared_bytes,
 )
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.reading import Process
+from accelwatch_intel.card import Card
 
 _ENGINES = {
     "rcs": "render",
@@ -29,6 +31,9 @@ _ENGINES = {
 
 _DEVICE_MEMORY = ("vram", "local", "stolen-local")
 """How region names of device memory begin: xe's vram0, i915's local0."""
+
+_HOST_NAMESPACE = "pid:[4026531836]"
+"""The machine's own pid namespace has this fixed number (PROC_PID_INIT_INO)."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,16 +49,24 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     seen: int
     unreadable: int
     """Processes looked at, and those of them that may not be read."""
+    hidden: bool
+    """Whether there may be processes that were not even seen: another pid namespace, or no /proc."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether sums over the clients are sums over all clients."""
+        return not self.hidden and self.unreadable == 0
 
 
 class Clients:
     """Reads the clients of one device, again and again."""
 
-    def __init__(self, root: Path, scanner: FdinfoScanner, pdev: str, *, discrete: bool) -> None:
+    def __init__(self, root: Path, scanner: FdinfoScanner, card: Card) -> None:
         self._root = root
         self._scanner = scanner
-        self._pdev = pdev
-        self._discrete = discrete
+        self._pdev = card.pci_bus_id
+        self._discrete = card.discrete
+        self._computes = card.kind is DeviceKind.NPU
         self._meter = UsageMeter()
         self._last: float | None = None
 
@@ -80,6 +93,7 @@ class Clients:
             ),
             seen=scan.processes_seen,
             unreadable=scan.processes_unreadable,
+            hidden=scan.processes_seen == 0 or _in_container(self._root),
         )
 
     def _regions(self, client: DrmClient) -> list[str]:
@@ -106,7 +120,7 @@ class Clients:
         process = Process(
             device_id=device_id,
             pid=pid,
-            type=_type(clients),
+            type="compute" if self._computes else _type(clients),
             gpu_memory_bytes=sum(known) if known else None,
             utilization_ratio=busy,
             absent=absent,
@@ -130,6 +144,14 @@ def with_facts(root: Path, process: Process, *, argv: bool) -> Process:
         job=facts.job,
         host_memory_bytes=facts.host_memory_bytes,
     )
+
+
+def _in_container(root: Path) -> bool:
+    """Whether we see only the processes of a pid namespace of our own."""
+    try:
+        return (root / "proc/self/ns/pid").readlink().name != _HOST_NAMESPACE
+    except OSError:
+        return False
 
 
 def _in_use(client: DrmClient) -> bool:

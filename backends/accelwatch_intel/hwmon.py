@@ -156,7 +156,7 @@ def read_energy(
     if not detail:
         return
     for number, label in labels.items():
-        if label == "pkg":
+        if label == "pkg" and number != whole:
             joules = _scaled(folder / f"energy{number}_input", 1e6)
             watts = _power(f"{folder}/{number}/part", joules, rates, now)
             _put(out, watts, "power_component_watts", "package")

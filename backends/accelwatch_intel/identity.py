@@ -35,7 +35,7 @@ def describe(root: Path, card: Card, index: int) -> Device:
         kind=card.kind,
         model=products.model(root, card.device_id),
         architecture=products.architecture(card.device_id),
-        driver_version=driver_version(root, card.driver),
+        driver_version=driver_version(root, card.driver) if card.nodes else None,
         pci_bus_id=card.pci_bus_id,
         numa_node=sysfs.numa_node(root, card.pci_bus_id),
         device_nodes=card.nodes,

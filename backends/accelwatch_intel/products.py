@@ -79,6 +79,7 @@ _MODELS: dict[int, str] = {
     0xE20C: "Intel Arc B570 Graphics",
     0xE211: "Intel Arc Pro B60 Graphics",
     0xE212: "Intel Arc Pro B50 Graphics",
+    0x7D55: "Intel Arc Graphics (Meteor Lake)",
     0x9B41: "Intel UHD Graphics (Comet Lake)",
 }
 
@@ -99,6 +100,8 @@ def architecture(device_id: int) -> str | None:
 def model(root: Path, device_id: int) -> str:
     """Product name: our table, else the machine's pci.ids, else a name made of the id."""
     known = _MODELS.get(device_id) or _from_database(root, device_id)
+    if known is None and (architecture(device_id) or "").startswith("NPU"):
+        return f"Intel {architecture(device_id)}"
     return known or f"Intel Device [{device_id:04x}]"
 
 

@@ -36,7 +36,7 @@ class CardReader:
         self.card = card
         self._root = root
         self._rates = Rates()
-        self._clients = Clients(root, scanner, card.pci_bus_id, discrete=card.discrete)
+        self._clients = Clients(root, scanner, card)
         find = {"xe": xe.find_gts, "i915": i915.find_gts}.get(card.driver or "")
         self._gts = find(card) if find else ()
         self.tiles = _tiles(self._gts)
@@ -121,23 +121,23 @@ class CardReader:
     ) -> dict[str, str]:
         """Busy ratios and memory from fdinfo, where nothing better gave them; where each came from."""
         sources: dict[str, str] = {}
-        whole_view = usage.unreadable == 0
         for engine, ratio in usage.engines.items():
-            if whole_view and ("engine_utilization_ratio", engine) not in out.values:
+            if usage.whole and ("engine_utilization_ratio", engine) not in out.values:
                 out.put("engine_utilization_ratio", ratio, engine)
                 sources["engine_utilization_ratio"] = "fdinfo"
         if ("utilization_ratio",) not in out.values:
-            if whole_view and usage.measured and usage.engines:
+            if usage.whole and usage.measured and usage.engines:
                 out.put("utilization_ratio", max(usage.engines.values()))
                 sources["utilization_ratio"] = "fdinfo"
             elif _fill_busy(out, _largest(bounds)):
                 sources["utilization_ratio"] = "gtidle"
         if ("memory_used_bytes",) not in out.values:
-            if whole_view:
+            if usage.whole:
                 out.put("memory_used_bytes", usage.memory_bytes)
                 sources["memory_used_bytes"] = "fdinfo"
             else:
-                out.miss("memory_used_bytes", Absence.PERMISSION)
+                reason = Absence.PERMISSION if usage.seen else Absence.UNSUPPORTED
+                out.miss("memory_used_bytes", reason)
         return sources
 
     def _processes(
@@ -217,6 +217,8 @@ def _notes(usage: Usage, sources: dict[str, str]) -> list[str]:
     if usage.unreadable:
         readable = usage.seen - usage.unreadable
         notes.append(f"fdinfo of {readable} of {usage.seen} processes readable")
+    if usage.seen and usage.hidden:
+        notes.append("processes of other pid namespaces are not visible")
     if sources.get("utilization_ratio") == "gtidle":
         notes.append("utilization is an upper bound: the time outside the idle state")
     elif sources.get("utilization_ratio") == "fdinfo":

@@ -75,7 +75,7 @@ class SysmanSource:
         return Check(
             subject=LIBRARIES[0],
             ok=not wanted,
-            found="not found" if wanted else "not found, and not needed for integrated GPUs",
+            found="not found" if wanted else "not found, and not asked for",
             remedy=_REMEDY if wanted else "",
         )
 

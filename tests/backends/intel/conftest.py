@@ -1,0 +1,59 @@
+"""Machines with Intel cards: recorded, composed, and with files that fail."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+from intel_machines import Machine, lay_out_card, lay_out_composed
+from samples import sample
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def recorded(machine: Machine) -> Callable[[str], Machine]:
+    """Lays out one recorded card."""
+
+    def lay_out(name: str) -> Machine:
+        packed = json.loads(sample(f"intel/sysfs/{name}.json").read_text())
+        lay_out_card(machine, packed["files"])
+        return machine
+
+    return lay_out
+
+
+@pytest.fixture
+def composed(machine: Machine) -> Callable[[str], Machine]:
+    """Lays out one composed machine of fixtures/intel."""
+
+    def lay_out(name: str) -> Machine:
+        lay_out_composed(machine, name)
+        return machine
+
+    return lay_out
+
+
+@pytest.fixture
+def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Absence], None]:
+    """Makes reads of files whose path ends so fail with a reason, whoever runs the test."""
+    reasons: dict[str, Absence] = {}
+    really = sysfs.read_bytes
+
+    def read_bytes(path: Path) -> bytes | Absence:
+        for end, reason in reasons.items():
+            if str(path).endswith(end):
+                return reason
+        return really(path)
+
+    def add(end: str, reason: Absence) -> None:
+        reasons[end] = reason
+
+    monkeypatch.setattr(sysfs, "read_bytes", read_bytes)
+    return add
