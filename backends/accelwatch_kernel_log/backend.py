@@ -10,8 +10,8 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
-from accelwatch.sysfs import read_int, read_text
-from accelwatch_kernel_log.device import REMEDY, LogDevice, LogLost, open_kmsg
+from accelwatch.sysfs import read_text
+from accelwatch_kernel_log.device import REMEDY, LogDevice, LogLost, may_read, open_kmsg
 from accelwatch_kernel_log.position import Position, PositionStore
 from accelwatch_kernel_log.reading import Interpreter, overrun
 from accelwatch_kernel_log.record import Framer, Record
@@ -50,11 +50,8 @@ class KernelLogBackend:
 
     def probe(self) -> Probe:
         """Look for the device and for the permission to read it."""
-        restricted = read_int(self._context.root / "proc/sys/kernel/dmesg_restrict") == 1
         present = self._path.exists()
-        readable = present and os.access(self._path, os.R_OK)
-        if readable and restricted:
-            readable = os.geteuid() == 0
+        readable = present and os.access(self._path, os.R_OK) and may_read(self._context.root)
         found = "readable" if readable else "not readable" if present else "missing"
         remedy = REMEDY if present and not readable else ""
         check = Check(subject=str(self._path), ok=readable, found=found, remedy=remedy)
@@ -126,7 +123,12 @@ class KernelLogBackend:
         if not records:
             self._log.wait(timeout_s)
         for _ in range(_MAX_READS):
-            more = self._next_records()
+            try:
+                more = self._next_records()
+            except ReadError:
+                if not records:
+                    raise
+                break
             if more is None:
                 break
             records.extend(more)

@@ -2,16 +2,33 @@
 
 import errno
 import os
+import re
 import select
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from accelwatch.errors import BackendUnavailable
+from accelwatch.schema.absence import Absence
+from accelwatch.sysfs import read_int, read_text
 
 _READ_BYTES = 16 * 1024
 """The kernel refuses a read smaller than the record; a record has at most 8 KiB."""
+_CAP_SYSLOG = 1 << 34
+"""include/uapi/linux/capability.h."""
+_CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]{1,16})$", re.MULTILINE)
 REMEDY = "run as root, give CAP_SYSLOG, or set sysctl kernel.dmesg_restrict=0"
+
+
+def may_read(root: Path) -> bool:
+    """Whether this process may open the log where `kernel.dmesg_restrict` is 1 (syslog(2))."""
+    if read_int(root / "proc/sys/kernel/dmesg_restrict") != 1:
+        return True
+    status = read_text(root / "proc/self/status")
+    match = None if isinstance(status, Absence) else _CAPABILITIES.search(status)
+    if match is None:
+        return os.geteuid() == 0
+    return bool(int(match[1], 16) & _CAP_SYSLOG)
 
 
 class LogLost(Exception):  # noqa: N818 - a state of the log, not a mistake

@@ -15,12 +15,12 @@ _APPLICATION = (
 )  # fmt: skip
 _BY_CATEGORY: tuple[tuple[Category, tuple[int, ...]], ...] = (
     (Category.APPLICATION, _APPLICATION),
-    (Category.MEMORY_CONTAINED, (63, 92, 94, 157)),
+    (Category.MEMORY_CONTAINED, (63, 92, 94, 157, 160, 161)),
     (Category.MEMORY_FATAL, (48, 64, 95, 140, 156, 168, 171, 172)),
     (Category.BUS, (79, 167)),
-    (Category.LINK, (121, 137, 144, 145, 146, 147, 148, 149, 150)),
+    (Category.LINK, (121, 137, 144, 145, 146, 147, 148, 149, 150, 170)),
     (Category.LINK_FATAL, (74, 136, 155, 166, 173)),
-    (Category.POWER, (54, 163, 164, 165)),
+    (Category.POWER, (54, 162, 163, 164, 165)),
     (Category.FIRMWARE, (62, 110, 119, 120, 143, 151, 169)),
     (Category.HANG, (46, 109, 158)),
 )

@@ -13,6 +13,7 @@ from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log import KernelLogBackend
 from accelwatch_kernel_log.device import LogLost
+from samples import FIXTURES
 
 UPTIME = 1000.0
 NOW = 1_800_000_000.0
@@ -441,6 +442,14 @@ def test_log_that_breaks_is_a_read_error(root: Path) -> None:
         backend.wait_events(0.0)
 
 
+def test_what_was_read_before_the_log_broke_is_reported(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    log.say(1, XID79)
+    log.pieces.append(OSError(5, "Input/output error"))
+    assert codes(backend.wait_events(0.0)) == ["xid_79"]
+
+
 def test_log_that_breaks_while_opening_is_unavailable(root: Path) -> None:
     log = Log([OSError(5, "Input/output error")])
     with pytest.raises(BackendUnavailable):
@@ -484,15 +493,27 @@ def test_denied_device_says_what_to_do(root: Path, monkeypatch: pytest.MonkeyPat
     assert "CAP_SYSLOG" in caught.value.remedy
 
 
-def test_probe_knows_of_the_restriction(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("restrict", "capabilities", "readable"),
+    [
+        ("1", "CapEff:\t0000000000000000\n", False),
+        ("1", "CapEff:\t0000000400000000\n", True),  # CAP_SYSLOG alone
+        ("1", "CapEff:\t0000000000200000\n", False),  # CAP_SYS_ADMIN: only older kernels take it
+        ("0", "CapEff:\t0000000000000000\n", True),
+    ],
+)
+def test_probe_knows_of_the_restriction(
+    root: Path, restrict: str, capabilities: str, readable: bool
+) -> None:
     (root / "dev").mkdir()
     (root / "dev/kmsg").touch()
-    (root / "proc/sys/kernel/dmesg_restrict").write_text("1\n")
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    (root / "proc/sys/kernel/dmesg_restrict").write_text(restrict)
+    (root / "proc/self").mkdir()
+    (root / "proc/self/status").write_text(f"Name:\tx\n{capabilities}Threads:\t1\n")
     probe = plain(root).probe()
     assert probe.present
-    assert not probe.checks[0].ok
-    assert "dmesg_restrict" in probe.checks[0].remedy
+    assert probe.checks[0].ok is readable
+    assert ("dmesg_restrict" in probe.checks[0].remedy) is not readable
 
 
 def test_real_descriptor_over_a_pipe(root: Path) -> None:
@@ -512,6 +533,30 @@ def test_real_descriptor_over_a_pipe(root: Path) -> None:
     backend.close()
     backend.close()
     assert list(backend.wait_events(0.0)) == []
+
+
+FIXTURE = FIXTURES / "kernel_log/bad-day/root"
+BAD_DAY = [
+    ("pcie_corrected", "0000:65:00.0", True),
+    ("xid_79", "0000:65:00.0", True),
+    ("xid_154", "0000:65:00.0", True),
+    ("xid_48", "0000:66:00.0", False),
+    ("nfs_not_responding", "store-a", True),
+    ("ras_umc", "0000:c1:00.0", True),
+    ("xe_wedged", "0000:03:00.0", True),
+    ("nfs_ok", "store-a", True),
+]
+
+
+def test_composed_log_of_a_bad_day() -> None:
+    clock = ManualClock(wall=NOW)
+    backend = KernelLogBackend(Context(root=FIXTURE, clock=clock, options={"backlog": True}))
+    backend.open()
+    events = backend.wait_events(0.0)
+    assert [(event.code, event.subject, event.trusted) for event in events] == BAD_DAY
+    # /proc/uptime says 5000 s, the lost GPU was told of at 1000.25 s
+    assert events[1].time == NOW - 3999.75
+    backend.close()
 
 
 def test_read_brings_nothing(root: Path) -> None:
