@@ -1,5 +1,8 @@
 """The pattern tables over composed messages in the wording of each driver's source."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -418,3 +421,22 @@ def test_damaged_messages_are_survived(
 def test_long_messages_are_survived(head: str, filler: str) -> None:
     """An expression that backtracks without bound would not come to an end here."""
     find(head + filler * (8192 // len(filler)), PATTERNS)
+
+
+PAGE = Path(__file__).resolve().parents[3] / "docs/backends/kernel-log.md"
+
+
+def test_page_names_every_code_with_its_category() -> None:
+    page = {
+        code: categories
+        for codes, categories in re.findall(
+            r"^\| (`.*?`) \| (.*?) \|", PAGE.read_text(), re.MULTILINE
+        )
+        for code in re.findall(r"`(\w+)`", codes)
+    }
+    families = ("xid_", "sxid_", "ras_umc", "ras_other", "hygpu_")
+    for _, code, category, _ in FAULTS:
+        if not code.startswith(families):
+            assert page[code] == category.value, code
+    named = {pattern.code for pattern in PATTERNS if pattern.decide is None}
+    assert named <= set(page)
