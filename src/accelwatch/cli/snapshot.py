@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,7 +12,6 @@ from accelwatch.cli.output import complain, emit
 from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, PERMISSION, UNWELL
-from accelwatch.expr import Expression, compile_condition, device_names
 from accelwatch.fields import fields, resolve
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.absence import Absence
@@ -19,7 +19,9 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import by_key, nearest, opt_in_groups
 from accelwatch.schema.series import series_of
 from accelwatch.schema.snapshot import BackendState, Snapshot
-from accelwatch.selection import matching, select, visible
+
+if TYPE_CHECKING:
+    from accelwatch.expr import Expression
 
 FORMATS = ("table", "json", "csv", "prometheus")
 MIN_INTERVAL_S = 0.25
@@ -30,7 +32,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     format: str
     fields: tuple[str, ...]
-    condition: Expression | None
+    condition: "Expression | None"
     settings: CollectSettings
     interval_s: float | None
     arguments: Arguments
@@ -48,6 +50,8 @@ def plan(arguments: Arguments) -> Plan:
         raise UsageError(f"--color is auto, always or never, not {arguments.color!r}")
     condition = None
     if arguments.filter is not None:
+        from accelwatch.expr import compile_condition, device_names
+
         condition = compile_condition(arguments.filter, device_names())
     return Plan(
         format=_format(arguments),
@@ -106,10 +110,15 @@ def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
 
 def chosen(snapshot: Snapshot, wanted: Plan) -> Snapshot:
     """The snapshot with only the devices that were asked for. Raises UnmetError."""
+    arguments = wanted.arguments
+    if not (arguments.device or arguments.visible or wanted.condition):
+        return snapshot
+    from accelwatch.selection import matching, select, visible
+
     views = list(snapshot.devices)
-    if wanted.arguments.device:
-        views = select(views, split_list(wanted.arguments.device))
-    if wanted.arguments.visible:
+    if arguments.device:
+        views = select(views, split_list(arguments.device))
+    if arguments.visible:
         views = visible(views, os.environ)
     if wanted.condition is not None:
         views = matching(views, wanted.condition, snapshot.host)
