@@ -21,6 +21,8 @@ from accelwatch_nvidia.processes import ProcessReader
 
 SOURCE = "nvml"
 _WORST = (returns.RESET_REQUIRED, returns.UNKNOWN, returns.NO_PERMISSION, returns.TIMEOUT)
+_HANDLE_VOID = frozenset({returns.INVALID_ARGUMENT, returns.NOT_FOUND})
+"""Codes of a handle whose MIG instance was destroyed."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -252,6 +254,8 @@ class DeviceReader:
     def _read_partition(self, part: _Partition, request: Request) -> Reading:
         collected = Collected(part.instance.device.id)
         conditions.read_memory(part.calls, collected)
+        if not collected.values and part.calls.codes & _HANDLE_VOID:
+            return wholly_absent(part.instance.device.id, Absence.LOST)
         if "pools" in request.groups:
             rows = tuple(
                 row for row in call_rows(request.groups, slow=False) if row.group == "pools"

@@ -34,9 +34,18 @@ _HEALTH_FAULTS = {
 
 
 def text_at(element: ET.Element, path: str) -> str | None:
-    """Stripped text at a path; None where there is no such leaf."""
-    found = element.find(path)
-    return None if found is None or len(found) else (found.text or "").strip()
+    """Stripped text at a path; None where there is no such leaf.
+
+    A whole group may be refused in one word (`remapped_rows` is `N/A` or `Insufficient Permissions`).
+    """
+    at = element
+    for tag in path.split("/"):
+        found = at.find(tag)
+        if found is None:
+            text = (at.text or "").strip() if at is not element and len(at) == 0 else ""
+            return text if text and smi_text.absence(text) else None
+        at = found
+    return None if len(at) else (at.text or "").strip()
 
 
 def first_value(element: ET.Element, row: smi_rows.TextRow) -> Outcome | None:

@@ -1,0 +1,273 @@
+"""Bad days through the real binding: lost, denied, hung and unknown; one GPU never hides another."""
+
+import threading
+
+import pytest
+
+from accelwatch.backend import Context, Request
+from accelwatch.errors import (
+    BackendUnavailable,
+    DeviceLost,
+    DevicePermission,
+    DeviceSuspended,
+    DeviceTimeout,
+    ReadError,
+)
+from accelwatch.schema.absence import Absence
+from accelwatch_nvidia import NvidiaBackend
+from standins import NvmlScenario
+
+from .conftest import Rig
+
+NVML_ONLY = {"options": {"source": "nvml"}}
+
+
+def test_a_gpu_lost_between_two_readings_comes_back(rig: Rig) -> None:
+    with rig.machine(rig.devices(2)) as machine:
+        first, second = machine.identify(0)[0], machine.identify(1)[0]
+        machine.backend.read(first, Request())
+        machine.scenario.lose(0).write()
+        with pytest.raises(DeviceLost) as lost:
+            machine.backend.read(first, Request())
+        assert lost.value.code == "NVML_ERROR_GPU_IS_LOST"
+        assert machine.backend.read(second, Request())[0].values["power_watts",] > 0
+        machine.scenario.unset(0, "lost").write()
+        assert machine.backend.read(first, Request())[0].values["power_watts",] > 0
+
+
+def test_a_gpu_that_cannot_be_found_is_listed_and_lost(rig: Rig) -> None:
+    rig.gpu_on_bus("0000:10:00.0", "GPU-5ca1ab1e-0000-4000-8000-000000000000", 0)
+    rig.gpu_on_bus("0000:14:00.0", "GPU-5ca1ab1e-0000-4000-8000-000000000001", 1)
+    with rig.machine(rig.devices(2).lose(1, handle=True)) as machine:
+        assert machine.found[1].uuid == "GPU-5ca1ab1e-0000-4000-8000-000000000001"
+        assert machine.found[1].model == "NVIDIA H100 80GB HBM3"
+        with pytest.raises(DeviceLost) as lost:
+            machine.identify(1)
+        assert machine.read(0)[0].values
+    assert lost.value.code == "NVML_ERROR_GPU_IS_LOST"
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "name"),
+    [
+        (4, DevicePermission, "NVML_ERROR_NO_PERMISSION"),
+        (10, DeviceTimeout, "NVML_ERROR_TIMEOUT"),
+        (16, DeviceLost, "NVML_ERROR_RESET_REQUIRED"),
+        (999, DeviceLost, "NVML_ERROR_UNKNOWN"),
+        (77, ReadError, "NVML_ERROR_77"),
+    ],
+)
+def test_a_refused_handle_is_a_typed_error(
+    rig: Rig, code: int, error: type[ReadError], name: str
+) -> None:
+    scenario = rig.devices(2).fault("nvmlDeviceGetHandleByIndex_v2", f"error:{code}", device=1)
+    with rig.machine(scenario) as machine:
+        with pytest.raises(error) as raised:
+            machine.identify(1)
+        assert machine.read(0)[0].values
+    assert raised.value.code == name
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (3, Absence.UNSUPPORTED),
+        (4, Absence.PERMISSION),
+        (10, Absence.TIMEOUT),
+        (13, Absence.UNSUPPORTED),
+        (27, Absence.ERROR),
+        (999, Absence.ERROR),
+        (12345, Absence.ERROR),
+    ],
+)
+def test_one_failing_call_costs_one_quantity(rig: Rig, code: int, reason: Absence) -> None:
+    scenario = rig.devices(1).fault("nvmlDeviceGetUtilizationRates", f"error:{code}")
+    with rig.machine(scenario) as machine:
+        reading = machine.read(0)[0]
+    assert reading.absent["utilization_ratio",] is reason
+    assert reading.values["memory_used_bytes",] > 0
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [(4, DevicePermission), (16, DeviceLost), (999, DeviceLost)]
+)
+def test_a_gpu_of_which_every_call_fails_has_no_reading(
+    rig: Rig, code: int, error: type[ReadError]
+) -> None:
+    with rig.machine(rig.devices(1)) as machine:
+        (device,) = machine.identify(0)
+        machine.scenario.fault("*", f"error:{code}", device=0).write()
+        with pytest.raises(error):
+            machine.backend.read(device, Request())
+
+
+def test_a_gpu_that_asks_for_a_reset_says_so(rig: Rig) -> None:
+    scenario = rig.devices(1).fault("nvmlDeviceGetUtilizationRates", "error:16")
+    scenario.set(0, "recovery_action", "none")
+    with rig.machine(scenario) as machine:
+        values = machine.read(0)[0].values
+    assert values["reset_required",] == 1
+
+
+def test_processes_may_be_denied(rig: Rig) -> None:
+    scenario = rig.devices(1)
+    for kind in ("Compute", "Graphics", "MPSCompute"):
+        scenario.fault(f"nvmlDeviceGet{kind}RunningProcesses_v3", "error:4")
+    with rig.machine(scenario) as machine:
+        reading = machine.read(0)[0]
+    assert reading.processes is None
+    assert reading.absent["processes",] is Absence.PERMISSION
+
+
+def test_the_bad_day_scenario(rig: Rig) -> None:
+    with rig.machine(rig.scenario("mixed-faults")) as machine:
+        assert len(machine.found) == 8
+        states: list[str] = []
+        for index in range(8):
+            try:
+                values = machine.read(index)[0].values
+            except ReadError as error:
+                states.append(error.code)
+            else:
+                states.append("ok" if ("power_watts",) in values else "no power")
+    assert states[:4] == ["ok", "NVML_ERROR_GPU_IS_LOST", "NVML_ERROR_GPU_IS_LOST", "no power"]
+    assert states[7] == "ok"
+
+
+def test_an_old_driver_lacks_calls_not_quantities(rig: Rig) -> None:
+    with rig.machine(rig.scenario("old-driver")) as machine:
+        reading = machine.read(0)[0]
+    assert reading.values["memory_used_bytes",] >= 0
+    assert reading.values["power_watts",] > 0
+    assert reading.values["temperature_celsius", "gpu"] > 0
+    assert {series[0] for series in reading.values} >= {"throttle_active", "utilization_ratio"}
+    assert reading.processes is not None
+
+
+def test_a_hung_gpu_blocks_only_its_own_thread(rig: Rig) -> None:
+    with rig.machine(rig.devices(3)) as machine:
+        devices = [machine.identify(index)[0] for index in range(3)]
+        machine.scenario.fault("nvmlDeviceGetUtilizationRates", "stall", device=1).write()
+        hung = threading.Thread(
+            target=machine.backend.read, args=(devices[1], Request()), daemon=True
+        )
+        hung.start()
+        for index in (0, 2):
+            assert machine.backend.read(devices[index], Request())[0].values
+        assert len(machine.backend.discover()) == 3
+        assert hung.is_alive()
+        machine.scenario.heal("nvmlDeviceGetUtilizationRates", device=1).write()
+        hung.join(5)
+        assert not hung.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [(9, "driver_not_loaded"), (18, "version_mismatch"), (4, "permission"), (999, "error")],
+)
+def test_a_refused_start_has_a_reason_and_a_remedy(rig: Rig, code: int, reason: str) -> None:
+    scenario = rig.devices(1).fault("nvmlInit_v2", f"error:{code}")
+    with pytest.raises(BackendUnavailable) as refused, rig.machine(scenario, **NVML_ONLY):
+        pass
+    assert refused.value.reason == reason
+    assert refused.value.remedy
+
+
+def test_a_missing_library_has_a_reason(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pynvml
+
+    def missing() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", missing)
+    backend = NvidiaBackend(Context(root=rig.root, environ={"PATH": "/nowhere"}))
+    with pytest.raises(BackendUnavailable) as refused:
+        backend.open()
+    assert refused.value.reason == "library_not_found"
+
+
+def test_a_reloaded_driver_is_met_again(rig: Rig) -> None:
+    with rig.machine(rig.devices(2)) as machine:
+        (device,) = machine.identify(0)
+        machine.backend.read(device, Request())
+        machine.scenario.fault("*", "error:9").write()
+        with pytest.raises(ReadError) as gone:
+            machine.backend.read(device, Request())
+        assert gone.value.code == "NVML_ERROR_DRIVER_NOT_LOADED"
+        with pytest.raises(BackendUnavailable) as down:
+            machine.backend.discover()
+        assert down.value.reason == "driver_not_loaded"
+        machine.scenario.heal("*").write()
+        assert len(machine.backend.discover()) == 2
+        assert machine.backend.read(device, Request())[0].values
+
+
+def test_no_device_is_an_empty_list(rig: Rig) -> None:
+    with rig.machine(rig.devices(0)) as machine:
+        assert machine.found == []
+
+
+def test_a_sleeping_gpu_is_left_asleep(rig: Rig) -> None:
+    rig.gpu_on_bus("0000:10:00.0", "GPU-5ca1ab1e-0000-4000-8000-000000000000", 0, "suspended")
+    rig.gpu_on_bus("0000:14:00.0", "GPU-5ca1ab1e-0000-4000-8000-000000000001", 1)
+    name = b"nvmlDeviceGetHandleByIndex_v2"
+    with rig.machine(rig.devices(2)) as machine:
+        before = rig.library.standin_calls(name, 0)
+        with pytest.raises(DeviceSuspended):
+            machine.identify(0)
+        assert rig.library.standin_calls(name, 0) == before
+        assert machine.read(1)[0].values
+    with rig.machine(rig.devices(2), wake_suspended=True) as machine:
+        assert machine.read(0)[0].values
+
+
+def test_when_all_sleep_nvml_is_not_even_started(rig: Rig) -> None:
+    rig.gpu_on_bus("0000:10:00.0", "GPU-5ca1ab1e-0000-4000-8000-000000000000", 0, "suspended")
+    scenario = rig.devices(1).fault("nvmlInit_v2", "error:999")
+    with rig.machine(scenario) as machine:
+        assert machine.opened.source == "nvml"
+        assert [device.pci_bus_id for device in machine.found] == ["0000:10:00.0"]
+        with pytest.raises(DeviceSuspended):
+            machine.identify(0)
+        rig.write("sys/bus/pci/devices/0000:10:00.0/power/runtime_status", "active\n")
+        machine.scenario.heal("nvmlInit_v2").write()
+        assert machine.identify(0)[0].serial == "1650000000000"
+
+
+def test_a_gpu_that_nvml_does_not_count_is_still_listed(rig: Rig) -> None:
+    for index, bus in enumerate(("0000:10:00.0", "0000:14:00.0", "0000:18:00.0")):
+        rig.gpu_on_bus(bus, f"GPU-5ca1ab1e-0000-4000-8000-00000000000{index}", index)
+    with rig.machine(rig.devices(2)) as machine:
+        assert [device.pci_bus_id for device in machine.found] == [
+            "0000:10:00.0",
+            "0000:14:00.0",
+            "0000:18:00.0",
+        ]
+        assert machine.identify(1)[0].pci_bus_id == "0000:14:00.0"
+        with pytest.raises(DeviceLost):
+            machine.identify(2)
+
+
+def test_an_index_that_became_another_gpu_is_refused(rig: Rig) -> None:
+    with rig.machine(rig.devices(2)) as machine:
+        (device,) = machine.identify(0)
+        machine.scenario.lose(0).write()
+        with pytest.raises(DeviceLost):
+            machine.backend.read(device, Request())
+        machine.scenario.unset(0, "lost").set(0, "uuid", "GPU-another").write()
+        with pytest.raises(DeviceLost):
+            machine.backend.read(device, Request())
+
+
+def test_texts_that_are_no_utf8_do_not_end_the_reading(rig: Rig) -> None:
+    scenario = rig.devices(1)
+    with rig.machine(scenario):
+        pass
+    with scenario.path.open("ab") as file:
+        file.write(b"device.0.name=GPU \xff\xfe\n")
+    include = NvmlScenario(rig.root / "outer.scenario").system("include", scenario.path.name)
+    include.values = {"include": scenario.path.name}
+    with rig.machine(include) as machine:
+        device = machine.identify(0)[0]
+    assert device.uuid == "GPU-5ca1ab1e-0000-4000-8000-000000000000"
+    assert device.absent == {"model": Absence.ERROR}
