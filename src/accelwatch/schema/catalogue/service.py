@@ -75,6 +75,16 @@ METRICS: tuple[Metric, ...] = (
         buckets=(0.001, 0.0025, 0.005, 0.01, 0.1, 1.0),
     ),
     Metric(
+        "exporter_config_last_reload_successful",
+        Kind.GAUGE,
+        Tier.SELF,
+        "",
+        "Whether a configuration (agent, web) was last read without a mistake.",
+        labels=("config",),
+        scope=Scope.NODE,
+        source=Source.SELF,
+    ),
+    Metric(
         "exporter_cpu_seconds_total",
         Kind.COUNTER,
         Tier.SELF,
