@@ -10,7 +10,11 @@ _BLOCKS = frozenset(
     )
 )
 """The RAS blocks of amdgpu_ras.c; others are counted as `ras_other` to keep the codes few."""
-_DRIVER = rf"(?P<driver>amdgpu|hygpu) {BDF}: (?:(?:amdgpu|hygpu): )?(?:\[drm\] )?(?:\*ERROR\* )?"
+_DEVICE = rf"(?P<driver>amdgpu|hygpu) {BDF}: (?:(?:amdgpu|hygpu): )?(?:\[drm\] )?(?:\*ERROR\* )?"
+_FUNCTION = r"\[drm:amdgpu_\w+(?: \[amdgpu\])?\] \*ERROR\* "
+_DRIVER = rf"(?:{_DEVICE}|{_FUNCTION})(?:\{{\d+\}} ?)?"
+"""Kernels before 6.10 print the function and no device in some errors; RAS lines may begin with an
+event number in braces."""
 
 
 def _ras(groups: dict[str, str]) -> Verdict | None:
@@ -38,7 +42,7 @@ AMD: tuple[Pattern, ...] = (
     _named("ring_timeout", Category.HANG, rf"{_DRIVER}ring (?P<ring>\S+) timeout"),
     _named("ring_reset_failed", Category.HANG, rf"{_DRIVER}Ring (?P<ring>\S+) reset failed"),
     _named("ring_reset", Category.APPLICATION, rf"{_DRIVER}Ring (?P<ring>\S+) reset succe"),
-    _named("mes_timeout", Category.FIRMWARE, rf"{_DRIVER}MES failed to respond to msg"),
+    _named("mes_timeout", Category.FIRMWARE, rf"{_DRIVER}MES(?:\(\d+\))? failed to respond to msg"),
     _named("reset_begin", Category.HANG, rf"{_DRIVER}GPU reset begin!"),
     _named("reset_succeeded", Category.OTHER, rf"{_DRIVER}GPU reset\((?P<count>\d+)\) succeeded"),
     _named(
@@ -49,7 +53,7 @@ AMD: tuple[Pattern, ...] = (
     _named(
         "page_fault",
         Category.APPLICATION,
-        rf"(?:{_DRIVER})?\s*\[(?P<hub>(?:gfx|mm)hub[\w.]*)\] (?:no-)?retry page fault \("
+        rf"(?:{_DRIVER})?\s*\[(?P<hub>(?:gfx|mm)hub[\w.]*)\] (?:(?:no-)?retry )?page fault \("
         r"(?:[^)\n]*? for process (?P<process>[^\n]*?) pid (?P<pid>\d+) thread)?",
     ),
     row(
@@ -78,6 +82,6 @@ AMD: tuple[Pattern, ...] = (
     _named(
         "bad_pages_near_threshold",
         Category.MEMORY_CONTAINED,
-        rf"{_DRIVER}RAS records:(?P<pages>\d+) exceed 90% of threshold:(?P<threshold>\d+)",
+        rf"{_DRIVER}RAS records:(?P<pages>\d+) exceeds? 90% of threshold:(?P<threshold>\d+)",
     ),
 )

@@ -1,17 +1,27 @@
 """Messages of i915 and xe, and the wedged notice that every DRM driver shares (drm_drv.c)."""
 
 from accelwatch.schema.event import Category
-from accelwatch_kernel_log.pattern import BDF, Pattern, row
+from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
 _DRM = r"(?:\[drm(?::\w+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"
 _I915 = rf"(?:i915 (?:{BDF}: )?)?{_DRM}(?:GT\d+: )?"
 _XE = rf"xe {BDF}: {_DRM}(?:Tile\d+: )?(?:GT\d+: )?"
 _ANY = rf"(?P<driver>\w+) {BDF}: (?:\w+: )?{_DRM}"
 
+
+def _hardware(groups: dict[str, str]) -> Verdict:
+    fatal = groups["severity"] == "FATAL"
+    return "xe_hardware_error", Category.MEMORY_FATAL if fatal else Category.MEMORY_CONTAINED
+
+
 INTEL: tuple[Pattern, ...] = (
     row("xe_wedged", Category.HANG, rf"{_XE}CRITICAL: Xe has declared device \S+ as wedged"),
     row("drm_wedged", Category.HANG, rf"{_ANY}device wedged, needs recovery"),
-    row("drm_wedged_recovered", Category.OTHER, rf"{_ANY}device wedged, but recovered"),
+    row(
+        "drm_wedged_recovered",
+        Category.OTHER,
+        rf"{_ANY}device wedged, but (?:recovered|no recovery)",
+    ),
     row(
         "xe_engine_reset_failed",
         Category.HANG,
@@ -27,8 +37,16 @@ INTEL: tuple[Pattern, ...] = (
         Category.APPLICATION,
         rf"{_XE}Engine reset: engine_class=(?P<engine>\w+)",
     ),
+    row(
+        "xe_hardware_error",
+        Category.MEMORY_CONTAINED,
+        rf"{_XE}\[Hardware Error\]: Tile\d+ reported (?P<severity>FATAL|NONFATAL|CORRECTABLE) error",
+        decide=_hardware,
+    ),
     row("xe_reset_failed", Category.HANG, rf"{_XE}reset failed \((?P<status>-?\w+)\)"),
-    row("xe_survivability", Category.FIRMWARE, rf"{_XE}(?:[Ii]n )?[Ss]urvivability [Mm]ode"),
+    row(
+        "xe_survivability", Category.FIRMWARE, rf"{_XE}(?:[Ii]n |Runtime )?[Ss]urvivability [Mm]ode"
+    ),
     row(
         "i915_gpu_hang",
         Category.HANG,

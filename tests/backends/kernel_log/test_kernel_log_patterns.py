@@ -81,6 +81,72 @@ FAULTS: list[tuple[str, str, Category, str]] = [
         Category.MEMORY_FATAL,
         "0000:c1:00.0",
     ),
+    (
+        f"{AMD}{{7}}socket: 0, die: 1, 3 uncorrectable hardware errors detected in total in umc block",
+        "ras_umc",
+        Category.MEMORY_FATAL,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{AMD}{{7}} RAS poison is created, no user action is needed.",
+        "ras_poison",
+        Category.MEMORY_CONTAINED,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{AMD}RAS records:230 exceeds 90% of threshold:256",
+        "amdgpu_bad_pages_near_threshold",
+        Category.MEMORY_CONTAINED,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{AMD}MES(1) failed to respond to msg=REMOVE_QUEUE",
+        "amdgpu_mes_timeout",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{AMD}[gfxhub] page fault (src_id:0 ring:24 vmid:3 pasid:32773)",
+        "amdgpu_page_fault",
+        Category.APPLICATION,
+        "0000:c1:00.0",
+    ),
+    (
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=9, emitted seq=9",
+        "amdgpu_ring_timeout",
+        Category.HANG,
+        "",
+    ),
+    (
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* GPU Recovery Failed: -110",
+        "amdgpu_reset_failed",
+        Category.HANG,
+        "",
+    ),
+    (
+        "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: Tile0 reported NONFATAL error 0x20000",
+        "xe_hardware_error",
+        Category.MEMORY_CONTAINED,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: Tile0 reported FATAL error 0x20000",
+        "xe_hardware_error",
+        Category.MEMORY_FATAL,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: Runtime Survivability mode enabled",
+        "xe_survivability",
+        Category.FIRMWARE,
+        "0000:03:00.0",
+    ),
+    (
+        "amdgpu 0000:c1:00.0: [drm] device wedged, but no recovery needed",
+        "drm_wedged_recovered",
+        Category.OTHER,
+        "0000:c1:00.0",
+    ),
     (f"{AMD}Poison is created", "ras_poison", Category.MEMORY_CONTAINED, "0000:c1:00.0"),
     (
         "amdgpu 0000:c1:00.0: [drm] device wedged, but recovered through reset",
@@ -434,7 +500,7 @@ def test_page_names_every_code_with_its_category() -> None:
         )
         for code in re.findall(r"`(\w+)`", codes)
     }
-    families = ("xid_", "sxid_", "ras_umc", "ras_other", "hygpu_")
+    families = ("xid_", "sxid_", "ras_umc", "ras_other", "hygpu_", "xe_hardware_error")
     for _, code, category, _ in FAULTS:
         if not code.startswith(families):
             assert page[code] == category.value, code
