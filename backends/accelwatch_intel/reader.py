@@ -135,7 +135,7 @@ class CardReader:
             if usage.whole:
                 out.put("memory_used_bytes", usage.memory_bytes)
                 sources["memory_used_bytes"] = "fdinfo"
-            else:
+            elif ("memory_used_bytes",) not in out.absent:
                 reason = Absence.PERMISSION if usage.seen else Absence.UNSUPPORTED
                 out.miss("memory_used_bytes", reason)
         return sources
