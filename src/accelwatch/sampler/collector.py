@@ -5,7 +5,6 @@ The loop thread alone decides and reports; it never calls into a backend.
 
 import logging
 import os
-import resource
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,8 +18,8 @@ from accelwatch.sampler.schedule import Ticks
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stack import Stack
 from accelwatch.sampler.worker import Admit, Answer, Batch, Inbox, Stop
-from accelwatch.store.own import resident_bytes
 from accelwatch.store.reports import Done, Events, Heartbeat
+from accelwatch.store.usage import cpu_seconds, resident_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -144,5 +143,4 @@ class Collector:
 
 
 def _heartbeat() -> Heartbeat:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Heartbeat(cpu_s=usage.ru_utime + usage.ru_stime, resident_bytes=resident_bytes())
+    return Heartbeat(cpu_s=cpu_seconds(), resident_bytes=resident_bytes())

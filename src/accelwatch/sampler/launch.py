@@ -67,13 +67,16 @@ class Child:
         """What the process wrote when it crashed."""
         return os.pread(self._crash, _MAX_CRASH_REPORT, 0)
 
-    def release(self) -> None:
-        """Kill what still runs, close all descriptors; a process that cannot die is reaped later."""
+    def release(self, *, patient: bool = False) -> None:
+        """Kill what still runs, close all descriptors; a process that cannot die is reaped later.
+
+        `patient`: give it a moment to die, so that no dead process is left if it can be helped.
+        """
         self.kill()
         self.ask_to_stop()
         os.close(self.reports)
         os.close(self._crash)
-        if self.ended() is None:
+        if (self.ended_soon() if patient else self.ended()) is None:
             _unreaped.add(self.pid)
 
 

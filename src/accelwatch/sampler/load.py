@@ -6,7 +6,6 @@ from typing import cast
 
 from accelwatch.backend import Backend, Context
 from accelwatch.errors import PluginError
-from accelwatch.plugins import BACKENDS
 from accelwatch.sampler.settings import CollectSettings
 
 Factory = Callable[[Context], Backend]
@@ -21,6 +20,8 @@ def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:
     if settings.backends and all(":" in name for name in settings.backends):
         return {name: _by_address(name) for name in settings.backends}
     from importlib.metadata import entry_points
+
+    from accelwatch.plugins import BACKENDS
 
     points = {point.name: point.value for point in entry_points(group=BACKENDS)}
     disabled = set(os.environ.get("ACCELWATCH_DISABLE_PLUGINS", "").split(","))

@@ -14,7 +14,6 @@ from accelwatch.sampler import launch
 from accelwatch.sampler.blame import CallsOut
 from accelwatch.sampler.frames import Stream
 from accelwatch.sampler.settings import Begin, CollectSettings
-from accelwatch.sampler.stores import store_for
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.store.reports import BackendFound, CollectorEnded, Cycle, Done, Failure, Report
@@ -50,6 +49,9 @@ class OneShot:
         self._began = self._clock.monotonic()
         self._done: set[str] = set()
         self._source = self._start()
+        # Imported while the child is at work: a third of what is to be loaded here.
+        from accelwatch.sampler.stores import store_for
+
         self._store = store_for(self._settings, self._clock)
 
     def finish(self) -> Snapshot:

@@ -27,7 +27,7 @@ class Roster:
         gone = [slot for slot_id, slot in before.items() if slot_id not in self.slots]
         for slot in gone:
             self._retire(slot)
-        self._retired = {key: slot for key, slot in self._retired.items() if slot.busy}
+        self._dismiss()
         return gone
 
     def clear(self) -> None:
@@ -35,6 +35,7 @@ class Roster:
         for slot in self.slots.values():
             self._retire(slot)
         self.slots = {}
+        self._dismiss()
 
     def _slot(self, device: Device) -> Slot:
         slot = self.slots.get(device.id) or self._retired.pop(device.id, None)
@@ -49,5 +50,10 @@ class Roster:
     def _retire(self, slot: Slot) -> None:
         slot.retire()
         self._retired[slot.device.id] = slot
-        if slot.worker is not self._shared:
-            slot.worker.stop()
+
+    def _dismiss(self) -> None:
+        """Let go of retired slots whose worker is free."""
+        for slot in [slot for slot in self._retired.values() if not slot.busy]:
+            del self._retired[slot.device.id]
+            if slot.worker is not self._shared:
+                slot.worker.stop()

@@ -1,5 +1,17 @@
 """The latest state of one node, fed with a collector's reports and looked at as snapshots."""
 
-from accelwatch.store.store import Store
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from accelwatch.store.store import Store
 
 __all__ = ["Store"]
+
+
+def __getattr__(name: str) -> object:
+    """Store, imported when first asked for: a collector process needs the reports only."""
+    if name == "Store":
+        from accelwatch.store.store import Store
+
+        return Store
+    raise AttributeError(name)

@@ -1,13 +1,12 @@
 """What the collection says about itself: how cycles went, what the processes use."""
 
-import os
-import resource
 from collections import Counter
 
 from accelwatch.accumulate import WINDOW_S
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.store.reports import Cycle, Heartbeat
+from accelwatch.store.usage import cpu_seconds, resident_bytes
 
 Own = dict[tuple[str, ...], Number]
 
@@ -74,8 +73,7 @@ class SelfMetrics:
         return own
 
     def _usage(self) -> Own:
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        own: Own = {("exporter_cpu_seconds_total", "server"): usage.ru_utime + usage.ru_stime}
+        own: Own = {("exporter_cpu_seconds_total", "server"): cpu_seconds()}
         resident = resident_bytes()
         if resident:
             own["exporter_resident_memory_bytes", "server"] = resident
@@ -97,13 +95,3 @@ def _unavailable(readings: list[tuple[str, Reading]]) -> Own:
                 found.add((backend, series[0], reason))
     totals = Counter((backend, reason.value) for backend, _, reason in found)
     return {("collector_unavailable_quantities", *key): n for key, n in sorted(totals.items())}
-
-
-def resident_bytes() -> int:
-    """Resident memory of this process; 0 where /proc does not tell."""
-    try:
-        with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - every tick
-            pages = int(file.read(128).split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")

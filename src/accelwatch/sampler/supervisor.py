@@ -1,0 +1,285 @@
+"""Keeps one collector process alive for an agent: restarts it, finds whose fault a crash was, ends it.
+
+All methods belong to one thread, the store's owner; none of them blocks for longer than a moment.
+"""
+
+import contextlib
+import logging
+import select
+from collections.abc import Callable
+
+import msgspec
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.errors import WireError
+from accelwatch.sampler.blame import CallsOut, HoldOut
+from accelwatch.sampler.frames import Stream
+from accelwatch.sampler.launch import Child, post_mortem, spawn
+from accelwatch.sampler.load import resolve
+from accelwatch.sampler.schedule import Backoff
+from accelwatch.sampler.settings import Begin, CollectSettings
+from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.store.reports import BackendFound, CollectorEnded, Heartbeat, Report
+
+logger = logging.getLogger(__name__)
+
+CHECK_S = 0.2
+"""How often `check` wants to be called."""
+STOP_S = 0.7
+"""How long the child is given to end by itself."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """When a living collector is ended."""
+
+    silence_s: float = 5.0
+    """Without a sign of life, which comes every half second: a driver holds the interpreter."""
+    first_silence_s: float = 20.0
+    """The same before the first sign, while modules are loaded."""
+    resident_bytes: int = 1 << 30
+    calm_s: float = 30.0
+    """A child that lived this long is restarted at once when it ends."""
+
+
+def _ignore(_: int) -> None:
+    pass
+
+
+class Supervisor:
+    """One collector process and its successors.
+
+    `sink` gets every report, in order. `watch` and `unwatch` are told which descriptor to call
+    `receive` for.
+    """
+
+    def __init__(
+        self,
+        settings: CollectSettings,
+        sink: Callable[[Report], None],
+        *,
+        clock: Clock | None = None,
+        limits: Limits | None = None,
+        launch: Callable[[Begin], Child] = spawn,
+        watch: Callable[[int], None] = _ignore,
+        unwatch: Callable[[int], object] = _ignore,
+    ) -> None:
+        names = tuple(resolve(settings))
+        self._settings = msgspec.structs.replace(settings, backends=names, one_shot=False)
+        self._sink = sink
+        self._clock = clock or SystemClock()
+        self._limits = limits or Limits()
+        self._launch = launch
+        self._watch = watch
+        self._unwatch = unwatch
+        self._child: Child | None = None
+        self._stream = Stream(-1)
+        self._calls = CallsOut()
+        self._hold_out = HoldOut()
+        self._waiting: set[str] = set()
+        self._statuses: dict[str, BackendStatus] = {}
+        self._restart = Backoff(0.5, 30.0, free=2)
+        self._started = 0.0
+        self._heard = 0.0
+        self._silence_s = self._limits.first_silence_s
+        self._damaged = 0
+        self._stopping = False
+
+    @property
+    def descriptor(self) -> int | None:
+        """To be read when readable, by `receive`; changes with each child, None between them."""
+        return self._child.reports if self._child is not None else None
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None between children."""
+        return self._child.pid if self._child is not None else None
+
+    def receive(self) -> None:
+        """Take in what has come."""
+        child = self._child
+        if child is None:
+            return
+        try:
+            reports = self._stream.read()
+        except EOFError:
+            self._buried(self._post_mortem(child))
+            return
+        except WireError as error:
+            self._kill("damaged", str(error))
+            return
+        for report in reports:
+            self._take(report)
+        if self._stream.damaged > self._damaged:
+            logger.warning("reports were damaged and left out count=%d", self._stream.damaged)
+            self._damaged = self._stream.damaged
+
+    def check(self) -> None:
+        """Start the child when it is time, end it when it must not live; call it every CHECK_S."""
+        self.receive()
+        now = self._clock.monotonic()
+        if self._child is None:
+            if not self._stopping and self._restart.ready(now):
+                self._start(now)
+        elif now - self._heard > self._silence_s:
+            self._kill("hang", f"no sign of life for {now - self._heard:.0f} s")
+        else:
+            self._let_in(now)
+            if now - self._started > self._limits.calm_s:
+                self._restart.succeeded()
+                self._hold_out.forgive(now)
+
+    def pump(self, timeout_s: float) -> None:
+        """Wait up to `timeout_s` for reports, then check: for owners without an event loop."""
+        if self._child is not None:
+            select.select([self._child.reports], [], [], timeout_s)
+        else:
+            select.select([], [], [], min(timeout_s, CHECK_S))
+        self.check()
+
+    def ask_to_stop(self) -> None:
+        """No restart any more; the child ends within half a second unless a driver holds it."""
+        self._stopping = True
+        if self._child is not None:
+            self._child.ask_to_stop()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no child is left."""
+        return self._child is None
+
+    def stop(self) -> None:
+        """End the child: by request, and after a moment for certain."""
+        if self._stopping:
+            self._release()
+            return
+        self.ask_to_stop()
+        until = self._clock.monotonic() + STOP_S
+        while (child := self._child) and (left := until - self._clock.monotonic()) > 0:
+            select.select([child.reports], [], [], left)
+            self.receive()
+        self._release()
+
+    def _release(self) -> None:
+        if self._child is not None:
+            self._unwatch(self._child.reports)
+            self._child.release(patient=True)
+            self._child = None
+
+    def _start(self, now: float) -> None:
+        self._waiting = set(self._hold_out.held(now))
+        order = Begin(settings=self._settings, held_out=frozenset(self._waiting))
+        self._hold_out.admitted(set(self._settings.backends) - self._waiting, now)
+        self._calls = CallsOut()
+        self._started = self._heard = now
+        self._silence_s = self._limits.first_silence_s
+        try:
+            child = self._launch(order)
+        except OSError as error:
+            self._restart.failed(now)
+            logger.error("collector cannot be started error=%s", error)
+            return
+        self._child = child
+        self._stream = Stream(child.reports)
+        self._damaged = 0
+        self._watch(child.reports)
+
+    def _take(self, report: Report) -> None:
+        self._heard = self._clock.monotonic()
+        self._silence_s = self._limits.silence_s
+        self._calls.note(report)
+        if isinstance(report, BackendFound):
+            self._statuses[report.status.name] = report.status
+        self._sink(report)
+        if isinstance(report, Heartbeat) and report.resident_bytes > self._limits.resident_bytes:
+            self._kill("memory", f"{report.resident_bytes >> 20} MiB are resident", blame=False)
+
+    def _post_mortem(self, child: Child, hint: str = "") -> CollectorEnded:
+        return post_mortem(child, self._calls, self._clock.wall(), hint=hint)
+
+    def _kill(self, code: str, why: str, *, blame: bool = True) -> None:
+        if self._child is None:
+            return
+        self._child.kill()
+        end = self._post_mortem(self._child, why)
+        backends = end.backends if blame else ()
+        self._buried(msgspec.structs.replace(end, code=code, backends=backends))
+
+    def _buried(self, end: CollectorEnded) -> None:
+        """The child has ended: tell, hold out whoever did it, and start the next one when it is time."""
+        self._release()
+        if self._stopping:
+            return
+        logger.warning("collector ended code=%s message=%s", end.code, end.message)
+        now = self._clock.monotonic()
+        self._sink(end)
+        for name, pause in self._hold_out.crashed(end.backends, now).items():
+            self._tell_held_out(name, pause, end)
+        self._restart.failed(now)
+        if self._restart.ready(now):
+            self._start(now)
+
+    def _tell_held_out(self, name: str, pause: float, end: CollectorEnded) -> None:
+        before = self._statuses.get(name)
+        status = BackendStatus(
+            name=name,
+            vendor=before.vendor if before else "",
+            state=BackendState.FAILED,
+            source=before.source if before else "",
+            versions=before.versions if before else {},
+            reason="crash",
+            message=f"held out for {pause:.0f} s: {end.message}",
+            remedy="look for a fault of the driver's library; other backends go on without it",
+        )
+        self._statuses[name] = status
+        self._sink(BackendFound(status=status))
+
+    def _let_in(self, now: float) -> None:
+        if self._child is None:
+            return
+        free = self._waiting - self._hold_out.held(now)
+        for name in sorted(free):
+            self._child.let_in(name)
+        self._hold_out.admitted(free, now)
+        self._waiting -= free
+
+
+async def supervise(
+    settings: CollectSettings,
+    sink: Callable[[Report], None],
+    *,
+    clock: Clock | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """Run a supervisor on the present event loop until cancelled; the child is then ended."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    supervisor = Supervisor(
+        settings,
+        sink,
+        clock=clock,
+        limits=limits,
+        watch=lambda descriptor: loop.add_reader(descriptor, supervisor.receive),
+        unwatch=loop.remove_reader,
+    )
+    try:
+        while True:
+            supervisor.check()
+            await asyncio.sleep(CHECK_S)
+    finally:
+        try:
+            await _ended(supervisor)
+        finally:
+            supervisor.stop()
+
+
+async def _ended(supervisor: Supervisor) -> None:
+    """Ask the child to end and give it its time, while the event loop goes on."""
+    import asyncio
+
+    supervisor.ask_to_stop()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(STOP_S):
+            while not supervisor.stopped:
+                await asyncio.sleep(0.01)
+                supervisor.receive()
