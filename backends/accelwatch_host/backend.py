@@ -1,5 +1,6 @@
 """The host as a device of its own kind: one row, read from /proc, /sys and psutil."""
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,24 +33,21 @@ class HostBackend:
         return Probe(present=present, checks=(Check(subject=str(path), ok=present),))
 
     def open(self) -> Opened:
-        """Load psutil. Raises BackendUnavailable when there is no /proc or no psutil."""
+        """Look for /proc and psutil; BackendUnavailable when one is missing.
+
+        psutil itself is imported by the first read that needs it: a snapshot without the group `host`
+        does not wait for it.
+        """
         if not (self._root / "proc").is_dir():
             raise BackendUnavailable(
                 f"{self._root / 'proc'}: no such directory", reason="not_found"
             )
-        try:
-            import psutil
-        except ImportError as error:
+        if importlib.util.find_spec("psutil") is None:
             raise BackendUnavailable(
-                f"psutil cannot be imported: {error}",
-                reason="library",
-                remedy="install psutil 6 or newer",
-            ) from error
-        versions = {"psutil": psutil.__version__}
+                "psutil is not installed", reason="library", remedy="install psutil 6 or newer"
+            )
         kernel = host_device(self._root, self.name).driver_version
-        if kernel is not None:
-            versions["kernel"] = kernel
-        return Opened(source="procfs+psutil", versions=versions)
+        return Opened(source="procfs+psutil", versions={"kernel": kernel} if kernel else {})
 
     def discover(self) -> Sequence[Device]:
         """The host."""

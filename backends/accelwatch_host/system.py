@@ -81,7 +81,7 @@ def _ask(root: Path, question: Callable[[], T]) -> T | Absence:
             return question()
     except OSError as error:
         return reason_of(error)
-    except NotImplementedError:
+    except (NotImplementedError, ImportError):
         return Absence.UNSUPPORTED
     except (ValueError, LookupError, TypeError, RuntimeError, AttributeError):
         return Absence.ERROR

@@ -1,6 +1,9 @@
 """The host backend over a composed node: every quantity against a value computed by hand."""
 
+import importlib.util
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -290,3 +293,24 @@ def test_this_machine_is_read_without_a_fault() -> None:
     assert reading.values[("host_cpu_count",)] >= 1
     size = reading.values[("host_memory_size_bytes",)]
     assert 0 < reading.values[("host_memory_used_bytes",)] < size
+
+
+def test_psutil_is_loaded_by_the_first_read_only() -> None:
+    program = (
+        "import sys; from pathlib import Path; from accelwatch.backend import Context, Request\n"
+        "from accelwatch_host import HostBackend\n"
+        f"backend = HostBackend(Context(root=Path({str(NODE)!r}))); backend.open()\n"
+        "device = backend.discover()[0]; backend.read(device, Request())\n"
+        "assert 'psutil' not in sys.modules\n"
+        "backend.read(device, Request(groups=frozenset({'host'})))\n"
+        "assert 'psutil' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_without_psutil_the_backend_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BackendUnavailable) as caught:
+        HostBackend(Context(root=NODE)).open()
+    assert caught.value.reason == "library"
+    assert "psutil" in caught.value.remedy
