@@ -1,0 +1,230 @@
+"""Every connection from accept to close: how many there may be, and how long each may take.
+
+Connections are accepted one by one, so that a TLS handshake is counted and timed like a request that
+does not arrive, and so that the TLS context of the moment is used for each new connection.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Iterable
+from enum import Enum
+
+import msgspec
+
+logger = logging.getLogger(__name__)
+
+_ACCEPT_PAUSE_S = 0.2
+_TLS_SHUTDOWN_S = 2.0
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds on connections; times in seconds."""
+
+    connections: int = 512
+    header_timeout_s: float = 10.0
+    request_timeout_s: float = 30.0
+    keepalive_timeout_s: float = 75.0
+
+
+class Phase(Enum):
+    """What a connection is doing."""
+
+    ARRIVING = "arriving"
+    """A handshake or a request has begun and is not complete."""
+    IDLE = "idle"
+    """Answered; nothing of a next request is here yet."""
+    BUSY = "busy"
+    """A request is being answered."""
+
+
+class Connection(asyncio.Protocol):
+    """Passes everything on to an HTTP protocol, and watches the clock."""
+
+    def __init__(self, owner: "Connections", sock: socket.socket) -> None:
+        self._owner = owner
+        self._socket = sock
+        self._inner: asyncio.Protocol | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.phase = Phase.ARRIVING
+        self.transport: asyncio.Transport | None = None
+        self.opening: asyncio.Task[None] | None = None
+        self._enter(Phase.ARRIVING, owner.limits.header_timeout_s)
+
+    def _enter(self, phase: Phase, timeout_s: float | None) -> None:
+        self.phase = phase
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if timeout_s is not None:
+            self._timer = asyncio.get_running_loop().call_later(timeout_s, self.abort)
+
+    def request_began(self, *, timed: bool) -> None:
+        """A whole request is here; a stream is not timed, it looks after itself."""
+        self._enter(Phase.BUSY, self._owner.limits.request_timeout_s if timed else None)
+
+    def request_ended(self) -> None:
+        """The answer is out."""
+        if not self.closed:
+            self._enter(Phase.IDLE, self._owner.limits.keepalive_timeout_s)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is no longer among the owner's."""
+        return self not in self._owner.open
+
+    def abort(self) -> None:
+        """Close at once, whatever has not been sent."""
+        if self.transport is not None:
+            self.transport.abort()
+            return
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        if self.opening is not None:
+            self.opening.cancel()
+
+    def forget(self) -> None:
+        """Stop the clock; the connection has gone."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The handshake is over; the HTTP protocol takes its place."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._inner = self._owner.new_protocol()
+        self._inner.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a request; the first after an answer start the clock again."""
+        if self.phase is Phase.IDLE:
+            self._enter(Phase.ARRIVING, self._owner.limits.header_timeout_s)
+        if self._inner is not None:
+            self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """The client sends no more."""
+        return self._inner.eof_received() if self._inner is not None else None
+
+    def pause_writing(self) -> None:
+        """The client reads slower than we write."""
+        if self._inner is not None:
+            self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        if self._inner is not None:
+            self._inner.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is over."""
+        self._owner.drop(self)
+        if self._inner is not None:
+            self._inner.connection_lost(exc)
+
+
+class Connections:
+    """All connections of a server; the loop's thread only."""
+
+    def __init__(
+        self,
+        new_protocol: Callable[[], asyncio.Protocol],
+        limits: Limits,
+        tls: Callable[[], ssl.SSLContext | None],
+    ) -> None:
+        self.new_protocol = new_protocol
+        self.limits = limits
+        self.open: dict[Connection, None] = {}
+        self._tls = tls
+        self._accepting: list[asyncio.Task[None]] = []
+        self._sockets: list[socket.socket] = []
+
+    def listen(self, sockets: Iterable[socket.socket]) -> None:
+        """Begin to accept; the sockets are closed by `close`."""
+        loop = asyncio.get_running_loop()
+        for one in sockets:
+            self._sockets.append(one)
+            self._accepting.append(loop.create_task(self._accept(one)))
+
+    def of(self, transport: asyncio.BaseTransport | None) -> Connection | None:
+        """The connection that a request came over."""
+        protocol = transport.get_protocol() if isinstance(transport, asyncio.Transport) else None
+        return protocol if isinstance(protocol, Connection) else None
+
+    def drop(self, connection: Connection) -> None:
+        """A connection has ended."""
+        self.open.pop(connection, None)
+        connection.forget()
+
+    async def stop_accepting(self) -> None:
+        """Close the listening sockets; connections stay."""
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        for one in self._sockets:
+            one.close()
+        self._accepting, self._sockets = [], []
+
+    async def close(self) -> None:
+        """Abort what is left and wait until it has gone."""
+        await self.stop_accepting()
+        opening = [one.opening for one in self.open if one.opening is not None]
+        for connection in tuple(self.open):
+            connection.abort()
+        await asyncio.gather(*opening, return_exceptions=True)
+        for connection in tuple(self.open):
+            self.drop(connection)
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        failing = False
+        while True:
+            try:
+                sock, _ = await loop.sock_accept(listening)
+            except OSError as error:
+                if not failing:
+                    logger.warning("connections cannot be accepted error=%s", error.strerror)
+                failing = True
+                await asyncio.sleep(_ACCEPT_PAUSE_S)
+                continue
+            failing = False
+            if not self._has_room():
+                sock.close()
+                continue
+            connection = Connection(self, sock)
+            self.open[connection] = None
+            connection.opening = loop.create_task(self._open(connection, sock))
+
+    def _has_room(self) -> bool:
+        """Room for one more, if need be in the place of the longest silent one."""
+        if len(self.open) < self.limits.connections:
+            return True
+        for phase in (Phase.ARRIVING, Phase.IDLE):
+            for connection in self.open:
+                if connection.phase is phase:
+                    connection.abort()
+                    self.drop(connection)
+                    return True
+        return False
+
+    async def _open(self, connection: Connection, sock: socket.socket) -> None:
+        tls = None if sock.family == socket.AF_UNIX else self._tls()
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection,
+                sock,
+                ssl=tls,
+                ssl_handshake_timeout=self.limits.header_timeout_s if tls else None,
+                ssl_shutdown_timeout=_TLS_SHUTDOWN_S if tls else None,
+            )
+        except (OSError, TimeoutError) as error:
+            logger.debug("a connection did not open error=%r", error)
+            self.drop(connection)
+        except asyncio.CancelledError:
+            self.drop(connection)
+            raise
+        finally:
+            connection.opening = None

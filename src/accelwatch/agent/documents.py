@@ -1,0 +1,98 @@
+"""/v1/snapshot and /capabilities: the store as JSON."""
+
+from typing import Any
+
+import msgspec
+
+from accelwatch.agent.feed import Feed
+from accelwatch.agent.page import JSON, Page, Query, ask_again, many
+from accelwatch.errors import UsageError
+from accelwatch.fields import resolve
+from accelwatch.schema.metrics import opt_in_groups
+from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot
+from accelwatch.schema.wire import to_document
+
+_PARAMETERS = ("fields", "device", "filter")
+_ALWAYS = ("id", "index", "vendor", "state")
+_MAX_EXPRESSION = 2000
+
+
+def snapshot_page(feed: Feed, query: Query) -> Page:
+    """The snapshot, cut down to some devices and fields.
+
+    Raises UsageError, UnmetError and ExpressionError for what does not exist.
+    """
+    ask_again(query, _PARAMETERS)
+    snapshot = feed.snapshot()
+    chosen = _chosen(snapshot, query)
+    if len(chosen) != len(snapshot.devices):
+        snapshot = msgspec.structs.replace(snapshot, devices=tuple(chosen))
+    document = to_document(snapshot)
+    fields = resolve(many(query, "fields"))
+    if fields:
+        document["devices"] = [_cut(item, fields) for item in document["devices"]]
+    return _json(document)
+
+
+def _chosen(snapshot: Snapshot, query: Query) -> list[DeviceView]:
+    from accelwatch.selection import matching, select
+
+    chosen = list(snapshot.devices)
+    if devices := many(query, "device"):
+        chosen = select(chosen, devices)
+    for text in query.get("filter", ()):
+        from accelwatch.expr import compile_condition, device_names
+
+        if len(text) > _MAX_EXPRESSION:
+            raise UsageError(f"a filter has at most {_MAX_EXPRESSION} characters")
+        chosen = matching(chosen, compile_condition(text, device_names()), snapshot.host)
+    return chosen
+
+
+def _cut(item: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    keys = dict.fromkeys((*_ALWAYS, *(field.partition(".")[0] for field in fields)))
+    absent = {
+        path: reason
+        for path, reason in item["absent"].items()
+        if path == "*" or path.partition(".")[0] in keys
+    }
+    return {**{key: item[key] for key in keys if key in item}, "absent": absent}
+
+
+def capabilities_page(feed: Feed, configuration: dict[str, bool]) -> Page:
+    """Per backend: how it reads, and for each device which quantities it gives and why not the rest."""
+    snapshot = feed.snapshot()
+    views = (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices
+    held: dict[str, list[dict[str, Any]]] = {}
+    for view in views:
+        held.setdefault(view.device.backend, []).append(_abilities(view))
+    document = {
+        "schema": SCHEMA,
+        "version": snapshot.version,
+        "host": snapshot.host,
+        "groups": opt_in_groups(),
+        "configuration": configuration,
+        "backends": [
+            {**msgspec.structs.asdict(status), "quantities": held.get(status.name, [])}
+            for status in snapshot.backends
+        ],
+    }
+    return _json(document)
+
+
+def _abilities(view: DeviceView) -> dict[str, Any]:
+    given = dict.fromkeys(series[0] for series in view.reading.values)
+    return {
+        "id": view.device.id,
+        "name": view.device.name,
+        "state": view.state,
+        "available": list(given),
+        "unavailable": {
+            ".".join(series): reason for series, reason in sorted(view.reading.absent.items())
+        },
+    }
+
+
+def _json(document: dict[str, Any]) -> Page:
+    body = msgspec.json.encode(document) + b"\n"
+    return Page(body=body, headers={"Content-Type": JSON, "Cache-Control": "no-store"})

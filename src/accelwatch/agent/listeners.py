@@ -1,0 +1,103 @@
+"""Listening sockets: TCP on several addresses, IPv6, and a Unix socket with mode 0660."""
+
+import ipaddress
+import os
+import socket
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from accelwatch.config.forms import split_address
+from accelwatch.errors import AccelwatchError
+
+_BACKLOG = 256
+_SOCKET_MODE = 0o660
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach the listen address."""
+    host, _ = split_address(address)
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def exposed(addresses: Iterable[str]) -> list[str]:
+    """The addresses that other machines may reach."""
+    return [address for address in addresses if not is_loopback(address)]
+
+
+def open_tcp(address: str) -> list[socket.socket]:
+    """Listening sockets for an address; a name may give several. Raises AccelwatchError."""
+    host, port = split_address(address)
+    opened: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, place in dict.fromkeys((one[0], one[4]) for one in found):
+            opened.append(_listen(family, place))
+    except OSError as error:
+        if opened and host in ("", "localhost"):
+            return opened  # one of IPv4 and IPv6 is enough where a name stands for both
+        for one in opened:
+            one.close()
+        raise AccelwatchError(f"cannot listen on {address}: {error.strerror or error}") from error
+    return opened
+
+
+def _listen(family: int, place: object) -> socket.socket:
+    one = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        one.setblocking(False)
+        one.bind(place)  # type: ignore[arg-type]  # the address as getaddrinfo gave it
+        one.listen(_BACKLOG)
+    except OSError:
+        one.close()
+        raise
+    return one
+
+
+def open_unix(path: Path) -> socket.socket:
+    """A listening Unix socket; one left behind is replaced if nobody listens on it.
+
+    Raises AccelwatchError.
+    """
+    _clear(path)
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o777 & ~_SOCKET_MODE)
+    try:
+        one.setblocking(False)
+        one.bind(str(path))
+        one.listen(_BACKLOG)
+    except OSError as error:
+        one.close()
+        raise AccelwatchError(f"cannot listen on {path}: {error.strerror or error}") from error
+    finally:
+        os.umask(mask)
+    return one
+
+
+def _clear(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise AccelwatchError(f"cannot listen on {path}: it exists and is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            raise AccelwatchError(f"cannot listen on {path}: {error.strerror or error}") from error
+    raise AccelwatchError(f"cannot listen on {path}: another process listens there")

@@ -1,0 +1,70 @@
+"""What a client accepts, from the quality values of its headers (RFC 9110, section 12). Pure."""
+
+from collections.abc import Sequence
+
+Accepted = list[tuple[str, dict[str, str], float]]
+
+_MAX_HEADER = 2048
+
+
+def accepted(header: str) -> Accepted:
+    """Media ranges or codings, lower case, with parameters and quality; damaged parts are left out."""
+    found: Accepted = []
+    for part in header[:_MAX_HEADER].split(","):
+        name, *rest = (piece.strip() for piece in part.split(";"))
+        if not name:
+            continue
+        parameters = {
+            key.strip().lower(): value.strip().strip('"')
+            for key, _, value in (piece.partition("=") for piece in rest)
+        }
+        quality = _quality(parameters.pop("q", "1"))
+        if quality is not None:
+            found.append((name.lower(), parameters, quality))
+    return found
+
+
+def _quality(text: str) -> float | None:
+    try:
+        quality = float(text)
+    except ValueError:
+        return None
+    return quality if 0.0 <= quality <= 1.0 else None
+
+
+def choose(header: str, offered: Sequence[str]) -> str | None:
+    """The offered media type that the client likes best, the earlier of equals; None if it wants none.
+
+    An offered type may carry parameters (`application/openmetrics-text; version=1.0.0`); a range that
+    names a different value of one of them does not match. An empty header accepts everything.
+    """
+    if not header.strip():
+        return offered[0]
+    ranges = accepted(header)
+    best, best_quality = None, 0.0
+    for offer in offered:
+        quality = _quality_of(offer, ranges)
+        if quality > best_quality:
+            best, best_quality = offer, quality
+    return best
+
+
+def _quality_of(offer: str, ranges: Accepted) -> float:
+    name, parameters, _ = accepted(offer)[0]
+    kind = name.partition("/")[0]
+    ranked: list[tuple[int, float]] = []
+    for wanted, asked, quality in ranges:
+        conflict = any(parameters.get(key, value) != value for key, value in asked.items())
+        if wanted == name and not conflict:
+            ranked.append((2 + len(asked), quality))
+        elif wanted == f"{kind}/*":
+            ranked.append((1, quality))
+        elif wanted == "*/*":
+            ranked.append((0, quality))
+    return max(ranked)[1] if ranked else 0.0
+
+
+def takes_gzip(header: str) -> bool:
+    """Whether an Accept-Encoding header lets us compress."""
+    qualities = {name: quality for name, _, quality in accepted(header)}
+    return qualities.get("gzip", qualities.get("*", 0.0)) > 0.0

@@ -1,0 +1,42 @@
+"""What the server counts about itself: scrapes by code, how long they took, whether reloads worked."""
+
+from bisect import bisect_left
+from collections import Counter
+from itertools import accumulate
+
+from accelwatch.schema.metrics import by_key
+from accelwatch.schema.reading import Number
+
+_DURATION = "exporter_scrape_duration_seconds"
+
+
+class OwnMetrics:
+    """Counters of one server; the loop's thread only."""
+
+    def __init__(self) -> None:
+        self._edges = by_key()[_DURATION].buckets
+        self._counts = [0] * (len(self._edges) + 1)
+        self._seconds = 0.0
+        self._codes: Counter[int] = Counter({200: 0, 503: 0})
+        self.reloads: dict[str, bool] = {}
+        """Configuration (`agent`, `web`) to whether it was last read without a mistake."""
+
+    def scraped(self, code: int, seconds: float) -> None:
+        """A scrape was answered."""
+        self._codes[code] += 1
+        self._seconds += seconds
+        self._counts[bisect_left(self._edges, seconds)] += 1
+
+    def series(self) -> dict[tuple[str, ...], Number]:
+        """Series to number."""
+        own: dict[tuple[str, ...], Number] = {
+            ("exporter_scrapes_total", str(code)): total
+            for code, total in sorted(self._codes.items())
+        }
+        for name, well in sorted(self.reloads.items()):
+            own["exporter_config_last_reload_successful", name] = int(well)
+        return own
+
+    def histograms(self) -> dict[str, tuple[tuple[int, ...], float]]:
+        """Cumulative bucket counts, +Inf last, and the sum."""
+        return {_DURATION: (tuple(accumulate(self._counts)), self._seconds)}

@@ -1,0 +1,63 @@
+"""Which path gives which page."""
+
+from collections.abc import Callable, Mapping
+
+from accelwatch.agent.documents import capabilities_page, snapshot_page
+from accelwatch.agent.feed import Feed
+from accelwatch.agent.index import index_page
+from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.page import Page, Query, ask_again, plain
+from accelwatch.agent.scrape import Scrape
+
+STREAM = "/v1/stream"
+OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
+"""Answered without credentials, for probes; they say one word and nothing about devices."""
+
+Headers = Mapping[str, str]
+
+
+class Pages:
+    """Pages by path."""
+
+    def __init__(
+        self, feed: Feed, scrape: Scrape, own: OwnMetrics, ready: Callable[[], bool]
+    ) -> None:
+        self._feed = feed
+        self._scrape = scrape
+        self._own = own
+        self._ready = ready
+        self._pages: dict[str, Callable[[Query, Headers], Page]] = {
+            "/": self._index,
+            "/metrics": self._metrics,
+            "/v1/snapshot": lambda query, _: snapshot_page(feed, query),
+            "/capabilities": self._capabilities,
+            "/-/healthy": lambda _query, _: plain(200, "healthy"),
+            "/-/ready": self._readiness,
+        }
+
+    def has(self, path: str) -> bool:
+        """Whether there is such a path."""
+        return path in self._pages or path == STREAM
+
+    def page(self, path: str, query: Query, headers: Headers) -> Page:
+        """The page. Raises AccelwatchError for parameters that make no sense."""
+        if path == STREAM:
+            return plain(200, "")
+        return self._pages[path](query, headers)
+
+    def _metrics(self, query: Query, headers: Headers) -> Page:
+        accept, encoding = headers.get("Accept", ""), headers.get("Accept-Encoding", "")
+        return self._scrape.page(query, accept, encoding)
+
+    def _capabilities(self, query: Query, _headers: Headers) -> Page:
+        ask_again(query, ())
+        return capabilities_page(self._feed, self._own.reloads)
+
+    def _readiness(self, _query: Query, _headers: Headers) -> Page:
+        if self._ready():
+            return plain(200, "ready")
+        return plain(503, "the first readings are not complete")
+
+    def _index(self, query: Query, _headers: Headers) -> Page:
+        ask_again(query, ())
+        return index_page(self._feed.snapshot())

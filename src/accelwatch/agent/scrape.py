@@ -1,0 +1,113 @@
+"""/metrics: the format and families a client asks for, rendered once for a state of the store."""
+
+import gzip
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from accelwatch.agent.feed import Exposition, Feed
+from accelwatch.agent.negotiation import choose, takes_gzip
+from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.page import Page, ask_again, many
+from accelwatch.clock import Clock
+from accelwatch.errors import UsageError
+from accelwatch.schema.metrics import nearest
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_PARAMETERS = ("profile", "group", "collect[]")
+_MAX_HELD = 16
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scrape asks for."""
+
+    profile: str
+    groups: frozenset[str]
+    backends: frozenset[str]
+    inventory: bool
+    openmetrics: bool
+
+
+class Rendered:
+    """An exposition and, once somebody wanted it, its compressed form."""
+
+    def __init__(self, body: bytes, made_at: float) -> None:
+        self.body = body
+        self.made_at = made_at
+        self._packed: bytes | None = None
+
+    def packed(self) -> bytes:
+        """The body compressed; level 1 costs 0.2 ms and saves nine tenths."""
+        if self._packed is None:
+            self._packed = gzip.compress(self.body, compresslevel=1, mtime=0)
+        return self._packed
+
+
+class Scrape:
+    """Answers scrapes; keeps a few expositions of the latest version of the store."""
+
+    def __init__(
+        self, feed: Feed, render: Exposition, own: OwnMetrics, clock: Clock, standing: Wish
+    ) -> None:
+        self._feed = feed
+        self._render = render
+        self._own = own
+        self._clock = clock
+        self._held: dict[Wish, Rendered] = {}
+        self._version = -1
+        self.standing = standing
+        """What a scrape gets that asks for nothing in particular."""
+        self.max_age_s = 1.0
+        """An exposition older than this is made anew although the store did not change: ages did."""
+
+    def page(self, query: Mapping[str, Sequence[str]], accept: str, accept_encoding: str) -> Page:
+        """The exposition. Raises UsageError for what does not exist."""
+        chosen = choose(accept, (TEXT, OPENMETRICS)) or TEXT
+        rendered = self._rendered(self._wish(query, openmetrics=chosen == OPENMETRICS))
+        headers = {"Content-Type": chosen, "Vary": "Accept, Accept-Encoding"}
+        if takes_gzip(accept_encoding):
+            return Page(body=rendered.packed(), headers={**headers, "Content-Encoding": "gzip"})
+        return Page(body=rendered.body, headers=headers)
+
+    def _wish(self, query: Mapping[str, Sequence[str]], *, openmetrics: bool) -> Wish:
+        ask_again(query, _PARAMETERS)
+        groups = frozenset(many(query, "group"))
+        return msgspec.structs.replace(
+            self.standing,
+            profile=query["profile"][-1] if "profile" in query else self.standing.profile,
+            groups=groups or self.standing.groups,
+            backends=frozenset(self._known(many(query, "collect[]"))),
+            openmetrics=openmetrics,
+        )
+
+    def _known(self, backends: Iterable[str]) -> Iterable[str]:
+        wanted = list(backends)
+        if wanted:
+            names = sorted(status.name for status in self._feed.snapshot().backends)
+            for name in wanted:
+                if name not in names:
+                    close = nearest(name, names)
+                    hint = f"did you mean {close}?" if close else f"there are {', '.join(names)}"
+                    raise UsageError(f"no backend {name!r}; {hint}")
+        return wanted
+
+    def _rendered(self, wish: Wish) -> Rendered:
+        now = self._clock.monotonic()
+        if self._version != self._feed.version or len(self._held) >= _MAX_HELD:
+            self._held.clear()
+            self._version = self._feed.version
+        held = self._held.get(wish)
+        if held is None or now - held.made_at >= self.max_age_s:
+            text = self._render(
+                self._feed.snapshot(),
+                profile=wish.profile,
+                groups=wish.groups,
+                backends=wish.backends,
+                inventory=wish.inventory,
+                openmetrics=wish.openmetrics,
+                own=self._own.series(),
+                own_histograms=self._own.histograms(),
+            )
+            held = self._held[wish] = Rendered(text.encode("utf-8", "replace"), now)
+        return held

@@ -1,0 +1,129 @@
+"""/v1/stream: the compact form over one long response, as MessagePack, JSON lines or server-sent events.
+
+Every client has its own encoder and place in time. A client that reads slowly misses ticks, which it
+sees as a gap in `sequence`; nothing is queued for it but the message being written.
+"""
+
+import asyncio
+import contextlib
+from typing import Final, Protocol
+
+import msgspec
+
+from accelwatch.agent.feed import Feed
+from accelwatch.clock import Clock
+from accelwatch.schema.compact import CompactEncoder, Message, Tick
+
+MSGPACK: Final = "application/msgpack"
+NDJSON: Final = "application/x-ndjson"
+SSE: Final = "text/event-stream"
+OFFERED = (NDJSON, SSE, MSGPACK, "application/x-msgpack", "application/json")
+"""JSON lines first: what a client gets that does not say."""
+
+_LENGTH = 4
+_GATHER = 0.1
+"""Share of an interval after a change in which the cycles of other backends join the tick."""
+_REST = 0.5
+"""Share of an interval after a tick in which there is no other."""
+_to_json = msgspec.json.Encoder().encode
+_to_msgpack = msgspec.msgpack.Encoder().encode
+
+
+def framed(message: Message, media: str) -> bytes:
+    """One message as bytes: a big-endian four-byte length and MessagePack, a line, or an event."""
+    if media.endswith("msgpack"):
+        body = _to_msgpack(message)
+        return len(body).to_bytes(_LENGTH, "big") + body
+    if media == SSE:
+        name = type(message).__name__.lower()
+        return b"event: " + name.encode() + b"\ndata: " + _to_json(message) + b"\n\n"
+    return _to_json(message) + b"\n"
+
+
+class Pulse:
+    """Counts ticks: one soon after each change of the store, and one an interval when nothing changes.
+
+    A tick without a change is the heartbeat: its ages have grown.
+    """
+
+    def __init__(self, feed: Feed, interval_s: float) -> None:
+        self._feed = feed
+        self._changed = asyncio.Event()
+        self._beat = asyncio.Event()
+        self.interval_s = interval_s
+        self.count = 0
+        """Ticks so far."""
+        self.ended = False
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        end = self._feed.subscribe(self._changed.set)
+        try:
+            while True:
+                self._changed.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self.interval_s * (1 - _REST)):
+                        await self._changed.wait()
+                        await asyncio.sleep(self.interval_s * _GATHER)
+                self._tick()
+                await asyncio.sleep(self.interval_s * _REST)
+        finally:
+            end()
+
+    def _tick(self) -> None:
+        self.count += 1
+        self._beat.set()
+        self._beat = asyncio.Event()
+
+    def end(self) -> None:
+        """No tick will follow: streams end."""
+        self.ended = True
+        self._beat.set()
+
+    async def next(self, after: int) -> int | None:
+        """The number of the first tick after number `after`, once it is there; None at the end."""
+        while self.count <= after and not self.ended:
+            await self._beat.wait()
+        return None if self.ended else self.count
+
+
+class Outlet(Protocol):
+    """The way to one client."""
+
+    async def write(self, data: bytes) -> None:
+        """Hand over bytes; may wait for the client. Raises ConnectionError when it has gone."""
+        ...
+
+    def backlog(self) -> int:
+        """Bytes handed over that the client's connection has not taken yet."""
+        ...
+
+
+class Stalled(Exception):  # noqa: N818 - a state of the client
+    """The client has not read for too long."""
+
+
+async def send_stream(
+    feed: Feed, pulse: Pulse, media: str, outlet: Outlet, *, clock: Clock, stall_s: float
+) -> None:
+    """Send the present state, then tick by tick until the pulse ends. Raises Stalled."""
+    encoder = CompactEncoder()
+    first = last = pulse.count
+    taken_at = clock.monotonic()
+    while True:
+        if outlet.backlog() == 0:
+            for message in encoder.messages(feed.snapshot()):
+                await outlet.write(framed(_numbered(message, 1 + last - first), media))
+            taken_at = clock.monotonic()
+        elif clock.monotonic() - taken_at > stall_s:
+            raise Stalled(f"the client has not read for {stall_s:g} s")
+        count = await pulse.next(last)
+        if count is None:
+            return
+        last = count
+
+
+def _numbered(message: Message, sequence: int) -> Message:
+    if isinstance(message, Tick):
+        return msgspec.structs.replace(message, sequence=sequence)
+    return message

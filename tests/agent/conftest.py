@@ -1,0 +1,180 @@
+"""A real server on loopback, in a thread of its own, fed with composed snapshots."""
+
+import asyncio
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+import machines
+from accelwatch.agent.connections import Limits
+from accelwatch.agent.listeners import open_tcp, open_unix
+from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.scrape import Scrape, Wish
+from accelwatch.agent.server import AgentServer, ServerLimits
+from accelwatch.agent.web_config import Protection
+from accelwatch.clock import SystemClock
+from accelwatch.runtime import prometheus_text
+from accelwatch.schema.snapshot import Snapshot
+
+T = TypeVar("T")
+
+
+class FakeFeed:
+    """A store whose snapshot the test puts in."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.version = 1
+        self.taken = 0
+        self.fault: Exception | None = None
+        self._snapshot = snapshot
+        self._listeners: list[Callable[[], None]] = []
+
+    def snapshot(self) -> Snapshot:
+        self.taken += 1
+        if self.fault is not None:
+            raise self.fault
+        return self._snapshot
+
+    def put(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.version += 1
+        for listener in tuple(self._listeners):
+            listener()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+
+class Served:
+    """The server under test and how to reach it."""
+
+    def __init__(self) -> None:
+        self.feed = FakeFeed(machines.snapshot())
+        self.own = OwnMetrics()
+        self.ready = True
+        self.server: AgentServer
+        self.scrape: Scrape
+        self.port = 0
+        self.path: Path | None = None
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="server")
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Have the server's loop do something."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(20)
+
+    def start(
+        self, protection: Protection | None, limits: ServerLimits | None, path: Path | None
+    ) -> None:
+        clock = SystemClock()
+        standing = Wish(
+            profile="default",
+            groups=frozenset(),
+            backends=frozenset(),
+            inventory=True,
+            openmetrics=False,
+        )
+
+        async def begin() -> None:
+            scrape = self.scrape = Scrape(self.feed, prometheus_text(), self.own, clock, standing)
+            self.server = AgentServer(
+                self.feed,
+                scrape,
+                self.own,
+                clock,
+                ready=lambda: self.ready,
+                interval_s=0.1,
+                limits=limits,
+                protection=protection,
+            )
+            sockets = open_tcp("127.0.0.1:0")
+            self.port = sockets[0].getsockname()[1]
+            if path is not None:
+                self.path = path
+                sockets.append(open_unix(path))
+            self.server.start(sockets)
+
+        self.run(begin())
+
+    def stop(self) -> None:
+        if not self.loop.is_closed():
+            self.run(self.server.stop(0.2))
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self._thread.join(20)
+            self.loop.close()
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+    def get(
+        self,
+        path: str = "/metrics",
+        headers: dict[str, str] | None = None,
+        *,
+        method: str = "GET",
+        tls: ssl.SSLContext | None = None,
+        body: bytes | None = None,
+    ) -> "Answer":
+        connection: http.client.HTTPConnection
+        if tls is not None:
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", self.port, context=tls, timeout=10
+            )
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request(method, path, body=body, headers=headers or {})
+            response = connection.getresponse()
+            return Answer(response.status, dict(response.getheaders()), response.read())
+        finally:
+            connection.close()
+
+
+class Answer:
+    """What came back."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+Serve = Callable[..., Served]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts servers; all are stopped after the test."""
+    started: list[Served] = []
+
+    def _serve(
+        protection: Protection | None = None,
+        limits: ServerLimits | None = None,
+        path: Path | None = None,
+    ) -> Served:
+        one = Served()
+        started.append(one)
+        one.start(protection, limits, path)
+        return one
+
+    yield _serve
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture
+def impatient() -> ServerLimits:
+    """Limits that a test can wait for."""
+    return ServerLimits(stall_s=0.3, connections=Limits(header_timeout_s=0.3))
