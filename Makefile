@@ -42,3 +42,9 @@ lock:
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# The tools that benchmarks compare with, in an environment of their own.
+.PHONY: peers
+peers:
+	@test -x .peers/bin/python || $(PYTHON) -m venv .peers
+	@.peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt

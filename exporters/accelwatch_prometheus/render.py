@@ -2,20 +2,22 @@
 
 import platform
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Kind, Metric, Tier, by_key
+from accelwatch.schema.metrics import Metric, Tier, by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch_prometheus.families import Sample, device_samples, node_samples, owner_of
 from accelwatch_prometheus.selection import Selection, selected
-from accelwatch_prometheus.text import LinePrefixes, header, histogram_lines, sample_line
+from accelwatch_prometheus.text import LinePrefixes, header, histogram_lines
 
 MAX_SERIES_PER_DEVICE = 300
 MAX_SERIES_PER_NODE = 5_000
 
 Histogram = tuple[tuple[int, ...], float]
+Lines = dict[str, list[str]]
+"""Finished sample lines by catalogue key."""
 
 
 class Renderer:
@@ -38,99 +40,79 @@ class Renderer:
         rows = {row.key: row for row in selected(chosen.profile, chosen.groups)}
         if not chosen.inventory:
             rows.pop("device_inventory_info", None)
-        by_family = self._collect(snapshot, chosen, rows)
-        for series, value in (own or {}).items():
-            if series[0] in rows:
-                by_family.setdefault(series[0], []).append(("", series, value))
-        histograms = self._histograms(snapshot, chosen, rows)
-        for key, histogram in (own_histograms or {}).items():
-            histograms.setdefault(key, []).append(("", histogram))
-        self._describe_ourselves(snapshot, by_family, histograms)
-        return self._write(rows, by_family, histograms, chosen.openmetrics)
-
-    def _collect(
-        self, snapshot: Snapshot, chosen: Selection, rows: Mapping[str, Metric]
-    ) -> dict[str, list[Sample]]:
-        by_family: dict[str, list[Sample]] = {key: [] for key in rows}
+        lines: Lines = {key: [] for key in rows}
 
         def keep(device: Device) -> bool:
             return not chosen.backends or device.backend in chosen.backends
 
         total = 0
         for samples in device_samples(snapshot, keep):
-            kept = 0
-            for sample in samples:
-                family = by_family.get(sample[1][0])
-                if family is None:
-                    continue
-                if not self._has_room(rows[sample[1][0]], kept, total):
-                    continue
-                family.append(sample)
-                kept += 1
-                total += 1
-        for sample in node_samples(snapshot):
-            family = by_family.get(sample[1][0])
+            total += self._add(rows, lines, self._capped(samples, rows, total))
+        self._add(rows, lines, node_samples(snapshot))
+        self._add(rows, lines, (("", series, value) for series, value in (own or {}).items()))
+        self._add_histograms(rows, lines, _device_histograms(snapshot, keep))
+        self._add_histograms(rows, lines, [("", own_histograms or {})])
+        self._add(rows, lines, self._ourselves(snapshot, lines))
+        return self._write(rows, lines, chosen.openmetrics)
+
+    def _add(self, rows: Mapping[str, Metric], lines: Lines, samples: Iterable[Sample]) -> int:
+        added = 0
+        known = self._prefixes.known
+        for owner, series, value in samples:
+            family = lines.get(series[0])
             if family is not None:
-                family.append(sample)
-        return by_family
+                prefix = known.get((owner, series))
+                if prefix is None:
+                    prefix = self._prefixes.make(rows[series[0]], owner, series)
+                family.append(f"{prefix}{value!r}\n")
+                added += 1
+        return added
 
-    def _has_room(self, row: Metric, kept: int, total: int) -> bool:
-        """Minimal families always fit: a cap must never hide that a device is down."""
-        if row.tier is Tier.MINIMAL:
-            return True
-        if kept >= MAX_SERIES_PER_DEVICE:
-            self.dropped["device"] += 1
-            return False
-        if total >= MAX_SERIES_PER_NODE:
-            self.dropped["node"] += 1
-            return False
-        return True
+    def _capped(
+        self, samples: list[Sample], rows: Mapping[str, Metric], total: int
+    ) -> Iterable[Sample]:
+        """The samples that may stay. Minimal families always fit: a cap must not hide a dead device."""
+        if len(samples) <= MAX_SERIES_PER_DEVICE and total + len(samples) <= MAX_SERIES_PER_NODE:
+            return samples
+        asked = [sample for sample in samples if sample[1][0] in rows]
+        kept: list[Sample] = []
+        for sample in asked:
+            if rows[sample[1][0]].tier is Tier.MINIMAL:
+                kept.append(sample)
+            elif len(kept) >= MAX_SERIES_PER_DEVICE:
+                self.dropped["device"] += 1
+            elif total + len(kept) >= MAX_SERIES_PER_NODE:
+                self.dropped["node"] += 1
+            else:
+                kept.append(sample)
+        return kept
 
-    def _histograms(
-        self, snapshot: Snapshot, chosen: Selection, rows: Mapping[str, Metric]
-    ) -> dict[str, list[tuple[str, Histogram]]]:
-        found: dict[str, list[tuple[str, Histogram]]] = {}
-        for view in snapshot.devices:
-            if chosen.backends and view.device.backend not in chosen.backends:
-                continue
-            for key, histogram in view.histograms.items():
-                if key in rows:
-                    found.setdefault(key, []).append((owner_of(view.device), histogram))
-        return found
-
-    def _describe_ourselves(
-        self,
-        snapshot: Snapshot,
-        by_family: dict[str, list[Sample]],
-        histograms: Mapping[str, list[tuple[str, Histogram]]],
-    ) -> None:
-        version = (snapshot.version, "", platform.python_version())
-        by_family["exporter_build_info"].append(("", ("exporter_build_info", *version), 1))
-        dropped = by_family["exporter_series_dropped_total"]
-        for reason in ("device", "node"):
-            series = ("exporter_series_dropped_total", reason)
-            dropped.append(("", series, self.dropped[reason]))
-        lines = sum(len(counts) + 2 for owners in histograms.values() for _, (counts, _) in owners)
-        count = sum(map(len, by_family.values())) + lines + 1
-        by_family["exporter_series"].append(("", ("exporter_series",), count))
-
-    def _write(
+    def _add_histograms(
         self,
         rows: Mapping[str, Metric],
-        by_family: Mapping[str, list[Sample]],
-        histograms: Mapping[str, list[tuple[str, Histogram]]],
-        openmetrics: bool,
-    ) -> str:
+        lines: Lines,
+        histograms: Iterable[tuple[str, Mapping[str, Histogram]]],
+    ) -> None:
+        for owner, held in histograms:
+            for key, (counts, total) in held.items():
+                if key in lines:
+                    lines[key] += histogram_lines(rows[key], owner, counts, total)
+
+    def _ourselves(self, snapshot: Snapshot, lines: Lines) -> list[Sample]:
+        version = (snapshot.version, "", platform.python_version())
+        samples: list[Sample] = [("", ("exporter_build_info", *version), 1)]
+        for reason in ("device", "node"):
+            series = ("exporter_series_dropped_total", reason)
+            samples.append(("", series, self.dropped[reason]))
+        count = sum(map(len, lines.values())) + len(samples) + 1
+        return [*samples, ("", ("exporter_series",), count)]
+
+    def _write(self, rows: Mapping[str, Metric], lines: Lines, openmetrics: bool) -> str:
         parts: list[str] = []
         for key, row in rows.items():
-            if row.kind is Kind.HISTOGRAM:
-                if key in histograms:
-                    parts.append(self._header(row, openmetrics))
-                    for owner, (counts, total) in histograms[key]:
-                        parts += histogram_lines(row, owner, counts, total)
-            elif samples := by_family[key]:
+            if lines[key]:
                 parts.append(self._header(row, openmetrics))
-                parts += [sample_line(self._prefixes, row, sample) for sample in samples]
+                parts += lines[key]
         if openmetrics:
             parts.append("# EOF\n")
         return "".join(parts)
@@ -141,6 +123,14 @@ class Renderer:
         if text is None:
             text = self._headers[key] = header(row, openmetrics)
         return text
+
+
+def _device_histograms(
+    snapshot: Snapshot, keep: Callable[[Device], bool]
+) -> Iterator[tuple[str, Mapping[str, Histogram]]]:
+    for view in snapshot.devices:
+        if view.histograms and keep(view.device):
+            yield owner_of(view.device), view.histograms
 
 
 def family_of(series_name: str) -> Metric | None:

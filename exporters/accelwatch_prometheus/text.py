@@ -6,7 +6,7 @@ prefixes and numbers. Timestamps are never written: they break staleness handlin
 
 from accelwatch.schema.metrics import PREFIX, Kind, Metric, Series
 from accelwatch.schema.reading import Number
-from accelwatch_prometheus.families import Sample, escape
+from accelwatch_prometheus.families import escape
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -16,22 +16,13 @@ _MAX_PREFIXES = 100_000
 
 
 class LinePrefixes:
-    """Line prefixes by (owner, series)."""
+    """Line prefixes by (owner, series), for as long as there are not too many."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, Series], str] = {}
+        self.known: dict[tuple[str, Series], str] = {}
 
-    def get(self, row: Metric, owner: str, series: Series) -> str:
-        """`family{labels} ` with the space that precedes the number."""
-        key = (owner, series)
-        prefix = self._known.get(key)
-        if prefix is None:
-            if len(self._known) >= _MAX_PREFIXES:
-                self._known.clear()
-            prefix = self._known[key] = self._make(row, owner, series)
-        return prefix
-
-    def _make(self, row: Metric, owner: str, series: Series) -> str:
+    def make(self, row: Metric, owner: str, series: Series) -> str:
+        """`family{labels} ` with the space that precedes the number; remembered."""
         labels = [owner] if owner else []
         labels += [
             f'{name}="{escape(value)}"'
@@ -39,7 +30,11 @@ class LinePrefixes:
             if value
         ]
         inner = ",".join(labels)
-        return f"{row.family}{{{inner}}} " if inner else f"{row.family} "
+        prefix = f"{row.family}{{{inner}}} " if inner else f"{row.family} "
+        if len(self.known) >= _MAX_PREFIXES:
+            self.known.clear()
+        self.known[(owner, series)] = prefix
+        return prefix
 
 
 def header(row: Metric, openmetrics: bool) -> str:
@@ -50,12 +45,6 @@ def header(row: Metric, openmetrics: bool) -> str:
         name = name.removesuffix("_total")
     text = row.help.replace("\\", "\\\\").replace("\n", "\\n")
     return f"# HELP {name} {text}\n# TYPE {name} {kind.value}\n"
-
-
-def sample_line(prefixes: LinePrefixes, row: Metric, sample: Sample) -> str:
-    """One line with its line break."""
-    owner, series, value = sample
-    return f"{prefixes.get(row, owner, series)}{value!r}\n"
 
 
 def histogram_lines(row: Metric, owner: str, counts: tuple[int, ...], total: Number) -> list[str]:
