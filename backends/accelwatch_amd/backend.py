@@ -31,7 +31,7 @@ from accelwatch_amd.identity import (
     parse_uevent,
     provisional,
 )
-from accelwatch_amd.kfd import Node, nodes_of, read_nodes, read_processes
+from accelwatch_amd.kfd import Node, nodes_of, occupancy, read_nodes, read_processes
 from accelwatch_amd.names import architecture
 from accelwatch_amd.partitions import partition_devices, read_partition, xgmi_links
 from accelwatch_amd.processes import ProcessReader
@@ -226,6 +226,9 @@ class AmdBackend:
             return None, ()
         scan = self._scanner.scan(function.pci_bus_id)
         use = read_processes(self._root, [node.gpu_id for node in held.own_nodes])
+        occupied = occupancy(held.own_nodes, use.values())
+        if occupied is not None:
+            out.put("compute_occupancy_ratio", occupied)
         found = held.processes.read(scan, use, now, argv=request.argv)
         readable = scan.processes_seen - scan.processes_unreadable
         note = f"{readable} of {scan.processes_seen} processes readable"

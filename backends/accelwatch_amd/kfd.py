@@ -4,7 +4,7 @@ Source: Linux drivers/gpu/drm/amd/amdkfd/kfd_topology.c. Reading these files wak
 what the kernel already knows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -28,7 +28,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     unique_id: int = 0
     render_minor: int = 0
     simd_count: int = 0
-    max_waves_per_simd: int = 0
+    simd_per_cu: int = 0
     memory_bytes: int = 0
     """Local memory, all banks together; 0 where no bank is listed."""
     xgmi_peers: tuple[int, ...] = ()
@@ -80,7 +80,7 @@ def _node(number: int, node: Tree) -> Node | None:
         unique_id=facts.get("unique_id", 0),
         render_minor=facts.get("drm_render_minor", 0),
         simd_count=facts["simd_count"],
-        max_waves_per_simd=facts.get("max_waves_per_simd", 0),
+        simd_per_cu=facts.get("simd_per_cu", 0),
         memory_bytes=_memory(node),
         xgmi_peers=_links(node),
     )
@@ -109,7 +109,7 @@ class KfdUse(msgspec.Struct, frozen=True, kw_only=True):
 
     memory_bytes: int | None = None
     occupied_units: int | None = None
-    """Compute units with a resident wave of this process."""
+    """Resident waves of this process, in compute units full of them."""
 
 
 def read_processes(root: Tree, gpu_ids: Sequence[int]) -> dict[int, KfdUse]:
@@ -130,3 +130,15 @@ def read_processes(root: Tree, gpu_ids: Sequence[int]) -> dict[int, KfdUse]:
                 occupied_units=sum(busy) if busy else None,
             )
     return found
+
+
+def occupancy(nodes: Sequence[Node], uses: Iterable[KfdUse]) -> float | None:
+    """Resident waves of all compute processes as a share of what the nodes can hold, at this moment.
+
+    None where no process tells its waves; KFD knows nothing of graphics waves.
+    """
+    held = [use.occupied_units for use in uses if use.occupied_units is not None]
+    units = sum(node.simd_count // node.simd_per_cu for node in nodes if node.simd_per_cu)
+    if not held or not units or sum(held) > units:
+        return None
+    return sum(held) / units

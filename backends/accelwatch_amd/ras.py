@@ -110,7 +110,10 @@ def read_protection(device: Tree, out: Collected) -> None:
         out.put("ecc_enabled", int(match[1], 16) & _UMC_BIT)
 
 
-_CATEGORIES = {"xgmi_wafl": Category.LINK, "pcie_bif": Category.BUS}
+_BLOCKS = frozenset(
+    "umc sdma gfx mmhub athub pcie_bif hdp xgmi_wafl df smn sem mp0 mp1 fuse mca vcn jpeg ih mpio mmsch".split()
+)
+"""Blocks with a code of their own, as in the kernel log; any other is `ras_other`."""
 
 
 def growth_events(
@@ -137,10 +140,9 @@ def growth_events(
 
 def _event(device_id: str, block: str, severity: str, new: int, now: float) -> ErrorEvent:
     contained = severity == "deferred"
-    category = Category.MEMORY_CONTAINED if contained else Category.MEMORY_FATAL
     return ErrorEvent(
-        code=f"ras_{block}",
-        category=_CATEGORIES.get(block, category),
+        code=f"ras_{block if block in _BLOCKS else 'other'}",
+        category=Category.MEMORY_CONTAINED if contained else Category.MEMORY_FATAL,
         time=now,
         text=f"{new} new {severity} hardware error{'s' if new > 1 else ''} in block {block}",
         source="sysfs",

@@ -39,6 +39,7 @@ def test_values_of_an_instinct_board(composed: Any) -> None:
     _, reading = composed("mi300x-x2").first()
     expected = {
         ("utilization_ratio",): 0.97,
+        ("compute_occupancy_ratio",): 0.75,
         ("memory_bandwidth_utilization_ratio",): 0.38,
         ("memory_size_bytes",): 206_141_652_992,
         ("memory_used_bytes",): 198_000_000_000,

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch_amd.kfd import nodes_of, parse_properties, read_nodes, read_processes
+from accelwatch_amd.kfd import (
+    KfdUse,
+    Node,
+    nodes_of,
+    occupancy,
+    parse_properties,
+    read_nodes,
+    read_processes,
+)
 from accelwatch_amd.names import gfx_name
 from accelwatch_amd.partitions import xgmi_links
 from accelwatch_amd.tree import Tree
@@ -87,6 +95,15 @@ def test_processes_are_summed_over_the_nodes_of_a_device(machine: Any) -> None:
     found = read_processes(Tree(machine.root), [1, 2])
     assert set(found) == {10}
     assert (found[10].memory_bytes, found[10].occupied_units) == (150, 3)
+
+
+def test_occupancy_needs_waves_and_units() -> None:
+    node = Node(number=1, gpu_id=1, slot="0000:03:00", function=0, simd_count=80, simd_per_cu=4)
+    assert occupancy([node, node], [KfdUse(occupied_units=5), KfdUse(occupied_units=5)]) == 0.25
+    assert occupancy([node], [KfdUse(memory_bytes=5)]) is None
+    assert occupancy([node], []) is None
+    assert occupancy([], [KfdUse(occupied_units=1)]) is None
+    assert occupancy([node], [KfdUse(occupied_units=21)]) is None
 
 
 @given(st.text(max_size=200))
