@@ -17,7 +17,7 @@ from accelwatch.errors import (
     ReadError,
 )
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device
+from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import identity
 from accelwatch_intel.card import GPU_DRIVERS, NPU_DRIVER, Card, find_cards
@@ -86,17 +86,15 @@ class IntelBackend:
         A card that sleeps keeps the identity that PCI gives. Raises DeviceLost.
         """
         card = self._card(device)
-        if is_lost(card):
+        asleep = self._asleep(card)
+        if is_lost(card, asleep=asleep):
             raise DeviceLost(f"{card.pci_bus_id} is gone from the PCI bus", code="gone")
-        if not self._may_read(card):
+        if asleep and self._sleep_counts(card):
             absent = {"uuid": Absence.SUSPENDED, "serial": Absence.SUSPENDED}
             return [msgspec.structs.replace(device, absent=absent)]
         firmware = identity.firmware_version(card)
         whole = msgspec.structs.replace(device, firmware_version=firmware)
-        sysman = self._sysman.card(card)
-        if sysman is not None:
-            properties = sysman.sysman.properties(sysman.handle)
-            whole = identity.enrich(whole, properties, dedicated=card.discrete)
+        whole = self._enriched(whole, card)
         tiles = self._reader(card).tiles
         return [whole, *(identity.tile_device(whole, tile) for tile in tiles)]
 
@@ -106,9 +104,10 @@ class IntelBackend:
         Raises DeviceSuspended before anything that could wake it, DeviceLost, DevicePermission.
         """
         card = self._card(device)
-        if not self._may_read(card):
+        asleep = self._asleep(card)
+        if asleep and self._sleep_counts(card):
             raise DeviceSuspended(f"{card.pci_bus_id} is in runtime suspend and was left asleep")
-        if is_lost(card):
+        if is_lost(card, asleep=asleep):
             self._readers.pop(card.pci_bus_id, None)
             raise DeviceLost(f"{card.pci_bus_id} is gone from the PCI bus", code="gone")
         _require_driver(card)
@@ -137,9 +136,26 @@ class IntelBackend:
             self._readers[card.pci_bus_id] = reader
         return reader
 
-    def _may_read(self, card: Card) -> bool:
-        asleep = sysfs.runtime_suspended(self._context.root, card.pci_bus_id)
-        return self._context.wake_suspended or not asleep
+    def _enriched(self, device: Device, card: Card) -> Device:
+        """With what Sysman knows of it; a Sysman that fails leaves the identity of sysfs."""
+        sysman = self._sysman.card(card)
+        if sysman is None:
+            return device
+        try:
+            properties = sysman.sysman.properties(sysman.handle)
+        except DeviceLost:
+            raise
+        except ReadError as error:
+            absent = {"uuid": error.absence, "serial": error.absence}
+            return msgspec.structs.replace(device, absent=absent)
+        return identity.enrich(device, properties, dedicated=card.discrete)
+
+    def _asleep(self, card: Card) -> bool:
+        return sysfs.runtime_suspended(self._context.root, card.pci_bus_id)
+
+    def _sleep_counts(self, card: Card) -> bool:
+        """Whether a sleeping card must be left alone. An NPU's attributes answer without waking it."""
+        return not self._context.wake_suspended and card.kind is not DeviceKind.NPU
 
 
 def _require_driver(card: Card) -> None:

@@ -23,6 +23,7 @@ _THROTTLE_REASONS: dict[str, str] = {
     "vr_tdc": "power",
     "iccmax": "power",
     "fast_vmode": "voltage",
+    "fastvmode": "voltage",
     "thermal": "thermal_hardware",
     "prochot": "thermal_hardware",
     "ratl": "thermal_hardware",
@@ -30,6 +31,7 @@ _THROTTLE_REASONS: dict[str, str] = {
     "soc_thermal": "thermal_hardware",
     "soc_avg_thermal": "thermal_hardware",
     "mem_thermal": "memory_thermal",
+    "memory_thermal": "memory_thermal",
     "p0_freq": "clock_setting",
 }
 """Kernel word to our vocabulary: drivers/gpu/drm/xe/xe_gt_throttle.c and i915's intel_gt_sysfs_pm.c.

@@ -20,7 +20,8 @@ _SENSORS = {"pkg": "gpu", "vram": "memory", "mctrl": "memory_controller", "pcie"
 _CHANNEL = re.compile(r"vram_ch_(\d+)$")
 _ATTRIBUTE = re.compile(r"(temp|fan|in|energy|power)(\d+)_")
 
-_TEMPERATURE_LIMITS = (("crit", "slowdown"), ("emergency", "shutdown"), ("max", "max_operating"))
+_TEMPERATURE_LIMITS = (("crit", "slowdown"), ("emergency", "shutdown"), ("max", "target"))
+"""temp*_ attribute to our kind. `max` lies far below what a card bears (60 on a recorded B580)."""
 
 _POWER_LIMITS = (
     ("max", "enforced"),

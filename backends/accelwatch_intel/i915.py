@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
 from accelwatch_intel.card import Card
 from accelwatch_intel.gt import Gt
 
@@ -36,6 +37,13 @@ def find_gts(card: Card) -> tuple[Gt, ...]:
     if not folders:
         return _old(card.node_folder)
     return tuple(_gt(folder, int(folder.name[2:]), tiled=card.tiled) for folder in folders)
+
+
+def memory_bytes(card: Card) -> int | Absence:
+    """Device memory of a card in bytes, where the driver tells it (Intel's packaged i915 does)."""
+    if card.node_folder is None:
+        return Absence.UNSUPPORTED
+    return sysfs.read_int(card.node_folder / "lmem_total_bytes")
 
 
 def _gt(folder: Path, number: int, *, tiled: bool) -> Gt:

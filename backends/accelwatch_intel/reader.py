@@ -91,11 +91,14 @@ class CardReader:
             hwmon.read_energy(folder, found, self._rates, now, out, detail=detail)
         pcie.read_link(self.card, out)
         pcie.read_errors(self.card, out)
-        if self.card.driver == "xe" and self.card.discrete:
+        if self.card.discrete:
             self._read_memory_size(out)
 
     def _read_memory_size(self, out: Collected) -> None:
-        sizes = [xe.memory_bytes(tile) for tile in xe.tiles(self.card)]
+        if self.card.driver == "xe":
+            sizes = [xe.memory_bytes(tile) for tile in xe.tiles(self.card)]
+        else:
+            sizes = [i915.memory_bytes(self.card)]
         known = [size for size in sizes if isinstance(size, int) and size > 0]
         if known and len(known) == len(sizes):
             out.put("memory_size_bytes", sum(known))
@@ -240,9 +243,14 @@ def _tile_reading(out: Collected) -> Reading:
     return out.reading(sources={"*": "sysfs"})
 
 
-def is_lost(card: Card) -> bool:
-    """Whether the function is gone, or its configuration space reads as all ones (off the bus)."""
+def is_lost(card: Card, *, asleep: bool) -> bool:
+    """Whether the function is gone, or its configuration space reads as all ones (off the bus).
+
+    The configuration space of a sleeping function is not looked at: the kernel would wake it.
+    """
     if not card.folder.exists():
         return True
+    if asleep:
+        return False
     header = sysfs.read_bytes(card.folder / "config")
     return isinstance(header, bytes) and len(header) >= 4 and header[:4] == b"\xff" * 4

@@ -102,6 +102,18 @@ def read_fabric(card: SysmanCard, sink: Sink) -> None:
             sink.fill(None, value, "link_bytes_total", "xelink", port, direction)
 
 
+def read_fabric_errors(card: SysmanCard, sink: Sink) -> None:
+    """Failures and degradations of Xe Link ports."""
+    counters = card.get_each("fabric", "zesFabricPortGetFabricErrorCounters", types.FabricErrors)
+    for kind, field in (("link_failure", "linkFailureCount"), ("link_degrade", "linkDegradeCount")):
+        for part, state in counters:
+            port = port_name(part.properties.portId)
+            sink.fill(None, getattr(state, field), "link_errors_total", "xelink", port, kind)
+        if counters:
+            total = sum(getattr(state, field) for _, state in counters)
+            sink.fill(None, total, "interconnect_errors_total", "xelink", kind)
+
+
 def port_name(port: types.FabricPortId) -> str:
     """Attachment point and port number, such as `1.4`: unique within a device."""
     return f"{port.attachId}.{port.portNumber}"

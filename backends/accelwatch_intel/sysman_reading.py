@@ -21,6 +21,7 @@ _READERS: tuple[tuple[Callable[[SysmanCard, Sink], None], tuple[str, ...]], ...]
     (sysman_health.read_state, ("reset_required", "recovery_action_info")),
     (sysman_health.read_pci, ("pcie_bytes_total",)),
     (sysman_health.read_fabric, ("interconnect_links", "interconnect_bytes_total")),
+    (sysman_health.read_fabric_errors, ("interconnect_errors_total",)),
 )
 """A reader and the quantities that it alone, or mostly, provides."""
 

@@ -306,6 +306,18 @@ class FabricThroughput(Structure):
     _fields_ = (("timestamp", c_uint64), ("rxCounter", c_uint64), ("txCounter", c_uint64))
 
 
+class FabricErrors(Structure):
+    """zes_fabric_port_error_counters_t; link counters are per port, firmware counters per device."""
+
+    _fields_ = (
+        *_BASE,
+        ("linkFailureCount", c_uint64),
+        ("fwCommErrorCount", c_uint64),
+        ("fwErrorCount", c_uint64),
+        ("linkDegradeCount", c_uint64),
+    )
+
+
 STYPES: dict[type[Structure], int] = {
     DeviceProperties: 0x1,
     PciProperties: 0x2,
@@ -324,5 +336,6 @@ STYPES: dict[type[Structure], int] = {
     RasState: 0x22,
     EccProperties: 0x26,
     PowerLimit: 0x27,
+    FabricErrors: 0x2A,
 }
 """zes_structure_type_t of the structures that carry it; a driver refuses one that is not set."""

@@ -1,9 +1,11 @@
 """Composed machines: values over time, processes, tiles, an NPU, and files that hold nonsense."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from accelwatch import sysfs
 from accelwatch.backend import Request
 from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.schema.absence import Absence
@@ -205,6 +207,44 @@ def test_a_sleeping_card_is_left_asleep(composed: Composed) -> None:
     assert known.absent["uuid"] is Absence.SUSPENDED
     with pytest.raises(DeviceSuspended):
         machine.read(1)
+
+
+def test_a_sleeping_card_is_only_asked_whether_it_sleeps(
+    composed: Composed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = composed("arc-a770-faulty")
+    machine.device_file("0000:08:00.0", "config").write_bytes(b"\xff" * 64)
+    device = machine.backend().discover()[1]
+    asked: set[str] = set()
+    really = sysfs.read_bytes
+
+    def read_bytes(path: Path) -> bytes | Absence:
+        asked.add(str(path).rpartition("0000:08:00.0/")[2])
+        return really(path)
+
+    monkeypatch.setattr(sysfs, "read_bytes", read_bytes)
+    machine.backend().identify(device)
+    with pytest.raises(DeviceSuspended):
+        machine.backend().read(device, Request())
+    assert asked == {"power/runtime_status"}
+
+
+def test_a_sleeping_npu_answers_without_waking(composed: Composed) -> None:
+    machine = composed("laptop-meteor-lake")
+    machine.device_file("0000:00:0b.0", "power/runtime_status").write_text("suspended\n")
+    machine.device_file("0000:00:0b.0", "npu_current_frequency_mhz").write_text("0\n")
+    machine.read(1)
+    machine.clock.advance(1.0)
+    (reading,) = machine.read(1)
+    assert reading.values["clock_hertz", "npu"] == 0
+    assert reading.values["utilization_ratio",] == 0
+
+
+def test_memory_size_of_a_packaged_i915(composed: Composed) -> None:
+    machine = composed("arc-a770-faulty")
+    machine.device_file("0000:08:00.0", "power/runtime_status").write_text("active\n")
+    machine.device_file("0000:08:00.0", "drm/card1/lmem_total_bytes").write_text("6425673728\n")
+    assert machine.read(1)[0].values["memory_size_bytes",] == 6425673728
 
 
 def test_a_sleeping_card_may_be_woken_on_request(composed: Composed) -> None:

@@ -110,6 +110,7 @@ def test_names_from_the_machines_own_database(tmp_path: Path) -> None:
 def test_throttle_words() -> None:
     assert reason_of("pl1") == "power"
     assert reason_of("vr_thermalert") == "thermal_hardware"
+    assert reason_of("memory_thermal") == "memory_thermal"
     assert reason_of("something_new") == "other"
 
 

@@ -64,7 +64,7 @@ def test_arc_b580_on_xe(recorded: Recorded) -> None:
         ("temperature_celsius", "memory"): 56,
         ("temperature_celsius", "memory_controller"): 55,
         ("temperature_celsius", "pcie"): 58,
-        ("temperature_limit_celsius", "gpu", "max_operating"): 60,
+        ("temperature_limit_celsius", "gpu", "target"): 60,
         ("temperature_limit_celsius", "gpu", "slowdown"): 100,
         ("temperature_limit_celsius", "gpu", "shutdown"): 125,
         ("temperature_limit_celsius", "memory", "slowdown"): 105,

@@ -130,6 +130,8 @@ def test_values_of_a_two_tile_card(max1550: Machine) -> None:
         ("interconnect_bytes_total", "xelink", "receive"): 111,
         ("interconnect_bytes_total", "xelink", "transmit"): 222,
         ("link_up", "xelink", "1.2"): 0,
+        ("interconnect_errors_total", "xelink", "link_failure"): 6,
+        ("link_errors_total", "xelink", "1.2", "link_degrade"): 1,
     }
     assert {series: card.values[series] for series in expected} == expected
     assert card.links == (
@@ -225,6 +227,16 @@ def test_a_device_that_wants_a_reset_says_so(max1550: Machine, scenario: Scenari
     assert card.values["reset_required",] == 1
     assert card.values["recovery_action_info", "reset"] == 1
     assert card.values["clock_hertz", "graphics"] == 1_600_000_000, "sysfs still answers"
+
+
+def test_an_identity_that_sysman_refuses_is_that_of_sysfs(
+    max1550: Machine, scenario: Scenario
+) -> None:
+    opened(max1550)
+    scenario.order("zesDeviceGetProperties", "0x78000020")
+    card, *_ = max1550.devices()
+    assert card.model == "Intel Data Center GPU Max 1550"
+    assert card.absent["uuid"] is Absence.ERROR
 
 
 def test_wedged_and_worn_devices_are_noted(max1550: Machine, scenario: Scenario) -> None:
