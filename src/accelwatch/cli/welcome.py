@@ -17,7 +17,7 @@ def welcome_command() -> None:
     from accelwatch.sampler.settings import CollectSettings
 
     style = Style(colour=colour("auto", sys.stdout), ascii_only=not utf8(sys.stdout))
-    here = read_once(CollectSettings(one_shot=True, timeout_s=2.0))
+    here = read_once(CollectSettings(one_shot=True, timeout_s=2.0, groups=frozenset({"host"})))
     if here.devices:
         write_stdout(render(here, (), style).encode())
         raise typer.Exit(OK)
