@@ -14,8 +14,8 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.tree import Tree
 
-_COUNT = re.compile(r"^\s*(ue|ce|de)\s*:\s*(\d{1,20})\s*$", re.MULTILINE)
-_PAGE = re.compile(r"^0x[0-9a-fA-F]+\s*:\s*0x[0-9a-fA-F]+\s*:\s*([RPF])\s*$", re.MULTILINE)
+_COUNT = re.compile(r"^[ \t]*(ue|ce|de)[ \t]*:[ \t]*(\d{1,20})[ \t\r]*$", re.MULTILINE)
+_PAGE = re.compile(r"^0x[0-9a-fA-F]+ *: *0x[0-9a-fA-F]+ *: *([RPF])[ \r]*$", re.MULTILINE)
 _MASK = re.compile(r"feature mask:\s*(0x[0-9a-fA-F]+)")
 _SEVERITIES = {"ue": "uncorrected", "ce": "corrected", "de": "deferred"}
 _BOGUS = 1_048_560
@@ -110,8 +110,9 @@ def read_protection(device: Tree, out: Collected) -> None:
         out.put("ecc_enabled", int(match[1], 16) & _UMC_BIT)
 
 
-_BLOCKS = frozenset(
-    "umc sdma gfx mmhub athub pcie_bif hdp xgmi_wafl df smn sem mp0 mp1 fuse mca vcn jpeg ih mpio mmsch".split()
+_BLOCKS = (
+    *("umc", "sdma", "gfx", "mmhub", "athub", "pcie_bif", "hdp", "xgmi_wafl", "df", "smn"),
+    *("sem", "mp0", "mp1", "fuse", "mca", "vcn", "jpeg", "ih", "mpio", "mmsch"),
 )
 """Blocks with a code of their own, as in the kernel log; any other is `ras_other`."""
 

@@ -135,7 +135,7 @@ def _engines(table: Table, out: Collected) -> None:
         "vcn": list(table.arrays.get("vcn_activity", ())),
         "jpeg": list(table.arrays.get("jpeg_activity", ())),
     }
-    dies: list[int | None] = []
+    dies = list(table.arrays.get("gfx_busy_inst", ()))
     for number in range(table.partitions()):
         busy = partition_engines(table, number)
         dies += [percent for percent in busy.pop("gfx") if percent is not None]

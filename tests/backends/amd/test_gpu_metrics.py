@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.schema.reading import Collected
-from accelwatch_amd.gpu_metrics import LAYOUTS, Table, parse, structure_size
+from accelwatch_amd.gpu_metrics import Table, parse, structure_size
+from accelwatch_amd.gpu_metrics_layouts import LAYOUTS
 from accelwatch_amd.telemetry import read_telemetry
 from accelwatch_amd.throttle import ResidencyMeter, read_throttle
 from samples import FIXTURES
@@ -160,6 +161,61 @@ def test_links_of_table_1_7() -> None:
     assert ("link_up", "xgmi", "3") not in values
 
 
+def attributes(*fields: tuple[int, int, tuple[int, ...]]) -> bytes:
+    """A table 1.9 of (attribute, type, values); types 0, 2, 4, 6 are unsigned of 1, 2, 4, 8 bytes."""
+    body = b"".join(
+        struct.pack("<Q", kind << 20 | number << 10 | len(numbers))
+        + struct.pack(f"<{len(numbers)}{'BbHhIiQq'[kind]}", *numbers)
+        for number, kind, numbers in fields
+    )
+    return struct.pack("<HBBi", 8 + len(body), 1, 9, len(fields)) + body
+
+
+TABLE_1_9 = attributes(
+    (0, 2, (70,)),
+    (1, 2, (0xFFFF,)),
+    (3, 2, (1390,)),
+    (4, 2, (93,)),
+    (5, 2, (31,)),
+    (7, 6, (131072,)),
+    (29, 6, (100, 0xFFFFFFFFFFFFFFFF)),
+    (31, 2, (1, 0)),
+    (33, 2, (2100, 2200)),
+    (40, 4, (88, 0xFFFFFFFF)),
+    (42, 2, (50, 0)),
+    (900, 0, (1, 2, 3)),
+    (12, 6, (5,)),
+)
+
+
+def test_table_1_9_describes_itself() -> None:
+    values = told(TABLE_1_9)
+    assert values == {
+        ("temperature_celsius", "junction"): 70,
+        ("power_watts",): 1390,
+        ("utilization_ratio",): 0.93,
+        ("memory_bandwidth_utilization_ratio",): 0.31,
+        ("energy_joules_total", "hardware"): 2,
+        ("interconnect_bytes_total", "xgmi", "receive"): 100 * 1024,
+        ("link_bytes_total", "xgmi", "0", "receive"): 100 * 1024,
+        ("interconnect_links", "xgmi", "up"): 1,
+        ("interconnect_links", "xgmi", "down"): 1,
+        ("link_up", "xgmi", "0"): 1,
+        ("link_up", "xgmi", "1"): 0,
+        ("clock_hertz", "graphics"): 2_200_000_000,
+        ("core_utilization_ratio", "xcc0"): 0.88,
+        ("engine_utilization_ratio", "vcn"): 0.25,
+    }
+    found = parse(TABLE_1_9)
+    assert found is not None
+    assert found.numbers["socket_thm_residency_acc"] == 5
+
+
+def test_table_1_9_ends_at_an_attribute_that_cannot_be_read() -> None:
+    content = attributes((0, 2, (70,)), (3, 3, (9,)), (4, 2, (93,)))
+    assert told(content) == {("temperature_celsius", "junction"): 70}
+
+
 def test_table_2_1_of_an_apu_is_in_hundredths() -> None:
     content = table((2, 1), (4, "H", (4512, 5001)), (28, "H", (2500, 0)), (40, "H", 15500))
     values = told(content, "gfx1103/RDNA3")
@@ -232,7 +288,12 @@ def test_recorded_tables_agree_with_hwmon(card: Any, name: str) -> None:
 def table_contents() -> list[bytes]:
     packed = json.loads((FIXTURES / "amd/mi300x-x2/tree.json").read_text())["files"]
     own = [base64.b64decode(v["b64"]) for k, v in packed.items() if k.endswith("gpu_metrics")]
-    return [*own, table((1, 3), (4, "H", (40, 50, 60))), table((3, 0), (4, "H", (4000, 4100)))]
+    return [
+        *own,
+        TABLE_1_9,
+        table((1, 3), (4, "H", (40, 50, 60))),
+        table((3, 0), (4, "H", (4000, 4100))),
+    ]
 
 
 @pytest.mark.parametrize("content", table_contents())
@@ -241,7 +302,7 @@ def test_a_cut_table_gives_a_part_of_the_whole(content: bytes) -> None:
     for length in range(0, len(content), 7):
         found = parse(content[:length])
         if found is None:
-            assert length < 4
+            assert length < 8
             continue
         part = told(content[:length])
         sums = ("interconnect_bytes_total", "engine_utilization_ratio")
@@ -267,6 +328,16 @@ def test_random_tables_stay_within_what_can_be_true(
             assert value <= 1
         if series[0] == "temperature_celsius":
             assert 0 < value <= 250
+
+
+@given(st.binary(max_size=400))
+def test_random_attributes_stay_within_what_can_be_true(body: bytes) -> None:
+    found = parse(struct.pack("<HBBi", 8 + len(body), 1, 9, 60) + body)
+    assert found is not None
+    out = Collected("d")
+    read_telemetry(found, "gfx942/CDNA3", out)
+    assert all(value >= 0 for value in out.values.values())
+    assert all(value <= 1 for series, value in out.values.items() if series[0].endswith("_ratio"))
 
 
 @given(st.binary(max_size=64))
