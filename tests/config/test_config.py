@@ -70,7 +70,6 @@ exposition:
   inventory: no
 log: {level: debug, format: json}
 workloads: {sources: [slurm], job_dirs: [/run/jobs]}
-window: 2m
 state_dir: /var/lib/accelwatch
 """
         )
@@ -89,7 +88,6 @@ state_dir: /var/lib/accelwatch
     assert found.exposition.inventory is False
     assert found.log.format == "json"
     assert found.workloads.sources == {"slurm"}
-    assert found.window_s == 120.0
     assert found.state_dir == "/var/lib/accelwatch"
 
 
@@ -98,8 +96,8 @@ BAD = [
     (
         "a: 1\nb: 2",
         "F:1: a: unknown key; expected one of collect, exposition, log, state_dir,"
-        " web, window, workloads\nF:2: b: unknown key; expected one of collect, exposition, log,"
-        " state_dir, web, window, workloads",
+        " web, workloads\nF:2: b: unknown key; expected one of collect, exposition, log,"
+        " state_dir, web, workloads",
     ),
     ("collect:\n  intervall: 1s", "F:2: collect.intervall: unknown key; did you mean interval?"),
     (
@@ -179,7 +177,7 @@ BAD = [
         "exposition: {profile: tiny}",
         "F:1: exposition.profile: 'tiny' is out of place; expected one of default, minimal",
     ),
-    ("window: 1s\nwindow: 2s", "F:2: window: given twice, first on line 1"),
+    ("state_dir: a\nstate_dir: b", "F:2: state_dir: given twice, first on line 1"),
     ("? [a]\n: 1", "F:1: a key must be a word"),
     ("- 1", "F:1: a mapping is expected at the top"),
     ("a: &x 1\nb: *x", "F:2: aliases are not taken; write it out"),
@@ -207,12 +205,12 @@ def test_a_bad_file_says_where_and_what(write: Write, text: str, message: str) -
 def test_all_mistakes_are_reported_together(write: Write) -> None:
     path = write("collect:\n  interval: x\nweb:\n  max_requests: -1\nlog:\n  levle: info\n")
     with pytest.raises(ConfigError) as caught:
-        load(path, {"ACCELWATCH_WINDOW": "soon"}, {"web.max_connections": "no"})
+        load(path, {"ACCELWATCH_COLLECT_TIMEOUT": "soon"}, {"web.max_connections": "no"})
     assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [
         f"{path}:2",
         f"{path}:4",
         f"{path}:6",
-        "ACCELWATCH_WINDOW",
+        "ACCELWATCH_COLLECT_TIMEOUT",
         "--web.max-connections",
     ]
 
@@ -230,7 +228,7 @@ def test_a_huge_file_is_refused(write: Write) -> None:
 
 
 def test_later_sources_win_and_are_named(write: Write) -> None:
-    path = write("collect: {interval: 2s, timeout: 2s, argv: true}\nwindow: 30s\n")
+    path = write("collect: {interval: 2s, timeout: 2s, argv: true}\nlog: {level: debug}\n")
     found = load(
         path,
         {"ACCELWATCH_COLLECT_INTERVAL": "3s", "ACCELWATCH_COLLECT_TIMEOUT": "3s"},
@@ -238,12 +236,12 @@ def test_later_sources_win_and_are_named(write: Write) -> None:
     )
     assert found.settings.collect.interval_s == 4.0
     assert found.settings.collect.timeout_s == 3.0
-    assert found.settings.window_s == 30.0
+    assert found.settings.log.level == "debug"
     assert found.sources == {
         "collect.interval": "--collect.interval",
         "collect.timeout": "ACCELWATCH_COLLECT_TIMEOUT",
         "collect.argv": f"{path}:1",
-        "window": f"{path}:2",
+        "log.level": f"{path}:2",
     }
 
 
@@ -321,10 +319,10 @@ def test_which_file_counts(tmp_path: Path) -> None:
 
 def test_what_is_shown_can_be_read_back(write: Write, tmp_path: Path) -> None:
     path = write("collect:\n  groups: [links]\n  options: {x: {a: [1, {token_file: /t}]}}\n")
-    before = load(path, {"ACCELWATCH_WINDOW": "90s"})
+    before = load(path, {"ACCELWATCH_COLLECT_TIMEOUT": "1500ms"})
     text = shown(before)
     assert "  groups: [links]  # " + f"{path}:2" in text
-    assert "window: 90s  # ACCELWATCH_WINDOW" in text
+    assert "  timeout: 1.5s  # ACCELWATCH_COLLECT_TIMEOUT" in text
     assert "  interval: 1s  # default" in text
     again = tmp_path / "again.yaml"
     again.write_text(text)

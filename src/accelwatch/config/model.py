@@ -83,5 +83,4 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     exposition: Exposition = Exposition()
     log: Log = Log()
     workloads: Workloads = Workloads()
-    window_s: Long = field(default=60.0, name="window")
     state_dir: Path | None = None
