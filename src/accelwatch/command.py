@@ -12,6 +12,9 @@ import msgspec
 MAX_OUTPUT_BYTES = 8 << 20
 """More than any document a vendor tool prints (8 x B200 in XML is 0.4 MB)."""
 
+_REAP_S = 0.1
+"""How long a killed command may take to go; one that is stuck in a driver takes for ever."""
+
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a command printed and how it ended."""
@@ -58,7 +61,7 @@ def run(
     try:
         return _collect(process, time.monotonic() + timeout_s, max_bytes)
     finally:
-        # No wait: a command stuck in the driver ignores SIGKILL, and must not hold us with it.
+        # No further wait: a command stuck in the driver ignores SIGKILL, and must not hold us with it.
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
@@ -107,5 +110,6 @@ def _collect(process: "subprocess.Popen[bytes]", deadline: float, limit: int) ->
 def _kill_group(process: "subprocess.Popen[bytes]") -> None:
     try:
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
+        process.wait(_REAP_S)
+    except (ProcessLookupError, subprocess.TimeoutExpired):
         return
