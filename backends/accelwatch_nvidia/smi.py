@@ -76,20 +76,12 @@ class SmiSource:
                 reason="command_not_found",
                 remedy="install the user-space part of the driver",
             )
-        versions = {}
-        if not self._all_asleep():
+        versions = {"driver": presence.driver_version(self._context.root)}
+        if not self._any_asleep():
             document = self._shared()
             versions = {"driver": document.driver_version, "cuda": document.cuda_version}
         known = {key: version for key, version in versions.items() if version}
         return Opened(source=smi_mapping.SOURCE, versions=known)
-
-    def _all_asleep(self) -> bool:
-        gpus = presence.present_gpus(self._context.root)
-        return (
-            bool(gpus)
-            and not self._context.wake_suspended
-            and all(sysfs.runtime_suspended(self._context.root, gpu.pci_bus_id) for gpu in gpus)
-        )
 
     def _run(self, *arguments: str) -> CommandResult:
         return command.run([self._program, *arguments], timeout_s=self._timeout_s)
@@ -247,9 +239,6 @@ def _failure(device: Device, result: CommandResult) -> ReadError:
     return ReadError(f"{device.name}: nvidia-smi: {what}", code="nvidia_smi")
 
 
-def _same_name(comm: str | None, name: str | None) -> bool:
-    """Whether a kernel's name (15 bytes at most) can be that of a command line's program."""
-    if not comm or not name:
-        return False
-    program = name.split(maxsplit=1)[0].rsplit("/", 1)[-1]
-    return program[:15] == comm[:15] or name[:15] == comm[:15]
+def _same_name(comm: str | None, program: str | None) -> bool:
+    """Whether a kernel's name (15 bytes at most) can be that of a program."""
+    return bool(comm and program) and (comm or "")[:15] == (program or "")[:15]

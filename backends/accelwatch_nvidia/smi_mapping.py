@@ -166,18 +166,20 @@ def _finish(collected: Collected, found: tuple[Process, ...], notes: tuple[str, 
 
 
 def _sum(gpu: ET.Element, alternatives: tuple[tuple[str, ...], ...]) -> Outcome | None:
-    """Sum over the first alternative whose tags all exist; all its parts must be numbers."""
+    """Sum over the first alternative whose tags all exist.
+
+    A memory that has no counter (N/A) adds nothing; a counter that could not be read spoils the sum.
+    """
     for paths in alternatives:
         texts = [text_at(gpu, path) for path in paths]
         if any(text is None for text in texts):
             continue
-        total: int | float = 0
-        for text in texts:
-            part = smi_text.number(text or "", "count")
-            if isinstance(part, Absence):
-                return part
-            total += part
-        return total
+        parts = [smi_text.number(text or "", "count") for text in texts]
+        known = [part for part in parts if not isinstance(part, Absence)]
+        faults = [p for p in parts if isinstance(p, Absence) and p is not Absence.UNSUPPORTED]
+        if faults:
+            return faults[0]
+        return sum(known) if known else Absence.UNSUPPORTED
     return None
 
 
@@ -280,7 +282,7 @@ def _process(device: Device, element: ET.Element) -> Process | None:
     if not pid.isdecimal() or not pid.isascii():
         return None
     types = [_TYPES[word] for word in (text_at(element, "type") or "").split("+") if word in _TYPES]
-    name = text_at(element, "process_name")
+    name = _program(text_at(element, "process_name") or "")
     memory = smi_text.number(text_at(element, "used_memory") or "N/A", "bytes")
     absent = dict.fromkeys(_UNSEEN, Absence.UNSUPPORTED)
     if isinstance(memory, Absence):
@@ -295,3 +297,11 @@ def _process(device: Device, element: ET.Element) -> Process | None:
         gpu_memory_bytes=None if isinstance(memory, Absence) else int(memory),
         absent=absent,
     )
+
+
+def _program(name: str) -> str | None:
+    """The program's own name: nvidia-smi may print its path and all of its arguments."""
+    words = name.split(maxsplit=1)
+    if not words or smi_text.absence(name) is not None or name.strip("[]") == "Not Found":
+        return None
+    return words[0].replace("\\", "/").rsplit("/", 1)[-1] or None
