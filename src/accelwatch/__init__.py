@@ -27,9 +27,10 @@ def snapshot(
 ) -> "Snapshot":
     """All devices of this machine, now.
 
-    Complete at most 0.2 s after `timeout_s` seconds whatever a driver does: a device that did not answer
-    is a row in state `unresponsive`. `backends` limits the driver stacks (`nvidia`, `amd`, ...); `groups`
-    turns opt-in groups of quantities on (docs/metrics.md). Raises nothing for what a driver does.
+    Complete at most 0.2 s after `timeout_s` seconds whatever a driver does: a device that did not
+    answer is a row in state `unresponsive`. `backends` limits the driver stacks (`nvidia`, `amd`, ...);
+    `groups` turns opt-in groups of quantities on (docs/metrics.md). Raises nothing for what a driver
+    does.
     """
     from accelwatch.readings import read_once
 

@@ -46,7 +46,7 @@ OPTIONS: tuple[Option, ...] = (
            words="groups",
            help="Opt-in groups to read as well; also a,b,c or 'all'."),
     Option(name="replay", flags=("--replay",), kind=str, default=None, metavar="FILE",
-           help="Read a recording or scenario instead of this machine."),
+           help="Read a recording or scenario instead of this machine; 'demo' is shipped."),
     Option(name="watch", flags=("-w", "--watch", "-l", "--loop"), kind=str, default=None,
            metavar="[INTERVAL]", optional="2s",
            help="Repeat every INTERVAL (2, 2s, 500ms; at least 250ms)."),

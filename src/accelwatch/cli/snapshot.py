@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -89,12 +90,24 @@ def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(asked | {row.group for row in rows if row is not None and row.group})
 
 
+def _recording(name: str) -> str:
+    """Path of the recording; `demo` is the shipped one unless there is a file of that name."""
+    path = Path(name)
+    if name == "demo" and not path.exists():
+        from accelwatch_replay import demo_file
+
+        return str(demo_file())
+    if not path.exists():
+        raise UsageError(f"no recording {name!r}; `demo` is the shipped one")
+    return str(path.absolute())
+
+
 def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
     options: dict[str, dict[str, object]] = {}
     backends = split_list(arguments.backend)
     if arguments.replay is not None:
-        options["replay"] = {"file": os.path.abspath(arguments.replay)}  # noqa: PTH100 - no link resolved
-        backends = backends or ("replay", "host")
+        options["replay"] = {"file": _recording(arguments.replay)}
+        backends = backends or ("replay",)
     return CollectSettings(
         backends=backends,
         one_shot=arguments.watch is None,

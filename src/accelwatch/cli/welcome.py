@@ -5,7 +5,7 @@ import sys
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.cli.table import Style, heading, render
+from accelwatch.cli.table import Style, devices_table, heading, processes_table, render
 from accelwatch.display import colour, size, utf8
 from accelwatch.exit_codes import OK
 from accelwatch.schema.snapshot import DeviceView, Snapshot
@@ -24,9 +24,15 @@ def welcome_command() -> None:
     complain("no accelerator in this machine; here is the host, then a shipped recording")
     lines = [heading(here), _host_line(here.node)] if here.node else [heading(here)]
     write_stdout(("\n".join(lines) + "\n\n").encode())
-    write_stdout(render(_recording(), (), style).encode())
+    write_stdout(_recorded(_recording(), style).encode())
     write_stdout(_NEXT.encode())
     raise typer.Exit(OK)
+
+
+def _recorded(shot: Snapshot, style: Style) -> str:
+    title = style.paint("a shipped recording of composed devices, not this machine", "1")
+    lines = [title, *devices_table(shot, style), "", *processes_table(shot, style)]
+    return "\n".join(lines) + "\n"
 
 
 _NEXT = """
