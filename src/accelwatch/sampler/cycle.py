@@ -54,8 +54,8 @@ class CycleBook:
         return not self.open
 
     def skipped(self) -> None:
-        """Report that a tick came while the cycle before it was still open."""
-        self._tell("skipped", 0.0, "the cycle before is not over")
+        """Report that a tick came while the cycle was open; it goes on, with a turn for who is free."""
+        self._tell("skipped", 0.0, "a device is still being read")
 
     def _tell(self, result: str, duration_s: float, message: str) -> None:
         self._desk.emit(

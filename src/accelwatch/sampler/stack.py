@@ -196,13 +196,15 @@ class Stack:
         assert self._roster is not None
         if self._book.open:
             self._book.skipped()
-            return
-        self._book.begin(now)
+        else:
+            self._book.begin(now)
         self._book.note(self._trouble)
         stuck = self._stuck()
         if now >= self._discover_at and self._control_since is None and not stuck:
             self._discover(now)
         for slot in self._roster.slots.values():
+            if slot.in_turn or slot in self._queue:
+                continue
             failure = slot.settled(now) or (_BEHIND if stuck else None)
             if failure is not None:
                 slot.report(failure)

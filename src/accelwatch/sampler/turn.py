@@ -65,6 +65,11 @@ class Slot:
         return self._call is not None
 
     @property
+    def in_turn(self) -> bool:
+        """Whether a turn is under way and not too late."""
+        return self._waiting is not None
+
+    @property
     def deadline(self) -> float:
         """Moment at which the present turn is too late; infinite without one."""
         if self._waiting is None or not self.busy:

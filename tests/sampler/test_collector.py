@@ -1,0 +1,350 @@
+"""The collector's loop on a manual clock: who is called when, and what is told."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from accelwatch.backend import Context, Opened, Probe, Request
+from accelwatch.clock import ManualClock
+from accelwatch.errors import BackendUnavailable, DeviceLost
+from accelwatch.sampler.collector import Collector
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.worker import Admit, Stop
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+from accelwatch.schema.snapshot import BackendState
+from accelwatch.store.reports import BackendFound, Called, Cycle, Identified, Outcome, Report, Slots
+
+STEPS = 400
+"""More steps than any test needs; each waits at most 10 ms for an answer."""
+
+
+class Scripted:
+    """A backend whose reads a test holds back, fails and counts."""
+
+    name = "scripted"
+    vendor = "scripted"
+
+    def __init__(self, devices: int = 1, *, serial: bool = False) -> None:
+        self.serial = serial
+        self.devices = devices
+        self.reads: list[tuple[str, bool]] = []
+        self.identified: list[str] = []
+        self.gates: dict[str, threading.Event] = {}
+        self.error: Exception | None = None
+        self.discover_error: Exception | None = None
+        self.opened = self.closed = 0
+
+    def probe(self) -> Probe:
+        return Probe(present=True)
+
+    def open(self) -> Opened:
+        self.opened += 1
+        return Opened(source="script")
+
+    def discover(self) -> Sequence[Device]:
+        if self.discover_error is not None:
+            raise self.discover_error
+        return [
+            Device(id=f"s:{n}", vendor="scripted", backend="scripted", index=n, name=f"s{n}")
+            for n in range(self.devices)
+        ]
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        self.identified.append(device.id)
+        return [device]
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        self.reads.append((device.id, request.slow))
+        if device.id in self.gates:
+            assert self.gates[device.id].wait(30.0)
+        if self.error is not None:
+            raise self.error
+        return [Reading(device_id=device.id, values={("power_watts",): 1.0})]
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Rig:
+    """A collector stepped by hand."""
+
+    def __init__(
+        self,
+        backend: Scripted,
+        held_out: frozenset[str] = frozenset(),
+        timeout_s: float = 0.5,
+    ) -> None:
+        self.clock = ManualClock()
+        self.told: list[Report] = []
+        self.backend = backend
+        settings = CollectSettings(
+            backends=("scripted",), timeout_s=timeout_s, rediscover_s=10.0, slow_every_s=5.0
+        )
+        self.collector = Collector(
+            settings, {"scripted": lambda: self._build}, self.told.append, self.clock, environ={}
+        )
+        self.collector.start(held_out)
+
+    def _build(self, context: Context) -> Scripted:
+        return self.backend
+
+    def until(self, condition: Callable[[], object]) -> None:
+        for _ in range(STEPS):
+            if condition():
+                return
+            self.collector.step(0.01)
+        raise AssertionError(f"did not come true; told: {self.told[-5:]}")
+
+    def of(self, kind: type[Report]) -> list[Report]:
+        return [report for report in self.told if isinstance(report, kind)]
+
+    def cycles(self) -> list[str]:
+        return [report.result for report in self.told if isinstance(report, Cycle)]
+
+    def outcomes(self) -> list[tuple[str, Absence | None]]:
+        return [
+            (report.slot, report.failure.absence if report.failure else None)
+            for report in self.told
+            if isinstance(report, Outcome)
+        ]
+
+    def tick(self, seconds: float = 1.0) -> None:
+        """Let time pass, then have one more cycle end."""
+        ended = len(self.cycles())
+        self.clock.advance(seconds)
+        self.until(lambda: len(self.cycles()) > ended)
+
+    def first_cycle(self) -> None:
+        self.until(self.cycles)
+
+
+def test_a_call_is_announced_before_it_is_made_and_the_cycle_follows_the_outcomes() -> None:
+    rig = Rig(Scripted(2))
+    rig.first_cycle()
+    kinds = [type(report).__name__ for report in rig.told]
+    assert kinds[0] == "Called"
+    assert kinds.index("BackendFound") < kinds.index("Slots") < kinds.index("Identified")
+    assert kinds[-1] == "Cycle"
+    actions = [report.action for report in rig.told if isinstance(report, Called)]
+    assert actions[0] == "open"
+    assert sorted(actions[1:]) == ["identify", "identify", "read", "read"]
+
+
+def test_each_tick_reads_each_device_once() -> None:
+    rig = Rig(Scripted(2))
+    rig.first_cycle()
+    for _ in range(3):
+        rig.tick()
+    assert sorted(rig.backend.reads) == sorted(
+        [("s:0", True), ("s:1", True)] + [("s:0", False), ("s:1", False)] * 3
+    )
+    assert rig.cycles() == ["ok"] * 4
+
+
+def test_a_step_of_the_wall_clock_is_no_tick_and_delays_none() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    rig.clock.step_wall(3600.0)
+    for _ in range(5):
+        rig.collector.step(0.0)
+    assert len(rig.backend.reads) == 1
+    rig.clock.step_wall(-7200.0)
+    rig.tick()
+    assert len(rig.backend.reads) == 2
+
+
+def test_slow_quantities_are_read_again_in_their_own_rhythm() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    for _ in range(6):
+        rig.tick()
+    assert [slow for _, slow in rig.backend.reads] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_a_hung_call_is_never_doubled_and_its_late_answer_is_thrown_away() -> None:
+    backend = Scripted(2)
+    backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: ("s:1", None) in rig.outcomes())
+    rig.clock.advance(0.5)
+    rig.first_cycle()
+    for _ in range(3):
+        rig.tick()
+    assert [device for device, _ in backend.reads].count("s:0") == 1
+    late = [absence for slot, absence in rig.outcomes() if slot == "s:0"]
+    assert set(late) == {Absence.TIMEOUT}
+    assert set(rig.cycles()) == {"timeout"}
+    backend.gates.pop("s:0").set()
+    told = len(rig.outcomes())
+    for _ in range(10):
+        rig.collector.step(0.01)
+    assert len(rig.outcomes()) == told
+    rig.tick()
+    rig.tick()
+    assert rig.outcomes()[-1][1] is None
+    assert rig.cycles()[-1] == "ok"
+
+
+def test_a_slow_device_does_not_take_the_others_turns() -> None:
+    backend = Scripted(2)
+    gate = backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend, timeout_s=5.0)
+    rig.until(lambda: ("s:1", None) in rig.outcomes())
+    rig.clock.advance(1.0)
+    rig.until(lambda: rig.outcomes().count(("s:1", None)) == 2)
+    assert rig.cycles() == ["skipped"]
+    gate.set()
+    rig.until(lambda: "ok" in rig.cycles())
+    assert rig.outcomes().count(("s:0", None)) == 1
+
+
+def test_a_failing_device_is_asked_ever_more_rarely_and_reported_at_every_tick() -> None:
+    backend = Scripted()
+    backend.error = DeviceLost("gone")
+    rig = Rig(backend)
+    rig.first_cycle()
+    for _ in range(20):
+        rig.tick()
+    assert rig.outcomes() == [("s:0", Absence.LOST)] * 21
+    assert len(backend.reads) == 6
+    backend.error = None
+    for _ in range(40):
+        rig.tick()
+    assert rig.outcomes()[-1] == ("s:0", None)
+    assert backend.identified.count("s:0") > 1
+
+
+def test_a_serial_driver_gets_one_call_at_a_time() -> None:
+    backend = Scripted(3, serial=True)
+    gate = backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: backend.reads)
+    for _ in range(5):
+        rig.collector.step(0.01)
+    assert [device for device, _ in backend.reads] == ["s:0"]
+    gate.set()
+    rig.first_cycle()
+    assert [device for device, _ in backend.reads] == ["s:0", "s:1", "s:2"]
+    rig.tick(10.0)
+    assert rig.cycles() == ["ok", "ok"]
+    assert rig.outcomes()[-3:] == [("s:0", None), ("s:1", None), ("s:2", None)]
+
+
+def test_a_serial_driver_that_hangs_is_reported_for_every_device_behind() -> None:
+    backend = Scripted(3, serial=True)
+    gate = backend.gates["s:1"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: len(backend.reads) == 2)
+    rig.clock.advance(0.5)
+    rig.first_cycle()
+    rig.tick()
+    assert rig.outcomes()[1:] == [
+        ("s:1", Absence.TIMEOUT),
+        ("s:2", Absence.TIMEOUT),
+        ("s:0", Absence.TIMEOUT),
+        ("s:1", Absence.TIMEOUT),
+        ("s:2", Absence.TIMEOUT),
+    ]
+    assert len(backend.reads) == 2
+    backend.gates.clear()
+    gate.set()
+    for _ in range(10):
+        rig.collector.step(0.01)
+    rig.tick()
+    rig.tick()
+    assert rig.outcomes()[-3:] == [("s:0", None), ("s:1", None), ("s:2", None)]
+
+
+def test_devices_are_looked_for_and_identified_again() -> None:
+    backend = Scripted(1)
+    rig = Rig(backend)
+    rig.first_cycle()
+    backend.devices = 2
+    rig.tick(10.0)
+    rig.until(lambda: len(rig.of(Slots)) == 2)
+    rig.tick()
+    rig.tick()
+    assert backend.identified == ["s:0", "s:0", "s:1"] or backend.identified == [
+        "s:0",
+        "s:1",
+        "s:0",
+    ]
+    assert rig.outcomes()[-1][0] == "s:1"
+    assert rig.outcomes()[-2][0] == "s:0"
+    assert len(rig.of(Identified)) == 3
+
+
+def test_a_driver_that_is_unloaded_makes_its_backend_unavailable_until_it_is_back() -> None:
+    backend = Scripted(1)
+    rig = Rig(backend)
+    rig.first_cycle()
+    backend.discover_error = BackendUnavailable("driver unloaded", reason="driver_gone")
+    rig.clock.advance(10.0)
+    rig.until(lambda: len(rig.of(BackendFound)) == 2)
+    assert [r.status.state for r in rig.told if isinstance(r, BackendFound)] == [
+        BackendState.OK,
+        BackendState.UNAVAILABLE,
+    ]
+    rig.until(lambda: backend.closed)
+    backend.discover_error = None
+    rig.clock.advance(10.0)
+    rig.until(lambda: len(rig.of(BackendFound)) == 3)
+    assert backend.opened == 2
+    rig.until(lambda: rig.outcomes()[-1] == ("s:0", None))
+
+
+def test_a_failing_look_for_devices_keeps_those_that_are_known() -> None:
+    backend = Scripted(1)
+    rig = Rig(backend)
+    rig.first_cycle()
+    backend.discover_error = ValueError("a bug")
+    rig.tick(10.0)
+    for _ in range(10):
+        rig.collector.step(0.01)
+    rig.tick()
+    assert rig.cycles()[-1] == "error"
+    assert rig.outcomes()[-1] == ("s:0", None)
+
+
+def test_a_held_out_backend_is_left_alone_until_it_is_let_in() -> None:
+    rig = Rig(Scripted(), held_out=frozenset({"scripted"}))
+    for _ in range(5):
+        rig.collector.step(0.0)
+    assert rig.backend.opened == 0
+    rig.collector.inbox.put(Admit(backend="scripted"))
+    rig.first_cycle()
+    assert rig.backend.opened == 1
+
+
+def test_a_stop_ends_the_loop_and_close_gives_backends_back() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    rig.collector.inbox.put(Stop())
+    assert not rig.collector.step(0.1)
+    rig.collector.close()
+    assert rig.backend.closed == 1
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.9, 5.0])
+def test_ticks_stay_on_their_grid(late_s: float) -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    rig.tick(1.0 + late_s)
+    reads = len(rig.backend.reads)
+    whole = int(1.0 + late_s)
+    rig.clock.advance(whole + 1 - (1.0 + late_s) - 0.01)
+    rig.collector.step(0.01)
+    assert len(rig.backend.reads) == reads
+    rig.tick(0.02)
+    assert len(rig.backend.reads) == reads + 1

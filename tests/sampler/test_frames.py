@@ -1,0 +1,102 @@
+import contextlib
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.errors import WireError
+from accelwatch.sampler.frames import (
+    MAX_FRAME_BYTES,
+    Splitter,
+    Stream,
+    decode,
+    decode_order,
+    encode,
+)
+from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Process, Reading
+from accelwatch.store.reports import Cycle, Failure, Heartbeat, Outcome, Report
+
+READING = Reading(
+    device_id="fake:0",
+    values={("power_watts",): 412.5, ("temperature_celsius", "gpu"): 55},
+    absent={("fan_speed_ratio",): Absence.UNSUPPORTED},
+    processes=(Process(device_id="fake:0", pid=7, command='a "b"\\\n'),),
+)
+REPORTS: list[Report] = [
+    Outcome(backend="b", slot="s", moment=1.0, wall=2.0, readings=(READING,)),
+    Outcome(backend="b", slot="s", moment=1.0, wall=2.0, failure=Failure(absence=Absence.LOST)),
+    Cycle(backend="b", result="ok", duration_s=0.1, wall=2.0),
+    Heartbeat(cpu_s=0.5, resident_bytes=1 << 24),
+]
+
+
+def test_reports_cross_the_pipe_unchanged_however_they_are_cut() -> None:
+    data = b"".join(encode(report) for report in REPORTS)
+    for size in (1, 3, 7, len(data)):
+        splitter = Splitter()
+        bodies = [
+            body
+            for start in range(0, len(data), size)
+            for body in splitter.feed(data[start : start + size])
+        ]
+        assert [decode(body) for body in bodies] == REPORTS
+
+
+def test_orders_cross_the_pipe_unchanged() -> None:
+    settings = CollectSettings(backends=("nvidia",), options={"nvidia": {"library": "x", "n": 3}})
+    for order in (Begin(settings=settings, held_out=frozenset({"amd"})), LetIn(backend="amd")):
+        (body,) = Splitter().feed(encode(order))
+        assert decode_order(body) == order
+
+
+def test_an_impossible_length_is_refused() -> None:
+    with pytest.raises(WireError, match="damaged"):
+        Splitter().feed((MAX_FRAME_BYTES + 1).to_bytes(4, "big"))
+
+
+def test_what_cannot_be_encoded_is_refused() -> None:
+    lone = Process(device_id="d", pid=1, command="\udcff")
+    report = Outcome(
+        backend="b",
+        slot="s",
+        moment=0,
+        wall=0,
+        readings=(Reading(device_id="d", processes=(lone,)),),
+    )
+    with pytest.raises(WireError):
+        encode(report)
+
+
+@given(st.binary(max_size=200))
+def test_damaged_bodies_are_wire_errors_and_nothing_else(body: bytes) -> None:
+    for read in (decode, decode_order):
+        with contextlib.suppress(WireError):
+            read(body)
+
+
+@given(st.data())
+def test_a_flipped_byte_never_escapes_as_another_error(data: st.DataObject) -> None:
+    body = bytearray(encode(REPORTS[0])[4:])
+    place = data.draw(st.integers(0, len(body) - 1))
+    body[place] ^= data.draw(st.integers(1, 255))
+    with contextlib.suppress(WireError):
+        decode(bytes(body))
+
+
+def test_a_stream_leaves_damaged_reports_out_and_goes_on() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    try:
+        stream = Stream(reading)
+        assert stream.read() == []
+        os.write(writing, encode(REPORTS[3]) + b"\0\0\0\x02\xc1\xc1" + encode(REPORTS[2]))
+        assert stream.read() == [REPORTS[3], REPORTS[2]]
+        assert stream.damaged == 1
+        os.close(writing)
+        with pytest.raises(EOFError):
+            stream.read()
+    finally:
+        os.close(reading)

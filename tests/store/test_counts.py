@@ -1,0 +1,126 @@
+import errno
+import logging
+import threading
+from pathlib import Path
+
+import pytest
+
+from accelwatch.clock import ManualClock
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.snapshot import EventCount
+from accelwatch.store import Store
+from accelwatch.store.counts import CountFile, Counts, write_atomically
+from accelwatch.store.reports import Events
+
+COUNTS: Counts = {
+    "n:0": {"xid_79": EventCount(code="xid_79", category="bus", total=3, last_time=5.0)}
+}
+
+
+def stored(folder: Path, counts: Counts = COUNTS) -> Path:
+    file = CountFile(folder)
+    file.offer(counts)
+    file.close()
+    return folder / "event_counts.json"
+
+
+def test_counters_survive_a_restart_and_go_on(tmp_path: Path) -> None:
+    def run() -> int:
+        store = Store(ManualClock(), count_file=CountFile(tmp_path))
+        fault = ErrorEvent(
+            code="xid_79", category=Category.BUS, time=9.0, text="", source="nvml", device_id="n:0"
+        )
+        store.apply(Events(backend="nvidia", events=(fault,)))
+        store.close()
+        return CountFile(tmp_path).load()["n:0"]["xid_79"].total
+
+    assert [run(), run(), run()] == [1, 2, 3]
+
+
+def test_without_a_file_there_are_no_counters(tmp_path: Path) -> None:
+    assert CountFile(tmp_path / "never").load() == {}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b'{"format":1,"counts":{"d":{"c":7}}}',
+        b'{"format":9,"counts":{}}',
+    ],
+)
+def test_a_damaged_file_is_set_aside_with_a_warning(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "event_counts.json"
+    path.write_bytes(content)
+    assert CountFile(tmp_path).load() == {}
+    assert (tmp_path / "event_counts.json.damaged").read_bytes() == content
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert CountFile(stored(tmp_path).parent).load() == COUNTS
+
+
+def test_a_full_disk_costs_one_warning_and_writing_goes_on_when_there_is_room(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    full = True
+
+    def write(path: Path, data: bytes) -> None:
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_atomically(path, data)
+
+    file = CountFile(tmp_path, write)
+    for _ in range(3):
+        file.offer(COUNTS)
+        file.close()
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    full = False
+    file.offer(COUNTS)
+    file.close()
+    assert CountFile(tmp_path).load() == COUNTS
+
+
+def test_a_state_directory_that_cannot_be_made_costs_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    file = CountFile(tmp_path / "file" / "state")
+    assert file.load() == {}
+    caplog.clear()
+    for _ in range(2):
+        file.offer(COUNTS)
+        file.close()
+    assert len(caplog.records) == 1
+
+
+def test_an_interrupted_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = stored(tmp_path)
+    before = path.read_bytes()
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("accelwatch.store.counts.os.fsync", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["event_counts.json"]
+
+
+def test_a_disk_that_hangs_does_not_hold_the_owner(tmp_path: Path) -> None:
+    never = threading.Event()
+
+    def write(path: Path, data: bytes) -> None:
+        never.wait(5.0)
+
+    file = CountFile(tmp_path, write)
+    for _ in range(5):
+        file.offer(COUNTS)
+    never.set()
+    file.close()
