@@ -11,7 +11,7 @@ from accelwatch.schema.reading import Collected
 from accelwatch_intel.rates import Rates
 
 _MAX_MEGAHERTZ = 20_000
-"""Above any clock of any GPU; `rpa_freq` of an Arc A380 has been seen at 627200."""
+"""Above any clock of any GPU; xe has been seen to write 627200 for a clock of an Arc A380."""
 
 _THROTTLE_REASONS: dict[str, str] = {
     "pl1": "power",
@@ -42,7 +42,7 @@ is the voltage regulator.
 
 
 class Gt(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the files of one GT are. `clocks` maps a limit's name, or `actual`, to its file in MHz."""
+    """Where the files of one GT are. `clocks` maps `actual`, `min` and `max` to files in MHz."""
 
     name: str
     tile: int
@@ -63,22 +63,22 @@ def reason_of(word: str) -> str:
 
 
 def read_clocks(gts: Iterable[Gt], out: Collected) -> None:
-    """Actual clocks and bounds by domain; of several GTs of a domain the fastest counts.
+    """Actual clocks by domain; of several GTs of a domain the fastest counts.
 
-    An actual clock of 0 is real: the GT is in RC6.
+    0 is real: the GT is in RC6.
     """
     for gt in gts:
-        top = _megahertz(gt.clocks["hardware_max"]) if "hardware_max" in gt.clocks else None
-        for name, path in gt.clocks.items():
-            series = (
-                ("clock_hertz", gt.domain)
-                if name == "actual"
-                else ("clock_limit_hertz", gt.domain, name)
-            )
-            value = _megahertz(path)
-            if name == "achievable" and isinstance(value, int) and isinstance(top, int):
-                value = value if value <= top else Absence.ERROR
-            _put_largest(out, series, value)
+        if "actual" in gt.clocks:
+            _put_largest(out, ("clock_hertz", gt.domain), _megahertz(gt.clocks["actual"]))
+
+
+def read_clock_limits(gts: Iterable[Gt], out: Collected) -> None:
+    """Bounds in force by domain."""
+    for gt in gts:
+        for limit in ("min", "max"):
+            if limit in gt.clocks:
+                series = ("clock_limit_hertz", gt.domain, limit)
+                _put_largest(out, series, _megahertz(gt.clocks[limit]))
 
 
 def _megahertz(path: Path) -> int | Absence:

@@ -8,65 +8,86 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import GPU_DRIVERS, Card
 from accelwatch_intel.rates import Rates
 
-_SENSORS = {"pkg": "gpu", "vram": "memory", "mctrl": "memory_controller", "pcie": "pcie"}
-"""hwmon label to our sensor; a temperature without a label is the GPU's (i915)."""
+_SENSORS = {"": "gpu", "pkg": "gpu", "vram": "memory", "mctrl": "soc", "pcie": "soc"}
+"""hwmon label to our sensor; of several that share one the warmest counts. i915 has no label.
 
-_CHANNEL = re.compile(r"vram_ch_(\d+)$")
+The single memory channels (`vram_ch_N`) are left out: `vram` is the warmest of them.
+"""
+
 _ATTRIBUTE = re.compile(r"(temp|fan|in|energy|power)(\d+)_")
+
+_COLDEST, _HOTTEST = -50.0, 150.0
+"""Celsius that silicon bears; a number beyond is a broken sensor."""
 
 _TEMPERATURE_LIMITS = (("crit", "slowdown"), ("emergency", "shutdown"), ("max", "target"))
 """temp*_ attribute to our kind. `max` lies far below what a card bears (60 on a recorded B580)."""
 
-_POWER_LIMITS = (
-    ("max", "enforced"),
-    ("cap", "burst"),
-    ("rated_max", "default"),
-    ("crit", "critical"),
-)
-"""power*_ attribute to our kind: PL1, PL2, the rated power, and the peak the supply may see (I1)."""
 
-Channels = Mapping[str, Mapping[int, str]]
-"""Kind of sensor to channel number to label (empty without one)."""
+class Sensors(msgspec.Struct, frozen=True):
+    """A hwmon directory and what is in it: kind of sensor to channel number to label."""
+
+    folder: Path
+    labels: Mapping[str, Mapping[int, str]]
+    fan_tops: Mapping[int, int]
+    """Channel number to the largest speed in rpm, where the driver tells it."""
+
+    def of(self, kind: str) -> Mapping[int, str]:
+        """Channels of a kind."""
+        return self.labels.get(kind, {})
 
 
-def find(card: Card) -> Path | None:
-    """The card's hwmon directory."""
+def find(card: Card) -> Sensors | None:
+    """The sensors of the card."""
+    return _find(card, GPU_DRIVERS)
+
+
+def find_tile(card: Card, tile: int) -> Sensors | None:
+    """The sensors that i915 gives each tile."""
+    return _find(card, (f"i915_gt{tile}",))
+
+
+def _find(card: Card, names: tuple[str, ...]) -> Sensors | None:
     for folder in sysfs.list_dir(card.folder / "hwmon"):
-        if sysfs.read_text(folder / "name") in GPU_DRIVERS:
-            return folder
+        if sysfs.read_text(folder / "name") in names:
+            return _look(folder)
     return None
 
 
-def find_tile(card: Card, tile: int) -> Path | None:
-    """The hwmon directory that i915 makes for each tile (`i915_gt0`)."""
-    for folder in sysfs.list_dir(card.folder / "hwmon"):
-        if sysfs.read_text(folder / "name") == f"i915_gt{tile}":
-            return folder
-    return None
-
-
-def channels(folder: Path) -> dict[str, dict[int, str]]:
-    """Which channels of each kind there are, with their labels."""
-    found: dict[str, dict[int, str]] = {}
+def _look(folder: Path) -> Sensors:
+    labels: dict[str, dict[int, str]] = {}
+    tops: dict[int, int] = {}
     for entry in sysfs.list_dir(folder):
         match = _ATTRIBUTE.match(entry.name)
-        if match:
-            label = sysfs.read_text(folder / f"{match[1]}{match[2]}_label")
-            found.setdefault(match[1], {})[int(match[2])] = (
-                "" if isinstance(label, Absence) else label
-            )
-    return found
+        if match is None or int(match[2]) in labels.get(match[1], {}):
+            continue
+        label = sysfs.read_text(folder / f"{match[1]}{match[2]}_label")
+        number = int(match[2])
+        labels.setdefault(match[1], {})[number] = "" if isinstance(label, Absence) else label
+    for number in labels.get("fan", {}):
+        top = sysfs.read_int(folder / f"fan{number}_max")
+        if isinstance(top, int) and top > 0:
+            tops[number] = top
+    return Sensors(folder, labels, tops)
 
 
 def _scaled(path: Path, divisor: float) -> float | Absence:
     value = sysfs.read_int(path)
     return value if isinstance(value, Absence) else value / divisor
+
+
+def _celsius(path: Path) -> float | Absence:
+    value = _scaled(path, 1e3)
+    if isinstance(value, float) and not _COLDEST <= value <= _HOTTEST:
+        return Absence.ERROR
+    return value
 
 
 def _put(out: Collected, value: float | Absence, key: str, *labels: str) -> None:
@@ -76,58 +97,64 @@ def _put(out: Collected, value: float | Absence, key: str, *labels: str) -> None
         out.put(key, value, *labels)
 
 
-def read_temperatures(folder: Path, found: Channels, out: Collected, *, detail: bool) -> None:
-    """Temperatures and thresholds in celsius; single memory channels only with `detail`."""
-    for number, label in found.get("temp", {}).items():
-        channel = _CHANNEL.match(label)
-        if channel and not detail:
+def read_temperatures(sensors: Sensors, out: Collected) -> None:
+    """Temperatures in celsius."""
+    for number, label in sensors.of("temp").items():
+        if label not in _SENSORS:
             continue
-        sensor = f"vram{channel[1]}" if channel else _SENSORS.get(label, label or "gpu")
-        _put(out, _scaled(folder / f"temp{number}_input", 1e3), "temperature_celsius", sensor)
-        if channel:
-            continue
-        for attribute, limit in _TEMPERATURE_LIMITS:
-            value = _scaled(folder / f"temp{number}_{attribute}", 1e3)
+        value = _celsius(sensors.folder / f"temp{number}_input")
+        before = out.values.get(("temperature_celsius", _SENSORS[label]))
+        if not isinstance(value, Absence) and before is not None:
+            value = max(value, before)
+        _put(out, value, "temperature_celsius", _SENSORS[label])
+
+
+def read_temperature_limits(sensors: Sensors, out: Collected) -> None:
+    """Thresholds in celsius; of several sensors that share a name the lowest counts."""
+    for number, label in sensors.of("temp").items():
+        for attribute, limit in _TEMPERATURE_LIMITS if label in _SENSORS else ():
+            value = _celsius(sensors.folder / f"temp{number}_{attribute}")
+            series = ("temperature_limit_celsius", _SENSORS[label], limit)
             if not isinstance(value, Absence):
-                out.put("temperature_limit_celsius", value, sensor, limit)
+                out.put(series[0], min(value, out.values.get(series, value)), *series[1:])
 
 
-def read_fans(folder: Path, found: Channels, out: Collected) -> None:
+def read_fans(sensors: Sensors, out: Collected) -> None:
     """Fan speeds; 0 is real, fans stop at low heat. The ratio needs the driver's own maximum."""
-    for number in found.get("fan", {}):
+    for number in sensors.of("fan"):
         fan = str(number - 1)
-        speed = sysfs.read_int(folder / f"fan{number}_input")
+        speed = sysfs.read_int(sensors.folder / f"fan{number}_input")
+        if isinstance(speed, int) and speed < 0:
+            speed = Absence.ERROR
         _put(out, speed, "fan_speed_rpm", fan)
-        top = sysfs.read_int(folder / f"fan{number}_max")
-        if isinstance(speed, int) and isinstance(top, int) and top > 0:
-            out.put("fan_speed_ratio", speed / top, fan)
+        if isinstance(speed, int) and number in sensors.fan_tops:
+            out.put("fan_speed_ratio", speed / sensors.fan_tops[number], fan)
 
 
-def read_voltages(folder: Path, found: Channels, out: Collected) -> None:
+def read_voltages(sensors: Sensors, out: Collected) -> None:
     """Voltage of each rail, from millivolts."""
-    for number, label in found.get("in", {}).items():
-        rail = "package" if label == "pkg" else label or "gpu"
-        _put(out, _scaled(folder / f"in{number}_input", 1e3), "voltage_volts", rail)
+    for number, label in sensors.of("in").items():
+        rail = "package" if label == "pkg" else "gpu"
+        value = _scaled(sensors.folder / f"in{number}_input", 1e3)
+        if isinstance(value, float) and value < 0:
+            value = Absence.ERROR
+        _put(out, value, "voltage_volts", rail)
 
 
-def read_power_limits(folder: Path, found: Channels, out: Collected) -> None:
-    """Power limits in watts of the card, else of the package. 0 means off or unknown.
+def read_power_limits(sensors: Sensors, out: Collected) -> None:
+    """Power limits in watts of the card, else of the package; 0 means off or unknown.
 
-    Without a sustained limit the burst limit is the one in force.
+    In force is the sustained limit (`max`, PL1), without one the burst limit (`cap`, PL2).
     """
-    number = _whole_card(found.get("power", {}))
+    number = _whole_card(sensors.of("power"))
     if number is None:
         return
-    limits = {
-        limit: value
-        for attribute, limit in _POWER_LIMITS
-        if not isinstance(value := _scaled(folder / f"power{number}_{attribute}", 1e6), Absence)
-        and value > 0
-    }
-    if "enforced" not in limits and "burst" in limits:
-        limits["enforced"] = limits.pop("burst")
-    for limit, value in limits.items():
-        out.put("power_limit_watts", value, limit)
+    for limit, attributes in (("enforced", ("max", "cap")), ("default", ("rated_max",))):
+        for attribute in attributes:
+            value = _scaled(sensors.folder / f"power{number}_{attribute}", 1e6)
+            if isinstance(value, float) and value > 0:
+                out.put("power_limit_watts", value, limit)
+                break
 
 
 def _whole_card(labels: Mapping[int, str]) -> int | None:
@@ -141,26 +168,31 @@ def _rank(label: str) -> int:
 
 
 def read_energy(
-    folder: Path, found: Channels, rates: Rates, now: float, out: Collected, *, detail: bool
+    sensors: Sensors, rates: Rates, now: float, out: Collected, *, detail: bool
 ) -> None:
     """Energy counter of the whole card and the power it means; with `detail` that of the package too.
 
     Neither driver has a power reading: it is the energy since the last reading over the time. The
     first reading has none, and a counter that stands still is an error, for a card always draws some.
     """
-    labels = found.get("energy", {})
+    labels = sensors.of("energy")
     whole = _whole_card(labels)
     if whole is not None:
-        joules = _scaled(folder / f"energy{whole}_input", 1e6)
+        joules = _joules(sensors, whole)
         _put(out, joules, "energy_joules_total", "hardware")
-        _put(out, _power(f"{folder}/{whole}", joules, rates, now), "power_watts")
+        _put(out, _power(f"{sensors.folder}/{whole}", joules, rates, now), "power_watts")
     if not detail:
         return
     for number, label in labels.items():
         if label == "pkg" and number != whole:
-            joules = _scaled(folder / f"energy{number}_input", 1e6)
-            watts = _power(f"{folder}/{number}/part", joules, rates, now)
+            joules = _joules(sensors, number)
+            watts = _power(f"{sensors.folder}/{number}", joules, rates, now)
             _put(out, watts, "power_component_watts", "package")
+
+
+def _joules(sensors: Sensors, number: int) -> float | Absence:
+    value = _scaled(sensors.folder / f"energy{number}_input", 1e6)
+    return Absence.ERROR if isinstance(value, float) and value < 0 else value
 
 
 def _power(name: str, joules: float | Absence, rates: Rates, now: float) -> float | Absence:

@@ -9,13 +9,8 @@ from accelwatch_intel.gt import Gt
 
 _CLOCKS = {
     "actual": "rps_act_freq_mhz",
-    "requested": "rps_cur_freq_mhz",
     "max": "rps_max_freq_mhz",
     "min": "rps_min_freq_mhz",
-    "boost": "rps_boost_freq_mhz",
-    "hardware_max": "rps_RP0_freq_mhz",
-    "hardware_min": "rps_RPn_freq_mhz",
-    "efficient": "rps_RP1_freq_mhz",
 }
 """Our name of a clock to its file (i915's intel_gt_sysfs_pm.c)."""
 

@@ -1,6 +1,6 @@
 """Everything that is read from one card: sysfs, hwmon and fdinfo, then Sysman where it is at hand."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from accelwatch import sysfs
@@ -16,7 +16,6 @@ from accelwatch_intel import (
     i915,
     identity,
     npu,
-    pcie,
     sysman_health,
     sysman_reading,
     xe,
@@ -24,6 +23,7 @@ from accelwatch_intel import (
 from accelwatch_intel.card import Card
 from accelwatch_intel.clients import Clients, Usage, with_facts
 from accelwatch_intel.rates import Rates
+from accelwatch_intel.standing import Standing
 from accelwatch_intel.sysman_card import Sink, SysmanCard
 
 _CLEAN = "No error state collected"
@@ -40,6 +40,7 @@ class CardReader:
         find = {"xe": xe.find_gts, "i915": i915.find_gts}.get(card.driver or "")
         self._gts = find(card) if find else ()
         self.tiles = _tiles(self._gts)
+        self._standing: Standing | None = None
 
     def read(
         self, device: Device, request: Request, now: float, sysman: SysmanCard | None
@@ -48,13 +49,17 @@ class CardReader:
         whole = Collected(device.id)
         parts = {tile: Collected(identity.tile_device(device, tile).id) for tile in self.tiles}
         sink = Sink(whole, parts)
+        if self._standing is None or request.slow:
+            self._standing = Standing(self.card, self._gts, self.tiles)
+        self._standing.fill(whole, parts)
         if self.card.kind is DeviceKind.NPU:
             npu.read(self.card, self._rates, now, whole)
-        else:
-            self._read_sysfs(whole, request, now)
+        self._read_sysfs(whole, self._gts, self._standing.sensors, now, request.groups)
         bounds = self._busy_bounds(now)
         for tile, out in parts.items():
-            self._read_tile(tile, out, now)
+            mine = [group for group in self._gts if group.tile == tile]
+            sensors = self._standing.tile_sensors.get(tile)
+            self._read_sysfs(out, mine, sensors, now, frozenset())
         if sysman is not None:
             sysman_reading.read(sysman, sink)
         usage = self._clients.read(device.id, now, request)
@@ -77,44 +82,24 @@ class CardReader:
         )
         return [reading, *(_tile_reading(out) for out in parts.values())]
 
-    def _read_sysfs(self, out: Collected, request: Request, now: float) -> None:
-        detail = "components" in request.groups
-        gt.read_clocks(self._gts, out)
-        gt.read_throttle(self._gts, out)
-        folder = hwmon.find(self.card)
-        if folder is not None:
-            found = hwmon.channels(folder)
-            hwmon.read_temperatures(folder, found, out, detail=detail)
-            hwmon.read_fans(folder, found, out)
-            hwmon.read_voltages(folder, found, out)
-            hwmon.read_power_limits(folder, found, out)
-            hwmon.read_energy(folder, found, self._rates, now, out, detail=detail)
-        pcie.read_link(self.card, out)
-        pcie.read_errors(self.card, out)
-        if self.card.discrete:
-            self._read_memory_size(out)
-
-    def _read_memory_size(self, out: Collected) -> None:
-        if self.card.driver == "xe":
-            sizes = [xe.memory_bytes(tile) for tile in xe.tiles(self.card)]
-        else:
-            sizes = [i915.memory_bytes(self.card)]
-        known = [size for size in sizes if isinstance(size, int) and size > 0]
-        if known and len(known) == len(sizes):
-            out.put("memory_size_bytes", sum(known))
-
-    def _read_tile(self, tile: int, out: Collected, now: float) -> None:
-        mine = [group for group in self._gts if group.tile == tile]
-        gt.read_clocks(mine, out)
-        gt.read_throttle(mine, out)
-        folder = hwmon.find_tile(self.card, tile)
-        if folder is not None:
-            found = hwmon.channels(folder)
-            hwmon.read_energy(folder, found, self._rates, now, out, detail=False)
-        if self.card.driver == "xe":
-            size = xe.memory_bytes(self.card.folder / f"tile{tile}")
-            if isinstance(size, int) and size > 0:
-                out.put("memory_size_bytes", size)
+    def _read_sysfs(
+        self,
+        out: Collected,
+        gts: Sequence[gt.Gt],
+        sensors: hwmon.Sensors | None,
+        now: float,
+        groups: frozenset[str],
+    ) -> None:
+        gt.read_clocks(gts, out)
+        gt.read_throttle(gts, out)
+        if sensors is None:
+            return
+        hwmon.read_temperatures(sensors, out)
+        hwmon.read_fans(sensors, out)
+        detail = "components" in groups
+        if detail:
+            hwmon.read_voltages(sensors, out)
+        hwmon.read_energy(sensors, self._rates, now, out, detail=detail)
 
     def _busy_bounds(self, now: float) -> list[tuple[gt.Gt, float | Absence]]:
         return [(group, gt.busy_bound(group, self._rates, now)) for group in self._gts]

@@ -6,7 +6,7 @@ from ctypes import byref, c_ubyte
 from accelwatch.errors import ReadError
 from accelwatch.schema.reading import Link, Number
 from accelwatch_intel import sysman_types as types
-from accelwatch_intel.sysman_card import Sink, SysmanCard
+from accelwatch_intel.sysman_card import Part, Sink, SysmanCard
 
 _SEVERITIES = {0: "corrected", 1: "uncorrected"}
 _LOCATIONS = {3: "compute", 4: "non_compute", 5: "cache"}
@@ -90,14 +90,14 @@ def read_fabric(card: SysmanCard, sink: Sink) -> None:
     sink.fill(None, up, "interconnect_links", "xelink", "up")
     sink.fill(None, len(states) - up, "interconnect_links", "xelink", "down")
     for part, state in states:
-        port = port_name(part.properties.portId)
+        port = port_number(card, part)
         sink.fill(None, int(state.status in _PORT_UP), "link_up", "xelink", port)
     moved = card.get_each("fabric", "zesFabricPortGetThroughput", types.FabricThroughput)
     for direction, counter in (("receive", "rxCounter"), ("transmit", "txCounter")):
         total = sum(getattr(state, counter) for _, state in moved)
         sink.fill(None, total, "interconnect_bytes_total", "xelink", direction)
         for part, state in moved:
-            port = port_name(part.properties.portId)
+            port = port_number(card, part)
             value = getattr(state, counter)
             sink.fill(None, value, "link_bytes_total", "xelink", port, direction)
 
@@ -107,16 +107,16 @@ def read_fabric_errors(card: SysmanCard, sink: Sink) -> None:
     counters = card.get_each("fabric", "zesFabricPortGetFabricErrorCounters", types.FabricErrors)
     for kind, field in (("link_failure", "linkFailureCount"), ("link_degrade", "linkDegradeCount")):
         for part, state in counters:
-            port = port_name(part.properties.portId)
+            port = port_number(card, part)
             sink.fill(None, getattr(state, field), "link_errors_total", "xelink", port, kind)
         if counters:
             total = sum(getattr(state, field) for _, state in counters)
             sink.fill(None, total, "interconnect_errors_total", "xelink", kind)
 
 
-def port_name(port: types.FabricPortId) -> str:
-    """Attachment point and port number, such as `1.4`: unique within a device."""
-    return f"{port.attachId}.{port.portNumber}"
+def port_number(card: SysmanCard, part: Part) -> str:
+    """Number of a port in the driver's order: unique within the device, unlike the one on the port."""
+    return str(card.parts("fabric").index(part))
 
 
 def links(card: SysmanCard) -> tuple[Link, ...]:
@@ -128,7 +128,7 @@ def links(card: SysmanCard) -> tuple[Link, ...]:
     return tuple(
         Link(
             fabric="xelink",
-            link=port_name(part.properties.portId),
+            link=port_number(card, part),
             remote=_remote(state),
             up=state.status in _PORT_UP,
         )
@@ -138,7 +138,8 @@ def links(card: SysmanCard) -> tuple[Link, ...]:
 
 def _remote(state: types.FabricPortState) -> str | None:
     peer = state.remotePortId
-    return f"{peer.fabricId:x}/{port_name(peer)}" if state.status in _PORT_UP else None
+    name = f"{peer.fabricId:x}/{peer.attachId}.{peer.portNumber}"
+    return name if state.status in _PORT_UP else None
 
 
 def memory_notes(card: SysmanCard) -> tuple[str, ...]:

@@ -19,9 +19,8 @@ _SENSORS = {0: "junction", 1: "gpu", 2: "memory", 6: "board", 8: "vr"}
 The minima among the sensors (3, 4, 5, 7) are left out.
 """
 
-_LEVELS = {1: "enforced", 2: "burst", 3: "critical"}
-"""zes_power_level_t: sustained, burst, peak."""
-_POWER_UNIT = 2
+_SUSTAINED, _POWER_UNIT = 1, 2
+"""zes_power_level_t of the limit that is in force over seconds; zes_limit_unit_t of milliwatts."""
 
 _DOMAINS = {0: "graphics", 1: "memory", 2: "media"}
 """zes_freq_domain_t."""
@@ -132,8 +131,9 @@ def read_power_limits(card: SysmanCard, sink: Sink) -> None:
         if milliwatts > 0:
             sink.fill(None, milliwatts / 1e3, "power_limit_watts", limit)
     for row in card.sysman.structures("zesPowerGetLimitsExt", whole.handle, types.PowerLimit):
-        if row.enabled and row.limitUnit == _POWER_UNIT and row.level in _LEVELS and row.limit > 0:
-            sink.fill(None, row.limit / 1e3, "power_limit_watts", _LEVELS[row.level])
+        sustained = row.level == _SUSTAINED and row.limitUnit == _POWER_UNIT
+        if sustained and row.enabled and row.limit > 0:
+            sink.fill(None, row.limit / 1e3, "power_limit_watts", "enforced")
 
 
 def read_frequencies(card: SysmanCard, sink: Sink) -> None:

@@ -9,15 +9,10 @@ from accelwatch_intel.gt import Gt
 
 _CLOCKS = {
     "actual": "act_freq",
-    "requested": "cur_freq",
     "max": "max_freq",
     "min": "min_freq",
-    "hardware_max": "rp0_freq",
-    "hardware_min": "rpn_freq",
-    "efficient": "rpe_freq",
-    "achievable": "rpa_freq",
 }
-"""Our name of a clock to its file in freq0/ (xe_gt_freq.c)."""
+"""Our name of a clock to its file in freq0/ (xe_gt_freq.c): the bounds in force."""
 
 
 def find_gts(card: Card) -> tuple[Gt, ...]:

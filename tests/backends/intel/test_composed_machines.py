@@ -174,9 +174,6 @@ def test_nonsense_in_files_is_an_error_and_no_value(composed: Composed) -> None:
     assert reading.values == {
         ("clock_hertz", "graphics"): 300_000_000,
         ("clock_limit_hertz", "graphics", "max"): 2_400_000_000,
-        ("clock_limit_hertz", "graphics", "hardware_max"): 2_400_000_000,
-        ("clock_limit_hertz", "graphics", "hardware_min"): 300_000_000,
-        ("clock_limit_hertz", "graphics", "efficient"): 600_000_000,
         ("throttle_active", "power"): 1,
         ("throttle_active", "thermal_hardware"): 1,
         ("temperature_celsius", "memory"): 104,
@@ -186,9 +183,7 @@ def test_nonsense_in_files_is_an_error_and_no_value(composed: Composed) -> None:
         ("memory_used_bytes",): 4 * MIB,
     }
     for series in (
-        ("clock_limit_hertz", "graphics", "requested"),
         ("clock_limit_hertz", "graphics", "min"),
-        ("clock_limit_hertz", "graphics", "achievable"),
         ("temperature_celsius", "gpu"),
         ("energy_joules_total", "hardware"),
         ("power_watts",),
@@ -345,3 +340,34 @@ def test_a_hang_record_of_i915_is_noted(composed: Composed) -> None:
         "GPU HANG: ecode 12:1:85dcfdfb\n"
     )
     assert any("GPU hang" in note for note in machine.read()[0].notes)
+
+
+def test_a_quick_reading_keeps_what_hardly_changes(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    backend = machine.backend()
+    (device,) = backend.discover()
+    backend.read(device, Request(slow=True))
+    limit = machine.device_file(B580, "hwmon/hwmon4/power1_cap")
+    limit.write_text("150000000\n")
+    machine.device_file(B580, "hwmon/hwmon4/temp2_input").write_text("71000\n")
+    (quick,) = backend.read(device, Request(slow=False))
+    assert quick.values["temperature_celsius", "gpu"] == 71
+    assert quick.values["power_limit_watts", "enforced"] == 190
+    (slow,) = backend.read(device, Request(slow=True))
+    assert slow.values["power_limit_watts", "enforced"] == 150
+
+
+@pytest.mark.parametrize("celsius", ["-60000", "999000", "4294967295"])
+def test_a_broken_sensor_is_an_error(composed: Composed, celsius: str) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, "hwmon/hwmon4/temp2_input").write_text(celsius)
+    (reading,) = machine.read()
+    assert reading.absent["temperature_celsius", "gpu"] is Absence.ERROR
+
+
+@pytest.mark.parametrize("megahertz", ["627200", "-1", "4294967295"])
+def test_a_clock_that_cannot_be_is_an_error(composed: Composed, megahertz: str) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, "tile0/gt0/freq0/act_freq").write_text(megahertz)
+    (reading,) = machine.read()
+    assert reading.absent["clock_hertz", "graphics"] is Absence.ERROR

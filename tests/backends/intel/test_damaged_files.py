@@ -28,7 +28,7 @@ def machine_with(damage: dict[str, bytes], folder: str) -> Machine:
     return machine
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.dictionaries(st.sampled_from(_READ + _CLIENTS), st.binary(max_size=40), max_size=12))
 def test_damaged_files_never_raise_anything_else(damage: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +41,7 @@ def test_damaged_files_never_raise_anything_else(damage: dict[str, bytes]) -> No
             assert any(path.endswith("power/runtime_status") for path in damage)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(_READ + _CLIENTS), st.integers(0, 400))
 def test_a_truncated_file_changes_nothing_but_its_own_quantities(path: str, cut: int) -> None:
     whole = _TREE["files"][path].encode()

@@ -34,46 +34,31 @@ def test_arc_b580_on_xe(recorded: Recorded) -> None:
     assert device.device_nodes == ("/dev/dri/card1",)
     assert device.memory_kind is MemoryKind.AGGREGATE
     (reading,) = machine.read()
-    channels = (52, 54, 54, 54, 52, 52, 54, 54, 54, 56, 54, 54)
     expected: dict[Series, Number] = {
         **clocks(
             "graphics",
             actual=0,
-            requested=400,
             max=2850,
             min=400,
-            hardware_max=2850,
-            hardware_min=400,
-            efficient=400,
-            achievable=2850,
         ),
         **clocks(
             "media",
             actual=0,
-            requested=1200,
             max=1500,
             min=1200,
-            hardware_max=1500,
-            hardware_min=400,
-            efficient=400,
-            achievable=1500,
         ),
         ("throttle_active", "power"): 0,
         ("throttle_active", "thermal_hardware"): 0,
         ("temperature_celsius", "gpu"): 54,
         ("temperature_celsius", "memory"): 56,
-        ("temperature_celsius", "memory_controller"): 55,
-        ("temperature_celsius", "pcie"): 58,
+        ("temperature_celsius", "soc"): 58,
         ("temperature_limit_celsius", "gpu", "target"): 60,
         ("temperature_limit_celsius", "gpu", "slowdown"): 100,
         ("temperature_limit_celsius", "gpu", "shutdown"): 125,
         ("temperature_limit_celsius", "memory", "slowdown"): 105,
         ("temperature_limit_celsius", "memory", "shutdown"): 120,
-        ("temperature_limit_celsius", "memory_controller", "slowdown"): 100,
-        ("temperature_limit_celsius", "memory_controller", "shutdown"): 125,
-        ("temperature_limit_celsius", "pcie", "slowdown"): 100,
-        ("temperature_limit_celsius", "pcie", "shutdown"): 125,
-        **{("temperature_celsius", f"vram{n}"): heat for n, heat in enumerate(channels)},
+        ("temperature_limit_celsius", "soc", "slowdown"): 100,
+        ("temperature_limit_celsius", "soc", "shutdown"): 125,
         ("fan_speed_rpm", "0"): 1116,
         ("fan_speed_rpm", "1"): 1235,
         ("fan_speed_rpm", "2"): 0,
@@ -81,7 +66,6 @@ def test_arc_b580_on_xe(recorded: Recorded) -> None:
         ("fan_speed_ratio", "1"): pytest.approx(1235 / 2160),  # type: ignore[dict-item]
         ("fan_speed_ratio", "2"): 0,
         ("power_limit_watts", "enforced"): 190,
-        ("power_limit_watts", "critical"): 380,
         ("energy_joules_total", "hardware"): 11031.745544,
     }
     assert reading.values == expected
@@ -105,12 +89,8 @@ def test_arc_a380_on_xe(recorded: Recorded) -> None:
         **clocks(
             "graphics",
             actual=0,
-            requested=300,
             max=2450,
             min=300,
-            hardware_max=2450,
-            hardware_min=300,
-            efficient=600,
         ),
         ("throttle_active", "power"): 0,
         ("throttle_active", "thermal_hardware"): 0,
@@ -122,7 +102,6 @@ def test_arc_a380_on_xe(recorded: Recorded) -> None:
         ("power_limit_watts", "enforced"): 55,
         ("energy_joules_total", "hardware"): 59540.97052,
     }
-    assert reading.absent["clock_limit_hertz", "graphics", "achievable"] is Absence.ERROR
 
 
 def test_arc_a380_on_i915(recorded: Recorded) -> None:
@@ -135,13 +114,8 @@ def test_arc_a380_on_i915(recorded: Recorded) -> None:
         **clocks(
             "graphics",
             actual=600,
-            requested=600,
             max=2450,
             min=300,
-            boost=2450,
-            hardware_max=2450,
-            hardware_min=300,
-            efficient=600,
         ),
         ("throttle_active", "power"): 0,
         ("throttle_active", "thermal_hardware"): 0,
@@ -165,13 +139,8 @@ def test_comet_lake_on_an_old_i915(recorded: Recorded) -> None:
     assert reading.values == clocks(
         "graphics",
         actual=300,
-        requested=300,
         max=1150,
         min=300,
-        boost=1150,
-        hardware_max=1150,
-        hardware_min=300,
-        efficient=300,
     )
     assert reading.absent["pcie_link_generation", "current"] is Absence.UNSUPPORTED
     assert reading.absent["pcie_link_width_lanes", "current"] is Absence.UNSUPPORTED
@@ -205,6 +174,3 @@ def test_residency_of_two_moments_bounds_the_busy_ratio(recorded: Recorded) -> N
 def test_groups_that_are_off_bring_nothing(recorded: Recorded) -> None:
     (reading,) = recorded("a380-xe").read(groups=frozenset())
     assert not any(key == "voltage_volts" for key, *_ in reading.values)
-    (reading,) = recorded("b580").read(index=1, groups=frozenset())
-    assert ("temperature_celsius", "memory") in reading.values
-    assert ("temperature_celsius", "vram0") not in reading.values
