@@ -22,6 +22,8 @@ _STATE_COLOUR = {
     DeviceState.EXCLUDED: "36",
 }
 _MAX_PROCESSES = 40
+_RIGHT = frozenset({"BUSY", "MEMORY", "TEMP", "POWER", "CLOCK", "PID"})
+"""Columns of numbers."""
 
 
 class Style(msgspec.Struct, frozen=True):
@@ -40,14 +42,19 @@ Cells = list[str]
 
 def _rows(header: Cells, rows: list[Cells], style: Style, codes: list[str]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = [style.paint(_join(header, widths), "1")]
+    right = [title in _RIGHT for title in header]
+    lines = [style.paint(_join(header, widths, right), "1")]
     for row, code in zip(rows, codes, strict=True):
-        lines.append(style.paint(_join(row, widths), code))
+        lines.append(style.paint(_join(row, widths, right), code))
     return lines
 
 
-def _join(cells: Cells, widths: list[int]) -> str:
-    return "  ".join(text.ljust(width) for text, width in zip(cells, widths, strict=True)).rstrip()
+def _join(cells: Cells, widths: list[int], right: list[bool]) -> str:
+    padded = (
+        text.rjust(width) if to_right else text.ljust(width)
+        for text, width, to_right in zip(cells, widths, right, strict=True)
+    )
+    return "  ".join(padded).rstrip()
 
 
 def _number(view: DeviceView, key: str) -> Number | None:
