@@ -1,5 +1,7 @@
 """DRM fdinfo: recorded texts, a fake /proc, ratios over time, and damaged input."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -293,3 +295,60 @@ def test_the_sum_of_two_clients_of_a_process_is_clamped() -> None:
     meter = UsageMeter()
     meter.update([busy(1, 0), busy(2, 0)], 1.0)
     assert meter.update([busy(1, 8 * 10**8), busy(2, 8 * 10**8)], 2.0) == {5: {"render": 1.0}}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "name",
+    [
+        "amdgpu_compute_v2_purgeable.txt",
+        "amdgpu_gfx.txt",
+        "i915_chromeos_kohaku.txt",
+        "xe_kernel_doc.txt",
+    ],
+)
+def test_every_prefix_of_a_recording_holds_only_what_the_whole_holds(name: str) -> None:
+    whole = f"drm-driver: any\n{recorded(name)}"
+    client = parsed(whole)
+    for cut in range(len(whole)):
+        part = parse_fdinfo(whole[:cut])
+        if part is None:
+            continue
+        assert part.engines.items() <= client.engines.items()
+        assert part.cycles.items() <= client.cycles.items()
+        for region, states in part.memory.items():
+            assert states.items() <= client.memory[region].items()
+
+
+def test_processes_of_other_users_are_counted_as_unreadable(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for pid in (10, 11):
+        machine.process(pid)
+        machine.open(pid, 3, fdinfo(pid))
+    really = os.scandir
+
+    def scandir(path: Path) -> object:
+        if path == tmp_path / "proc/11/fd":
+            raise PermissionError(13, "Permission denied")
+        return really(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    scan = FdinfoScanner(tmp_path, ManualClock()).scan()
+    assert [client.pid for client in scan.clients] == [10]
+    assert (scan.processes_seen, scan.processes_unreadable) == (2, 1)
+
+
+def test_several_threads_may_scan_at_once(machine: Machine, tmp_path: Path) -> None:
+    for pid in range(10, 30):
+        machine.process(pid)
+        machine.open(pid, 3, fdinfo(pid))
+    clock = ManualClock()
+    scanner = FdinfoScanner(tmp_path, clock)
+
+    def scan(_: int) -> int:
+        clock.advance(3.0)
+        return len(scanner.scan(CARD).clients)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(scan, range(24))) == {20}

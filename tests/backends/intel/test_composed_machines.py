@@ -1,5 +1,6 @@
 """Composed machines: values over time, processes, tiles, an NPU, and files that hold nonsense."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -371,3 +372,25 @@ def test_a_clock_that_cannot_be_is_an_error(composed: Composed, megahertz: str) 
     machine.device_file(B580, "tile0/gt0/freq0/act_freq").write_text(megahertz)
     (reading,) = machine.read()
     assert reading.absent["clock_hertz", "graphics"] is Absence.ERROR
+
+
+def test_processes_of_other_users_make_sums_unknown(
+    composed: Composed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = composed("arc-b580")
+    really = os.scandir
+
+    def scandir(path: Path) -> object:
+        if path == machine.root / "proc/1500/fd":
+            raise PermissionError(13, "Permission denied")
+        return really(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    machine.read()
+    machine.clock.advance(1.0)
+    (reading,) = machine.read()
+    assert reading.absent["memory_used_bytes",] is Absence.PERMISSION
+    assert "fdinfo of 3 of 4 processes readable" in reading.notes
+    assert [process.pid for process in reading.processes or ()] == [4100]
+    assert reading.sources["utilization_ratio"] == "gtidle"
+    assert not any(key == "engine_utilization_ratio" for key, *_ in reading.values)
