@@ -31,7 +31,14 @@ from accelwatch_amd.identity import (
     parse_uevent,
     provisional,
 )
-from accelwatch_amd.kfd import Node, nodes_of, occupancy, read_nodes, read_processes
+from accelwatch_amd.kfd import (
+    Node,
+    nodes_of,
+    occupancy,
+    read_nodes,
+    read_processes,
+    topology_generation,
+)
 from accelwatch_amd.names import architecture
 from accelwatch_amd.partitions import partition_devices, read_partition, xgmi_links
 from accelwatch_amd.processes import ProcessReader
@@ -44,6 +51,8 @@ _SLEEPING_FIELDS = ("serial", "part_number", "vbios_version", "firmware_version"
 class _Held(msgspec.Struct, kw_only=True):
     """What is kept of one device between calls."""
 
+    generation: str | None
+    """KFD's count of topology changes when the nodes were read."""
     nodes: tuple[Node, ...]
     own_nodes: tuple[Node, ...]
     processes: ProcessReader
@@ -101,14 +110,14 @@ class AmdBackend:
     def identify(self, device: Device) -> Sequence[Device]:
         """The device with what its files tell, then its partitions."""
         function = self._function(device)
-        nodes = read_nodes(self._root)
-        own = nodes_of(nodes, function.pci_bus_id)
         if self._asleep(function.pci_bus_id):
+            own = nodes_of(read_nodes(self._root), function.pci_bus_id)
             return (_sleeping(device, function, own),)
+        own = nodes_of(read_nodes(self._root), function.pci_bus_id)
         full = identified(self._root, device, function, own)
         if self._library is not None:
             full = self._library.identify(full)
-        self._held[full.id] = self._new_held(full, nodes, own)
+        own = self._hold(full).own_nodes
         return (full, *partition_devices(full, own))
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
@@ -121,7 +130,9 @@ class AmdBackend:
                 f"{device.name} ({function.pci_bus_id}) has no driver: load amdgpu, see the kernel log",
                 code="no_driver",
             )
-        held = self._held.get(device.id) or self._hold(device)
+        held = self._held.get(device.id)
+        if held is None or (request.slow and held.generation != topology_generation(self._root)):
+            held = self._hold(device)
         out = Collected(device.id)
         tree = device_tree(self._root, function.pci_bus_id)
         before = dict(held.memory.blocks)
@@ -182,12 +193,8 @@ class AmdBackend:
         return status in ("suspended", "suspending")
 
     def _hold(self, device: Device) -> _Held:
-        nodes = read_nodes(self._root)
-        held = self._new_held(device, nodes, nodes_of(nodes, device.pci_bus_id or ""))
-        self._held[device.id] = held
-        return held
-
-    def _new_held(self, device: Device, nodes: tuple[Node, ...], own: tuple[Node, ...]) -> _Held:
+        """Read the topology anew; counters of a device that is known go on."""
+        generation, nodes = topology_generation(self._root), read_nodes(self._root)
         known = self._held.get(device.id)
         reader = ProcessReader(
             self._context.root,
@@ -195,12 +202,15 @@ class AmdBackend:
             shared_memory=device.memory_kind is MemoryKind.SHARED,
             one_shot=self._context.one_shot,
         )
-        return _Held(
+        held = _Held(
+            generation=generation,
             nodes=nodes,
-            own_nodes=own,
+            own_nodes=nodes_of(nodes, device.pci_bus_id or ""),
             processes=known.processes if known else reader,
             memory=known.memory if known else Memory(),
         )
+        self._held[device.id] = held
+        return held
 
     def _check_alive(self, device: Device, tree: Tree, out: Collected) -> None:
         """Raise when the device went away during the read, or nothing of it could be read."""

@@ -3,6 +3,8 @@
 The first source that gives a series wins: number files, hwmon, DPM levels, the firmware's table.
 """
 
+from pathlib import Path
+
 import msgspec
 
 from accelwatch.schema.absence import Absence
@@ -52,6 +54,8 @@ class Memory(msgspec.Struct, kw_only=True):
     values: dict[Series, Number] = {}
     absent: dict[Series, Absence] = {}
     blocks: dict[str, BlockErrors | Absence] = {}
+    missing: set[Path] = msgspec.field(default_factory=set)
+    """Files the device does not have; looked for again with the slow quantities."""
     complete: bool = False
     """Whether the slow quantities have been read once."""
 
@@ -78,6 +82,9 @@ def collect(
         slow: Whether to read the slow quantities again.
     """
     slow = slow or not memory.complete
+    if slow:
+        memory.missing.clear()
+    device = device.remembering(memory.missing)
     read_attributes(device, out)
     hwmon = find_hwmon(device)
     if hwmon is not None:

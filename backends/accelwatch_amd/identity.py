@@ -117,9 +117,12 @@ def identified(root: Tree, device: Device, function: Function, nodes: tuple[Node
     )
     absent = dict(device.absent)
     texts = {field: _inscription(tree, file, field, absent) for field, file in _INSCRIPTIONS}
+    model = texts["model"] or listed or device.model or _plain_name(function, nodes)
+    if model is not None:
+        absent.pop("model", None)
     return msgspec.structs.replace(
         device,
-        model=texts["model"] or listed or device.model or _plain_name(function, nodes),
+        model=model,
         architecture=names.architecture(
             nodes[0].gfx_target_version if nodes else 0, function.device_id
         ),

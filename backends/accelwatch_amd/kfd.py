@@ -86,6 +86,11 @@ def _node(number: int, node: Tree) -> Node | None:
     )
 
 
+def topology_generation(root: Tree) -> str | None:
+    """A number that changes with the topology, such as when a device is partitioned anew."""
+    return root.word(f"{_KFD}/topology/generation_id")
+
+
 def read_nodes(root: Tree) -> tuple[Node, ...]:
     """All GPU nodes in KFD's order; empty where the compute driver is not loaded."""
     nodes = root.below(f"{_KFD}/topology/nodes")

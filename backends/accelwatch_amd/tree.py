@@ -17,17 +17,33 @@ _PADDING = "\0 \t\r\n"
 class Tree:
     """Reads of attribute files below one folder; every failure is a typed absence."""
 
-    def __init__(self, folder: Path, read: ReadBytes = sysfs.read_bytes) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        read: ReadBytes = sysfs.read_bytes,
+        missing: set[Path] | None = None,
+    ) -> None:
         self.folder = folder
         self._read = read
+        self._missing = missing
 
     def below(self, name: str) -> "Tree":
         """The same reader over a folder inside this one."""
-        return Tree(self.folder / name, self._read)
+        return Tree(self.folder / name, self._read, self._missing)
+
+    def remembering(self, missing: set[Path]) -> "Tree":
+        """The same tree, which does not ask again for files that are in the set, and adds to it."""
+        return Tree(self.folder, self._read, missing)
 
     def raw(self, name: str) -> bytes | Absence:
         """Content of a binary attribute."""
-        return self._read(self.folder / name)
+        path = self.folder / name
+        if self._missing is not None and path in self._missing:
+            return Absence.UNSUPPORTED
+        content = self._read(path)
+        if content is Absence.UNSUPPORTED and self._missing is not None:
+            self._missing.add(path)
+        return content
 
     def text(self, name: str) -> str | Absence:
         """Content of a text attribute without padding; undecodable bytes are replaced."""

@@ -111,6 +111,19 @@ def test_one_whole_board_has_no_partitions(composed: Any) -> None:
     assert len(backend.read(first, Request())) == 1
 
 
+def test_device_that_is_partitioned_anew(composed: Any) -> None:
+    machine = composed("mi300x-x2")
+    kfd = "sys/class/kfd/kfd/topology"
+    machine.write(f"{kfd}/generation_id", "1\n")
+    backend = machine.backend()
+    split = next(d for d in machine.devices(backend) if d.partition_mode == "CPX/NPS4")
+    for number in range(3, 10):
+        machine.write(f"{kfd}/nodes/{number}/properties", "simd_count 0\n")
+    machine.write(f"{kfd}/generation_id", "2\n")
+    assert len(backend.read(split, Request(slow=False))) == 9
+    assert len(backend.read(split, Request())) == 1
+
+
 def test_compute_processes_are_counted_by_the_compute_driver(composed: Any) -> None:
     machine = composed("mi300x-x2")
     backend = machine.backend()
