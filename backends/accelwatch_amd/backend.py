@@ -121,7 +121,10 @@ class AmdBackend:
         return (full, *partition_devices(full, own))
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
-        """One reading of the device and of each of its partitions."""
+        """One reading of the device and of each of its partitions.
+
+        When the device was partitioned anew since it was identified, that is a ReadError, once.
+        """
         function = self._function(device)
         if self._asleep(function.pci_bus_id):
             raise DeviceSuspended(f"{device.name} ({function.pci_bus_id}) sleeps and was not woken")
@@ -130,9 +133,7 @@ class AmdBackend:
                 f"{device.name} ({function.pci_bus_id}) has no driver: load amdgpu, see the kernel log",
                 code="no_driver",
             )
-        held = self._held.get(device.id)
-        if held is None or (request.slow and held.generation != topology_generation(self._root)):
-            held = self._hold(device)
+        held = self._current(device, request.slow)
         out = Collected(device.id)
         tree = device_tree(self._root, function.pci_bus_id)
         before = dict(held.memory.blocks)
@@ -191,6 +192,18 @@ class AmdBackend:
             return False
         status = device_tree(self._root, pci_bus_id).word("power/runtime_status")
         return status in ("suspended", "suspending")
+
+    def _current(self, device: Device, slow: bool) -> _Held:
+        """What is kept of a device. Raises ReadError once when its partitions have changed."""
+        known = self._held.get(device.id)
+        if known is None:
+            return self._hold(device)
+        if not slow or known.generation == topology_generation(self._root):
+            return known
+        held = self._hold(device)
+        if len(held.own_nodes) != len(known.own_nodes):
+            raise ReadError(f"{device.name} was partitioned anew", code="partitioned")
+        return held
 
     def _hold(self, device: Device) -> _Held:
         """Read the topology anew; counters of a device that is known go on."""

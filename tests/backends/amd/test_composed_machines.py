@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Request
+from accelwatch.errors import ReadError
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Link
 
@@ -121,6 +122,9 @@ def test_device_that_is_partitioned_anew(composed: Any) -> None:
         machine.write(f"{kfd}/nodes/{number}/properties", "simd_count 0\n")
     machine.write(f"{kfd}/generation_id", "2\n")
     assert len(backend.read(split, Request(slow=False))) == 9
+    with pytest.raises(ReadError, match="partitioned anew"):
+        backend.read(split, Request())
+    assert len(backend.identify(split)) == 1
     assert len(backend.read(split, Request())) == 1
 
 
