@@ -1,0 +1,42 @@
+"""Every test that takes a machine, or something of one, runs over all fixture machines."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.backend import Backend
+from fixture_machines import MACHINES, FixtureMachine, Stage
+from polling import Poll
+
+
+@pytest.fixture
+def machine(request: pytest.FixtureRequest) -> FixtureMachine:
+    found: FixtureMachine = request.param
+    return found
+
+
+@pytest.fixture
+def stage(machine: FixtureMachine, tmp_path: Path) -> Iterator[Stage]:
+    with machine.stage(tmp_path) as staged:
+        yield staged
+
+
+@pytest.fixture
+def backend(stage: Stage) -> Iterator[Backend]:
+    opened = stage.backend()
+    opened.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def poll(stage: Stage) -> Poll:
+    return Poll(stage.clock)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marks = metafunc.definition.iter_markers("parametrize")
+    chosen = any("machine" in str(mark.args[0]) for mark in marks)
+    if "machine" in metafunc.fixturenames and not chosen:
+        metafunc.parametrize("machine", MACHINES, ids=lambda one: one.name, indirect=True)

@@ -1,0 +1,94 @@
+"""Damaged answers: no exception but typed ones, and no value where none was given."""
+
+from pathlib import Path
+
+import pytest
+
+from accelwatch.backend import Backend
+from accelwatch.errors import AccelwatchError
+from accelwatch.schema.absence import Absence
+from fixture_machines import MACHINES, FixtureMachine, Stage
+from polling import Poll, readings
+
+_NAMES_OF_DEVICES = {"vendor", "device", "class", "uevent", "revision", "runtime_status"}
+"""Files by which a device is found at all; they stay."""
+_COUNTED = {"interconnect_links", "host_cpu_count", "memory_used_bytes"}
+"""Quantities that are counted: links, processors, memory summed over the clients that can be read."""
+_LISTS = {
+    "memory_retired_pages",
+    "memory_repair_pending",
+    "memory_repair_failed",
+    "host_swap_size_bytes",
+    "host_swap_used_bytes",
+}
+"""Summed over a list, in which nothing is a true answer (gpu_vram_bad_pages, /proc/swaps)."""
+TREES = [one for one in MACHINES if one.vendor in ("amd", "intel", "host")]
+DAMAGE = {
+    "not available": b"N/A\n",
+    "empty": b"",
+    "no text": bytes(range(128, 256)) * 40,
+    "cut": b"1",
+    "nonsense": b"potatoes 12\n",
+}
+
+
+def damage(root: Path, content: bytes) -> None:
+    """Give every file below /sys and /proc another content, but those that name devices."""
+    for top in ("sys", "proc"):
+        for path in (root / top).rglob("*"):
+            if path.is_file() and not path.is_symlink() and path.name not in _NAMES_OF_DEVICES:
+                path.write_bytes(content)
+
+
+@pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE.keys())
+@pytest.mark.parametrize("machine", TREES, ids=lambda one: one.name, indirect=True)
+def test_damaged_files_raise_nothing_untyped(
+    machine: FixtureMachine, stage: Stage, poll: Poll, content: bytes
+) -> None:
+    damage(stage.root, content)
+    backend = stage.backend()
+    backend.probe()
+    try:
+        backend.open()
+    except AccelwatchError:
+        return
+    for _ in range(2):
+        poll(backend)
+    backend.close()
+
+
+@pytest.mark.parametrize("what", ["not available", "empty", "no text", "nonsense"])
+@pytest.mark.parametrize("machine", TREES, ids=lambda one: one.name, indirect=True)
+def test_no_value_is_invented_from_damaged_files(
+    machine: FixtureMachine, stage: Stage, poll: Poll, what: str
+) -> None:
+    damage(stage.root, DAMAGE[what])
+    backend = stage.backend()
+    backend.open()
+    invented = {
+        series: value
+        for reading in readings(poll(backend))
+        for series, value in reading.values.items()
+        if series[0] not in _COUNTED | _LISTS
+    }
+    assert invented == {}
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [one for one in MACHINES if one.name == "nvidia-smi-faulty"],
+    ids=lambda one: one.name,
+    indirect=True,
+)
+def test_what_nvidia_smi_cannot_tell_is_absent_with_its_reason(
+    machine: FixtureMachine, backend: Backend, poll: Poll
+) -> None:
+    healthy, erring, partly_lost, lost = poll(backend)
+    assert healthy.readings[0].values[("power_watts",)] == 642.13
+    for key in ("power_watts", "memory_used_bytes", "utilization_ratio"):
+        assert erring.readings[0].absent[(key,)] is Absence.ERROR
+        if partly_lost.readings:
+            assert partly_lost.readings[0].absent[(key,)] is Absence.LOST
+    assert lost.error is not None
+    assert lost.error.absence is Absence.LOST

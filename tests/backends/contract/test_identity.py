@@ -1,0 +1,84 @@
+"""Who devices are: unique, stable, well formed, and known without asking more than may be asked."""
+
+import re
+
+import pytest
+
+from accelwatch.backend import Backend
+from accelwatch.schema.device import Device, DeviceKind
+from fixture_machines import FixtureMachine, Stage
+from polling import Poll, identities
+
+VENDORS = {"nvidia", "amd", "intel", "host"}
+PCI_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
+NAME = re.compile(r"[a-z][a-z0-9_.:/-]*")
+NO_VALUE = {"", "n/a", "[n/a]", "none", "null", "unknown", "nan", "-1", "0000000000000", "err!"}
+
+
+def test_ids_and_names_are_unique(backend: Backend, poll: Poll) -> None:
+    devices = identities(poll(backend))
+    for field in ("id", "name"):
+        values = [getattr(device, field) for device in devices]
+        assert len(set(values)) == len(values), field
+
+
+def test_identity_is_stable_over_polls(backend: Backend, poll: Poll) -> None:
+    first, second, third = (identities(poll(backend)) for _ in range(3))
+    assert first == second == third
+
+
+def test_identity_survives_reopening(stage: Stage, backend: Backend, poll: Poll) -> None:
+    before = identities(poll(backend))
+    backend.close()
+    again = stage.backend()
+    again.open()
+    assert identities(poll(again)) == before
+    again.close()
+
+
+def test_identity_is_well_formed(backend: Backend, poll: Poll, machine: FixtureMachine) -> None:
+    for device in identities(poll(backend)):
+        assert device.vendor in VENDORS
+        assert device.vendor == machine.vendor or machine.vendor == "replay"
+        assert device.backend == backend.name
+        assert device.id.startswith(f"{device.vendor}:")
+        assert NAME.fullmatch(device.name), device.name
+        assert device.index >= 0
+        assert (device.kind is DeviceKind.HOST) == (machine.vendor == "host")
+        if device.pci_bus_id is not None:
+            assert PCI_ID.fullmatch(device.pci_bus_id), device.pci_bus_id
+        assert device.numa_node is None or device.numa_node >= 0
+        assert all(node.startswith("/dev/") for node in device.device_nodes)
+
+
+def test_no_text_stands_for_a_missing_value(backend: Backend, poll: Poll) -> None:
+    for device in identities(poll(backend)):
+        for field in Device.__struct_fields__:
+            value = getattr(device, field)
+            if isinstance(value, str) and field != "boot_id":
+                assert value.strip() == value, field
+                assert value.lower() not in NO_VALUE, (field, value)
+        assert [name for name in device.absent if getattr(device, name) is not None] == []
+
+
+def test_partitions_name_their_parent(backend: Backend, poll: Poll) -> None:
+    for one in poll(backend):
+        assert one.found.parent_id is None
+        for part in one.identity[1:]:
+            assert part.parent_id == one.identity[0].id
+            assert part.partition
+            assert part.partition_technology
+
+
+def test_a_device_that_goes_is_no_longer_found_and_the_others_are_read_on(
+    stage: Stage, backend: Backend, poll: Poll
+) -> None:
+    if stage.remove is None:
+        pytest.skip("no device of this machine can be taken away")
+    before = poll(backend)
+    stage.remove(before[-1].found)
+    after = poll(backend)
+    assert len(after) == len(before) - 1
+    readable = {one.identity[0].id for one in before if one.error is None}
+    still = {one.identity[0].id for one in after if one.error is None}
+    assert still == readable - {one.identity[0].id for one in before[-1:] if one.identity}

@@ -1,0 +1,116 @@
+"""How backends begin and end: nothing at import, little at probe, everything given back at close."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from accelwatch.backend import Backend, EventSource, Request
+from accelwatch.errors import AccelwatchError
+from accelwatch.schema.event import Category
+from fixture_machines import FixtureMachine, Stage, lay_out_tree
+from polling import Poll
+
+CODE = re.compile(r"[a-z][a-z0-9_]*")
+PROBE = """
+import json, sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from accelwatch.backend import Context
+
+def foreign():
+    maps = Path("/proc/self/maps").read_text()
+    names = [n for n in ("pynvml", "amdsmi", "pyzes", "yaml") if n in sys.modules]
+    return names + [n for n in ("nvidia-ml", "amd_smi", "ze_loader", "rocm_smi") if n in maps]
+
+found = {}
+for point in entry_points(group="accelwatch.backends"):
+    factory = point.load()
+    imported = foreign()
+    probe = factory(Context(root=Path(sys.argv[1]), environ={}, options={"file": "demo"})).probe()
+    found[point.name] = [imported, foreign(), probe.present, len(probe.checks)]
+    for module in [name for name in sys.modules if name.startswith("yaml")]:
+        del sys.modules[module]
+print(json.dumps(found))
+"""
+
+
+def test_importing_and_probing_load_no_vendor_library(tmp_path: Path) -> None:
+    lay_out_tree(tmp_path, "amd/mi300x-x2")
+    lay_out_tree(tmp_path, "intel/arc-b580")
+    run = subprocess.run(
+        [sys.executable, "-c", PROBE, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    found = json.loads(run.stdout)
+    assert set(found) >= {"nvidia", "amd", "intel", "host", "kernel_log", "replay"}
+    for name, (imported, probed, _, checks) in found.items():
+        assert [one for one in imported + probed if one != "yaml"] == [], name
+        assert checks > 0, name
+    assert {name for name in ("amd", "intel", "nvidia") if found[name][2]} == {"amd", "intel"}
+
+
+def test_probe_finds_the_machine_and_needs_no_open(stage: Stage) -> None:
+    backend = stage.backend()
+    first, second = backend.probe(), backend.probe()
+    assert first.present
+    assert first == second
+    backend.close()
+
+
+def test_opening_says_what_it_reads_through(stage: Stage) -> None:
+    backend = stage.backend()
+    opened = backend.open()
+    assert opened.source
+    assert all(name and version for name, version in opened.versions.items())
+    backend.close()
+
+
+def test_closing_twice_and_reopening(stage: Stage, poll: Poll) -> None:
+    backend = stage.backend()
+    backend.close()
+    counts = []
+    for _ in range(2):
+        backend.open()
+        counts.append(len(poll(backend)))
+        backend.close()
+        backend.close()
+    assert counts[0] == counts[1]
+
+
+def test_after_closing_only_typed_errors_come(stage: Stage, backend: Backend) -> None:
+    devices = backend.discover()
+    backend.close()
+    for device in devices:
+        with suppress(AccelwatchError):
+            backend.discover()
+        with suppress(AccelwatchError):
+            backend.identify(device)
+        with suppress(AccelwatchError):
+            backend.read(device, Request())
+
+
+def test_a_single_reading_starts_no_thread(stage: Stage, poll: Poll) -> None:
+    before = threading.active_count()
+    backend = stage.backend(one_shot=True)
+    backend.open()
+    poll(backend)
+    assert threading.active_count() == before
+    backend.close()
+
+
+def test_events_are_well_formed(backend: Backend, machine: FixtureMachine) -> None:
+    if not isinstance(backend, EventSource):
+        pytest.skip("this backend has no events")
+    for _ in range(2):
+        for event in backend.wait_events(0.0):
+            assert CODE.fullmatch(event.code)
+            assert isinstance(event.category, Category)
+            assert event.source
+            assert event.time > 0
+            assert event.text

@@ -1,0 +1,172 @@
+"""What is read: in the catalogue, in range, never invented, and with a reason for every gap."""
+
+import math
+
+import msgspec
+import pytest
+
+from accelwatch.backend import Backend, Request
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceKind
+from accelwatch.schema.metrics import (
+    Kind,
+    Metric,
+    Source,
+    Tier,
+    by_key,
+    host_metrics,
+    reading_metrics,
+)
+from accelwatch.schema.reading import Number, complete
+from fixture_machines import FixtureMachine
+from polling import EVERYTHING, Poll, readings
+
+MAY_EXCEED_ONE = {"fan_speed_ratio"}
+FLAGS = {
+    "throttle_active",
+    "ecc_enabled",
+    "memory_repair_pending",
+    "memory_repair_failed",
+    "reset_required",
+    "link_up",
+    "host_network_up",
+    "host_rdma_port_up",
+    "host_clock_synchronized",
+}
+SIGNED = {"temperature_headroom_celsius", "host_clock_offset_seconds"}
+STANDING = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
+
+
+def in_range(row: Metric, value: Number) -> bool:
+    """Whether a number can be true at all."""
+    if row.key in FLAGS:
+        return value in (0, 1)
+    if row.unit == "celsius" and row.key not in SIGNED:
+        return -50 <= value <= 150
+    if row.unit == "ratio" and row.key not in MAY_EXCEED_ONE:
+        return 0 <= value <= 1
+    if row.unit == "hertz":
+        return 0 <= value <= 100e9
+    if row.unit == "watts":
+        return 0 <= value <= 20_000
+    return value >= 0 or row.key in SIGNED
+
+
+def test_series_are_in_the_catalogue_with_all_labels(backend: Backend, poll: Poll) -> None:
+    for reading in readings(poll(backend)):
+        for series in reading.values:
+            row = by_key()[series[0]]
+            assert row.source is Source.READ, series
+            assert len(series) == len(row.labels) + 1, series
+            assert all(series[1:]), series
+        for series in reading.absent:
+            if series[0] not in ("*", "processes"):
+                row = by_key()[series[0]]
+                assert len(series) in (1, len(row.labels) + 1), series
+
+
+def test_values_are_numbers_in_range(backend: Backend, poll: Poll) -> None:
+    for _ in range(2):
+        for reading in readings(poll(backend)):
+            for series, value in reading.values.items():
+                assert type(value) in (int, float), (series, value)
+                assert math.isfinite(value), (series, value)
+                assert in_range(by_key()[series[0]], value), (series, value)
+
+
+def test_counters_never_decrease(backend: Backend, poll: Poll) -> None:
+    before: dict[tuple[str, tuple[str, ...]], Number] = {}
+    for _ in range(4):
+        for reading in readings(poll(backend)):
+            for series, value in reading.values.items():
+                if by_key()[series[0]].kind is Kind.COUNTER:
+                    key = (reading.device_id, series)
+                    assert value >= before.get(key, 0), key
+                    before[key] = value
+
+
+def test_no_series_has_both_a_value_and_a_reason(backend: Backend, poll: Poll) -> None:
+    for reading in readings(poll(backend)):
+        assert not reading.values.keys() & reading.absent.keys()
+        assert all(isinstance(reason, Absence) for reason in reading.absent.values())
+
+
+def test_used_memory_fits_its_size(backend: Backend, poll: Poll) -> None:
+    for reading in readings(poll(backend)):
+        used, size = (reading.values.get((f"memory_{what}_bytes",)) for what in ("used", "size"))
+        if used is not None and size is not None:
+            assert used <= size
+
+
+def test_every_gap_has_a_reason_once_completed(backend: Backend, poll: Poll) -> None:
+    for one in poll(backend):
+        host = one.found.kind is DeviceKind.HOST
+        rows = host_metrics() if host else reading_metrics()
+        for reading in one.readings:
+            whole = complete(reading, frozenset(), rows)
+            assert not [note for note in whole.notes if "not in the catalogue" in note]
+            known = {series[0] for series in (*whole.values, *whole.absent)}
+            assert not [row.key for row in rows if row.key not in known]
+            assert (whole.processes is not None) or ("processes",) in whole.absent
+
+
+def test_the_first_reading_is_the_device_s_and_partitions_follow(
+    backend: Backend, poll: Poll
+) -> None:
+    for one in poll(backend):
+        if one.error is None:
+            ids = [reading.device_id for reading in one.readings]
+            assert ids[0] == one.identity[0].id
+            assert len(set(ids)) == len(ids)
+            assert set(ids) <= {device.id for device in one.identity}
+
+
+def test_processes_belong_to_their_device(backend: Backend, poll: Poll) -> None:
+    for reading in readings(poll(backend)):
+        for process in reading.processes or ():
+            assert process.device_id == reading.device_id
+            assert process.pid > 0
+            assert process.pid_namespace in ("same", "foreign")
+            assert set(process.type.split("+")) <= {"compute", "graphics", "mps"}
+            assert process.argv is None
+            for field in ("gpu_memory_bytes", "host_memory_bytes"):
+                value = getattr(process, field)
+                assert value is None or 0 <= value < 1 << 50, field
+            ratio = process.utilization_ratio
+            assert ratio is None or 0 <= ratio <= 1
+
+
+def test_only_what_is_asked_for_is_read(backend: Backend, poll: Poll) -> None:
+    for one in poll(backend, Request(processes=False)):
+        for reading in one.readings:
+            unasked = {s for s in reading.values if by_key()[s[0]].tier is Tier.OPT_IN}
+            assert not unasked
+            assert not reading.processes
+
+
+def test_a_quick_reading_has_what_a_slow_one_has(backend: Backend, poll: Poll) -> None:
+    slow = {reading.device_id: set(reading.values) for reading in readings(poll(backend))}
+    for one in poll(backend, msgspec.structs.replace(EVERYTHING, slow=False)):
+        for reading in one.readings:
+            assert slow[reading.device_id] <= set(reading.values)
+
+
+def test_a_broken_device_never_hides_the_others(
+    backend: Backend, poll: Poll, machine: FixtureMachine
+) -> None:
+    polled = poll(backend)
+    if machine.healthy:
+        assert not [one.error for one in polled if one.error]
+        assert all(one.readings[0].values for one in polled)
+        return
+    if not polled:
+        pytest.skip("this backend has no devices")
+    troubled = [
+        one
+        for one in polled
+        if one.error
+        or any(reason not in STANDING for r in one.readings for reason in r.absent.values())
+    ]
+    assert troubled, "a faulty machine without trouble"
+    if len(polled) > 1:
+        assert [one for one in polled if one.error is None and one.readings[0].values]

@@ -1,0 +1,247 @@
+"""Every fixture machine with the backend that reads it, for the contract suite and the goldens.
+
+A machine is a function that stages it below a folder. A new one is a row in MACHINES.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from accelwatch.backend import Backend, Context
+from accelwatch.clock import ManualClock
+from accelwatch.schema.device import Device, normal_pci_bus_id
+from accelwatch_amd import AmdBackend
+from accelwatch_host import HostBackend
+from accelwatch_intel import IntelBackend
+from accelwatch_kernel_log import KernelLogBackend
+from accelwatch_nvidia import NvidiaBackend
+from accelwatch_replay import ReplayBackend, demo_file
+from samples import FIXTURES
+from smi_documents import Gpu, write_program
+from standins import NvmlScenario, preloaded_nvml
+
+Factory = Callable[[Context], Backend]
+
+
+class Stage:
+    """A machine that stands: a root, a clock, and backends over them."""
+
+    def __init__(self, factory: Factory, root: Path, **context: Any) -> None:
+        self.root = root
+        self.clock = ManualClock()
+        self.remove: Callable[[Device], None] | None = None
+        """Takes the last device away, where the machine can."""
+        self.asleep: Mapping[str, Path] = {}
+        """PCI id of each sleeping device to its folder."""
+        self.calls_into: Callable[[int], int] = lambda _: 0
+        """How often a vendor library was asked about the device of an index."""
+        self._factory = factory
+        self._context = context
+
+    def backend(self, **context: Any) -> Backend:
+        """A new backend that is not open."""
+        return self._factory(
+            Context(root=self.root, clock=self.clock, **{**self._context, **context})
+        )
+
+
+class FixtureMachine(msgspec.Struct, frozen=True):
+    """One machine of the table."""
+
+    name: str
+    vendor: str
+    healthy: bool
+    stage: Callable[[Path], contextlib.AbstractContextManager[Stage]]
+
+
+def _content(packed: str | dict[str, Any]) -> bytes:
+    if isinstance(packed, str):
+        return packed.encode()
+    if "b64" in packed:
+        return base64.b64decode(packed["b64"])
+    size = int(packed.get("nul_padded_to", packed.get("zeros", 0)))
+    return str(packed.get("text", "")).encode().ljust(size, b"\0")
+
+
+def lay_out_tree(root: Path, name: str) -> None:
+    """Files and links of fixtures/<vendor>/<machine>/tree.json below a root."""
+    packed = json.loads((FIXTURES / name / "tree.json").read_text())
+    for path, content in packed["files"].items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(_content(content))
+    for path, target in packed["links"].items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        below = not target.startswith("/")
+        place.symlink_to(os.path.relpath(root / target, place.parent) if below else target)
+
+
+def _sleeping(root: Path) -> dict[str, Path]:
+    found = {}
+    for folder in sorted((root / "sys/bus/pci/devices").glob("*")):
+        status = folder / "power/runtime_status"
+        if status.exists() and status.read_text().strip() == "suspended":
+            found[folder.name] = folder.resolve()
+    return found
+
+
+@contextlib.contextmanager
+def _amd(folder: Path, name: str) -> Iterator[Stage]:
+    lay_out_tree(folder, f"amd/{name}")
+    yield _with_bus(Stage(AmdBackend, folder, options={"amdsmi": "never"}))
+
+
+@contextlib.contextmanager
+def _intel(folder: Path, name: str) -> Iterator[Stage]:
+    lay_out_tree(folder, f"intel/{name}")
+    yield _with_bus(Stage(IntelBackend, folder, options={"sysman": "off"}))
+
+
+def _with_bus(stage: Stage) -> Stage:
+    stage.asleep = _sleeping(stage.root)
+    bus = stage.root / "sys/bus/pci/devices"
+    stage.remove = lambda device: (bus / str(device.pci_bus_id)).unlink()
+    return stage
+
+
+def _nvidia_function(root: Path, bus: str, uuid: str, minor: int, status: str = "active") -> None:
+    """The /proc and /sys files of one GPU that the nvidia driver holds."""
+    bus = normal_pci_bus_id(bus)
+    files = {
+        f"proc/driver/nvidia/gpus/{bus}/information": f"Model: \t\t NVIDIA H100 80GB HBM3\n"
+        f"GPU UUID: \t {uuid}\nBus Location: \t {bus}\nDevice Minor: \t {minor}\n",
+        f"sys/bus/pci/devices/{bus}/power/runtime_status": f"{status}\n",
+        f"sys/bus/pci/devices/{bus}/vendor": "0x10de\n",
+        f"sys/bus/pci/devices/{bus}/device": "0x2330\n",
+        f"sys/bus/pci/devices/{bus}/class": "0x030200\n",
+        f"sys/bus/pci/devices/{bus}/numa_node": "0\n",
+    }
+    for path, text in files.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+
+@contextlib.contextmanager
+def _nvml(folder: Path, name: str, asleep: int = -1) -> Iterator[Stage]:
+    scenario = NvmlScenario.of(folder / "nvml.scenario", name)
+    for index in range(scenario.count):
+        bus, uuid = (scenario.values[f"device.{index}.{key}"] for key in ("pci_bus_id", "uuid"))
+        status = "suspended" if index == asleep else "active"
+        _nvidia_function(folder, bus, uuid, index, status)
+    with preloaded_nvml(scenario) as library:
+        stage = Stage(NvidiaBackend, folder, options={"source": "nvml"})
+
+        def remove(device: Device) -> None:
+            shutil.rmtree(folder / "proc/driver/nvidia/gpus" / str(device.pci_bus_id))
+            scenario.system("count", scenario.count - 1).write()
+
+        stage.remove = remove
+        stage.asleep = _sleeping(folder)
+        before = [_calls(library, index) for index in range(scenario.count)]
+        stage.calls_into = lambda index: _calls(library, index) - before[index]
+        yield stage
+
+
+def _calls(library: Any, index: int) -> int:
+    names = ("HandleByIndex_v2", "Name", "UUID", "UtilizationRates", "PowerUsage", "FieldValues")
+    return sum(library.standin_calls(f"nvmlDeviceGet{name}".encode(), index) for name in names)
+
+
+@contextlib.contextmanager
+def _smi(folder: Path, gpus: tuple[Gpu, ...]) -> Iterator[Stage]:
+    for gpu in gpus:
+        uuid = f"GPU-5ca1ab1e-0009-4000-8000-00000000000{gpu.index}"
+        _nvidia_function(folder, gpu.bus, uuid, gpu.index)
+    program = write_program(folder / "bin", gpus)
+    options = {"source": "nvidia-smi", "nvidia_smi": str(program)}
+    stage = Stage(NvidiaBackend, folder, options=options)
+
+    def remove(device: Device) -> None:
+        shutil.rmtree(folder / "proc/driver/nvidia/gpus" / str(device.pci_bus_id))
+        write_program(folder / "bin", gpus[:-1])
+        stage.clock.advance(10)
+
+    stage.remove = remove
+    yield stage
+
+
+@contextlib.contextmanager
+def _host(folder: Path, name: str) -> Iterator[Stage]:
+    shutil.copytree(FIXTURES / "host" / name / "root", folder / "root")
+    yield Stage(HostBackend, folder / "root")
+
+
+@contextlib.contextmanager
+def _kernel_log(folder: Path, name: str) -> Iterator[Stage]:
+    shutil.copytree(FIXTURES / "kernel_log" / name / "root", folder / "root")
+    yield Stage(KernelLogBackend, folder / "root")
+
+
+@contextlib.contextmanager
+def _replay(folder: Path, file: Path) -> Iterator[Stage]:
+    yield Stage(ReplayBackend, folder, options={"file": str(file)})
+
+
+def _tree(name: str, *, healthy: bool) -> FixtureMachine:
+    vendor, machine = name.split("/")
+    stage = _amd if vendor == "amd" else _intel
+    return FixtureMachine(
+        f"{vendor}-{machine}", vendor, healthy, lambda folder: stage(folder, machine)
+    )
+
+
+def _scenario(name: str, *, healthy: bool) -> FixtureMachine:
+    return FixtureMachine(f"nvidia-{name}", "nvidia", healthy, lambda folder: _nvml(folder, name))
+
+
+_H100 = Gpu(0), Gpu(1)
+_ON_A_BAD_DAY = Gpu(0), Gpu(1, bad="ERR!"), Gpu(2, bad="GPU is lost"), Gpu(3, lost=True)
+
+MACHINES: tuple[FixtureMachine, ...] = (
+    _scenario("h100x8", healthy=True),
+    _scenario("a100x8-mig", healthy=True),
+    _scenario("l40s", healthy=True),
+    _scenario("rtx4090", healthy=True),
+    _scenario("t4", healthy=True),
+    _scenario("old-driver", healthy=True),
+    _scenario("mixed-faults", healthy=False),
+    FixtureMachine("nvidia-asleep", "nvidia", False, lambda folder: _nvml(folder, "h100x8", 5)),
+    FixtureMachine("nvidia-smi", "nvidia", True, lambda folder: _smi(folder, _H100)),
+    FixtureMachine(
+        "nvidia-smi-faulty", "nvidia", False, lambda folder: _smi(folder, _ON_A_BAD_DAY)
+    ),
+    _tree("amd/mi300x-x2", healthy=True),
+    _tree("amd/rx7900", healthy=True),
+    _tree("amd/mi300x-faulty", healthy=False),
+    _tree("intel/arc-b580", healthy=True),
+    _tree("intel/max1550-two-tiles", healthy=True),
+    _tree("intel/laptop-meteor-lake", healthy=True),
+    _tree("intel/arc-a770-faulty", healthy=False),
+    FixtureMachine("host-hgx-ib2", "host", True, lambda folder: _host(folder, "hgx-ib2")),
+    FixtureMachine("host-damaged", "host", False, lambda folder: _host(folder, "damaged")),
+    FixtureMachine(
+        "kernel-log-bad-day", "kernel", False, lambda folder: _kernel_log(folder, "bad-day")
+    ),
+    FixtureMachine("replay-demo", "replay", False, lambda folder: _replay(folder, demo_file())),
+    FixtureMachine(
+        "replay-recording",
+        "replay",
+        True,
+        lambda folder: _replay(folder, FIXTURES / "replay/two-vendors.ndjson"),
+    ),
+    FixtureMachine(
+        "replay-faults",
+        "replay",
+        False,
+        lambda folder: _replay(folder, FIXTURES / "replay/faults.yaml"),
+    ),
+)

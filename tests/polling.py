@@ -1,0 +1,59 @@
+"""Polls a backend as the sampler would, on the test's own thread."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from accelwatch.backend import Backend, Request
+from accelwatch.clock import ManualClock
+from accelwatch.errors import ReadError
+from accelwatch.schema.device import Device
+from accelwatch.schema.metrics import opt_in_groups
+from accelwatch.schema.reading import Reading
+
+EVERYTHING = Request(groups=frozenset(opt_in_groups()))
+
+
+class Polled(msgspec.Struct):
+    """One device after one round: its identity, and its readings or why there are none."""
+
+    found: Device
+    identity: Sequence[Device] = ()
+    readings: Sequence[Reading] = ()
+    error: ReadError | None = None
+
+
+class Poll:
+    """One call is one round over all devices, after which a second passes.
+
+    What a backend raises that is no ReadError escapes, and so fails the test.
+    """
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+
+    def __call__(self, backend: Backend, request: Request = EVERYTHING) -> list[Polled]:
+        polled = []
+        for device in backend.discover():
+            one = Polled(device)
+            polled.append(one)
+            try:
+                one.identity = tuple(backend.identify(device))
+                one.readings = tuple(backend.read(one.identity[0], request))
+            except ReadError as error:
+                one.error = error
+        self._clock.advance(1.0)
+        return polled
+
+
+def identities(polled: Sequence[Polled]) -> list[Device]:
+    """Identified devices with partitions; the provisional one where identifying failed."""
+    found: list[Device] = []
+    for one in polled:
+        found += one.identity or (one.found,)
+    return found
+
+
+def readings(polled: Sequence[Polled]) -> list[Reading]:
+    """All readings of a round."""
+    return [reading for one in polled for reading in one.readings]
