@@ -5,6 +5,7 @@ nowhere else, and only when asked.
 """
 
 import ctypes
+import os
 from collections.abc import Callable
 from ctypes import Structure, byref, c_uint32, c_void_p
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from accelwatch_intel.sysman_types import STYPES, DeviceProperties, PciPropertie
 
 LIBRARIES = ("libze_loader.so.1", "libze_loader.so")
 UNINITIALIZED = 0x78000001
+MISSING_SYMBOL = "missing_symbol"
 
 _MAX_COUNT = 4096
 """More handles or processes than any device has; a larger answer is damage."""
@@ -81,27 +83,40 @@ class Sysman:
 
     def __init__(self, library: Any) -> None:
         self._library = library
+        self._prefix = "zes"
 
     def call(self, name: str, *arguments: Any) -> None:
         """One call; raises the exception of its result code, NotSupported for a missing symbol."""
         try:
             function = getattr(self._library, name)
         except AttributeError:
-            raise NotSupported(f"{name}: not in this library", code="missing_symbol") from None
+            raise NotSupported(f"{name}: not in this library", code=MISSING_SYMBOL) from None
         function.restype = c_uint32
         code = function(*arguments)
         if code:
             raise error_of(name, code)
 
     def start(self) -> None:
-        """Initialise Sysman. It opens every render node, which wakes a suspended card."""
-        self.call("zesInit", c_uint32(0))
+        """Initialise Sysman. It opens every render node, which wakes a suspended card.
+
+        Older loaders (1.8.12 is one) have no zesInit: there an environment variable turns Sysman on
+        inside the core library, whose handles then serve.
+        """
+        try:
+            self.call("zesInit", c_uint32(0))
+        except NotSupported as error:
+            if error.code != MISSING_SYMBOL:
+                raise
+            os.environ["ZES_ENABLE_SYSMAN"] = "1"
+            self._prefix = "ze"
+            self.call("zeInit", c_uint32(0))
 
     def devices(self) -> dict[str, c_void_p]:
         """Handle of each device by PCI id."""
         found: dict[str, c_void_p] = {}
-        for driver in self._array(lambda *end: self.call("zesDriverGet", *end), c_void_p):
-            for device in self.handles("zesDeviceGet", c_void_p(driver)):
+        find = f"{self._prefix}DriverGet"
+        for driver in self._array(lambda *end: self.call(find, *end), c_void_p):
+            for device in self.handles(f"{self._prefix}DeviceGet", c_void_p(driver)):
                 try:
                     pci = self.get("zesDevicePciGetProperties", device, PciProperties)
                 except ReadError:
@@ -118,7 +133,7 @@ class Sysman:
         """Structures below a handle, by the same two calls."""
 
         def ask(count: Any, items: Any) -> None:
-            for item in items or ():
+            for item in (items or ()) if kind in STYPES else ():
                 item.stype = STYPES[kind]
             self.call(name, parent, count, items)
 

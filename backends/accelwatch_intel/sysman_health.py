@@ -6,11 +6,12 @@ from ctypes import byref, c_ubyte
 from accelwatch.errors import ReadError
 from accelwatch.schema.reading import Link, Number
 from accelwatch_intel import sysman_types as types
+from accelwatch_intel.sysman import NotSupported
 from accelwatch_intel.sysman_card import Part, Sink, SysmanCard
 
 _SEVERITIES = {0: "corrected", 1: "uncorrected"}
-_LOCATIONS = {3: "compute", 4: "non_compute", 5: "cache"}
-"""zes_ras_error_cat_t that are hardware errors; 0 counts engine resets."""
+_LOCATIONS = {3: "compute", 4: "non_compute", 5: "cache", 7: "memory"}
+"""zes_ras_error_category_exp_t that are hardware errors; 0 counts engine resets."""
 _RESETS = 0
 
 _ECC_STATES = {1: 1, 2: 0}
@@ -35,19 +36,30 @@ def read_ras(card: SysmanCard, sink: Sink) -> None:
         severity = _SEVERITIES.get(part.properties.type)
         if severity is None:
             continue
-        state = types.RasState()
-        state.stype = types.STYPES[types.RasState]
-        card.sysman.call("zesRasGetState", part.handle, c_ubyte(0), byref(state))
+        counts = _ras_counts(card, part)
         for category, location in _LOCATIONS.items():
-            totals[severity][part.tile] += state.category[category]
-            located[severity, location] += state.category[category]
-        resets.append(state.category[_RESETS])
+            if category in counts:
+                totals[severity][part.tile] += counts[category]
+                located[severity, location] += counts[category]
+        resets.append(counts.get(_RESETS, 0))
     for severity, values in totals.items():
         sink.spread(dict(values), sum, "ecc_errors_total", severity)
     for (severity, location), count in located.items():
         sink.fill(None, count, "ecc_location_errors_total", severity, location)
     if resets:
         sink.fill(None, sum(resets), "resets_total")
+
+
+def _ras_counts(card: SysmanCard, part: Part) -> dict[int, int]:
+    """Errors by category: by the newer call, which alone counts memory, else by the older one."""
+    try:
+        rows = card.sysman.structures("zesRasGetStateExp", part.handle, types.RasCount)
+        return {row.category: row.errorCounter for row in rows}
+    except NotSupported:
+        state = types.RasState()
+        state.stype = types.STYPES[types.RasState]
+        card.sysman.call("zesRasGetState", part.handle, c_ubyte(0), byref(state))
+        return dict(enumerate(state.category))
 
 
 def read_ecc(card: SysmanCard, sink: Sink) -> None:

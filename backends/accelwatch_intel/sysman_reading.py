@@ -47,7 +47,10 @@ def read(card: SysmanCard, sink: Sink) -> None:
 
 
 def processes(card: SysmanCard, device_id: str) -> list[Process]:
-    """Processes with memory on the device; empty where the driver does not tell. Raises DeviceLost."""
+    """Processes with memory on the device; empty where the driver does not tell. Raises DeviceLost.
+
+    One without memory only keeps the device open, as we do ourselves.
+    """
     try:
         rows = card.sysman.structures(
             "zesDeviceProcessesGetState", card.handle, sysman_types.ProcessState
@@ -64,7 +67,7 @@ def processes(card: SysmanCard, device_id: str) -> list[Process]:
             gpu_memory_bytes=row.memSize,
         )
         for row in rows
-        if row.processId > 0
+        if row.processId > 0 and row.memSize > 0
     ]
 
 

@@ -261,6 +261,12 @@ class RasState(Structure):
     _fields_ = (*_BASE, ("category", c_uint64 * 7))
 
 
+class RasCount(Structure):
+    """zes_ras_state_exp_t; the count of one category, memory included."""
+
+    _fields_ = (("category", c_uint32), ("errorCounter", c_uint64))
+
+
 class FabricPortId(Structure):
     """zes_fabric_port_id_t."""
 

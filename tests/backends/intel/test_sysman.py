@@ -26,16 +26,20 @@ SOURCES = FIXTURES / "level_zero"
 Composed = Callable[[str], Machine]
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def build(folder: Path, *extra: str) -> Path:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler (cc) to build the stand-in Level Zero loader with")
-    target = tmp_path_factory.mktemp("level_zero") / "libze_loader.so.1"
+    target = folder / "libze_loader.so.1"
     sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
-    flags = ["-std=gnu11", "-shared", "-fPIC", "-O1", "-Wall", "-Werror"]
+    flags = ["-std=gnu11", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", *extra]
     subprocess.run([compiler, *flags, "-o", str(target), *sources], check=True)
     return target
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("level_zero"))
 
 
 class Scenario:
@@ -236,6 +240,26 @@ def test_an_identity_that_sysman_refuses_is_that_of_sysfs(
     card, *_ = max1550.devices()
     assert card.model == "Intel Data Center GPU Max 1550"
     assert card.absent["uuid"] is Absence.ERROR
+
+
+def test_memory_errors_are_counted_by_the_newer_call(max1550: Machine, scenario: Scenario) -> None:
+    opened(max1550)
+    scenario.set(dev__0__ras__1__7=3)
+    card, first, _ = max1550.read()
+    assert card.values["ecc_errors_total", "uncorrected"] == 3
+    assert card.values["ecc_location_errors_total", "uncorrected", "memory"] == 3
+    assert first.values["ecc_errors_total", "uncorrected"] == 3
+
+
+def test_an_old_loader_is_started_through_the_core_library(
+    max1550: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ZES_ENABLE_SYSMAN", "0")
+    max1550.options = {"level_zero_library": str(build(tmp_path, "-DOLD_LOADER"))}
+    opened(max1550)
+    card, *_ = max1550.read()
+    assert card.values["memory_used_bytes",] == 8 * GIB
+    assert os.environ["ZES_ENABLE_SYSMAN"] == "1"
 
 
 def test_wedged_and_worn_devices_are_noted(max1550: Machine, scenario: Scenario) -> None:
