@@ -83,8 +83,9 @@ class EventWaiter:
                 if self._set is None:
                     self._set = library.nvmlEventSetCreate()
                 library.nvmlDeviceRegisterEvents(handle, XID_EVENT, self._set)
-            except library.NVMLError:
-                self._refused.add(key)
+            except library.NVMLError as error:
+                if code_of(error) in returns.PERMANENT:
+                    self._refused.add(key)
             else:
                 self._registered[key] = device_id
 
@@ -99,9 +100,20 @@ class EventWaiter:
                 if int(data.eventType) & XID_EVENT:
                     found.append(to_event(data, self._registered, self._clock.wall()))
         except library.NVMLError as error:
-            if code_of(error) != returns.TIMEOUT and not found:
-                self._stopped.wait(timeout_s)
+            if code_of(error) != returns.TIMEOUT:
+                self._drop()
+                if not found:
+                    self._stopped.wait(timeout_s)
         return found
+
+    def _drop(self) -> None:
+        """Give the set up, as after a lost GPU, so that the next wait is for those that are left."""
+        events, self._set = self._set, None
+        self._registered = {}
+        try:
+            self._nvml.library.nvmlEventSetFree(events)
+        except self._nvml.library.NVMLError:
+            return
 
     def close(self) -> None:
         """Stop waiting; the set is freed unless a wait is still inside the driver."""

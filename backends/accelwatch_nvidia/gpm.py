@@ -141,11 +141,18 @@ class GpmSampler:
             outcomes[series] = Absence.UNSUPPORTED if failed else mapping.percent(metric.value)
         return outcomes
 
+    def restart(self, *, library_restarted: bool) -> None:
+        """Begin with a first sample again; samples of a library that was shut down are void."""
+        self._taken = 0
+        self._supported = None
+        if library_restarted:
+            self._samples = []
+
     def close(self, calls: DeviceCalls) -> None:
         """Free the samples."""
-        for sample in self._samples:
+        samples, self._samples, self._taken = self._samples, [], 0
+        for sample in samples:
             try:
                 calls.library.nvmlGpmSampleFree(sample)
             except calls.library.NVMLError:
                 return
-        self._samples = []

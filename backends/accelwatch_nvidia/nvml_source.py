@@ -23,7 +23,7 @@ class NvmlSource:
         self._nvml = nvml
         self._gpm_lock = threading.Lock()
         self._readers: dict[str, DeviceReader] = {}
-        self._by_index: dict[tuple[int, str | None], DeviceReader] = {}
+        self._places: dict[tuple[int, str | None], Device] = {}
         self._driver_version: str | None = None
         self._events = EventWaiter(nvml, context.clock)
         self._calls_now = 0
@@ -50,33 +50,28 @@ class NvmlSource:
         )
 
     def discover(self) -> Sequence[Device]:
-        """NVML's count joined with the driver's list in PCI order, which is NVML's order.
+        """GPUs as the driver lists them in PCI order, which is NVML's order; else as NVML counts them.
 
-        When the driver lists more GPUs than NVML counts, the list decides and each GPU is asked for by
-        its PCI id, so that the missing one is seen. Raises BackendUnavailable.
+        A GPU that the driver lists and NVML does not count is among them. Their identity is provisional
+        and stays the same from call to call. Raises BackendUnavailable.
         """
         gpus = presence.present_gpus(self._context.root)
         count = len(gpus) if self._all_asleep() else self._nvml.count()
-        by_bus = len(gpus) > count
         places: Sequence[PresentGpu | None] = gpus if len(gpus) >= count else [None] * count
-        return [self._place(index, gpu, by_bus=by_bus) for index, gpu in enumerate(places)]
+        return [self._provisional(index, gpu) for index, gpu in enumerate(places)]
 
-    def _place(self, index: int, gpu: PresentGpu | None, *, by_bus: bool) -> Device:
-        bus = gpu.pci_bus_id if gpu else None
-        reader = self._by_index.get((index, bus))
-        if reader is not None and reader.device is not None:
-            return reader.device
-        device = identity.provisional(self._context.root, index, gpu, self._driver_version)
-        if reader is None:
-            reader = DeviceReader(self._context, self._nvml, self._gpm_lock, by_bus=by_bus)
-            self._by_index[index, bus] = reader
-        self._readers[device.id] = reader
+    def _provisional(self, index: int, gpu: PresentGpu | None) -> Device:
+        place = (index, gpu.pci_bus_id if gpu else None)
+        device = self._places.get(place)
+        if device is None:
+            device = identity.provisional(self._context.root, index, gpu, self._driver_version)
+            self._places[place] = device
         return device
 
     def _reader(self, device: Device) -> DeviceReader:
         reader = self._readers.get(device.id)
         if reader is None:
-            reader = DeviceReader(self._context, self._nvml, self._gpm_lock, by_bus=False)
+            reader = DeviceReader(self._context, self._nvml, self._gpm_lock)
             self._readers[device.id] = reader
         return reader
 
@@ -97,7 +92,7 @@ class NvmlSource:
         """Xid events of the GPUs that were opened."""
         opened = [
             (reader.device.id, reader.handle)
-            for reader in tuple(self._by_index.values())
+            for reader in set(self._readers.values())
             if reader.device is not None and reader.handle is not None
         ]
         with _Counted(self):

@@ -62,14 +62,12 @@ class _Partition(msgspec.Struct):
 class DeviceReader:
     """One GPU: holds its handle, its capabilities and what is reused between readings."""
 
-    def __init__(
-        self, context: Context, nvml: Nvml, gpm_lock: threading.Lock, *, by_bus: bool
-    ) -> None:
+    def __init__(self, context: Context, nvml: Nvml, gpm_lock: threading.Lock) -> None:
         self._context = context
         self._nvml = nvml
         self._gpm_lock = gpm_lock
-        self._by_bus = by_bus
         self._calls: DeviceCalls | None = None
+        self._generation = 0
         self._slow: _Slow | None = None
         self._gpm = GpmSampler(gpm_lock)
         self._processes = ProcessReader(context.root)
@@ -86,31 +84,41 @@ class DeviceReader:
         """The device with its full identity, then its MIG instances. Raises ReadError."""
         calls = self._open(device)
         calls.forget()
+        before = self.device
         full = identity.complete(self._context.root, device, calls)
         self._slow = None
-        self._gpm = GpmSampler(self._gpm_lock)
-        self._partitions = []
-        if full.partition_mode == "enabled":
-            self._partitions = [self._partition(found) for found in mig.instances(calls, full)]
+        if before is None or before.partition_mode != full.partition_mode:
+            self._gpm.restart(library_restarted=False)
+        found = mig.instances(calls, full) if full.partition_mode == "enabled" else []
+        self._partitions = self._matched(found, calls)
         self.device = full
         return [full, *(part.instance.device for part in self._partitions)]
 
-    def _partition(self, found: mig.Instance) -> _Partition:
-        return _Partition(
-            instance=found,
-            calls=DeviceCalls(self._nvml, found.handle, found.device.name),
-            gpm=GpmSampler(self._gpm_lock, found.gpu_instance),
-            processes=ProcessReader(self._context.root),
-        )
+    def _matched(self, found: list[mig.Instance], calls: DeviceCalls) -> list[_Partition]:
+        """Partitions for the instances; one that was there before keeps its samples."""
+        before = {part.instance.device.id: part for part in self._partitions}
+        partitions = []
+        for instance in found:
+            known = before.pop(instance.device.id, None)
+            partitions.append(
+                _Partition(
+                    instance=instance,
+                    calls=DeviceCalls(self._nvml, instance.handle, instance.device.name),
+                    gpm=known.gpm if known else GpmSampler(self._gpm_lock, instance.gpu_instance),
+                    processes=known.processes if known else ProcessReader(self._context.root),
+                )
+            )
+        for gone in before.values():
+            gone.gpm.close(calls)
+        return partitions
 
     def _open(self, device: Device) -> DeviceCalls:
-        """Handle of the device, asked anew after a loss or a driver reload. Raises ReadError."""
+        """Handle of the device, asked anew after a loss or a driver reload. Raises ReadError.
+
+        It is asked by PCI id where that is known: NVML renumbers the others when a GPU goes.
+        """
         bus = device.pci_bus_id
-        if (
-            bus
-            and not self._context.wake_suspended
-            and sysfs.runtime_suspended(self._context.root, bus)
-        ):
+        if self._asleep(bus):
             self._calls = None
             raise DeviceSuspended(f"{device.name}: asleep, left asleep", code="suspended")
         self._nvml.start()
@@ -118,7 +126,7 @@ class DeviceReader:
             return self._calls
         library = self._nvml.library
         try:
-            if self._by_bus and bus:
+            if bus:
                 handle = library.nvmlDeviceGetHandleByPciBusId(bus.encode())
             else:
                 handle = library.nvmlDeviceGetHandleByIndex(device.index)
@@ -126,9 +134,30 @@ class DeviceReader:
             raise self._no_handle(code_of(error), device) from error
         calls = DeviceCalls(self._nvml, handle, device.name)
         self._refuse_another(calls, device)
-        self._calls = calls
-        self._slow = None
+        self._renew(calls, device)
         return calls
+
+    def _asleep(self, bus: str | None) -> bool:
+        return (
+            bus is not None
+            and not self._context.wake_suspended
+            and sysfs.runtime_suspended(self._context.root, bus)
+        )
+
+    def _renew(self, calls: DeviceCalls, device: Device) -> None:
+        """Take a new handle into use; partitions that are no longer there keep their void one."""
+        restarted = calls.generation != self._generation
+        self._calls, self._generation, self._slow = calls, calls.generation, None
+        for sampler in (self._gpm, *(part.gpm for part in self._partitions)):
+            sampler.restart(library_restarted=restarted)
+        if not self._partitions:
+            return
+        fresh = {found.device.id: found for found in mig.instances(calls, device)}
+        for part in self._partitions:
+            found = fresh.get(part.instance.device.id)
+            if found is not None:
+                part.instance = found
+                part.calls = DeviceCalls(self._nvml, found.handle, found.device.name)
 
     def _no_handle(self, code: int, device: Device) -> ReadError:
         if code in returns.STACK_GONE:
@@ -140,10 +169,10 @@ class DeviceReader:
 
     @staticmethod
     def _refuse_another(calls: DeviceCalls, device: Device) -> None:
-        """NVML renumbers when a GPU goes: an index may now be another GPU."""
+        """The place may have been given to another GPU."""
         uuid = calls.ask("nvmlDeviceGetUUID") if device.uuid else None
         if isinstance(uuid, str) and uuid != device.uuid:
-            message = f"{device.name}: gone, its index is now another GPU"
+            message = f"{device.name}: gone, another GPU is in its place"
             raise DeviceLost(message, code=returns.name(returns.NOT_FOUND))
 
     def read(self, device: Device, request: Request) -> list[Reading]:

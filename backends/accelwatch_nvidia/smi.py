@@ -22,7 +22,7 @@ from accelwatch.errors import (
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.reading import Collected, Process, Reading
+from accelwatch.schema.reading import Collected, Process, Reading, wholly_absent
 from accelwatch_nvidia import conditions, identity, presence, returns, smi_mapping, smi_text
 from accelwatch_nvidia.smi_document import Document, parse
 
@@ -58,7 +58,8 @@ class SmiSource:
         self._read_at = 0.0
         self._listed: dict[str, dict[int, tuple[str, str]]] = {}
         self._one_by_one = False
-        self._known: dict[int, Device] = {}
+        self._places: dict[tuple[int, str], Device] = {}
+        self._parts: dict[str, tuple[Device, ...]] = {}
         self._stopped = threading.Event()
 
     def open(self) -> Opened:
@@ -113,13 +114,14 @@ class SmiSource:
         if not gpus:
             found = [smi_mapping.bus_of(gpu) for gpu in self._shared().gpus]
             gpus = [presence.PresentGpu(pci_bus_id=bus) for bus in found if bus]
-        devices = []
-        for index, gpu in enumerate(gpus):
-            known = self._known.get(index)
-            if known is None or known.pci_bus_id != gpu.pci_bus_id:
-                known = identity.provisional(root, index, gpu, version)
-            devices.append(known)
-        return devices
+        return [self._provisional(index, gpu, version) for index, gpu in enumerate(gpus)]
+
+    def _provisional(self, index: int, gpu: presence.PresentGpu, version: str | None) -> Device:
+        """The same provisional device at every discovery."""
+        place = (index, gpu.pci_bus_id)
+        if place not in self._places:
+            self._places[place] = identity.provisional(self._context.root, index, gpu, version)
+        return self._places[place]
 
     def _element(self, device: Device) -> Element:
         """The device's `gpu` element. Raises ReadError."""
@@ -154,8 +156,9 @@ class SmiSource:
         full = smi_mapping.complete_device(device, element, version)
         if full.partition_mode == "enabled":
             self._listed |= listed_instances(self._run("-L").output.decode("utf-8", "replace"))
-        self._known[full.index] = full
-        return [full, *(part for part, _ in self._partitions(full, element))]
+        parts = tuple(part for part, _ in self._partitions(full, element))
+        self._parts[full.id] = parts
+        return [full, *parts]
 
     def _partitions(self, device: Device, element: Element) -> list[tuple[Device, Element]]:
         return smi_mapping.partitions(device, element, self._listed.get(device.uuid or "", {}))
@@ -167,8 +170,13 @@ class SmiSource:
         if device.memory_kind is MemoryKind.SHARED:
             whole = self._with_shared_memory(whole)
         readings = [whole]
-        for part, found in self._partitions(device, element):
-            readings.append(smi_mapping.read_partition(part, found, element))
+        present = {part.id: found for part, found in self._partitions(device, element)}
+        for part in self._parts.get(device.id, ()):
+            found = present.get(part.id)
+            if found is None:
+                readings.append(wholly_absent(part.id, Absence.LOST))
+            else:
+                readings.append(smi_mapping.read_partition(part, found, element))
         return [self._with_processes(reading, request) for reading in readings]
 
     def _with_shared_memory(self, reading: Reading) -> Reading:
@@ -184,6 +192,8 @@ class SmiSource:
         )
 
     def _with_processes(self, reading: Reading, request: Request) -> Reading:
+        if ("*",) in reading.absent:
+            return reading
         if not request.processes:
             absent = {**reading.absent, ("processes",): Absence.NOT_COLLECTED}
             return msgspec.structs.replace(reading, processes=None, absent=absent)

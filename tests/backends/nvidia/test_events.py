@@ -50,6 +50,18 @@ def test_a_gpu_without_events_is_no_error(rig: Rig) -> None:
         assert machine.backend.wait_events(0.01) == ()
 
 
+def test_a_lost_gpu_does_not_end_the_events_of_the_others(rig: Rig) -> None:
+    with rig.machine(rig.devices(2)) as machine:
+        for index in range(2):
+            machine.identify(index)
+        machine.backend.wait_events(0.01)
+        machine.scenario.fault("nvmlEventSetWait_v2", "error:15").write()
+        assert machine.backend.wait_events(0.01) == []
+        machine.scenario.heal("nvmlEventSetWait_v2").event(1, 48).write()
+        (event,) = machine.backend.wait_events(1)
+    assert event.code == "xid_48"
+
+
 def test_a_gpu_lost_during_the_wait_is_no_exception(rig: Rig) -> None:
     scenario = rig.devices(1).fault("nvmlEventSetWait_v2", "error:15")
     with rig.machine(scenario) as machine:

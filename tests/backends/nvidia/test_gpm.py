@@ -6,6 +6,7 @@ import time
 import pytest
 
 from accelwatch.backend import Request
+from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch_nvidia.gpm import MIN_INTERVAL_S
@@ -75,3 +76,27 @@ def test_a_gpu_stuck_in_gpm_does_not_hold_the_others(rig: Rig) -> None:
         machine.scenario.heal("nvmlGpmSampleGet", device=0).write()
         thread.join(5)
         assert not thread.is_alive()
+
+
+def test_being_identified_again_leaves_no_gap(rig: Rig) -> None:
+    with rig.machine(rig.devices(1)) as machine:
+        (device,) = machine.identify(0)
+        machine.backend.read(device, Request())
+        time.sleep(MIN_INTERVAL_S)
+        machine.backend.read(device, Request())
+        assert machine.identify(0) == [device]
+        assert ACTIVE in machine.backend.read(device, Request())[0].values
+
+
+def test_a_restarted_library_begins_with_a_first_sample(rig: Rig) -> None:
+    with rig.machine(rig.devices(1)) as machine:
+        (device,) = machine.identify(0)
+        machine.backend.read(device, Request())
+        machine.scenario.fault("*", "error:1").write()
+        with pytest.raises(ReadError):
+            machine.backend.read(device, Request())
+        machine.scenario.heal("*").write()
+        reading = machine.backend.read(device, Request())[0]
+        assert reading.absent[ACTIVE] is Absence.NOT_COLLECTED
+        time.sleep(MIN_INTERVAL_S)
+        assert ACTIVE in machine.backend.read(device, Request())[0].values

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from accelwatch.backend import Request
+from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch_nvidia.mig import profile_of
 
@@ -49,6 +50,20 @@ def test_a_partition_that_was_destroyed_is_only_itself_gone(rig: Rig) -> None:
         whole, *parts = machine.backend.read(device, Request())
     assert whole.values["power_watts",] > 0
     assert [part.absent for part in parts] == [{("*",): Absence.LOST}] * 4
+
+
+def test_readings_are_of_the_partitions_last_identified(rig: Rig) -> None:
+    with rig.machine(rig.scenario("a100x8-mig")) as machine:
+        device, *parts = machine.identify(0)
+        machine.scenario.unset(0, "mig.4.uuid").set(0, "mig.5.uuid", "MIG-new")
+        machine.scenario.set(0, "mig.5.gpu_instance_id", 12).set(0, "mig.5.compute_instance_id", 0)
+        machine.scenario.fault("*", "error:1").write()
+        with pytest.raises(ReadError):
+            machine.backend.read(device, Request())
+        machine.scenario.heal("*").write()
+        found = machine.backend.read(device, Request())
+        assert [reading.device_id for reading in found] == [device.id, *(p.id for p in parts)]
+        assert [part.id for part in machine.identify(0)[-1:]] == ["nvidia:MIG-new"]
 
 
 def test_activity_of_a_partition_by_gpm(rig: Rig) -> None:

@@ -248,7 +248,7 @@ def test_a_gpu_that_nvml_does_not_count_is_still_listed(rig: Rig) -> None:
             machine.identify(2)
 
 
-def test_an_index_that_became_another_gpu_is_refused(rig: Rig) -> None:
+def test_a_place_that_became_another_gpu_is_refused(rig: Rig) -> None:
     with rig.machine(rig.devices(2)) as machine:
         (device,) = machine.identify(0)
         machine.scenario.lose(0).write()
@@ -257,6 +257,34 @@ def test_an_index_that_became_another_gpu_is_refused(rig: Rig) -> None:
         machine.scenario.unset(0, "lost").set(0, "uuid", "GPU-another").write()
         with pytest.raises(DeviceLost):
             machine.backend.read(device, Request())
+        assert machine.identify(0)[0].uuid == "GPU-another"
+
+
+def test_discovered_devices_stay_the_same_when_identified(rig: Rig) -> None:
+    with rig.machine(rig.devices(2)) as machine:
+        full = machine.identify(0)[0]
+        machine.backend.read(full, Request())
+        assert list(machine.backend.discover()) == machine.found
+
+
+def test_a_gpu_keeps_its_place_when_nvml_renumbers(rig: Rig) -> None:
+    for index, bus in enumerate(("0000:10:00.0", "0000:14:00.0", "0000:18:00.0")):
+        rig.gpu_on_bus(bus, f"GPU-5ca1ab1e-0000-4000-8000-00000000000{index}", index)
+    scenario = rig.devices(3)
+    with rig.machine(scenario) as machine:
+        last = machine.identify(2)[0]
+        machine.scenario.fault("*", "error:1").write()
+        with pytest.raises(ReadError):
+            machine.backend.read(last, Request())
+        machine.scenario.heal("*").system("count", 2)
+        for key in ("uuid", "pci_bus_id", "serial"):
+            machine.scenario.set(1, key, machine.scenario.values[f"device.2.{key}"])
+        machine.scenario.write()
+        again = list(machine.backend.discover())
+        assert again == machine.found
+        assert machine.backend.read(last, Request())[0].values
+        with pytest.raises(DeviceLost):
+            machine.backend.identify(again[1])
 
 
 def test_texts_that_are_no_utf8_do_not_end_the_reading(rig: Rig) -> None:

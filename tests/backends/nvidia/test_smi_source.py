@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Context, Request
+from accelwatch.clock import ManualClock
 from accelwatch.errors import (
     BackendUnavailable,
     DeviceLost,
@@ -151,6 +152,20 @@ def test_mig_instances_take_their_uuid_from_the_list(tool: Tool) -> None:
     assert [part.device_id for part in inner] == [part.id for part in parts]
     assert inner[0].values["memory_used_bytes",] == 20 * GIB
     assert [[p.pid for p in part.processes or ()] for part in inner] == [[31001], [], [31002]]
+
+
+def test_readings_are_of_the_instances_last_identified(tool: Tool) -> None:
+    tool.answer(fixture("h100-mig")).answer(fixture("h100-mig", "nvidia-smi-L.txt"), "-L")
+    backend = tool.open(clock=(clock := ManualClock()))
+    whole, *parts = backend.identify(backend.discover()[0])
+    changed = fixture("h100-mig").replace(
+        b"<gpu_instance_id>13</gpu_instance_id>", b"<gpu_instance_id>9</gpu_instance_id>"
+    )
+    tool.answer(changed.replace(b"<index>2</index>", b"<index>3</index>"))
+    clock.advance(1)
+    readings = backend.read(whole, Request())
+    assert [reading.device_id for reading in readings[1:]] == [part.id for part in parts]
+    assert readings[3].absent == {("*",): Absence.LOST}
 
 
 def test_a_lost_gpu_in_the_document(tool: Tool) -> None:
