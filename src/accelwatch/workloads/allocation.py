@@ -1,0 +1,178 @@
+"""Whose a device is: joins the facts of all sources with the devices and their processes. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import Owner
+from accelwatch.workloads.device_ids import DeviceIndex
+from accelwatch.workloads.environ import Job
+from accelwatch.workloads.known import Known
+from accelwatch.workloads.members import Member
+from accelwatch.workloads.settings import CGROUP, SLURM
+from accelwatch.workloads.slurm import joined
+
+MAX_OWNERS = 32
+"""Per device; time-slicing allows more, an exposition should not."""
+
+_NOBODY = Member()
+Owned = dict[str, tuple[Owner, ...]]
+
+
+def member_of(process: Process, known: Known) -> Member:
+    """What is known of a process: its backend's word first, then ours."""
+    ours = known.members.get((process.pid, process.start_time), _NOBODY)
+    if process.pid_namespace != "same":
+        ours = _NOBODY
+    return Member(
+        container=process.container or ours.container,
+        pod_uid=process.pod or ours.pod_uid,
+        slurm_job=process.job or ours.slurm_job,
+        job=ours.job,
+    )
+
+
+def standing(index: DeviceIndex, known: Known, order: Mapping[str, str]) -> Owned:
+    """Owners that are told by the kubelet, by Slurm's lists and by job files, without any process."""
+    found: dict[str, list[Owner]] = {}
+    for allocation in known.allocations:
+        who = (allocation.namespace, allocation.pod)
+        owner = Owner(
+            kind="kubernetes",
+            namespace=allocation.namespace,
+            pod=allocation.pod,
+            pod_uid=known.pods.uids.get(who, ""),
+            container=allocation.container,
+            resource=allocation.resource,
+        )
+        for device_id in index.given(allocation.resource, allocation.names):
+            found.setdefault(device_id, []).append(owner)
+    for device_id, job in _listed_jobs(index, known, order):
+        found.setdefault(device_id, []).append(job_owner(job))
+    return {device_id: merged(owners) for device_id, owners in found.items()}
+
+
+def _listed_jobs(
+    index: DeviceIndex, known: Known, order: Mapping[str, str]
+) -> Iterator[tuple[str, Job]]:
+    for job in known.jobs.values():
+        for number in job.indices:
+            mapped = order.get(number)
+            ids = index.named(mapped) if mapped else index.counted(int(number))
+            yield from ((device_id, job) for device_id in ids)
+    for file in known.files:
+        whole = index.whole(file.index)
+        if whole is None:
+            continue
+        ids = (whole,)
+        if file.gpu_instance is not None:
+            ids = index.partitions_of(whole, f"gi{file.gpu_instance}")
+        for job in file.jobs:
+            full = joined(job, known.jobs[job.job_id]) if job.job_id in known.jobs else job
+            yield from ((device_id, full) for device_id in ids)
+
+
+def owners(
+    devices: Iterable[Device],
+    processes: Iterable[Process],
+    fixed: Owned,
+    known: Known,
+    sources: frozenset[str],
+) -> Owned:
+    """Owners by device id: those that stand, and those that only the processes show."""
+    parents = {device.id: device.parent_id for device in devices}
+    given = {
+        device_id
+        for device_id, found in fixed.items()
+        if any(owner.kind == "kubernetes" for owner in found)
+    }
+    divided = {parents[one] for one in given if parents.get(one)}
+    found: dict[str, list[Owner]] = {key: list(value) for key, value in fixed.items()}
+    for process in processes:
+        here = process.device_id
+        member = member_of(process, known)
+        if CGROUP in sources and not {here, parents.get(here)} & given and here not in divided:
+            found.setdefault(here, []).extend(_container_owner(member, known))
+        if SLURM in sources:
+            found.setdefault(here, []).extend(_job_owner(process, member, known))
+    whole = {parents[one] for one, held in found.items() if held and parents.get(one)}
+    return {
+        device_id: merged(held)
+        for device_id, held in found.items()
+        if held and (device_id not in whole or device_id in fixed)
+    }
+
+
+def _container_owner(member: Member, known: Known) -> Iterator[Owner]:
+    if member.pod_uid:
+        namespace, pod = known.pods.by_uid.get(member.pod_uid, ("", ""))
+        container = known.pods.containers.get(member.container or "", "")
+        yield Owner(
+            kind="kubernetes",
+            namespace=namespace,
+            pod=pod,
+            pod_uid=member.pod_uid,
+            container=container or known.pods.only_container.get(member.pod_uid, ""),
+        )
+    elif member.container:
+        name = known.containers.get(member.container) or member.container[:12]
+        yield Owner(kind="container", container=name)
+
+
+def _job_owner(process: Process, member: Member, known: Known) -> Iterator[Owner]:
+    """By the cgroup; else by the environment. What a process says of another job is not believed."""
+    told = member.job
+    if member.slurm_job:
+        job = known.jobs.get(member.slurm_job) or Job(scheduler="slurm", job_id=member.slurm_job)
+        if told is not None and (told.scheduler, told.job_id) == ("slurm", member.slurm_job):
+            job = joined(job, told)
+    elif told is not None:
+        job = told
+    else:
+        return
+    owner = job_owner(job)
+    if not owner.user:
+        owner = msgspec.structs.replace(owner, user=process.user or "")
+    yield owner
+
+
+def job_owner(job: Job) -> Owner:
+    """A job as an owner."""
+    return Owner(
+        kind="job",
+        scheduler=job.scheduler,
+        job_id=job.job_id,
+        user=job.user,
+        account=job.account,
+        queue=job.queue,
+    )
+
+
+def merged(found: Iterable[Owner]) -> tuple[Owner, ...]:
+    """Owners without repetition; tellings of one job become one."""
+    by_key: dict[tuple[str, ...], Owner] = {}
+    for owner in found:
+        key = _identity(owner)
+        known = by_key.get(key)
+        by_key[key] = owner if known is None else _completed(known, owner)
+        if len(by_key) == MAX_OWNERS:
+            break
+    return tuple(by_key.values())
+
+
+def _identity(owner: Owner) -> tuple[str, ...]:
+    if owner.kind == "job":
+        return (owner.kind, owner.scheduler, owner.job_id)
+    place = (owner.namespace, owner.pod, owner.pod_uid, owner.container)
+    return (owner.kind, *place, owner.resource)
+
+
+def _completed(known: Owner, more: Owner) -> Owner:
+    return msgspec.structs.replace(
+        known,
+        user=known.user or more.user,
+        account=known.account or more.account,
+        queue=known.queue or more.queue,
+    )

@@ -1,0 +1,228 @@
+"""From the names that device plug-ins, DRA drivers and schedulers give devices to our devices.
+
+Tried in order: uuid, serial, PCI id, device node; an index only where nothing else is in the name.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from accelwatch.schema.device import Device, DeviceKind, normal_pci_bus_id
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_REPLICA = re.compile(r"::\d+$")
+_VIRTUAL = re.compile(r"/vgpu\d+$")
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """How a name is written (a regular expression), and what its groups stand for."""
+
+    pattern: str
+    node: str = ""
+    """Device node as a template over the groups."""
+    pci: str = ""
+    partition: str = ""
+    """Name of the partition below the device that the node stands for; its own parts may follow."""
+    index: bool = False
+    """Whether group 1 counts the vendor's devices, which is used where no node is known."""
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of one device plug-in or DRA driver beyond uuid, serial and PCI id."""
+
+    pattern: str
+    vendors: tuple[str, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+
+
+RESOURCES: tuple[Resource, ...] = (
+    Resource(
+        pattern="nvidia.com/*",
+        vendors=("nvidia",),
+        shapes=(
+            Shape(pattern=r"nvidia(\d+)", node="/dev/nvidia{0}", index=True),
+            Shape(
+                pattern=r"nvidia(\d+)/gi(\d+)", node="/dev/nvidia{0}", partition="gi{1}", index=True
+            ),
+        ),
+    ),
+    Resource(
+        pattern="gpu.nvidia.com",
+        vendors=("nvidia",),
+        shapes=(Shape(pattern=r"gpu-(\d+)", node="/dev/nvidia{0}"),),
+    ),
+    Resource(pattern="amd.com/*", vendors=("amd",)),
+    Resource(
+        pattern="gpu.amd.com",
+        vendors=("amd",),
+        shapes=(Shape(pattern=r"gpu-\d+-(\d+)", node="/dev/dri/renderD{0}"),),
+    ),
+    Resource(
+        pattern="gpu.intel.com/*",
+        vendors=("intel",),
+        shapes=(Shape(pattern=r"card(\d+)-\d+", node="/dev/dri/card{0}"),),
+    ),
+    Resource(
+        pattern="gpu.intel.com",
+        vendors=("intel",),
+        shapes=(
+            Shape(
+                pattern=r"([0-9a-f]{4})-([0-9a-f]{2})-([0-9a-f]{2})-(\d)(?:-.*)?",
+                pci="{0}:{1}:{2}.{3}",
+            ),
+        ),
+    ),
+    Resource(pattern="habana.ai/*", vendors=("habana", "gaudi", "intel")),
+    Resource(
+        pattern="huawei.com/Ascend*",
+        vendors=("huawei", "ascend"),
+        shapes=(Shape(pattern=r"Ascend[^-]*-(\d+)", node="/dev/davinci{0}", index=True),),
+    ),
+    Resource(
+        pattern="rebellions.ai/*",
+        vendors=("rebellions",),
+        shapes=(Shape(pattern=r"rbln(\d+)", node="/dev/rbln{0}", index=True),),
+    ),
+    Resource(
+        pattern="*furiosa.ai/*",
+        vendors=("furiosa",),
+        shapes=(Shape(pattern=r"npu(\d+)", node="/dev/rngd/npu{0}", index=True),),
+    ),
+    Resource(
+        pattern="aws.amazon.com/neuron*",
+        vendors=("aws", "neuron"),
+        shapes=(Shape(pattern=r"neuron(\d+)", node="/dev/neuron{0}", index=True),),
+    ),
+    Resource(
+        pattern="google.com/tpu",
+        vendors=("google", "tpu"),
+        shapes=(Shape(pattern=r"(?:accel)?(\d+)", node="/dev/accel{0}", index=True),),
+    ),
+    Resource(
+        pattern="tenstorrent.com/*",
+        vendors=("tenstorrent",),
+        shapes=(Shape(pattern=r"(?:/dev/tenstorrent/)?(\d+)", node="/dev/tenstorrent/{0}"),),
+    ),
+)
+"""Kubernetes resource or DRA driver to the names it uses: each vendor's device plug-in."""
+
+
+def is_accelerator(resource: str) -> bool:
+    """Whether a resource is of a known accelerator, so that a name without a device is worth a word."""
+    return _row_of(resource) is not None
+
+
+def _row_of(resource: str) -> Resource | None:
+    for row in RESOURCES:
+        if fnmatchcase(resource, row.pattern):
+            return row
+    return None
+
+
+class DeviceIndex:
+    """The devices of one moment, found by any of their names."""
+
+    def __init__(self, devices: Iterable[Device], nodes: Mapping[str, str] | None = None) -> None:
+        """`nodes`: further names of device nodes (`amdgpu_xcp_3` to `/dev/dri/renderD131`)."""
+        self._aliases = nodes or {}
+        self._exact: dict[str, str] = {}
+        self._nodes: dict[str, str] = {}
+        self._order: dict[str, dict[int, str]] = {}
+        self._partitions: dict[str, list[tuple[str, str]]] = {}
+        self._with_nodes: set[str] = set()
+        for device in devices:
+            if device.kind is not DeviceKind.HOST:
+                self._enter(device)
+
+    def _enter(self, device: Device) -> None:
+        whole = device.parent_id is None
+        names = [device.id, device.uuid, *(_UUID.findall((device.uuid or "").lower()))]
+        if whole:
+            names += [device.serial, device.pci_bus_id, device.name]
+            self._order.setdefault(device.vendor, {})[device.index] = device.id
+        elif device.parent_id is not None and device.partition:
+            place = (device.partition, device.id)
+            self._partitions.setdefault(device.parent_id, []).append(place)
+        for name in names:
+            if name:
+                self._exact.setdefault(name.lower(), device.id)
+        for node in device.device_nodes:
+            self._nodes.setdefault(node, device.id)
+            self._with_nodes.add(device.vendor)
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """Ids of the device with this uuid, serial, PCI id, device node or host-local name."""
+        text = _VIRTUAL.sub("", _REPLICA.sub("", name.strip()))
+        found = self._exact.get(text.lower()) or self._exact.get(normal_pci_bus_id(text))
+        found = found or self._nodes.get(text) or self._nodes.get(self._aliases.get(text, ""))
+        if found is None:
+            inner = (self._exact.get(uuid) for uuid in _UUID.findall(text.lower()))
+            found = next((one for one in inner if one is not None), None)
+        return (found,) if found is not None else ()
+
+    def given(self, resource: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Ids of what a plug-in or driver names so; the first name that says something counts."""
+        row = _row_of(resource)
+        for name in names:
+            plain = name.rsplit("=", 1)[-1]
+            found = self._named_of(row, plain) or self._shaped(row, plain)
+            if found:
+                return found
+        return ()
+
+    def _named_of(self, row: Resource | None, name: str) -> tuple[str, ...]:
+        """Without a row only uuid and PCI id count: serials and node names are not unique words."""
+        if row is None and not _UUID.search(name.lower()) and ":" not in name:
+            return ()
+        if row is not None and name.isdigit() and len(name) < 4:
+            return ()
+        return self.named(name)
+
+    def _shaped(self, row: Resource | None, name: str) -> tuple[str, ...]:
+        text = _VIRTUAL.sub("", _REPLICA.sub("", name))
+        for shape in row.shapes if row is not None else ():
+            match = re.fullmatch(shape.pattern, text)
+            if row is None or match is None:
+                continue
+            parts = match.groups()
+            if shape.pci:
+                return self.named(shape.pci.format(*parts))
+            found = self._nodes.get(shape.node.format(*parts))
+            if found is None and shape.index:
+                found = self._counted(row.vendors, int(parts[0][:6]))
+            if found is not None and shape.partition:
+                return self.partitions_of(found, shape.partition.format(*parts))
+            return (found,) if found is not None else ()
+        return ()
+
+    def _counted(self, vendors: tuple[str, ...], index: int) -> str | None:
+        for vendor in vendors:
+            if vendor not in self._with_nodes and index in self._order.get(vendor, {}):
+                return self._order[vendor][index]
+        return None
+
+    def counted(self, index: int) -> tuple[str, ...]:
+        """Id of the accelerator with a node-wide index; none where that is ambiguous.
+
+        It is when two vendors have one of that index, or when the device is divided: a scheduler then
+        counts partitions.
+        """
+        found = [order[index] for order in self._order.values() if index in order]
+        if len(found) != 1 or found[0] in self._partitions:
+            return ()
+        return (found[0],)
+
+    def partitions_of(self, device_id: str, name: str) -> tuple[str, ...]:
+        """Ids of a device's partitions with this name, or whose name begins with it (`gi1/ci0`)."""
+        return tuple(
+            own
+            for partition, own in self._partitions.get(device_id, ())
+            if partition == name or partition.startswith(f"{name}/")
+        )
+
+    def whole(self, index: int) -> str | None:
+        """Id of the one whole device with this index, divided or not; None where there are two."""
+        found = [order[index] for order in self._order.values() if index in order]
+        return found[0] if len(found) == 1 else None

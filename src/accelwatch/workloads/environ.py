@@ -1,0 +1,174 @@
+"""Batch jobs by a process's environment: a table of schedulers and the variables they set.
+
+Environments hold secrets. Only the variables named in the table are ever kept.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+MAX_ENVIRON_BYTES = 2 << 20
+"""The kernel lets arguments and environment together be larger only with a larger stack limit."""
+_MAX_VALUE = 128
+_UNFIT = re.compile(r"[^\x20-\x7e]")
+
+
+class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
+    """Variables of one scheduler; of several names for a thing the first that is set counts."""
+
+    name: str
+    marks: tuple[str, ...]
+    """All must be set for the environment to be this scheduler's."""
+    job_id: tuple[str, ...] = ()
+    task: str = ""
+    """Place within a job array, where the id is the same for all of it."""
+    user: tuple[str, ...] = ()
+    account: tuple[str, ...] = ()
+    queue: tuple[str, ...] = ()
+    indices: str = ""
+    """A list of the node's own device indices."""
+    step_indices: str = ""
+    nodes: str = ""
+    """Number of nodes of the job."""
+
+
+SCHEDULERS: tuple[Scheduler, ...] = (
+    Scheduler(
+        name="slurm",
+        marks=("SLURM_JOB_ID",),
+        job_id=("SLURM_JOB_ID",),
+        user=("SLURM_JOB_USER",),
+        account=("SLURM_JOB_ACCOUNT",),
+        queue=("SLURM_JOB_PARTITION",),
+        indices="SLURM_JOB_GPUS",
+        step_indices="SLURM_STEP_GPUS",
+        nodes="SLURM_JOB_NUM_NODES",
+    ),
+    Scheduler(
+        name="pbs",
+        marks=("PBS_JOBID",),
+        job_id=("PBS_JOBID",),
+        user=("PBS_O_LOGNAME",),
+        account=("PBS_ACCOUNT",),
+        queue=("PBS_QUEUE", "PBS_O_QUEUE"),
+    ),
+    Scheduler(
+        name="lsf",
+        marks=("LSB_JOBID",),
+        job_id=("LSB_JOBID",),
+        task="LSB_JOBINDEX",
+        user=("LSFUSER",),
+        account=("LSB_PROJECT_NAME",),
+        queue=("LSB_QUEUE",),
+    ),
+    Scheduler(name="flux", marks=("FLUX_JOB_ID",), job_id=("FLUX_JOB_ID",)),
+    Scheduler(
+        name="sge",
+        marks=("JOB_ID", "SGE_ROOT"),
+        job_id=("JOB_ID",),
+        task="SGE_TASK_ID",
+        user=("SGE_O_LOGNAME",),
+        account=("SGE_ACCOUNT",),
+        queue=("QUEUE",),
+    ),
+    Scheduler(name="htcondor", marks=("_CONDOR_AssignedGPUs",)),
+)
+"""From each scheduler's manual, chapter on the job environment; the first that fits counts.
+
+HTCondor tells a job its devices, but not its own number.
+"""
+
+_KEPT = frozenset(
+    name
+    for row in SCHEDULERS
+    for name in (
+        *row.marks,
+        *row.job_id,
+        *row.user,
+        *row.account,
+        *row.queue,
+        row.task,
+        row.indices,
+        row.step_indices,
+        row.nodes,
+    )
+    if name
+)
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch job as a process's environment or a prolog file tells of it."""
+
+    scheduler: str
+    job_id: str
+    user: str = ""
+    account: str = ""
+    queue: str = ""
+    indices: tuple[str, ...] = ()
+    """Node-wide device indices of the whole job."""
+    step_indices: tuple[str, ...] = ()
+    nodes: int = 1
+
+
+def read(root: Path, pid: int) -> dict[str, str] | None:
+    """The known variables of a process; None when it is gone or not ours to read."""
+    try:
+        with (root / "proc" / str(pid) / "environ").open("rb") as file:
+            content = file.read(MAX_ENVIRON_BYTES)
+    except OSError:
+        return None
+    return known(content)
+
+
+def known(content: bytes) -> dict[str, str]:
+    """The known variables among NUL-separated ones, as short printable text."""
+    found: dict[str, str] = {}
+    for entry in content.split(b"\0"):
+        name, equals, value = entry.partition(b"=")
+        if equals and len(name) < 32 and (text := name.decode("latin-1")) in _KEPT:
+            found[text] = label(value.decode("utf-8", "replace"))
+    return found
+
+
+def label(value: str) -> str:
+    """A value a stranger wrote, fit for a label: printable ASCII, at most 128 characters."""
+    return _UNFIT.sub("?", value.strip()[:_MAX_VALUE])
+
+
+def job(variables: Mapping[str, str]) -> Job | None:
+    """The batch job these variables are of, if any."""
+    for row in SCHEDULERS:
+        if all(variables.get(mark) for mark in row.marks):
+            return _job(row, variables)
+    return None
+
+
+def _job(row: Scheduler, variables: Mapping[str, str]) -> Job:
+    def first(names: tuple[str, ...]) -> str:
+        return next((variables[name] for name in names if variables.get(name)), "")
+
+    job_id, task = first(row.job_id), variables.get(row.task, "")
+    nodes = variables.get(row.nodes, "")
+    return Job(
+        scheduler=row.name,
+        job_id=f"{job_id}[{task}]" if task.isdigit() and task != "0" else job_id,
+        user=first(row.user),
+        account=first(row.account),
+        queue=first(row.queue),
+        indices=index_list(variables.get(row.indices, "")),
+        step_indices=index_list(variables.get(row.step_indices, "")),
+        nodes=int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 8 else 1,
+    )
+
+
+def index_list(text: str) -> tuple[str, ...]:
+    """`0,2-4` as ("0", "2", "3", "4"); a part that is no number or range is left out."""
+    found: list[str] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", part, re.ASCII)
+        if match:
+            first, last = int(match[1]), int(match[2] or match[1])
+            found += [str(number) for number in range(first, min(last, first + 255) + 1)]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,138 @@
+"""One unary gRPC call over a Unix socket, uncompressed, with one deadline for everything.
+
+Protocol: grpc/grpc doc/PROTOCOL-HTTP2.md (five-byte message prefix, status in the trailers).
+"""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from accelwatch.clock import Clock
+from accelwatch.workloads.failure import SourceError, protocol
+from accelwatch.workloads.http2 import Answer, exchange
+
+_PREFIX_BYTES = 5
+_OK = "0"
+_STATUS_NAMES = (
+    "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS"
+    " PERMISSION_DENIED RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED"
+    " INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED"
+)
+"""By number, from 0: grpc/grpc doc/statuscodes.md."""
+_CHUNK = 64 << 10
+
+
+def call(path: Path, method: str, request: bytes, *, timeout_s: float, clock: Clock) -> bytes:
+    """The answer's message. Raises SourceError whatever goes wrong, within the time."""
+    wire = _Wire(path, clock.monotonic() + timeout_s, clock.monotonic)
+    try:
+        wire.connect()
+        answer = exchange(wire.send, wire.receive, _headers(method, timeout_s), _framed(request))
+    finally:
+        wire.close()
+    return _message(answer)
+
+
+def _headers(method: str, timeout_s: float) -> list[tuple[str, str]]:
+    return [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", method),
+        (":authority", "localhost"),
+        ("te", "trailers"),
+        ("content-type", "application/grpc"),
+        ("grpc-timeout", f"{max(int(timeout_s * 1000), 1)}m"),
+        ("user-agent", "accelwatch"),
+    ]
+
+
+def _framed(message: bytes) -> bytes:
+    return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+def _message(answer: Answer) -> bytes:
+    """The one message of an answer that succeeded."""
+    status = answer.headers.get("grpc-status")
+    if status is None:
+        kind = f"{answer.headers.get(':status', 'no')} status"
+        raise protocol(f"grpc: not a gRPC answer ({kind}, no grpc-status)")
+    if status != _OK:
+        number = int(status) if status.isascii() and status.isdigit() and len(status) < 3 else -1
+        names = _STATUS_NAMES.split()
+        name = names[number] if 0 <= number < len(names) else f"status {status[:20]}"
+        told = answer.headers.get("grpc-message", "")[:200]
+        raise SourceError(f"grpc: {name}{': ' + told if told else ''}", reason="refused")
+    body = answer.body
+    if len(body) < _PREFIX_BYTES:
+        raise protocol("grpc: an answer without a message")
+    if body[0]:
+        raise protocol("grpc: the message is compressed, which was not offered")
+    message = body[_PREFIX_BYTES:]
+    if int.from_bytes(body[1:_PREFIX_BYTES], "big") != len(message):
+        raise protocol("grpc: the message is cut off, or followed by another")
+    return message
+
+
+class _Wire:
+    """A connected socket whose every wait ends at the deadline."""
+
+    def __init__(self, path: Path, deadline: float, now: Callable[[], float]) -> None:
+        self._path = path
+        self._deadline = deadline
+        self._now = now
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._pending = bytearray()
+
+    def _arm(self) -> None:
+        left = self._deadline - self._now()
+        if left <= 0:
+            raise SourceError(f"{self._path}: no answer in time", reason="timeout")
+        self._socket.settimeout(left)
+
+    def connect(self) -> None:
+        self._arm()
+        try:
+            self._socket.connect(str(self._path))
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def send(self, data: bytes) -> None:
+        self._arm()
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def receive(self, size: int) -> bytes:
+        """Exactly `size` octets, at most one frame's payload."""
+        while len(self._pending) < size:
+            self._arm()
+            try:
+                chunk = self._socket.recv(_CHUNK)
+            except OSError as error:
+                raise self._failure(error) from error
+            if not chunk:
+                raise SourceError(f"{self._path}: the connection was closed early", reason="io")
+            self._pending += chunk
+        taken = bytes(self._pending[:size])
+        del self._pending[:size]
+        return taken
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _failure(self, error: OSError) -> SourceError:
+        match error:
+            case TimeoutError():
+                return SourceError(f"{self._path}: no answer in time", reason="timeout")
+            case FileNotFoundError() | NotADirectoryError():
+                return SourceError(f"{self._path}: there is no such socket", reason="absent")
+            case PermissionError():
+                return SourceError(
+                    f"{self._path}: permission denied",
+                    reason="permission",
+                    remedy="run with group root, or as root, and mount the socket's folder",
+                )
+            case ConnectionRefusedError():
+                return SourceError(f"{self._path}: nobody listens", reason="refused")
+        return SourceError(f"{self._path}: {error.strerror or error}", reason="io")

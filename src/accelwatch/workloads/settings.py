@@ -1,0 +1,28 @@
+"""What is looked up, and where. Paths are taken as they are; `root` moves /proc, /sys and the rest."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+PODRESOURCES, CGROUP, SLURM = "podresources", "cgroup", "slurm"
+SOURCES = frozenset({PODRESOURCES, CGROUP, SLURM})
+
+
+class WorkloadSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of `Workloads`; the defaults suit a host that mounts nothing elsewhere."""
+
+    sources: frozenset[str] = SOURCES
+    """`podresources`: the kubelet; `cgroup`: containers of processes; `slurm`: batch jobs."""
+    root: Path = Path("/")
+    """Prefix of /proc, /sys, /var/log/containers and /var/lib/docker."""
+    kubelet_socket: Path = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
+    pod_logs: Path = Path("/var/log/pods")
+    job_dirs: tuple[Path, ...] = ()
+    """Folders a Slurm prolog writes: a file per device, with job ids or a JSON object."""
+    gpu_order: Mapping[str, str] = {}
+    """Slurm's index of a GPU to a uuid, serial, PCI id, device node or name, where the order differs."""
+    interval_s: float = 10.0
+    kubelet_timeout_s: float = 5.0
+    keep_s: float = 600.0
+    """How long the kubelet's last good answer stands when it does not answer any more."""

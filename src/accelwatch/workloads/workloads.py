@@ -1,0 +1,214 @@
+"""To whom each device is allocated: the part of the agent that knows containers, pods and jobs.
+
+One daemon thread reads the sources; everything else only looks at what it last found.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.backend import Check
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from accelwatch.workloads.allocation import Owned, member_of, owners, standing
+from accelwatch.workloads.device_ids import DeviceIndex, is_accelerator
+from accelwatch.workloads.gather import Gatherer
+from accelwatch.workloads.known import Known, SourceState, SourceStatus
+from accelwatch.workloads.members import MAX_MEMBERS, Key
+from accelwatch.workloads.settings import CGROUP, SLURM, WorkloadSettings
+
+_LOG = logging.getLogger(__name__)
+_SHORTEST_S = 1.0
+"""Between two looks at /proc for new processes."""
+_JOIN_S = 0.5
+
+
+class Workloads:
+    """Start it once; `owners` and `annotate` are for one other thread, do no I/O and never raise."""
+
+    def __init__(
+        self, settings: WorkloadSettings | None = None, *, clock: Clock | None = None
+    ) -> None:
+        self._settings = settings or WorkloadSettings()
+        self._gatherer = Gatherer(self._settings, clock or SystemClock())
+        self._stopping = threading.Event()
+        self._news = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._wanted: frozenset[Key] = frozenset()
+        self._failed = ""
+        self._devices: tuple[Device, ...] = ()
+        self._joined: tuple[Known, DeviceIndex, Owned] | None = None
+        self._states: dict[tuple[str, str], SourceState] = {}
+
+    def start(self) -> None:
+        """Begin to read in the background; returns at once."""
+        if self._thread is None and self._settings.sources:
+            self._thread = threading.Thread(target=self._run, name="workloads", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; waits half a second at most, a read that hangs is left behind."""
+        self._stopping.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join(_JOIN_S)
+
+    def refresh(self) -> None:
+        """Read all sources once, in the caller's thread. For a single reading; blocks."""
+        self._gatherer.round(set(self._wanted))
+
+    def look_up(self, processes: Iterable[Process]) -> None:
+        """Find out about these processes in the caller's thread. For a single reading; blocks."""
+        self._gatherer.look_up(set(_keys(processes)))
+
+    def owners(
+        self, devices: Iterable[Device], processes: Iterable[Process]
+    ) -> dict[str, tuple[Owner, ...]]:
+        """Owners by device id, from what is known now; a device without any has no entry."""
+        devices, processes = tuple(devices), tuple(processes)
+        self._want(processes)
+        known, _, fixed = self._join(devices)
+        return owners(devices, processes, fixed, known, self._settings.sources)
+
+    def annotate(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with owners of devices, and with container, pod and job of processes.
+
+        A process's `pod` becomes `namespace/name` where the name is known, and stays the uid elsewhere.
+        """
+        devices = [view.device for view in snapshot.devices]
+        found = self.owners(devices, snapshot.processes())
+        known = self._gatherer.known
+        views = tuple(
+            self._annotated(view, found.get(view.device.id, ()), known) for view in snapshot.devices
+        )
+        return msgspec.structs.replace(snapshot, devices=views)
+
+    def status(self) -> tuple[SourceStatus, ...]:
+        """How it stands with each source, for /capabilities."""
+        found = self._gatherer.statuses()
+        if self._failed:
+            told = SourceStatus(name="workloads", state=SourceState.FAILED, message=self._failed)
+            return (*found, told)
+        if (unmatched := self._unmatched()) is not None:
+            return tuple(
+                msgspec.structs.replace(one, reason="unmatched", message=unmatched)
+                if one.name == "podresources" and one.state is SourceState.OK
+                else one
+                for one in found
+            )
+        return found
+
+    def checks(self) -> tuple[Check, ...]:
+        """The same for `doctor`; a source that is absent or off is fine."""
+        return tuple(
+            Check(
+                subject=f"{one.name} {one.subject}".strip(),
+                ok=one.state is not SourceState.FAILED,
+                found=one.message or f"{one.state}, {one.entries} entries",
+                remedy=one.remedy,
+            )
+            for one in self.status()
+        )
+
+    def _want(self, processes: tuple[Process, ...]) -> None:
+        wanted = frozenset(_keys(processes))
+        if wanted != self._wanted:
+            fresh = not wanted <= self._wanted
+            self._wanted = wanted
+            if fresh:
+                self._news.set()
+
+    def _join(self, devices: tuple[Device, ...]) -> tuple[Known, DeviceIndex, Owned]:
+        """What stands, worked out again only when the devices or the facts have changed."""
+        known, joined = self._gatherer.known, self._joined
+        if joined is None or joined[0] is not known or self._devices != devices:
+            index = DeviceIndex(devices, known.nodes)
+            fixed = standing(index, known, self._settings.gpu_order)
+            joined = self._joined = (known, index, fixed)
+            self._devices = devices
+        return joined
+
+    def _annotated(self, view: DeviceView, found: tuple[Owner, ...], known: Known) -> DeviceView:
+        reading = view.reading
+        if reading.processes:
+            processes = tuple(self._process(process, known) for process in reading.processes)
+            reading = msgspec.structs.replace(reading, processes=processes)
+        if reading is view.reading and not found:
+            return view
+        return msgspec.structs.replace(view, reading=reading, owners=found or view.owners)
+
+    def _process(self, process: Process, known: Known) -> Process:
+        member = member_of(process, known)
+        sources = self._settings.sources
+        container, pod, job = process.container, process.pod, process.job
+        if CGROUP in sources:
+            container, pod = member.container, member.pod_uid
+            if pod is not None and pod in known.pods.by_uid:
+                pod = "/".join(known.pods.by_uid[pod])
+        if SLURM in sources:
+            job = member.slurm_job or (member.job.job_id if member.job else None) or job
+        if (container, pod, job) == (process.container, process.pod, process.job):
+            return process
+        return msgspec.structs.replace(process, container=container, pod=pod, job=job)
+
+    def _unmatched(self) -> str | None:
+        """A sentence about accelerators in the kubelet's answer that are none of our devices."""
+        joined = self._joined
+        if joined is None:
+            return None
+        known, index, _ = joined
+        foreign = [
+            one.names[0]
+            for one in known.allocations
+            if one.names
+            and is_accelerator(one.resource)
+            and not index.given(one.resource, one.names)
+        ]
+        if not foreign:
+            return None
+        return f"{len(foreign)} device names of the kubelet match no device: {foreign[0][:80]}"
+
+    def _run(self) -> None:
+        clock_round = self._settings.interval_s
+        while not self._stopping.is_set():
+            self._one(full=True)
+            left = clock_round
+            while left > 0 and not self._stopping.wait(min(_SHORTEST_S, left)):
+                left -= _SHORTEST_S
+                if self._news.is_set():
+                    self._news.clear()
+                    self._one(full=False)
+
+    def _one(self, *, full: bool) -> None:
+        try:
+            if full:
+                self._gatherer.round(set(self._wanted))
+            else:
+                self._gatherer.look_up(set(self._wanted))
+            self._failed = ""
+        except Exception as error:  # noqa: BLE001 - a defect here must not end the thread
+            if not self._failed:
+                _LOG.warning("workloads cannot be read error=%r", error)
+            self._failed = f"defect: {error!r}"
+        self._tell()
+
+    def _tell(self) -> None:
+        """Log changes of state only."""
+        for one in self._gatherer.statuses():
+            key = (one.name, one.subject)
+            before = self._states.get(key)
+            if before is not one.state:
+                self._states[key] = one.state
+                if one.state is SourceState.FAILED:
+                    _LOG.warning("workloads source=%s failed: %s", one.name, one.message)
+                elif before is SourceState.FAILED:
+                    _LOG.info("workloads source=%s is %s again", one.name, one.state)
+
+
+def _keys(processes: Iterable[Process]) -> list[Key]:
+    keys = [(one.pid, one.start_time) for one in processes if one.pid_namespace == "same"]
+    return keys[:MAX_MEMBERS]
