@@ -85,6 +85,13 @@ class Connection(asyncio.Protocol):
         if self.opening is not None:
             self.opening.cancel()
 
+    def opened(self, _: asyncio.Task[None]) -> None:
+        """The opening is over; without a transport it failed, perhaps before it began."""
+        self.opening = None
+        if self.transport is None:
+            self._socket.close()
+            self._owner.drop(self)
+
     def forget(self) -> None:
         """Stop the clock; the connection has gone."""
         if self._timer is not None:
@@ -197,6 +204,7 @@ class Connections:
             connection = Connection(self, sock)
             self.open[connection] = None
             connection.opening = loop.create_task(self._open(connection, sock))
+            connection.opening.add_done_callback(connection.opened)
 
     def _has_room(self) -> bool:
         """Room for one more, if need be in the place of the longest silent one."""
@@ -222,9 +230,3 @@ class Connections:
             )
         except (OSError, TimeoutError) as error:
             logger.debug("a connection did not open error=%r", error)
-            self.drop(connection)
-        except asyncio.CancelledError:
-            self.drop(connection)
-            raise
-        finally:
-            connection.opening = None

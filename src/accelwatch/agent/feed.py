@@ -13,8 +13,10 @@ Histograms = Mapping[str, tuple[tuple[int, ...], float]]
 class Feed(Protocol):
     """The store, as its readers see it."""
 
-    version: int
-    """Grows with every change."""
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+        ...
 
     def snapshot(self) -> Snapshot:
         """Everything known now."""

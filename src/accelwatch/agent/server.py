@@ -93,9 +93,15 @@ class AgentServer:
         )
         self._beating: asyncio.Task[None] | None = None
         self._in_flight = 0
-        self._streams = 0
+        self.streams = 0
+        """Streams open now."""
         self._quiet = asyncio.Event()
         self._stopping = False
+
+    @property
+    def connections(self) -> int:
+        """Connections open now."""
+        return len(self._connections.open)
 
     def set_limits(self, limits: ServerLimits) -> None:
         """Other bounds from now on."""
@@ -117,7 +123,7 @@ class AgentServer:
             await asyncio.gather(self._beating, return_exceptions=True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
-                while self._in_flight or self._streams:
+                while self._in_flight or self.streams:
                     self._quiet.clear()
                     await self._quiet.wait()
         await self._connections.close()
@@ -219,14 +225,14 @@ class AgentServer:
         media = choose(request.headers.get("Accept", ""), OFFERED)
         if media is None:
             return await self._send(request, plain(406, f"there are {', '.join(OFFERED)}"))
-        if self._streams >= self.limits.streams or self._stopping:
+        if self.streams >= self.limits.streams or self._stopping:
             return await self._send(request, plain(503, "too many streams", _RETRY))
         if connection is not None:
             connection.request_began(timed=False)
         headers = {"Content-Type": media, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         response = web.StreamResponse(headers=self._headers(headers))
         response.force_close()
-        self._streams += 1
+        self.streams += 1
         stall_s = self.limits.stall_s
         outlet = _Outlet(response, request, stall_s)
         try:
@@ -240,7 +246,7 @@ class AgentServer:
             if request.transport is not None:
                 request.transport.abort()
         finally:
-            self._streams -= 1
+            self.streams -= 1
             self._quiet.set()
         return response
 

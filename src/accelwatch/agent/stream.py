@@ -65,12 +65,13 @@ class Pulse:
                     async with asyncio.timeout(self.interval_s * (1 - _REST)):
                         await self._changed.wait()
                         await asyncio.sleep(self.interval_s * _GATHER)
-                self._tick()
+                self.tick()
                 await asyncio.sleep(self.interval_s * _REST)
         finally:
             end()
 
-    def _tick(self) -> None:
+    def tick(self) -> None:
+        """Beat once."""
         self.count += 1
         self._beat.set()
         self._beat = asyncio.Event()

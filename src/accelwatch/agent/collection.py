@@ -1,0 +1,131 @@
+"""The collector and its store as one feed that can be replaced while the server runs.
+
+With other settings a new collector and store begin beside the old store, which goes on being shown
+until the new one has its first readings.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+
+from accelwatch.clock import Clock
+from accelwatch.sampler.load import resolve
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.stores import store_for
+from accelwatch.sampler.supervisor import supervise
+from accelwatch.schema.snapshot import BackendState, Snapshot
+
+logger = logging.getLogger(__name__)
+
+_SHOW_OLD_S = 10.0
+"""After this a new store is shown, whatever it lacks."""
+
+
+class Collection:
+    """A `Feed`; the loop's thread only."""
+
+    def __init__(self, settings: CollectSettings, clock: Clock) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._store = store_for(settings, clock)
+        self._expected = _names(settings)
+        self._shown = self._store
+        self._before = 0
+        self._listeners: list[Callable[[], None]] = []
+        self._since = clock.monotonic()
+        self._complete = False
+        self._end = self._store.subscribe(self._told)
+        self._task: asyncio.Task[None] | None = None
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done with an exception when supervision itself broke."""
+
+    @property
+    def version(self) -> int:
+        """Grows with every change, over replacements too."""
+        return self._before + self._shown.version
+
+    def snapshot(self) -> Snapshot:
+        """What is known now."""
+        return self._shown.snapshot()
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after changes; returns its end."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    @property
+    def ready(self) -> bool:
+        """Whether every backend has finished its first cycle, or is known not to."""
+        if not self._complete:
+            self._complete = first_cycle_over(self._store.snapshot(), self._expected)
+        return self._complete
+
+    @property
+    def alive(self) -> bool:
+        """Whether collecting is being looked after and the store answers."""
+        return self._task is not None and not self._task.done() and bool(self.snapshot().host)
+
+    def start(self) -> None:
+        """Begin to collect."""
+        supervision = supervise(self.settings, self._store.apply, clock=self._clock)
+        self._task = asyncio.get_running_loop().create_task(supervision, name="collection")
+        self._task.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """End the collector and let what persists be written."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._store.close()
+        self.failed.cancel()
+
+    async def replace(self, settings: CollectSettings) -> None:
+        """Collect by other settings from now on."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._store.close()
+        self._end()
+        self.settings = settings
+        self._store = store_for(settings, self._clock)
+        self._end = self._store.subscribe(self._told)
+        self._expected = _names(settings)
+        self._complete = False
+        self._since = self._clock.monotonic()
+        self.start()
+
+    def _told(self) -> None:
+        if self._shown is not self._store:
+            late = self._clock.monotonic() - self._since > _SHOW_OLD_S
+            if not self.ready and not late:
+                return
+            self._before += self._shown.version
+            self._shown = self._store
+        for listener in tuple(self._listeners):
+            listener()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or task is not self._task:
+            return
+        error = task.exception()
+        if error is not None and not self.failed.done():
+            self.failed.set_exception(error)
+
+
+def _names(settings: CollectSettings) -> frozenset[str]:
+    return frozenset(resolve(settings))
+
+
+def first_cycle_over(snapshot: Snapshot, expected: Iterable[str]) -> bool:
+    """Whether each expected backend has told its state, and the usable ones have ended a cycle."""
+    states = {status.name: status.state for status in snapshot.backends}
+    cycled = {series[1] for series in snapshot.own if series[0] == "collector_cycles_total"}
+    return all(
+        name in cycled or states.get(name, BackendState.OK) is not BackendState.OK
+        for name in expected
+    )

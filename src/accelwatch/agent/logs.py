@@ -1,0 +1,51 @@
+"""Logging of the agent: one line a record on standard error, as text or JSON."""
+
+import logging
+import sys
+
+import msgspec
+
+from accelwatch.schema.wire import timestamp
+
+
+class TextFormatter(logging.Formatter):
+    """`time level logger message key=value`; line breaks within a record are escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        line = (
+            f"{timestamp(record.created)} {record.levelname.lower()} {record.name} {_told(record)}"
+        )
+        return line.replace("\r", "\\r").replace("\n", "\\n")
+
+
+class JsonFormatter(logging.Formatter):
+    """The same as an object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        document = {
+            "time": timestamp(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": _told(record),
+        }
+        return msgspec.json.encode(document).decode()
+
+
+def _told(record: logging.LogRecord) -> str:
+    text = record.getMessage()
+    if record.exc_info:
+        text += "\n" + logging.Formatter().formatException(record.exc_info)
+    return text
+
+
+def set_up_logging(level: str, form: str) -> None:
+    """Log to standard error from this level on; may be called again."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    logging.raiseExceptions = False  # a closed standard error must not become a traceback
