@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.schema.reading import Collected
@@ -17,6 +17,13 @@ from accelwatch_amd.gpu_metrics_layouts import LAYOUTS
 from accelwatch_amd.telemetry import read_telemetry
 from accelwatch_amd.throttle import ResidencyMeter, read_throttle
 from samples import FIXTURES
+
+FUZZ = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 SIZES = {
     (1, 0): 80,
@@ -309,6 +316,7 @@ def test_a_cut_table_gives_a_part_of_the_whole(content: bytes) -> None:
         assert {s: v for s, v in part.items() if s[0] not in sums}.items() <= whole.items()
 
 
+@FUZZ
 @given(
     revision=st.sampled_from(sorted(SIZES)),
     content=st.binary(max_size=4096),
@@ -330,6 +338,7 @@ def test_random_tables_stay_within_what_can_be_true(
             assert 0 < value <= 250
 
 
+@FUZZ
 @given(st.binary(max_size=400))
 def test_random_attributes_stay_within_what_can_be_true(body: bytes) -> None:
     found = parse(struct.pack("<HBBi", 8 + len(body), 1, 9, 60) + body)
@@ -340,6 +349,7 @@ def test_random_attributes_stay_within_what_can_be_true(body: bytes) -> None:
     assert all(value <= 1 for series, value in out.values.items() if series[0].endswith("_ratio"))
 
 
+@FUZZ
 @given(st.binary(max_size=64))
 def test_random_bytes_never_raise(content: bytes) -> None:
     parse(content)

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.schema.absence import Absence
@@ -16,6 +16,13 @@ from accelwatch_amd.names import architecture, gfx_name, parse_ids
 from accelwatch_amd.pcie import generation
 from accelwatch_amd.ras import parse_bad_pages, parse_counts
 from accelwatch_amd.tree import Tree
+
+FUZZ = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +196,7 @@ CONTENT = st.one_of(
 )
 
 
+@FUZZ
 @given(st.dictionaries(st.sampled_from(FILES), CONTENT))
 def test_any_content_gives_believable_values_or_none(files: dict[str, str | Absence]) -> None:
     tree, out = folder(files), Collected("d")
@@ -207,6 +215,7 @@ def test_any_content_gives_believable_values_or_none(files: dict[str, str | Abse
     assert used <= out.values.get(("memory_size_bytes",), used)
 
 
+@FUZZ
 @given(st.text(max_size=200))
 def test_any_text_through_the_parsers(text: str) -> None:
     numbers = {int(number) for number in re.findall(r"\d+", text)}
@@ -218,6 +227,7 @@ def test_any_text_through_the_parsers(text: str) -> None:
     parse_ids(text, 0x744C, 0xC8)
 
 
+@FUZZ
 @given(
     st.lists(st.sampled_from(["ue: 3", "ce: 40", "de: 1", "u", "ce:", "0: 500Mhz *", "S: 1Mhz"])),
     st.data(),

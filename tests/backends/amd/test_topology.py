@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch_amd.kfd import (
@@ -20,6 +20,13 @@ from accelwatch_amd.names import gfx_name
 from accelwatch_amd.partitions import xgmi_links
 from accelwatch_amd.tree import Tree
 from samples import sample
+
+FUZZ = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 NODES = "sys/class/kfd/kfd/topology"
 
@@ -106,11 +113,13 @@ def test_occupancy_needs_waves_and_units() -> None:
     assert occupancy([node], [KfdUse(occupied_units=21)]) is None
 
 
+@FUZZ
 @given(st.text(max_size=200))
 def test_any_properties_text(text: str) -> None:
     assert all(number >= 0 for number in parse_properties(text).values())
 
 
+@FUZZ
 @given(
     st.lists(
         st.sampled_from(["simd_count 4", "location_id 99999999", "domain 70000", "location_id"])
