@@ -1,30 +1,19 @@
-"""The Intel backend: cards on the PCI bus, read through sysfs and, when it can be loaded, Sysman."""
+"""The Intel backend's contract. What an open backend does is imported when it is first needed."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request
-from accelwatch.drm_fdinfo import FdinfoScanner
-from accelwatch.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceSuspended,
-    ReadError,
-)
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch_intel import identity
-from accelwatch_intel.card import GPU_DRIVERS, NPU_DRIVER, Card, find_cards
-from accelwatch_intel.reader import CardReader, is_lost
-from accelwatch_intel.sysman_source import SysmanSource
+from accelwatch_intel import loader
+from accelwatch_intel.card import DRIVERS, Card, find_cards
 
-_DRIVERS = (*GPU_DRIVERS, NPU_DRIVER)
+if TYPE_CHECKING:
+    from accelwatch_intel.session import Session
 
 
 class IntelBackend:
@@ -39,139 +28,59 @@ class IntelBackend:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._scanner = FdinfoScanner(context.root, context.clock)
-        self._sysman = SysmanSource(context)
-        self._cards: dict[str, Card] = {}
-        self._readers: dict[str, CardReader] = {}
+        self._lock = Lock()
+        self._opened: Session | None = None
 
     def probe(self) -> Probe:
         """Intel GPUs and NPUs on the PCI bus, their drivers and nodes, and the Level Zero loader."""
         cards = find_cards(self._context.root)
         checks = [_card_check(self._context.root, card) for card in cards]
         if cards:
-            checks.append(self._sysman.check(cards))
+            checks.append(loader.check(self._context, cards))
         else:
             found = "no Intel GPU or NPU held by xe, i915 or intel_vpu"
             checks.append(Check(subject="/sys/bus/pci/devices", ok=False, found=found))
         return Probe(present=bool(cards), checks=tuple(checks))
 
     def open(self) -> Opened:
-        """Find the cards and start Sysman where that is allowed and possible."""
-        cards = find_cards(self._context.root)
-        if not cards:
-            raise BackendUnavailable(
-                "no Intel GPU held by xe or i915, and no NPU held by intel_vpu",
-                reason="no_device",
-            )
-        self._sysman.start(cards)
-        drivers = sorted({card.driver for card in cards if card.driver in _DRIVERS})
-        versions = {
-            driver: version
-            for driver in drivers
-            if (version := identity.driver_version(self._context.root, driver))
-        }
-        return Opened(source="sysfs+sysman" if self._sysman.started else "sysfs", versions=versions)
+        """Find the cards and start Sysman where that is allowed and possible.
+
+        Raises BackendUnavailable where there is no card.
+        """
+        return self._session().open()
 
     def discover(self) -> Sequence[Device]:
         """All cards, asleep or not, as PCI names them."""
-        cards = find_cards(self._context.root)
-        self._cards = {identity.device_id(card): card for card in cards}
-        return [
-            identity.describe(self._context.root, card, index) for index, card in enumerate(cards)
-        ]
+        return self._session().discover()
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The card with what only it can tell, then its tiles.
-
-        A card that sleeps keeps the identity that PCI gives. Raises DeviceLost.
-        """
-        card = self._card(device)
-        asleep = self._asleep(card)
-        if is_lost(card, asleep=asleep):
-            raise DeviceLost(f"{card.pci_bus_id} is gone from the PCI bus", code="gone")
-        if asleep and self._sleep_counts(card):
-            absent = {"uuid": Absence.SUSPENDED, "serial": Absence.SUSPENDED}
-            return [msgspec.structs.replace(device, absent=absent)]
-        firmware = identity.firmware_version(card)
-        whole = msgspec.structs.replace(device, firmware_version=firmware)
-        whole = self._enriched(whole, card)
-        tiles = self._reader(card).tiles
-        return [whole, *(identity.tile_device(whole, tile) for tile in tiles)]
+        """The card with what only it can tell, then its tiles. Raises DeviceLost."""
+        return self._session().identify(device)
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """Readings of the card and its tiles.
 
         Raises DeviceSuspended before anything that could wake it, DeviceLost, DevicePermission.
         """
-        card = self._card(device)
-        asleep = self._asleep(card)
-        if asleep and self._sleep_counts(card):
-            raise DeviceSuspended(f"{card.pci_bus_id} is in runtime suspend and was left asleep")
-        if is_lost(card, asleep=asleep):
-            self._readers.pop(card.pci_bus_id, None)
-            raise DeviceLost(f"{card.pci_bus_id} is gone from the PCI bus", code="gone")
-        _require_driver(card)
-        now = self._context.clock.monotonic()
-        return self._reader(card).read(device, request, now, self._sysman.card(card))
+        return self._session().read(device, request)
 
     def close(self) -> None:
-        """Forget everything; the library keeps no session that would have to be ended."""
-        self._readers.clear()
-        self._sysman.stop()
+        """Forget everything."""
+        if self._opened is not None:
+            self._opened.close()
 
-    def _card(self, device: Device) -> Card:
-        card = self._cards.get(device.id)
-        if card is None:
-            cards = {identity.device_id(found): found for found in find_cards(self._context.root)}
-            card = cards.get(device.id)
-        if card is None:
-            raise DeviceLost(f"{device.pci_bus_id} is gone from the PCI bus", code="gone")
-        self._cards[device.id] = card
-        return card
+    def _session(self) -> "Session":
+        with self._lock:
+            if self._opened is None:
+                from accelwatch_intel.session import Session
 
-    def _reader(self, card: Card) -> CardReader:
-        reader = self._readers.get(card.pci_bus_id)
-        if reader is None or reader.card != card:
-            reader = CardReader(self._context.root, card, self._scanner)
-            self._readers[card.pci_bus_id] = reader
-        return reader
-
-    def _enriched(self, device: Device, card: Card) -> Device:
-        """With what Sysman knows of it; a Sysman that fails leaves the identity of sysfs."""
-        sysman = self._sysman.card(card)
-        if sysman is None:
-            return device
-        try:
-            properties = sysman.sysman.properties(sysman.handle)
-        except DeviceLost:
-            raise
-        except ReadError as error:
-            absent = {"uuid": error.absence, "serial": error.absence}
-            return msgspec.structs.replace(device, absent=absent)
-        return identity.enrich(device, properties, dedicated=card.discrete)
-
-    def _asleep(self, card: Card) -> bool:
-        return sysfs.runtime_suspended(self._context.root, card.pci_bus_id)
-
-    def _sleep_counts(self, card: Card) -> bool:
-        """Whether a sleeping card must be left alone. An NPU's attributes answer without waking it."""
-        return not self._context.wake_suspended and card.kind is not DeviceKind.NPU
-
-
-def _require_driver(card: Card) -> None:
-    driver = sysfs.link_name(card.folder / "driver")
-    if driver in _DRIVERS:
-        return
-    if driver is None:
-        raise ReadError(f"no driver is bound to {card.pci_bus_id}; load xe or i915", code="driver")
-    raise DevicePermission(
-        f"{card.pci_bus_id} is held by {driver}, not by xe or i915", code="driver"
-    )
+                self._opened = Session(self._context)
+            return self._opened
 
 
 def _card_check(root: Path, card: Card) -> Check:
     subject = f"driver and nodes of {card.pci_bus_id}"
-    if card.driver not in _DRIVERS:
+    if card.driver not in DRIVERS:
         found = f"driver {card.driver or 'none'}"
         remedy = f"give it back from {card.driver}" if card.driver else "load the module xe or i915"
         return Check(subject=subject, ok=False, found=found, remedy=remedy)

@@ -11,6 +11,7 @@ from accelwatch_intel import products
 VENDOR_ID = 0x8086
 GPU_DRIVERS = ("xe", "i915")
 NPU_DRIVER = "intel_vpu"
+DRIVERS = (*GPU_DRIVERS, NPU_DRIVER)
 _DISPLAY, _PROCESSING = 0x03, 0x12
 
 

@@ -13,43 +13,131 @@ class Family(msgspec.Struct, frozen=True):
 
     architecture: str
     discrete: bool
-    ids: frozenset[int]
+    ids: tuple[tuple[int, int], ...]
+    """First and last id of each range."""
     tiled: bool = False
 
 
-def _ids(*ranges: int | tuple[int, int]) -> frozenset[int]:
-    found: set[int] = set()
-    for item in ranges:
-        first, last = item if isinstance(item, tuple) else (item, item)
-        found.update(range(first, last + 1))
-    return frozenset(found)
-
-
 _FAMILIES: tuple[Family, ...] = (
-    Family("Xe-HPC (Ponte Vecchio)", True, _ids(0x0B69, 0x0B6E, (0x0BD0, 0x0BE5)), tiled=True),
-    Family("Xe2-HPG (Battlemage)", True, _ids((0xE202, 0xE223))),
-    Family("Xe-HPG (Alchemist)", True, _ids((0x5690, 0x5697), (0x56A0, 0x56C2))),
-    Family("Xe-LP (DG1)", True, _ids((0x4905, 0x4909))),
-    Family("Xe3P (Crescent Island)", True, _ids((0x674C, 0x6750))),
-    Family("Xe3 (Panther Lake)", False, _ids((0xB080, 0xB0B0), 0xFD80, 0xFD81)),
-    Family("Xe2-LPG (Lunar Lake)", False, _ids(0x6420, 0x64A0, 0x64B0)),
-    Family("Xe-LPG (Arrow Lake)", False, _ids(0x7D41, 0x7D51, 0x7D67, 0x7DD1, 0xB640)),
-    Family("Xe-LPG (Meteor Lake)", False, _ids(0x7D40, 0x7D45, 0x7D55, 0x7D60, 0x7DD5)),
-    Family("Xe-LP (Raptor Lake)", False, _ids((0xA720, 0xA721), (0xA780, 0xA7AD))),
-    Family("Xe-LP (Alder Lake)", False, _ids((0x4626, 0x462A), (0x4680, 0x46D4))),
-    Family("Xe-LP (Rocket Lake)", False, _ids((0x4C80, 0x4C9A))),
-    Family("Xe-LP (Tiger Lake)", False, _ids((0x9A40, 0x9AF8))),
-    Family("Gen11 (Elkhart/Jasper Lake)", False, _ids((0x4541, 0x4571), (0x4E51, 0x4E71))),
-    Family("Gen11 (Ice Lake)", False, _ids((0x8A50, 0x8A71))),
-    Family("Gen9.5 (Comet Lake)", False, _ids(0x9B21, 0x9B41, (0x9BA2, 0x9BF6))),
-    Family("Gen9.5 (Coffee/Whiskey Lake)", False, _ids((0x3E90, 0x3EA9), 0x87CA)),
-    Family("Gen9.5 (Kaby Lake)", False, _ids((0x5902, 0x593B), 0x87C0)),
-    Family("Gen9 (Skylake)", False, _ids((0x1902, 0x193D))),
-    Family("Gen8 (Broadwell)", False, _ids((0x1602, 0x163E))),
-    Family("NPU (Meteor Lake)", False, _ids(0x7D1D)),
-    Family("NPU (Arrow Lake)", False, _ids(0xAD1D)),
-    Family("NPU (Lunar Lake)", False, _ids(0x643E)),
-    Family("NPU (Panther Lake)", False, _ids(0xB03E)),
+    Family(
+        "Xe-HPC (Ponte Vecchio)",
+        True,
+        (
+            (0x0B69, 0x0B69),
+            (0x0B6E, 0x0B6E),
+            (0x0BD0, 0x0BE5),
+        ),
+        tiled=True,
+    ),
+    Family("Xe2-HPG (Battlemage)", True, ((0xE202, 0xE223),)),
+    Family(
+        "Xe-HPG (Alchemist)",
+        True,
+        (
+            (0x5690, 0x5697),
+            (0x56A0, 0x56C2),
+        ),
+    ),
+    Family("Xe-LP (DG1)", True, ((0x4905, 0x4909),)),
+    Family("Xe3P (Crescent Island)", True, ((0x674C, 0x6750),)),
+    Family(
+        "Xe3 (Panther/Wildcat Lake)",
+        False,
+        (
+            (0xB080, 0xB0B0),
+            (0xFD80, 0xFD80),
+            (0xFD81, 0xFD81),
+        ),
+    ),
+    Family(
+        "Xe2-LPG (Lunar Lake)",
+        False,
+        (
+            (0x6420, 0x6420),
+            (0x64A0, 0x64A0),
+            (0x64B0, 0x64B0),
+        ),
+    ),
+    Family(
+        "Xe-LPG (Arrow Lake)",
+        False,
+        (
+            (0x7D41, 0x7D41),
+            (0x7D51, 0x7D51),
+            (0x7D67, 0x7D67),
+            (0x7DD1, 0x7DD1),
+            (0xB640, 0xB640),
+        ),
+    ),
+    Family(
+        "Xe-LPG (Meteor Lake)",
+        False,
+        (
+            (0x7D40, 0x7D40),
+            (0x7D45, 0x7D45),
+            (0x7D55, 0x7D55),
+            (0x7D60, 0x7D60),
+            (0x7DD5, 0x7DD5),
+        ),
+    ),
+    Family(
+        "Xe-LP (Raptor Lake)",
+        False,
+        (
+            (0xA720, 0xA721),
+            (0xA780, 0xA7AD),
+        ),
+    ),
+    Family(
+        "Xe-LP (Alder Lake)",
+        False,
+        (
+            (0x4626, 0x462A),
+            (0x4680, 0x46D4),
+        ),
+    ),
+    Family("Xe-LP (Rocket Lake)", False, ((0x4C80, 0x4C9A),)),
+    Family("Xe-LP (Tiger Lake)", False, ((0x9A40, 0x9AF8),)),
+    Family(
+        "Gen11 (Elkhart/Jasper Lake)",
+        False,
+        (
+            (0x4541, 0x4571),
+            (0x4E51, 0x4E71),
+        ),
+    ),
+    Family("Gen11 (Ice Lake)", False, ((0x8A50, 0x8A71),)),
+    Family(
+        "Gen9.5 (Comet Lake)",
+        False,
+        (
+            (0x9B21, 0x9B21),
+            (0x9B41, 0x9B41),
+            (0x9BA2, 0x9BF6),
+        ),
+    ),
+    Family(
+        "Gen9.5 (Coffee/Whiskey Lake)",
+        False,
+        (
+            (0x3E90, 0x3EA9),
+            (0x87CA, 0x87CA),
+        ),
+    ),
+    Family(
+        "Gen9.5 (Kaby Lake)",
+        False,
+        (
+            (0x5902, 0x593B),
+            (0x87C0, 0x87C0),
+        ),
+    ),
+    Family("Gen9 (Skylake)", False, ((0x1902, 0x193D),)),
+    Family("Gen8 (Broadwell)", False, ((0x1602, 0x163E),)),
+    Family("NPU (Meteor Lake)", False, ((0x7D1D, 0x7D1D),)),
+    Family("NPU (Arrow Lake)", False, ((0xAD1D, 0xAD1D),)),
+    Family("NPU (Lunar Lake)", False, ((0x643E, 0x643E),)),
+    Family("NPU (Panther Lake)", False, ((0xB03E, 0xB03E),)),
 )
 
 _MODELS: dict[int, str] = {
@@ -84,12 +172,15 @@ _MODELS: dict[int, str] = {
 }
 
 _DATABASES = ("usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids")
-_UNKNOWN = Family("", False, frozenset())
+_UNKNOWN = Family("", False, ())
 
 
 def family(device_id: int) -> Family | None:
     """The family of a device id; None for one this table does not know."""
-    return next((row for row in _FAMILIES if device_id in row.ids), None)
+    return next(
+        (row for row in _FAMILIES if any(first <= device_id <= last for first, last in row.ids)),
+        None,
+    )
 
 
 def architecture(device_id: int) -> str | None:

@@ -18,9 +18,9 @@ from accelwatch.errors import (
     ReadError,
 )
 from accelwatch.schema.absence import Absence
+from accelwatch_intel.loader import LIBRARIES
 from accelwatch_intel.sysman_types import STYPES, DeviceProperties, PciProperties
 
-LIBRARIES = ("libze_loader.so.1", "libze_loader.so")
 UNINITIALIZED = 0x78000001
 MISSING_SYMBOL = "missing_symbol"
 

@@ -1,26 +1,16 @@
 """When Sysman is started, and the Sysman side of each card. Starting it opens every render node."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from threading import Lock
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context
+from accelwatch.backend import Context
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import DeviceKind
+from accelwatch_intel import loader
 from accelwatch_intel.card import GPU_DRIVERS, Card
-from accelwatch_intel.sysman import LIBRARIES, Sysman, load_library
+from accelwatch_intel.sysman import Sysman, load_library
 from accelwatch_intel.sysman_card import SysmanCard
-
-_FOLDERS = (
-    "usr/lib/x86_64-linux-gnu",
-    "lib/x86_64-linux-gnu",
-    "usr/lib64",
-    "usr/lib",
-    "usr/local/lib",
-    "usr/local/lib64",
-)
-_REMEDY = "install level-zero (libze1) and the GPU's compute runtime for memory, ECC and Xe Link"
 
 
 class SysmanSource:
@@ -42,7 +32,7 @@ class SysmanSource:
     def start(self, cards: Sequence[Card]) -> None:
         """Start Sysman for these cards if the option, the cards and the library allow. Never raises."""
         gpus = [card for card in cards if card.kind is DeviceKind.GPU]
-        if not self._asked_for(gpus):
+        if not loader.is_wanted(self._context, gpus):
             self.problem = "not asked for: no discrete card, or switched off by option"
             return
         with self._lock:
@@ -63,28 +53,6 @@ class SysmanSource:
         self._put_off = ()
         self.started = False
 
-    def check(self, cards: Sequence[Card]) -> Check:
-        """Whether the loader library lies where distributions put it; nothing is loaded."""
-        root: Path = self._context.root
-        own = str(self._context.options.get("level_zero_library") or "")
-        paths = [Path(own)] if own else [root / f / n for f in _FOLDERS for n in LIBRARIES]
-        found = next((path for path in paths if path.exists()), None)
-        if found is not None:
-            return Check(subject=LIBRARIES[0], ok=True, found=str(found))
-        wanted = self._asked_for([card for card in cards if card.kind is DeviceKind.GPU])
-        return Check(
-            subject=LIBRARIES[0],
-            ok=not wanted,
-            found="not found" if wanted else "not found, and not asked for",
-            remedy=_REMEDY if wanted else "",
-        )
-
-    def _asked_for(self, cards: Sequence[Card]) -> bool:
-        choice = self._context.options.get("sysman", "auto")
-        if choice in ("on", True):
-            return bool(cards)
-        return choice == "auto" and any(card.discrete for card in cards)
-
     def _try(self, cards: Sequence[Card]) -> None:
         if self.started:
             return
@@ -94,8 +62,7 @@ class SysmanSource:
             return
         self._put_off = ()
         try:
-            path = str(self._context.options.get("level_zero_library") or "")
-            sysman = Sysman(load_library(path))
+            sysman = Sysman(load_library(loader.chosen_path(self._context)))
             sysman.start()
             devices = sysman.devices()
         except (BackendUnavailable, ReadError) as error:

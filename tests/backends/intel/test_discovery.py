@@ -1,5 +1,7 @@
 """Which PCI functions are ours, what they are called, and what probe and open say."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,3 +131,15 @@ def test_rates() -> None:
     assert rates.per_second("a", 20, 3.0) == 5.0
     assert rates.per_second("a", 5, 4.0) is None, "it went back"
     assert rates.per_second("a", 7, 5.0) == 2.0
+
+
+def test_probing_loads_no_library_layer(machine: Machine) -> None:
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from accelwatch.backend import Context\n"
+        "from accelwatch_intel import IntelBackend\n"
+        "IntelBackend(Context(root=Path(sys.argv[1]))).probe()\n"
+        "print([name for name in sys.modules if name == 'ctypes' or 'sysman' in name])\n"
+    )
+    command = [sys.executable, "-c", program, str(machine.root)]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "[]\n"
