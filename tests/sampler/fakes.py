@@ -6,7 +6,7 @@ identifying does), `pci`. `open`, `discover` and `events` say what these calls d
 
 import os
 import signal
-import threading
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,8 +38,10 @@ def _hang(_: str) -> None:
 
 
 def _segv(_: str) -> None:
-    signal.pthread_kill(threading.get_ident(), signal.SIGSEGV)
-    time.sleep(FOR_EVER)
+    """A library that follows a null pointer, without the interpreter lock, as in a vendor's."""
+    import ctypes
+
+    ctypes.CDLL(None).strlen(None)
 
 
 def _segv_process(_: str) -> None:
@@ -57,6 +59,7 @@ def _spin(_: str) -> None:
 _DEEDS: dict[str, Callable[[str], None]] = {
     "hang": _hang,
     "slow": lambda seconds: time.sleep(float(seconds)),
+    "exit": sys.exit,
     "spin": _spin,
     "segv": _segv,
     "segv_process": _segv_process,

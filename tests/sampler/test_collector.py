@@ -1,7 +1,8 @@
 """The collector's loop on a manual clock: who is called when, and what is told."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
 import pytest
 
@@ -59,7 +60,7 @@ class Scripted:
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         self.reads.append((device.id, request.slow))
         if device.id in self.gates:
-            assert self.gates[device.id].wait(30.0)
+            self.gates[device.id].wait(30.0)
         if self.error is not None:
             raise self.error
         return [Reading(device_id=device.id, values={("power_watts",): 1.0})]
@@ -68,8 +69,25 @@ class Scripted:
         self.closed += 1
 
 
+@pytest.fixture(autouse=True)
+def _no_thread_is_left() -> Iterator[None]:
+    """Fails when a backend's threads do not end once it is closed."""
+    yield
+    for rig in Rig.built:
+        for gate in rig.gates:
+            gate.set()
+        rig.collector.close()
+    Rig.built.clear()
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and thread.name.startswith("scripted"):
+            thread.join(10.0)
+            assert not thread.is_alive()
+
+
 class Rig:
     """A collector stepped by hand."""
+
+    built: ClassVar[list["Rig"]] = []
 
     def __init__(
         self,
@@ -80,6 +98,8 @@ class Rig:
         self.clock = ManualClock()
         self.told: list[Report] = []
         self.backend = backend
+        self.gates = tuple(backend.gates.values())
+        self.built.append(self)
         settings = CollectSettings(
             backends=("scripted",), timeout_s=timeout_s, rediscover_s=10.0, slow_every_s=5.0
         )

@@ -1,9 +1,14 @@
 """One reading of everything: complete by its deadline, whatever one driver does."""
 
+import os
+import subprocess
+import sys
+import time
 from typing import Any
 
 import pytest
 
+from accelwatch.sampler.launch import reap_leftovers
 from accelwatch.sampler.one_shot import Isolation, read_once
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.absence import Absence
@@ -40,10 +45,7 @@ def state(snapshot: Snapshot, number: str) -> tuple[DeviceState, dict[Any, Absen
 
 
 @pytest.mark.parametrize("isolation", ["fork", "exec", "thread"])
-def test_healthy_devices_are_read_whole(
-    isolation: Isolation, monkeypatch: Any, tests_path: str
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", tests_path)
+def test_healthy_devices_are_read_whole(isolation: Isolation) -> None:
     snapshot = read_once(
         settings({FAKE: {"devices": [{"id": "0"}, {"id": "1"}]}}), isolation=isolation
     )
@@ -96,6 +98,7 @@ def test_a_backend_that_hangs_in_open_costs_only_itself() -> None:
         ("permission", DeviceState.EXCLUDED, Absence.PERMISSION),
         ("error", DeviceState.DEGRADED, Absence.ERROR),
         ("raise", DeviceState.DEGRADED, Absence.ERROR),
+        ("exit", DeviceState.DEGRADED, Absence.ERROR),
         ("nothing", DeviceState.DEGRADED, Absence.ERROR),
         ("stranger", DeviceState.DEGRADED, Absence.ERROR),
         ("empty", DeviceState.DEGRADED, Absence.ERROR),
@@ -221,3 +224,55 @@ def test_partitions_follow_their_parent() -> None:
 def test_events_of_a_source_without_devices_are_read_once() -> None:
     snapshot = read_once(settings({TELLING: {"devices": []}}))
     assert [e.code for e in snapshot.events] == ["xid_79"]
+
+
+def test_a_collector_that_fails_itself_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug in the collector")
+
+    monkeypatch.setattr("accelwatch.sampler.child.collect", fail)
+    snapshot = read_once(settings({FAKE: {}}), isolation="fork")
+    assert [e.code for e in snapshot.errors] == ["exit_1"]
+    assert "a bug in the collector" in snapshot.errors[0].message
+
+
+def test_where_no_process_can_be_started_a_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("accelwatch.sampler.launch.fork", fail)
+    monkeypatch.setattr("accelwatch.sampler.launch.spawn", fail)
+    snapshot = read_once(settings({FAKE: {}}))
+    assert [v.state for v in snapshot.devices] == [DeviceState.OK]
+    with pytest.raises(BlockingIOError):
+        read_once(settings({FAKE: {}}), isolation="fork")
+
+
+def test_no_child_is_left_behind() -> None:
+    for _ in range(3):
+        shot([{"id": "0"}])
+    reap_leftovers()
+    end = time.monotonic() + 10.0
+    while _children() and time.monotonic() < end:
+        reap_leftovers()
+    assert not _children()
+
+
+def _children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def test_nothing_heavy_is_imported() -> None:
+    script = (
+        "import sys; import accelwatch.sampler.one_shot, accelwatch.sampler.stores;"
+        "print([m for m in ('asyncio', 'subprocess', 'typer', 'rich', 'textual', 'aiohttp', 'numpy',"
+        " 'importlib.metadata', 'ctypes', 'pynvml', 'psutil') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

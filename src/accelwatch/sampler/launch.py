@@ -102,6 +102,8 @@ def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -
     message = f"the collector process ended with {code}"
     if doing:
         message += f" during {doing[:500]}"
+    elif code == "exit_1":
+        message += f": {child.crash_report().decode('utf-8', 'replace')[-500:]}"
     if hint:
         message += f" ({hint})"
     return CollectorEnded(code=code, message=message, wall=wall, backends=backends_of(suspects))
@@ -180,5 +182,7 @@ def _be_child(order: Begin, out: int, crash: int) -> None:
         os.dup2(nowhere, 0)
         os.dup2(nowhere, 1)
         collect(order, out, None, crash)
-    finally:
-        os._exit(0)
+    except BaseException as error:  # noqa: BLE001 - nothing may pass into the code that forked
+        os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+        os._exit(1)
+    os._exit(0)

@@ -6,9 +6,11 @@ from typing import cast
 
 from accelwatch.backend import Backend, Context
 from accelwatch.errors import PluginError
+from accelwatch.sampler.installed import entry_points
 from accelwatch.sampler.settings import CollectSettings
 
 Factory = Callable[[Context], Backend]
+BACKENDS = "accelwatch.backends"
 _NOT_BY_DEFAULT = frozenset({"replay"})
 
 
@@ -19,11 +21,7 @@ def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:
     """
     if settings.backends and all(":" in name for name in settings.backends):
         return {name: _by_address(name) for name in settings.backends}
-    from importlib.metadata import entry_points
-
-    from accelwatch.plugins import BACKENDS
-
-    points = {point.name: point.value for point in entry_points(group=BACKENDS)}
+    points = entry_points(BACKENDS)
     disabled = set(os.environ.get("ACCELWATCH_DISABLE_PLUGINS", "").split(","))
     wanted = settings.backends or tuple(
         name for name in sorted(points) if name not in _NOT_BY_DEFAULT and name not in disabled

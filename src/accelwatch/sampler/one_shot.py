@@ -4,6 +4,7 @@ A crash costs the backend that crashed: the others are read by a second child wh
 """
 
 import select
+import sys
 from typing import Literal
 
 import msgspec
@@ -18,16 +19,17 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.store.reports import BackendFound, CollectorEnded, Cycle, Done, Failure, Report
 
-Isolation = Literal["fork", "exec", "thread"]
-"""`fork`: cheapest, for a process with one thread. `exec`: a new interpreter. `thread`: none at all,
-for where no process can be started."""
+Isolation = Literal["auto", "fork", "exec", "thread"]
+"""`fork`: cheapest, for a process with one thread. `exec`: a new interpreter. `thread`: none at all.
+`auto`: `fork`, or `exec` when this process has threads already; `thread` where no process can be
+started."""
 
 _MARGIN_S = 0.1
 """The collector tells of late devices at the deadline; after this it is not waited for any longer."""
 
 
 def read_once(
-    settings: CollectSettings, *, isolation: Isolation = "fork", clock: Clock | None = None
+    settings: CollectSettings, *, isolation: Isolation = "auto", clock: Clock | None = None
 ) -> Snapshot:
     """One snapshot, complete at most 0.2 s after `settings.timeout_s`, whatever drivers do."""
     return OneShot(settings, isolation=isolation, clock=clock).finish()
@@ -40,7 +42,7 @@ class OneShot:
         self,
         settings: CollectSettings,
         *,
-        isolation: Isolation = "fork",
+        isolation: Isolation = "auto",
         clock: Clock | None = None,
     ) -> None:
         self._settings = msgspec.structs.replace(settings, one_shot=True)
@@ -73,9 +75,16 @@ class OneShot:
 
     def _start(self) -> "_Process | _Thread":
         order = Begin(settings=self._settings, held_out=frozenset(self._done), began=self._began)
-        if self._isolation == "thread":
-            return _Thread(order, self._clock)
-        return _Process(launch.fork(order) if self._isolation == "fork" else launch.spawn(order))
+        isolation = self._isolation
+        if isolation == "auto":
+            isolation = "fork" if _single_threaded() else "exec"
+        if isolation != "thread":
+            try:
+                return _Process(launch.fork(order) if isolation == "fork" else launch.spawn(order))
+            except OSError:
+                if self._isolation != "auto":
+                    raise
+        return _Thread(order, self._clock)
 
     def _left(self) -> float:
         return self._began + self._settings.timeout_s + _MARGIN_S - self._clock.monotonic()
@@ -101,6 +110,12 @@ class OneShot:
 _LATE = Failure(
     absence=Absence.TIMEOUT, code="timeout", message="the device was not read before the deadline"
 )
+
+
+def _single_threaded() -> bool:
+    """Whether a fork is safe: no other thread can hold a lock that the child would need."""
+    threading = sys.modules.get("threading")
+    return threading is None or threading.active_count() == 1
 
 
 def _crashed(name: str, end: CollectorEnded) -> BackendFound:

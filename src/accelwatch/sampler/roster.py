@@ -31,11 +31,17 @@ class Roster:
         return gone
 
     def clear(self) -> None:
-        """Retire every slot."""
+        """Retire every slot, for good."""
         for slot in self.slots.values():
-            self._retire(slot)
+            slot.retire()
+        self.stop()
         self.slots = {}
-        self._dismiss()
+
+    def stop(self) -> None:
+        """Let every worker end when it is free."""
+        for slot in (*self.slots.values(), *self._retired.values()):
+            if slot.worker is not self._shared:
+                slot.worker.stop()
 
     def _slot(self, device: Device) -> Slot:
         slot = self.slots.get(device.id) or self._retired.pop(device.id, None)

@@ -92,14 +92,17 @@ class Stack:
             self._cycle(now)
 
     def close(self, then: Callable[[], None]) -> bool:
-        """Begin to give the backend back; False when there is nothing to wait for."""
+        """Begin to give the backend back, for good; False when there is nothing to wait for."""
         if self._listener is not None:
             self._listener.stop()
         backend = self._backend
-        if backend is None or self._control_since is not None:
-            return False
-        self._on_control("close", backend.close, lambda _: then())
-        return True
+        closing = backend is not None and self._control_since is None
+        if closing and backend is not None:
+            self._on_control("close", backend.close, lambda _: then())
+        self._control.stop()
+        if self._roster is not None:
+            self._roster.stop()
+        return closing
 
     def _on_control(
         self, action: str, job: Callable[[], object], then: Callable[[Answer], None]

@@ -80,6 +80,8 @@ class Worker:
                 result = job()
             except Exception as error:  # noqa: BLE001 - one backend call; recorded, and all goes on
                 failure = error
+            except SystemExit as error:
+                failure = RuntimeError(f"the backend tried to end the process: {error!r}")
             ended = self._clock.monotonic()
             self._inbox.put(
                 Answer(
