@@ -142,4 +142,5 @@ def test_probing_loads_no_library_layer(machine: Machine) -> None:
         "print([name for name in sys.modules if name == 'ctypes' or 'sysman' in name])\n"
     )
     command = [sys.executable, "-c", program, str(machine.root)]
-    assert subprocess.run(command, capture_output=True, text=True).stdout == "[]\n"
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
