@@ -69,6 +69,13 @@ class NvidiaBackend:
         try:
             return self._use(self._nvml())
         except BackendUnavailable as refusal:
+            holder = presence.other_driver(self._context.root)
+            if holder is not None:
+                raise BackendUnavailable(
+                    f"the kernel driver {holder} holds the GPUs",
+                    reason="other_driver",
+                    remedy="install NVIDIA's driver to see them",
+                ) from refusal
             if only == "nvml" or refusal.reason in _NO_FALLBACK:
                 raise
             return self._fall_back(refusal)

@@ -6,8 +6,12 @@ from typing import Any
 
 from accelwatch.errors import ReadError
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Number
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.library import FieldValue, Handle, Library
+
+FieldPair = tuple[int, int]
+"""(field id, scope id)."""
 
 
 def import_library() -> Library:
@@ -148,30 +152,44 @@ class DeviceCalls:
                 break
         return answer
 
-    def fields(
-        self, wanted: Sequence[tuple[int, int]]
-    ) -> dict[tuple[int, int], int | float | Absence]:
+    def fields(self, wanted: Sequence[FieldPair]) -> dict[FieldPair, Number | Absence]:
         """Values of (field id, scope id) pairs, by one call; unsupported ones are not asked again."""
-        known = self._unsupported
-        asked = [pair for pair in wanted if pair not in known]
-        found: dict[tuple[int, int], int | float | Absence] = dict.fromkeys(
-            wanted, Absence.UNSUPPORTED
-        )
-        if not asked:
-            return found
-        answer = self.ask("nvmlDeviceGetFieldValues", tuple(asked))
-        if isinstance(answer, Absence):
-            found.update(dict.fromkeys(asked, answer))
-            return found
+        found: dict[FieldPair, Number | Absence] = dict.fromkeys(wanted, Absence.UNSUPPORTED)
+        asked = tuple(pair for pair in wanted if pair not in self._unsupported)
+        if asked:
+            self._ask_fields(asked, found)
+        return found
+
+    def _ask_fields(
+        self, asked: tuple[FieldPair, ...], found: dict[FieldPair, Number | Absence]
+    ) -> None:
+        """Ask the driver; one that refuses the whole list for one unknown field is asked in halves."""
+        try:
+            answer = self.library.nvmlDeviceGetFieldValues(self.handle, asked)
+        except self.library.NVMLError as error:
+            code = code_of(error)
+            if code != returns.INVALID_ARGUMENT:
+                found.update(dict.fromkeys(asked, self._judge_all(code, asked)))
+            elif len(asked) == 1:
+                self._unsupported.add(asked[0])
+            else:
+                middle = len(asked) // 2
+                self._ask_fields(asked[:middle], found)
+                self._ask_fields(asked[middle:], found)
+            return
         for pair, entry in zip(asked, answer, strict=True):
             code = entry.nvmlReturn
             if code == 0:
                 found[pair] = field_number(entry)
             elif code == returns.INVALID_ARGUMENT:
-                known.add(pair)
+                self._unsupported.add(pair)
             else:
                 found[pair] = self._judge(code, pair)
-        return found
+
+    def _judge_all(self, code: int, asked: tuple[FieldPair, ...]) -> Absence:
+        if code in returns.PERMANENT:
+            self._unsupported.update(asked)
+        return self._judge(code, ("nvmlDeviceGetFieldValues",))
 
     def _judge(self, code: int, key: tuple[object, ...]) -> Absence:
         if code in returns.PERMANENT:
@@ -193,10 +211,10 @@ _UNION_MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal"
 _ALL_ONES = frozenset({0xFFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF})
 
 
-def field_number(entry: FieldValue) -> int | float | Absence:
+def field_number(entry: FieldValue) -> Number | Absence:
     """The number of a field entry; all ones mean that there is none."""
     kind = entry.valueType
     if kind >= len(_UNION_MEMBERS):
         return Absence.ERROR
-    number: int | float = getattr(entry.value, _UNION_MEMBERS[kind])
+    number: Number = getattr(entry.value, _UNION_MEMBERS[kind])
     return Absence.UNSUPPORTED if number in _ALL_ONES else number

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from accelwatch import sysfs
 from accelwatch.backend import Context, Opened, Request
+from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
@@ -35,10 +36,21 @@ class NvmlSource:
         self._driver_version = presence.driver_version(root)
         versions = {"driver": self._driver_version} if self._driver_version else {}
         if not self._all_asleep():
-            self._nvml.start()
+            self._start()
             versions |= self._nvml.versions()
             self._driver_version = versions.get("driver")
         return Opened(source="nvml", versions=versions)
+
+    def _start(self) -> None:
+        try:
+            self._nvml.start()
+        except BackendUnavailable as refusal:
+            if refusal.reason != "version_mismatch" or not self._driver_version:
+                raise
+            message = f"{refusal}; the loaded kernel module is {self._driver_version}"
+            raise BackendUnavailable(
+                message, reason=refusal.reason, remedy=refusal.remedy
+            ) from refusal
 
     def _all_asleep(self) -> bool:
         """Whether each GPU of the driver is runtime suspended and is to be left so."""

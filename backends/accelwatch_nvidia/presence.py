@@ -1,5 +1,6 @@
 """What /sys and /proc tell of NVIDIA GPUs without any library and without waking one."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -111,8 +112,40 @@ def library_path(root: Path, environ: Mapping[str, str]) -> tuple[Path | None, b
     return None, False
 
 
+def other_driver(root: Path) -> str | None:
+    """A kernel driver other than nvidia that holds every NVIDIA GPU; None where there is none."""
+    drivers = {gpu.kernel_driver for gpu in pci_gpus(root)}
+    return drivers.pop() if len(drivers) == 1 and drivers.isdisjoint({None, "nvidia"}) else None
+
+
+def _driver_check(root: Path, version: str | None) -> Check:
+    holder = other_driver(root)
+    if version is not None:
+        remedy = ""
+    elif holder == "nouveau":
+        remedy = "the GPUs are nouveau's, which is not read; install NVIDIA's driver to see them"
+    else:
+        remedy = "load the kernel module: modprobe nvidia"
+    return Check(
+        subject="nvidia kernel driver", ok=version is not None, found=version or "", remedy=remedy
+    )
+
+
+def _node_check(node: Path) -> Check:
+    if not node.exists():
+        remedy = "in a container, pass the device in (--gpus all)"
+        return Check(subject="/dev/nvidiactl", ok=False, remedy=remedy)
+    usable = os.access(node, os.R_OK | os.W_OK)
+    return Check(
+        subject="/dev/nvidiactl",
+        ok=usable,
+        found="" if usable else "no read and write permission",
+        remedy="" if usable else "give this user access to /dev/nvidiactl and /dev/nvidia*",
+    )
+
+
 def probe(root: Path, environ: Mapping[str, str]) -> Probe:
-    """Look for GPUs, driver, device node and library."""
+    """Look for GPUs, driver, device node and library. GPUs handed to virtual machines do not count."""
     on_bus, version = pci_gpus(root), driver_version(root)
     library, named = library_path(root, environ)
     node = root / "dev/nvidiactl"
@@ -124,17 +157,8 @@ def probe(root: Path, environ: Mapping[str, str]) -> Probe:
             ok=bool(on_bus),
             found=f"{len(on_bus)}, kernel driver {', '.join(drivers)}" if on_bus else "",
         ),
-        Check(
-            subject="nvidia kernel driver",
-            ok=version is not None,
-            found=version or "",
-            remedy="" if version else "load the kernel module: modprobe nvidia",
-        ),
-        Check(
-            subject="/dev/nvidiactl",
-            ok=node.exists(),
-            remedy="" if node.exists() else "in a container, pass the device in (--gpus all)",
-        ),
+        _driver_check(root, version),
+        _node_check(node),
         Check(
             subject=LIBRARY,
             ok=library is not None,
@@ -142,5 +166,6 @@ def probe(root: Path, environ: Mapping[str, str]) -> Probe:
             remedy="" if library else "install the user-space part of the driver",
         ),
     )
-    present = bool(on_bus) or version is not None or node.exists() or named or paravirtual
+    ours = any(gpu.kernel_driver != "vfio-pci" for gpu in on_bus)
+    present = ours or version is not None or node.exists() or named or paravirtual
     return Probe(present=present, checks=checks)

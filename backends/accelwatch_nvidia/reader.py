@@ -171,7 +171,7 @@ class DeviceReader:
     def _refuse_another(calls: DeviceCalls, device: Device) -> None:
         """The place may have been given to another GPU."""
         uuid = calls.ask("nvmlDeviceGetUUID") if device.uuid else None
-        if isinstance(uuid, str) and uuid != device.uuid:
+        if isinstance(uuid, str) and not isinstance(uuid, Absence) and uuid != device.uuid:
             message = f"{device.name}: gone, another GPU is in its place"
             raise DeviceLost(message, code=returns.name(returns.NOT_FOUND))
 

@@ -173,6 +173,31 @@ def test_a_refused_start_has_a_reason_and_a_remedy(rig: Rig, code: int, reason: 
     assert refused.value.remedy
 
 
+def test_a_version_mismatch_names_the_kernel_module(rig: Rig) -> None:
+    rig.write("sys/module/nvidia/version", "580.95.05\n")
+    scenario = rig.devices(1).fault("nvmlInit_v2", "error:18")
+    with pytest.raises(BackendUnavailable) as refused, rig.machine(scenario, **NVML_ONLY):
+        pass
+    assert str(refused.value).endswith("the loaded kernel module is 580.95.05")
+
+
+def test_a_driver_that_refuses_a_list_for_one_field_is_asked_in_halves(rig: Rig) -> None:
+    scenario = rig.devices(1).fault("nvmlDeviceGetFieldValues", "error:2,first:3")
+    with rig.machine(scenario) as machine:
+        values = machine.read(0)[0].values
+    assert values["temperature_celsius", "memory"] == 55
+    assert values["throttle_seconds_total", "power"] == 7015.662857
+
+
+def test_a_driver_without_fields_still_has_its_calls(rig: Rig) -> None:
+    scenario = rig.devices(1).missing("nvmlDeviceGetFieldValues")
+    with rig.machine(scenario) as machine:
+        reading = machine.read(0)[0]
+    assert reading.values["power_watts",] == 629.45
+    assert reading.values["energy_joules_total", "hardware"] > 0
+    assert reading.absent["throttle_seconds_total",] is Absence.UNSUPPORTED
+
+
 def test_a_missing_library_has_a_reason(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     import pynvml
 

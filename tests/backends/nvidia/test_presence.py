@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Context
+from accelwatch.errors import BackendUnavailable
 from accelwatch_nvidia import NvidiaBackend, presence
 from samples import sample
 
@@ -45,6 +46,41 @@ def test_a_library_of_an_image_alone_is_not_a_gpu(rig: Rig) -> None:
     probe = presence.probe(rig.root, {})
     assert not probe.present
     assert probe.checks[-1].ok
+
+
+def hold(rig: Rig, bus: str, driver: str) -> None:
+    folder = f"sys/bus/pci/devices/{bus}"
+    rig.write(f"{folder}/vendor", "0x10de\n")
+    rig.write(f"{folder}/device", "0x2684\n")
+    rig.write(f"{folder}/class", "0x030000\n")
+    (rig.root / folder / "driver").symlink_to(f"/sys/bus/pci/drivers/{driver}")
+
+
+def test_gpus_handed_to_virtual_machines_are_not_ours(rig: Rig) -> None:
+    hold(rig, "0000:01:00.0", "vfio-pci")
+    assert not presence.probe(rig.root, {}).present
+    hold(rig, "0000:02:00.0", "nvidia")
+    assert presence.probe(rig.root, {}).present
+    assert [gpu.pci_bus_id for gpu in presence.present_gpus(rig.root)] == ["0000:02:00.0"]
+
+
+def test_a_gpu_of_nouveau_is_named_so(rig: Rig) -> None:
+    hold(rig, "0000:01:00.0", "nouveau")
+    checks = {check.subject: check for check in presence.probe(rig.root, {}).checks}
+    assert "nouveau" in checks["nvidia kernel driver"].remedy
+    scenario = rig.devices(1).fault("nvmlInit_v2", "error:9")
+    with pytest.raises(BackendUnavailable) as refused, rig.machine(scenario):
+        pass
+    assert refused.value.reason == "other_driver"
+    assert "nouveau" in str(refused.value)
+
+
+def test_a_device_node_that_may_not_be_opened(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.write("dev/nvidiactl", "")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    checks = {check.subject: check for check in presence.probe(rig.root, {}).checks}
+    assert checks["/dev/nvidiactl"].found == "no read and write permission"
+    assert not checks["/dev/nvidiactl"].ok
 
 
 def test_the_drivers_list_in_pci_order(rig: Rig) -> None:
