@@ -1,0 +1,226 @@
+"""The agent as a process: start, scrape, reload, notification, and its end with clients attached."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.cli.agent_command import run_agent
+from accelwatch.cli.config_command import config_check, config_path, config_show
+from accelwatch.errors import AccelwatchError, ConfigError
+
+LAUNCH = """
+import sys
+from pathlib import Path
+from accelwatch.cli.agent_command import run_agent
+from accelwatch.cli.entry import guarded
+sys.exit(guarded(lambda: run_agent(Path(sys.argv[1]), {})))
+"""
+
+
+class Process:
+    """A running agent."""
+
+    def __init__(self, folder: Path, config: str, environ: dict[str, str]) -> None:
+        self.file = folder / "agent.yaml"
+        self.file.write_text(config)
+        self.log = folder / "agent.log"
+        inherited = {key: value for key, value in os.environ.items() if "ACCELWATCH" not in key}
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", LAUNCH, str(self.file)],
+                env={
+                    **inherited,
+                    "PYTHONPATH": str(Path(__file__).parent),
+                    "XDG_STATE_HOME": str(folder / "state"),
+                    **environ,
+                },
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        pause = threading.Event()
+        for _ in range(600):
+            if condition():
+                return
+            assert self.process.poll() is None, self.told()
+            pause.wait(0.05)
+        raise AssertionError(self.told())
+
+    def told(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def address(self) -> str:
+        found = re.search(r"listening address=(127\S+)", self.told())
+        return found[1] if found else ""
+
+    def get(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
+            text: str = answer.read().decode()
+            return text
+
+    def ready(self) -> bool:
+        try:
+            return bool(self.address) and self.get("/-/ready") == "ready\n"
+        except urllib.error.HTTPError as error:
+            error.close()
+            return False
+
+    def end(self, number: signal.Signals) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(10)
+
+
+Start = Callable[..., Process]
+
+CONFIG = """
+collect:
+  backends: ["hanging_backend:HangingBackend"]
+  interval: 200ms
+  timeout: 200ms
+web: {listen_address: "127.0.0.1:0"}
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    started: list[Process] = []
+
+    def _start(config: str = CONFIG, **environ: str) -> Process:
+        started.append(Process(tmp_path, config, environ))
+        return started[-1]
+
+    yield _start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait(10)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_and_ends_with_clients_and_a_hung_driver(
+    start: Start, number: signal.Signals
+) -> None:
+    agent = start()
+    agent.wait_for(agent.ready)
+    text = agent.get("/metrics")
+    assert 'accel_utilization_ratio{vendor="test",device="test0",uuid="u0"} 0.5' in text
+    assert 'accel_device_up{vendor="test",device="test1",uuid="u1"} 0' in text
+    assert "accel_pipe_active_ratio" not in text
+    host, port = agent.address.split(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=10) as silent,
+        socket.create_connection((host, int(port)), timeout=10) as streaming,
+    ):
+        streaming.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"200 OK" in streaming.recv(65536)
+        assert agent.end(number) == 0
+        assert silent.recv(1) == b""
+    assert "Traceback" not in agent.told()
+
+
+def test_hup_reads_the_configuration_again(start: Start) -> None:
+    agent = start()
+    agent.wait_for(agent.ready)
+    before = agent.address
+    agent.file.write_text(
+        CONFIG.replace("127.0.0.1:0", "127.0.0.1:1")
+        + "exposition: {groups: [pipes]}\nlog: {format: json}\n"
+    )
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_for(lambda: "accel_pipe_active_ratio" in agent.get("/metrics"))
+    assert agent.address == before
+    assert "a change takes a restart key=web.listen_address" in agent.told()
+    agent.wait_for(lambda: '"message":"configuration read again"' in agent.told())
+
+    agent.file.write_text("collect: {intervall: 1s}")
+    agent.process.send_signal(signal.SIGHUP)
+    failed = 'accel_exporter_config_last_reload_successful{config="agent"} 0'
+    agent.wait_for(lambda: failed in agent.get("/metrics"))
+    assert "did you mean interval?" in agent.told()
+    assert "accel_pipe_active_ratio" in agent.get("/metrics")
+    assert agent.end(signal.SIGTERM) == 0
+
+
+def test_systemd_is_told(start: Start, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(20)
+        agent = start(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="300000")
+        told: list[bytes] = []
+
+        def until(word: bytes) -> None:
+            while word not in b"\n".join(told):
+                told.append(manager.recv(4096))
+
+        until(b"READY=1")
+        until(b"WATCHDOG=1")
+        told.clear()
+        agent.process.send_signal(signal.SIGHUP)
+        until(b"RELOADING=1\nMONOTONIC_USEC=")
+        until(b"READY=1")
+        agent.process.send_signal(signal.SIGTERM)
+        until(b"STOPPING=1")
+        assert agent.process.wait(10) == 0
+
+
+def test_a_mistake_in_the_configuration_ends_the_start(start: Start) -> None:
+    agent = start("collect: {intervall: 1s}")
+    assert agent.process.wait(20) == 2
+    assert agent.told() == (
+        f"accelwatch: {agent.file}:1: collect.intervall: unknown key; did you mean interval?\n"
+    )
+
+
+def test_other_machines_are_not_let_in_by_accident(start: Start) -> None:
+    agent = start('web: {listen_address: "0.0.0.0:0"}')
+    assert agent.process.wait(20) == 2
+    assert "other machines can reach 0.0.0.0:0 and nobody must authenticate" in agent.told()
+    assert "--web.listen-any" in agent.told()
+
+
+def test_an_address_in_use_ends_the_start(tmp_path: Path) -> None:
+    config = tmp_path / "agent.yaml"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        config.write_text(f'web: {{listen_address: "{address}"}}\nstate_dir: {tmp_path}\n')
+        with pytest.raises(AccelwatchError, match=f"cannot listen on {address}: Address already"):
+            run_agent(config, {})
+
+
+def test_config_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "agent.yaml"
+    file.write_text("{}")
+    assert config_check(file) == 0
+    assert capsys.readouterr() == ("", f"accelwatch: {file}: ok\n")
+    file.write_text("web: {config_file: web.yml}")
+    with pytest.raises(ConfigError, match=r"web.yml: cannot be read"):
+        config_check(file)
+    (tmp_path / "web.yml").write_text("basic_auth_user: {}")
+    with pytest.raises(ConfigError, match=r"web.yml:1: basic_auth_user: unknown key; did you mean"):
+        config_check(file)
+
+
+def test_config_show_and_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("ACCELWATCH_CONFIG_FILE", raising=False)
+    file = tmp_path / "accelwatch" / "agent.yaml"
+    file.parent.mkdir()
+    file.write_text("log: {level: debug}")
+    assert config_path() == 0
+    assert capsysbinary.readouterr().out == f"{file}\n".encode()
+    assert config_show(None) == 0
+    assert f"level: debug  # {file}:1".encode() in capsysbinary.readouterr().out

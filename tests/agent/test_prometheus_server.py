@@ -1,0 +1,130 @@
+"""A real Prometheus scrapes the agent's server and stores every sample."""
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import pytest
+
+import machines
+from accelwatch.agent.web_config import Protection, load_protection
+
+Serve = Callable[..., Any]
+
+
+class Prometheus:
+    """A server with one target."""
+
+    def __init__(self, folder: Path, target: str, extra: str = "") -> None:
+        program = shutil.which("prometheus")
+        if program is None:
+            pytest.skip("prometheus is not on PATH; Debian has it in the package prometheus")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self.address = f"127.0.0.1:{probe.getsockname()[1]}"
+        config = folder / "prometheus.yml"
+        config.write_text(
+            "global: {scrape_interval: 1s}\n"
+            "scrape_configs:\n"
+            "  - job_name: accelwatch\n"
+            f"    static_configs: [{{targets: ['{target}']}}]\n{extra}"
+        )
+        self.log = folder / "prometheus.log"
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    program,
+                    f"--config.file={config}",
+                    f"--storage.tsdb.path={folder / 'data'}",
+                    f"--web.listen-address={self.address}",
+                ],
+                stdout=log,
+                stderr=log,
+            )
+
+    def query(self, text: str) -> list[dict[str, Any]]:
+        url = f"http://{self.address}/api/v1/query?" + urllib.parse.urlencode({"query": text})
+        with urllib.request.urlopen(url, timeout=10) as response:
+            result: list[dict[str, Any]] = json.load(response)["data"]["result"]
+            return result
+
+    def value(self, text: str) -> float | None:
+        found = self.query(text)
+        return float(found[0]["value"][1]) if found else None
+
+    def wait_for(self, text: str) -> float:
+        """The value of a query once it has one that is not 0."""
+        pause = threading.Event()
+        for _ in range(300):
+            try:
+                if value := self.value(text):
+                    return value
+            except OSError:
+                assert self._process.poll() is None, self.log.read_text()
+            pause.wait(0.1)
+        raise AssertionError(f"{text} has no value; {self.log.read_text()}")
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path) -> Iterator[Callable[..., Prometheus]]:
+    started: list[Prometheus] = []
+
+    def start(target: str, extra: str = "") -> Prometheus:
+        started.append(Prometheus(tmp_path, target, extra))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+def test_every_sample_is_stored(serve: Serve, prometheus: Callable[..., Prometheus]) -> None:
+    served = serve()
+    views = (*(machines.view(index) for index in range(6)), machines.lost_view(6), machines.view(7))
+    served.feed.put(machines.snapshot(*views, machines.mig_view(8, 7)))
+    server = prometheus(f"127.0.0.1:{served.port}")
+    assert server.wait_for('up{job="accelwatch"}') == 1
+    scraped = server.wait_for("scrape_samples_scraped")
+    assert server.value("accel_exporter_series") == scraped
+    assert server.value('count({__name__=~"accel_.+"})') == scraped
+    assert server.value("scrape_samples_post_metric_relabeling") == scraped
+    assert len(server.query("accel_device_up == 1")) == 7
+    assert len(server.query("accel_device_up == 0")) == 1
+    (power,) = server.query('accel_power_watts{device="nvidia3"}')
+    assert power["metric"]["uuid"] == machines.device(3).uuid
+    assert float(power["value"][1]) == 645.125
+    log = server.log.read_text().lower()
+    assert [word for word in ("duplicate", "out of order", "out of bounds") if word in log] == []
+
+
+def test_tls_and_password(
+    serve: Serve, authority: Any, tmp_path: Path, prometheus: Callable[..., Prometheus]
+) -> None:
+    authority.issue("server")
+    hashed = bcrypt.hashpw(b"correct horse", bcrypt.gensalt(4)).decode()
+    path = tmp_path / "web.yml"
+    path.write_text(
+        "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
+        f"basic_auth_users: {{prometheus: '{hashed}'}}\n"
+    )
+    protection: Protection = load_protection(path)
+    served = serve(protection)
+    (tmp_path / "password").write_text("correct horse")
+    server = prometheus(
+        f"127.0.0.1:{served.port}",
+        "    scheme: https\n"
+        f"    tls_config: {{ca_file: {authority.file}}}\n"
+        f"    basic_auth: {{username: prometheus, password_file: {tmp_path / 'password'}}}\n",
+    )
+    assert server.wait_for('up{job="accelwatch"}') == 1
