@@ -8,13 +8,14 @@ along.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from accelwatch.version import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from accelwatch.sampler.settings import CollectSettings
     from accelwatch.schema.snapshot import Snapshot
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "snapshot", "watch"]
 
 

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch import __version__
 from accelwatch.accumulate import Accumulator
 from accelwatch.clock import Clock
 from accelwatch.schema.absence import Absence
@@ -29,6 +28,7 @@ from accelwatch.store.reports import (
 from accelwatch.store.row import FIRST, Row, accumulates
 from accelwatch.store.rows import Rows
 from accelwatch.store.views import Look, view_of
+from accelwatch.version import __version__
 
 Listener = Callable[[], None]
 
