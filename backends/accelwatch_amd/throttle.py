@@ -112,7 +112,7 @@ class ResidencyMeter:
         if last is None or not 0 < now - last[0] <= _MAX_GAP_S:
             return
         ticks = None if counter is None or last[1] is None else (counter - last[1]) % _WRAP
-        for reason in found.keys() & last[2].keys():
+        for reason in filter(last[2].__contains__, found):
             moved = (found[reason] - last[2][reason]) % _WRAP
             if moved >= _WRAP // 2 or (ticks is not None and moved > ticks):
                 continue
