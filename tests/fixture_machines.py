@@ -42,6 +42,8 @@ class Stage:
         """PCI id of each sleeping device to its folder."""
         self.calls_into: Callable[[int], int] = lambda _: 0
         """How often a vendor library was asked about the device of an index."""
+        self.settle_s = 0.0
+        """Least real time between two rounds for quantities that a library samples over time."""
         self._factory = factory
         self._context = context
 
@@ -145,6 +147,7 @@ def _nvml(folder: Path, name: str, asleep: int = -1) -> Iterator[Stage]:
             scenario.system("count", scenario.count - 1).write()
 
         stage.remove = remove
+        stage.settle_s = 0.11
         stage.asleep = _sleeping(folder)
         before = [_calls(library, index) for index in range(scenario.count)]
         stage.calls_into = lambda index: _calls(library, index) - before[index]

@@ -1,0 +1,12 @@
+"""The switch that writes golden files anew: `pytest tests/golden --update`, then read the difference."""
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="write the golden files anew")
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update", default=False))
