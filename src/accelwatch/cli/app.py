@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import typer
 
+from accelwatch.cli.agent_command import agent
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
 from accelwatch.cli.completion import completer
+from accelwatch.cli.config_command import config
 from accelwatch.cli.doctor import backends_command, doctor_command
 from accelwatch.cli.pick import pick_command
 from accelwatch.cli.welcome import welcome_command
@@ -83,6 +85,8 @@ def build() -> typer.Typer:
     app.command("pick", context_settings={"allow_extra_args": True})(pick_command)
     app.command("backends")(backends_command)
     app.command("doctor")(doctor_command)
+    app.command("agent")(agent)
+    app.add_typer(config, name="config")
     app.command("welcome")(welcome_command)
     return app
 
