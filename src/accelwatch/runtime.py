@@ -30,6 +30,7 @@ from accelwatch.config.model import Settings, Web
 from accelwatch.errors import ConfigError
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.workloads import Workloads, WorkloadSettings
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +84,19 @@ def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSetti
         state_dir=None if state_dir is None else str(state_dir),
         excluded=collect.exclude,
         options=collect.options,
+    )
+
+
+def workload_settings(settings: Settings) -> WorkloadSettings:
+    """Where it is looked up whose a device is."""
+    workloads = settings.workloads
+    return WorkloadSettings(
+        sources=frozenset(map(str, workloads.sources)),
+        root=Path(settings.collect.root),
+        kubelet_socket=Path(workloads.kubelet_socket),
+        pod_logs=Path(workloads.pod_logs),
+        job_dirs=tuple(map(Path, workloads.job_dirs)),
+        gpu_order=workloads.gpu_order,
     )
 
 
@@ -149,7 +163,10 @@ class Agent:
         self._state = state_folder(self._settings, os.environ)
         set_up_logging(self._settings.log.level, self._settings.log.format)
         protection = protection_of(self._settings.web)
-        self._collection = Collection(collect_settings(self._settings, self._state), self._clock)
+        self._workloads = Workloads(workload_settings(self._settings), clock=self._clock)
+        self._collection = Collection(
+            collect_settings(self._settings, self._state), self._clock, self._workloads.annotate
+        )
         self._scrape = Scrape(
             self._collection,
             prometheus_text(),
@@ -163,6 +180,7 @@ class Agent:
             self._own,
             self._clock,
             ready=lambda: self._collection.ready,
+            workloads=self._workloads.status,
             limits=server_limits(self._settings.web),
             protection=protection,
         )
@@ -180,6 +198,7 @@ class Agent:
         """Serve until stopped. Raises AccelwatchError when an address cannot be listened on."""
         self._server.start(self._sockets())
         self._collection.start()
+        self._workloads.start()
         self._own.reloads["agent"] = True
         self._watch_web(self._server.protection)
         self._notifier.ready("serving")
@@ -189,7 +208,11 @@ class Agent:
             self._notifier.stopping()
             if self._watch is not None:
                 self._watch.stop()
-            await asyncio.gather(self._server.stop(_GRACE_S), self._collection.stop())
+            await asyncio.gather(
+                self._server.stop(_GRACE_S),
+                self._collection.stop(),
+                asyncio.to_thread(self._workloads.stop),
+            )
             if self._settings.web.unix_socket:
                 Path(self._settings.web.unix_socket).unlink(missing_ok=True)
 

@@ -151,6 +151,7 @@ def test_capabilities_give_reasons(serve: Serve) -> None:
     assert healthy["unavailable"]["fan_speed_ratio"] == "unsupported"
     assert lost["unavailable"] == {"*": "lost"}
     assert "pipes" in document["groups"]
+    assert document["workloads"] == []
 
 
 def test_probes(serve: Serve) -> None:

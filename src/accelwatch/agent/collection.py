@@ -25,8 +25,15 @@ _SHOW_OLD_S = 10.0
 class Collection:
     """A `Feed`; the loop's thread only."""
 
-    def __init__(self, settings: CollectSettings, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: CollectSettings,
+        clock: Clock,
+        annotate: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot,
+    ) -> None:
+        """`annotate` adds to each snapshot what the store does not know: whose a device is."""
         self.settings = settings
+        self._annotate = annotate
         self._clock = clock
         self._store = store_for(settings, clock)
         self._expected = _names(settings)
@@ -47,7 +54,7 @@ class Collection:
 
     def snapshot(self) -> Snapshot:
         """What is known now."""
-        return self._shown.snapshot()
+        return self._annotate(self._shown.snapshot())
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after changes; returns its end."""
@@ -79,7 +86,7 @@ class Collection:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        self._store.close()
+        await asyncio.to_thread(self._store.close)
         self.failed.cancel()
 
     async def replace(self, settings: CollectSettings) -> None:
@@ -89,7 +96,7 @@ class Collection:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        self._store.close()
+        await asyncio.to_thread(self._store.close)
         self._end()
         self.settings = settings
         self._store = store_for(settings, self._clock)

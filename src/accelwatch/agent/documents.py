@@ -1,5 +1,6 @@
 """/v1/snapshot and /capabilities: the store as JSON."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -59,7 +60,9 @@ def _cut(item: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
     return {**{key: item[key] for key in keys if key in item}, "absent": absent}
 
 
-def capabilities_page(feed: Feed, configuration: dict[str, bool]) -> Page:
+def capabilities_page(
+    feed: Feed, configuration: dict[str, bool], workloads: Sequence[object]
+) -> Page:
     """Per backend: how it reads, and for each device which quantities it gives and why not the rest."""
     snapshot = feed.snapshot()
     views = (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices
@@ -72,6 +75,7 @@ def capabilities_page(feed: Feed, configuration: dict[str, bool]) -> Page:
         "host": snapshot.host,
         "groups": opt_in_groups(),
         "configuration": configuration,
+        "workloads": workloads,
         "backends": [
             {**msgspec.structs.asdict(status), "quantities": held.get(status.name, [])}
             for status in snapshot.backends

@@ -1,6 +1,6 @@
 """Which path gives which page."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.agent.documents import capabilities_page, snapshot_page
 from accelwatch.agent.feed import Feed
@@ -20,12 +20,19 @@ class Pages:
     """Pages by path."""
 
     def __init__(
-        self, feed: Feed, scrape: Scrape, own: OwnMetrics, ready: Callable[[], bool]
+        self,
+        feed: Feed,
+        scrape: Scrape,
+        own: OwnMetrics,
+        *,
+        ready: Callable[[], bool],
+        workloads: Callable[[], Sequence[object]],
     ) -> None:
         self._feed = feed
         self._scrape = scrape
         self._own = own
         self._ready = ready
+        self._workloads = workloads
         self._pages: dict[str, Callable[[Query, Headers], Page]] = {
             "/": self._index,
             "/metrics": self._metrics,
@@ -51,7 +58,7 @@ class Pages:
 
     def _capabilities(self, query: Query, _headers: Headers) -> Page:
         ask_again(query, ())
-        return capabilities_page(self._feed, self._own.reloads)
+        return capabilities_page(self._feed, self._own.reloads, self._workloads())
 
     def _readiness(self, _query: Query, _headers: Headers) -> Page:
         if self._ready():

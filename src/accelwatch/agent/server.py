@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import parse_qs
 
 import msgspec
@@ -66,6 +66,7 @@ class AgentServer:
         clock: Clock,
         *,
         ready: Callable[[], bool],
+        workloads: Callable[[], Sequence[object]] = tuple,
         interval_s: float = 1.0,
         limits: ServerLimits | None = None,
         protection: Protection | None = None,
@@ -76,7 +77,7 @@ class AgentServer:
         self._feed = feed
         self._own = own
         self._clock = clock
-        self._pages = Pages(feed, scrape, own, ready)
+        self._pages = Pages(feed, scrape, own, ready=ready, workloads=workloads)
         self._checker = PasswordChecker()
         self._http = web.Server(
             self._handle,

@@ -107,7 +107,11 @@ def _secrets(values: Values) -> list[Complaint]:
 
 
 def _from_environment(environ: Mapping[str, str]) -> tuple[Values, list[Complaint]]:
-    known = {variable(dotted): dotted for dotted in leaves() if dotted != "collect.options"}
+    known = {
+        variable(dotted): dotted
+        for dotted, wanted in leaves().items()
+        if not isinstance(wanted, inspect.DictType)
+    }
     sections = tuple({variable(dotted.partition(".")[0]) + "_" for dotted in leaves()})
     values: Values = {}
     complaints: list[Complaint] = []

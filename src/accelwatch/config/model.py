@@ -73,6 +73,7 @@ class Workloads(msgspec.Struct, frozen=True, kw_only=True):
     kubelet_socket: Path = "/var/lib/kubelet/pod-resources/kubelet.sock"
     pod_logs: Path = "/var/log/pods"
     job_dirs: tuple[Path, ...] = ()
+    gpu_order: dict[str, str] = {}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
