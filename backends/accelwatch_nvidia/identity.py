@@ -56,8 +56,12 @@ def device_nodes(minor: int | None) -> tuple[str, ...]:
     return () if minor is None else (f"/dev/nvidia{minor}",)
 
 
-def complete(root: Path, device: Device, calls: DeviceCalls) -> Device:
+def complete(
+    root: Path, device: Device, calls: DeviceCalls, before: Device | None = None
+) -> Device:
     """The device with everything NVML says of it; a text it refuses keeps its reason.
+
+    What a failing call no longer tells is taken from the identity `before`, so that the id stays.
 
     Raises ReadError when it does not even say its uuid or PCI id because it is lost.
     """
@@ -66,7 +70,11 @@ def complete(root: Path, device: Device, calls: DeviceCalls) -> Device:
     for field, function in _TEXTS:
         answer = calls.ask(function)
         known = getattr(device, field)
-        fields[field] = known if isinstance(answer, Absence) else _text(answer) or known
+        if isinstance(answer, Absence):
+            fails = answer is not Absence.UNSUPPORTED and before is not None
+            fields[field] = getattr(before, field) if fails and known is None else known
+        else:
+            fields[field] = _text(answer) or known
         if isinstance(answer, Absence) and fields[field] is None:
             absent[field] = answer
     bus = _pci_bus_id(calls) or device.pci_bus_id

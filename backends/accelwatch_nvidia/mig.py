@@ -48,9 +48,9 @@ def partition(
     )
 
 
-def profile_of(name: object, attributes: Any) -> str | None:
+def profile_of(name: str | Absence, attributes: Any) -> str | None:
     """`1g.10gb` from the device name (R470 and later), else from the instance's attributes."""
-    match = _PROFILE.search(name) if isinstance(name, str) else None
+    match = None if isinstance(name, Absence) else _PROFILE.search(name)
     if match:
         return match[1]
     if isinstance(attributes, Absence):
@@ -74,6 +74,7 @@ def instances(calls: DeviceCalls, parent: Device) -> list[Instance]:
             continue
         uuid = own.ask("nvmlDeviceGetUUID")
         profile = profile_of(own.ask("nvmlDeviceGetName"), own.ask("nvmlDeviceGetAttributes_v2"))
-        device = partition(parent, slot, ids, uuid if isinstance(uuid, str) else None, profile)
+        known = None if isinstance(uuid, Absence) else uuid
+        device = partition(parent, slot, ids, known, profile)
         found.append(Instance(handle, ids[0], ids[1], device))
     return found

@@ -116,6 +116,8 @@ class NvmlSource:
         with self._counting:
             idle = self._calls_now == 0
         if idle:
+            for reader in set(self._readers.values()):
+                reader.close()
             self._nvml.stop()
 
     def count_call(self, change: int) -> None:

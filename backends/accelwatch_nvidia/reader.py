@@ -1,6 +1,5 @@
 """Reads one GPU and its MIG instances through NVML; used by one thread at a time."""
 
-import functools
 import threading
 
 import msgspec
@@ -10,10 +9,8 @@ from accelwatch.backend import Context, Request
 from accelwatch.errors import DeviceLost, DeviceSuspended, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
-from accelwatch.schema.reading import Collected, Link, Reading, wholly_absent
-from accelwatch_nvidia import conditions, identity, links, mig, returns
-from accelwatch_nvidia.calls import CALLS, Call
-from accelwatch_nvidia.fields import FIELDS, Field
+from accelwatch.schema.reading import Collected, Reading, wholly_absent
+from accelwatch_nvidia import conditions, identity, mig, quantities, returns
 from accelwatch_nvidia.gpm import GpmSampler
 from accelwatch_nvidia.mapping import put_first, settle
 from accelwatch_nvidia.nvml import DeviceCalls, Nvml, code_of
@@ -23,31 +20,6 @@ SOURCE = "nvml"
 _WORST = (returns.RESET_REQUIRED, returns.UNKNOWN, returns.NO_PERMISSION, returns.TIMEOUT)
 _HANDLE_VOID = frozenset({returns.INVALID_ARGUMENT, returns.NOT_FOUND})
 """Codes of a handle whose MIG instance was destroyed."""
-
-
-@functools.lru_cache(maxsize=64)
-def call_rows(groups: frozenset[str], slow: bool) -> tuple[Call, ...]:
-    """Rows of the call table that are wanted."""
-    wanted = groups | {""}
-    return tuple(row for row in CALLS if row.slow is slow and row.group in wanted)
-
-
-@functools.lru_cache(maxsize=64)
-def field_rows(groups: frozenset[str], slow: bool) -> tuple[Field, ...]:
-    """Rows of the field table that are wanted."""
-    wanted = groups | {""}
-    return tuple(row for row in FIELDS if row.slow is slow and row.group in wanted)
-
-
-class _Slow(msgspec.Struct):
-    """What hardly changes, as last read."""
-
-    groups: frozenset[str]
-    collected: Collected
-    links: tuple[Link, ...]
-    throttle_reasons: int
-    fans: int | Absence
-    notes: tuple[str, ...]
 
 
 class _Partition(msgspec.Struct):
@@ -68,7 +40,7 @@ class DeviceReader:
         self._gpm_lock = gpm_lock
         self._calls: DeviceCalls | None = None
         self._generation = 0
-        self._slow: _Slow | None = None
+        self._slow: quantities.Slow | None = None
         self._gpm = GpmSampler(gpm_lock)
         self._processes = ProcessReader(context.root)
         self._partitions: list[_Partition] = []
@@ -85,7 +57,7 @@ class DeviceReader:
         calls = self._open(device)
         calls.forget()
         before = self.device
-        full = identity.complete(self._context.root, device, calls)
+        full = identity.complete(self._context.root, device, calls, before)
         self._slow = None
         if before is None or before.partition_mode != full.partition_mode:
             self._gpm.restart(library_restarted=False)
@@ -171,9 +143,15 @@ class DeviceReader:
     def _refuse_another(calls: DeviceCalls, device: Device) -> None:
         """The place may have been given to another GPU."""
         uuid = calls.ask("nvmlDeviceGetUUID") if device.uuid else None
-        if isinstance(uuid, str) and not isinstance(uuid, Absence) and uuid != device.uuid:
+        if uuid is not None and not isinstance(uuid, Absence) and uuid != device.uuid:
             message = f"{device.name}: gone, another GPU is in its place"
             raise DeviceLost(message, code=returns.name(returns.NOT_FOUND))
+
+    def close(self) -> None:
+        """Free what the activity samples hold."""
+        if self._calls is not None:
+            for sampler in (self._gpm, *(part.gpm for part in self._partitions)):
+                sampler.close(self._calls)
 
     def read(self, device: Device, request: Request) -> list[Reading]:
         """Readings of the device and its MIG instances. Raises ReadError."""
@@ -193,8 +171,8 @@ class DeviceReader:
         groups = request.groups
         slow = self._slow
         if slow is None or request.slow or slow.groups != groups:
-            slow = self._slow = self._read_slow(device, calls, groups)
-        self._read_fast(calls, collected, groups)
+            slow = self._slow = quantities.read_slow(device.id, calls, groups)
+        quantities.read_fast(calls, collected, groups)
         conditions.read_throttle(calls, collected, slow.throttle_reasons)
         conditions.read_fans(calls, collected, slow.fans)
         sources = {"*": SOURCE}
@@ -210,7 +188,7 @@ class DeviceReader:
             put_first(collected, series, outcome)
         if returns.RESET_REQUIRED in calls.codes:
             collected.put("reset_required", 1)
-        _merge(collected, slow.collected)
+        quantities.merge(collected, slow.collected)
         reading = collected.reading(links=slow.links, sources=sources, notes=slow.notes)
         return self._with_processes(reading, device.id, calls, self._processes, request)
 
@@ -218,29 +196,6 @@ class DeviceReader:
         for code in (*_WORST, *sorted(calls.codes)):
             if code in calls.codes:
                 raise calls.failure(code, "every call")
-
-    def _read_fast(self, calls: DeviceCalls, collected: Collected, groups: frozenset[str]) -> None:
-        rows = field_rows(groups, slow=False)
-        found = calls.fields([*(row.pair for row in rows), *conditions.RECOVERY_FIELDS])
-        _put_fields(found, rows, collected)
-        conditions.read_recovery(found, collected)
-        _put_calls(calls, call_rows(groups, slow=False), collected)
-
-    def _read_slow(self, device: Device, calls: DeviceCalls, groups: frozenset[str]) -> _Slow:
-        collected = Collected(device.id)
-        rows = field_rows(groups, slow=True)
-        _put_fields(calls.fields([row.pair for row in rows]), rows, collected)
-        _put_calls(calls, call_rows(groups, slow=True), collected)
-        conditions.read_repair(calls, collected)
-        notes = conditions.read_fabric(calls, collected)
-        return _Slow(
-            groups=groups,
-            collected=collected,
-            links=links.read_links(calls, collected, groups),
-            throttle_reasons=conditions.supported_throttle_reasons(calls),
-            fans=conditions.fan_count(calls),
-            notes=notes,
-        )
 
     def _with_processes(
         self,
@@ -286,10 +241,7 @@ class DeviceReader:
         if not collected.values and part.calls.codes & _HANDLE_VOID:
             return wholly_absent(part.instance.device.id, Absence.LOST)
         if "pools" in request.groups:
-            rows = tuple(
-                row for row in call_rows(request.groups, slow=False) if row.group == "pools"
-            )
-            _put_calls(part.calls, rows, collected)
+            quantities.put_calls(part.calls, quantities.group_rows("pools"), collected)
         assert self._calls is not None
         activity = part.gpm.read(self._calls, request.groups, one_shot=self._context.one_shot)
         for series, outcome in activity.items():
@@ -298,36 +250,6 @@ class DeviceReader:
         return self._with_processes(
             reading, part.instance.device.id, part.calls, part.processes, request
         )
-
-
-def _put_fields(
-    found: dict[tuple[int, int], int | float | Absence],
-    rows: tuple[Field, ...],
-    collected: Collected,
-) -> None:
-    for row in rows:
-        raw = found[row.pair]
-        put_first(collected, row.series, raw if isinstance(raw, Absence) else row.convert(raw))
-
-
-def _put_calls(calls: DeviceCalls, rows: tuple[Call, ...], collected: Collected) -> None:
-    """Make each call whose series have no value yet."""
-    for row in rows:
-        if all(series in collected.values for series in row.series):
-            continue
-        answer = calls.first(row.functions, *row.args)
-        outcomes = (
-            (answer,) * len(row.series) if isinstance(answer, Absence) else row.convert(answer)
-        )
-        for series, outcome in zip(row.series, outcomes, strict=True):
-            put_first(collected, series, outcome)
-
-
-def _merge(collected: Collected, slow: Collected) -> None:
-    """Add what was read slowly; a fresh value stays."""
-    collected.values = {**slow.values, **collected.values}
-    for series, reason in slow.absent.items():
-        put_first(collected, series, reason)
 
 
 def _each_process_once(whole: Reading, partitions: list[Reading]) -> list[Reading]:

@@ -29,7 +29,7 @@ from accelwatch_nvidia.smi_document import Document, parse
 TIMEOUT_S = 10.0
 """A run takes 0.05-0.5 s, several seconds when the driver must first be initialised."""
 _FRESH_S = 0.4
-"""Readings of one tick share one run."""
+"""Readings of one tick share one run; a slow run serves twice its own duration."""
 _LISTED = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s+(MIG-[^)\s]+)\)")
 _LISTED_GPU = re.compile(r"GPU\s+\d+:.*\(UUID:\s+(GPU-[^)\s]+)\)")
 
@@ -56,6 +56,7 @@ class SmiSource:
         self._lock = threading.Lock()
         self._document: Document | None = None
         self._read_at = 0.0
+        self._fresh_s = _FRESH_S
         self._listed: dict[str, dict[int, tuple[str, str]]] = {}
         self._one_by_one = False
         self._places: dict[tuple[int, str], Device] = {}
@@ -68,7 +69,7 @@ class SmiSource:
         Options: `nvidia_smi` (path), `nvidia_smi_timeout_s`.
         """
         options, environ = self._context.options, self._context.environ
-        self._timeout_s = float(str(options.get("nvidia_smi_timeout_s", TIMEOUT_S)))
+        self._timeout_s = _seconds(options.get("nvidia_smi_timeout_s", TIMEOUT_S))
         named = str(options.get("nvidia_smi", "nvidia-smi"))
         self._program = shutil.which(named, path=environ.get("PATH")) or ""
         if not self._program:
@@ -94,7 +95,7 @@ class SmiSource:
         """
         with self._lock:
             now = self._context.clock.monotonic()
-            if self._document is not None and now - self._read_at < _FRESH_S:
+            if self._document is not None and now - self._read_at < self._fresh_s:
                 return self._document
             result = self._run("-q", "-x")
             document = parse(result.output)
@@ -104,6 +105,7 @@ class SmiSource:
                     raise unavailable
             self._one_by_one = not document.complete or not result.ok
             self._document, self._read_at = document, self._context.clock.monotonic()
+            self._fresh_s = max(_FRESH_S, 2 * (self._read_at - now))
             return document
 
     def discover(self) -> Sequence[Device]:
@@ -226,6 +228,15 @@ class SmiSource:
         """Nothing is held but the last document."""
         self._stopped.set()
         self._document = None
+
+
+def _seconds(option: object) -> float:
+    try:
+        return float(str(option))
+    except ValueError as error:
+        raise BackendUnavailable(
+            f"nvidia_smi_timeout_s: {option!r} is no number of seconds", reason="option"
+        ) from error
 
 
 def _in(document: Document, bus: str) -> Element | None:

@@ -91,3 +91,14 @@ def test_profile_from_attributes_where_the_name_has_none() -> None:
     assert profile_of("NVIDIA H100", attributes) == "1c.2g.20gb"
     assert profile_of("NVIDIA H100 80GB HBM3 MIG 1g.10gb+me", attributes) == "1g.10gb+me"
     assert profile_of("NVIDIA H100", Absence.UNSUPPORTED) is None
+
+
+def test_an_instance_without_a_uuid_is_known_by_its_place(rig: Rig) -> None:
+    scenario = rig.scenario("a100x8-mig").fault("nvmlDeviceGetUUID", "error:4")
+    scenario.fault("nvmlDeviceGetName", "error:3")
+    with rig.machine(scenario) as machine:
+        parent, first, *_ = machine.identify(0)
+    assert parent.id == "nvidia:0000:10:00.0"
+    assert first.id == "nvidia:0000:10:00.0/gi1/ci0"
+    assert first.uuid is None
+    assert first.partition_profile == "3g.20gb"

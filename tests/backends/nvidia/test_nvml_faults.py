@@ -292,6 +292,16 @@ def test_discovered_devices_stay_the_same_when_identified(rig: Rig) -> None:
         assert list(machine.backend.discover()) == machine.found
 
 
+def test_an_identity_once_known_outlives_failing_calls(rig: Rig) -> None:
+    with rig.machine(rig.devices(1)) as machine:
+        (full,) = machine.identify(0)
+        machine.scenario.fault("nvmlDeviceGetUUID", "error:16")
+        machine.scenario.fault("nvmlDeviceGetSerial", "error:999").write()
+        (again,) = machine.identify(0)
+    assert again.id == full.id
+    assert again.serial == full.serial
+
+
 def test_a_gpu_keeps_its_place_when_nvml_renumbers(rig: Rig) -> None:
     for index, bus in enumerate(("0000:10:00.0", "0000:14:00.0", "0000:18:00.0")):
         rig.gpu_on_bus(bus, f"GPU-5ca1ab1e-0000-4000-8000-00000000000{index}", index)

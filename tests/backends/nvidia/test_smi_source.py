@@ -228,6 +228,13 @@ def test_no_tool_is_unavailable(tmp_path: Path) -> None:
     assert refused.value.reason == "command_not_found"
 
 
+def test_a_wrong_option_is_named(tool: Tool) -> None:
+    options = {"source": "nvidia-smi", "nvidia_smi_timeout_s": "soon"}
+    with pytest.raises(BackendUnavailable) as refused:
+        NvidiaBackend(Context(root=tool.root, options=options)).open()
+    assert "nvidia_smi_timeout_s" in str(refused.value)
+
+
 def test_a_sleeping_gpu_is_not_woken(tool: Tool, rig: Rig) -> None:
     rig.gpu_on_bus("0000:1b:00.0", "GPU-c0ffee00-0000-4000-8000-000000000001", 0, "suspended")
     backend = tool.answer(fixture("h100x2")).open()

@@ -1,0 +1,100 @@
+"""The tables at work: asks what the rows name, and keeps apart what hardly changes."""
+
+import functools
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected, Link
+from accelwatch_nvidia import conditions, links
+from accelwatch_nvidia.calls import CALLS, Call
+from accelwatch_nvidia.fields import FIELDS, Field
+from accelwatch_nvidia.mapping import put_first
+from accelwatch_nvidia.nvml import DeviceCalls
+
+
+@functools.lru_cache(maxsize=64)
+def _call_rows(groups: frozenset[str], slow: bool) -> tuple[Call, ...]:
+    """Rows of the call table that are wanted."""
+    wanted = groups | {""}
+    return tuple(row for row in CALLS if row.slow is slow and row.group in wanted)
+
+
+@functools.lru_cache(maxsize=64)
+def _field_rows(groups: frozenset[str], slow: bool) -> tuple[Field, ...]:
+    """Rows of the field table that are wanted."""
+    wanted = groups | {""}
+    return tuple(row for row in FIELDS if row.slow is slow and row.group in wanted)
+
+
+class Slow(msgspec.Struct):
+    """What hardly changes, as last read."""
+
+    groups: frozenset[str]
+    collected: Collected
+    links: tuple[Link, ...]
+    throttle_reasons: int
+    fans: int | Absence
+    notes: tuple[str, ...]
+
+
+def group_rows(group: str) -> tuple[Call, ...]:
+    """Rows of the call table in one opt-in group."""
+    return tuple(row for row in CALLS if row.group == group)
+
+
+def read_fast(calls: DeviceCalls, collected: Collected, groups: frozenset[str]) -> None:
+    """Read what changes from tick to tick."""
+    rows = _field_rows(groups, slow=False)
+    found = calls.fields([*(row.pair for row in rows), *conditions.RECOVERY_FIELDS])
+    _put_fields(found, rows, collected)
+    conditions.read_recovery(found, collected)
+    put_calls(calls, _call_rows(groups, slow=False), collected)
+
+
+def read_slow(device_id: str, calls: DeviceCalls, groups: frozenset[str]) -> Slow:
+    """Read what hardly changes."""
+    collected = Collected(device_id)
+    rows = _field_rows(groups, slow=True)
+    _put_fields(calls.fields([row.pair for row in rows]), rows, collected)
+    put_calls(calls, _call_rows(groups, slow=True), collected)
+    conditions.read_repair(calls, collected)
+    notes = conditions.read_fabric(calls, collected)
+    return Slow(
+        groups=groups,
+        collected=collected,
+        links=links.read_links(calls, collected, groups),
+        throttle_reasons=conditions.supported_throttle_reasons(calls),
+        fans=conditions.fan_count(calls),
+        notes=notes,
+    )
+
+
+def _put_fields(
+    found: dict[tuple[int, int], int | float | Absence],
+    rows: tuple[Field, ...],
+    collected: Collected,
+) -> None:
+    for row in rows:
+        raw = found[row.pair]
+        put_first(collected, row.series, raw if isinstance(raw, Absence) else row.convert(raw))
+
+
+def put_calls(calls: DeviceCalls, rows: tuple[Call, ...], collected: Collected) -> None:
+    """Make each call whose series have no value yet."""
+    for row in rows:
+        if all(series in collected.values for series in row.series):
+            continue
+        answer = calls.first(row.functions, *row.args)
+        outcomes = (
+            (answer,) * len(row.series) if isinstance(answer, Absence) else row.convert(answer)
+        )
+        for series, outcome in zip(row.series, outcomes, strict=True):
+            put_first(collected, series, outcome)
+
+
+def merge(collected: Collected, slow: Collected) -> None:
+    """Add what was read slowly; a fresh value stays."""
+    collected.values = {**slow.values, **collected.values}
+    for series, reason in slow.absent.items():
+        put_first(collected, series, reason)
