@@ -1,4 +1,4 @@
-"""The fake kubelet as a fixture."""
+"""The fake kubelet and the fake node as fixtures."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from workloads.fake_kubelet import FakeKubelet
+from workloads.fake_node import FakeNode
 
 
 @pytest.fixture
@@ -15,3 +16,9 @@ def kubelet(tmp_path: Path) -> Iterator[FakeKubelet]:
     yield server
     if server.path.exists():
         server.close()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> FakeNode:
+    """A node without anything on it."""
+    return FakeNode(tmp_path / "node")

@@ -1,6 +1,6 @@
 """From the names that device plug-ins, DRA drivers and schedulers give devices to our devices.
 
-Tried in order: uuid, serial, PCI id, device node; an index only where nothing else is in the name.
+A table says which resource uses which shapes; what it does not say is a uuid, serial or PCI id.
 """
 
 import re
@@ -121,8 +121,21 @@ def _row_of(resource: str) -> Resource | None:
     return None
 
 
+def _shape_of(row: Resource | None, name: str) -> tuple[Shape, tuple[str, ...]] | None:
+    for shape in row.shapes if row is not None else ():
+        match = re.fullmatch(shape.pattern, name, re.ASCII)
+        if match is not None:
+            return shape, match.groups()
+    return None
+
+
 class DeviceIndex:
-    """The devices of one moment, found by any of their names."""
+    """The devices of one moment, found by any of their names.
+
+    A name in a plug-in's own shape means what the shape says and nothing else: GKE's `nvidia0` is the
+    device node's number, which need not be our `nvidia0`. Of resources nobody knows only uuids and PCI
+    ids count; serials and words are not unique enough.
+    """
 
     def __init__(self, devices: Iterable[Device], nodes: Mapping[str, str] | None = None) -> None:
         """`nodes`: further names of device nodes (`amdgpu_xcp_3` to `/dev/dri/renderD131`)."""
@@ -166,36 +179,27 @@ class DeviceIndex:
         """Ids of what a plug-in or driver names so; the first name that says something counts."""
         row = _row_of(resource)
         for name in names:
-            plain = name.rsplit("=", 1)[-1]
-            found = self._named_of(row, plain) or self._shaped(row, plain)
+            plain = _VIRTUAL.sub("", _REPLICA.sub("", name.rsplit("=", 1)[-1]))
+            shaped = _shape_of(row, plain)
+            if row is not None and shaped is not None:
+                found = self._shaped(row, *shaped)
+            elif row is not None or _UUID.search(plain.lower()) or ":" in plain:
+                found = self.named(plain)
+            else:
+                found = ()
             if found:
                 return found
         return ()
 
-    def _named_of(self, row: Resource | None, name: str) -> tuple[str, ...]:
-        """Without a row only uuid and PCI id count: serials and node names are not unique words."""
-        if row is None and not _UUID.search(name.lower()) and ":" not in name:
-            return ()
-        if row is not None and name.isdigit() and len(name) < 4:
-            return ()
-        return self.named(name)
-
-    def _shaped(self, row: Resource | None, name: str) -> tuple[str, ...]:
-        text = _VIRTUAL.sub("", _REPLICA.sub("", name))
-        for shape in row.shapes if row is not None else ():
-            match = re.fullmatch(shape.pattern, text)
-            if row is None or match is None:
-                continue
-            parts = match.groups()
-            if shape.pci:
-                return self.named(shape.pci.format(*parts))
-            found = self._nodes.get(shape.node.format(*parts))
-            if found is None and shape.index:
-                found = self._counted(row.vendors, int(parts[0][:6]))
-            if found is not None and shape.partition:
-                return self.partitions_of(found, shape.partition.format(*parts))
-            return (found,) if found is not None else ()
-        return ()
+    def _shaped(self, row: Resource, shape: Shape, parts: tuple[str, ...]) -> tuple[str, ...]:
+        if shape.pci:
+            return self.named(shape.pci.format(*parts))
+        found = self._nodes.get(shape.node.format(*parts))
+        if found is None and shape.index:
+            found = self._counted(row.vendors, int(parts[0][:6]))
+        if found is not None and shape.partition:
+            return self.partitions_of(found, shape.partition.format(*parts))
+        return (found,) if found is not None else ()
 
     def _counted(self, vendors: tuple[str, ...], index: int) -> str | None:
         for vendor in vendors:
