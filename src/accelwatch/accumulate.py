@@ -49,15 +49,14 @@ class Integral:
     """Sum of a rate over time."""
 
     def __init__(self, gap_limit_s: float) -> None:
-        self.gap_limit_s = gap_limit_s
-        """Longest time between two samples that counts."""
+        self._gap_limit_s = gap_limit_s
         self._moment: float | None = None
         self._rate = 0.0
         self.total = 0.0
 
     def add(self, moment: float, rate: float, *, mean: bool) -> None:
         """A new sample. `mean`: it is the mean since the sample before; else it is of this moment."""
-        if self._moment is not None and 0.0 < moment - self._moment <= self.gap_limit_s:
+        if self._moment is not None and 0.0 < moment - self._moment <= self._gap_limit_s:
             height = rate if mean else (rate + self._rate) / 2.0
             self.total += height * (moment - self._moment)
         self._moment, self._rate = moment, rate
@@ -123,14 +122,6 @@ class Accumulator:
         self._witnesses: dict[Series, Number] = {}
         self._resets = 0
 
-    def reconfigure(self, gap_limit_s: float, groups: frozenset[str]) -> None:
-        """Go on with other settings; what has been summed up stays."""
-        self._gap_limit_s = gap_limit_s
-        self._histograms = "histograms" in groups
-        self._resets_wanted = "ecc" in groups
-        for integral in self._integrals.values():
-            integral.gap_limit_s = gap_limit_s
-
     def add(self, reading: Reading, moment: float) -> None:
         """A new reading, taken at a moment of the monotonic clock."""
         values = reading.values
@@ -162,8 +153,6 @@ class Accumulator:
 
     def histograms(self) -> dict[str, tuple[tuple[int, ...], float]]:
         """Distributions by catalogue key."""
-        if not self._histograms:
-            return {}
         return {key: found.cumulative() for key, found in self._distributions.items()}
 
     def _integral(self, series: Series) -> Integral:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from accelwatch.backend import Context, Opened, Probe, Request
+from accelwatch.command import run
 from accelwatch.errors import BackendUnavailable, DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import Category, ErrorEvent
@@ -49,6 +50,11 @@ def _segv_process(_: str) -> None:
     time.sleep(FOR_EVER)
 
 
+def _command(argument: str) -> None:
+    """A vendor command that never ends."""
+    run(["sleep", argument], timeout_s=FOR_EVER)
+
+
 def _spin(_: str) -> None:
     """A C call that keeps the interpreter lock, as a badly written extension does."""
     import ctypes
@@ -57,6 +63,7 @@ def _spin(_: str) -> None:
 
 
 _DEEDS: dict[str, Callable[[str], None]] = {
+    "command": _command,
     "hang": _hang,
     "slow": lambda seconds: time.sleep(float(seconds)),
     "exit": sys.exit,

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -246,6 +247,29 @@ def test_where_no_process_can_be_started_a_thread_reads(monkeypatch: pytest.Monk
     assert [v.state for v in snapshot.devices] == [DeviceState.OK]
     with pytest.raises(BlockingIOError):
         read_once(settings({FAKE: {}}), isolation="fork")
+
+
+@pytest.mark.parametrize("also", ["", "spin"])
+def test_a_command_that_never_ends_is_ended(also: str) -> None:
+    seconds = f"97.{os.getpid()}"
+    devices = [{"id": "0", "do": f"command={seconds}"}, {"id": "1", "do": also}]
+    snapshot = shot(devices, timeout_s=0.6)
+    assert view(snapshot, "0").state is DeviceState.UNRESPONSIVE
+    end = time.monotonic() + 10.0
+    while _runs_sleep(seconds):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _runs_sleep(seconds: str) -> bool:
+    wanted = b"sleep\0%s\0" % seconds.encode()
+    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if cmdline.read_bytes() == wanted:
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def test_no_child_is_left_behind() -> None:

@@ -397,36 +397,3 @@ def test_listeners_hear_of_completed_cycles_until_they_leave(node: Node) -> None
 def test_a_reading_of_an_unknown_device_is_no_row(node: Node) -> None:
     node.read("n:0", power(), power("n:7"))
     assert list(node.views()) == ["n:0"]
-
-
-def test_it_is_ready_when_every_backend_has_had_its_first_cycle_or_is_unusable() -> None:
-    node = Node()
-    assert not node.store.ready
-    for number, name in enumerate(("nvidia", "amd"), 1):
-        node.store.apply(Called(call=number, backend=name, action="open"))
-    status = BackendStatus(name="nvidia", vendor="nvidia", state=BackendState.OK)
-    node.store.apply(BackendFound(status=status))
-    absent = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
-    node.store.apply(BackendFound(status=absent))
-    assert not node.store.ready
-    node.cycle("timeout")
-    assert node.store.ready
-
-
-def test_other_settings_keep_what_was_summed_up_and_drop_other_backends(node: Node) -> None:
-    node.slots(device(0, id="a:0", vendor="amd"), backend="amd")
-    node.cycle(backend="amd")
-    node.clock.advance(1.0)
-    node.read("n:0", power())
-    node.store.reconfigure(
-        interval_s=5.0, groups=frozenset({"histograms"}), backends=frozenset({"nvidia"})
-    )
-    assert list(node.views()) == ["n:0"]
-    node.clock.advance(10.0)
-    node.read("n:0", power())
-    view = node.view()
-    assert view.reading.values["energy_joules_total", "integrated"] == pytest.approx(1100.0)
-    assert view.histograms["sampled_power_watts"][1] == 100.0
-    snapshot = node.store.snapshot()
-    assert snapshot.interval_s == 5.0
-    assert ("collector_up", "amd") not in snapshot.own

@@ -15,6 +15,7 @@ import threading
 from accelwatch.clock import SystemClock
 from accelwatch.errors import WireError
 from accelwatch.sampler.collector import Collector
+from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import Splitter, decode_order, encode, write_all
 from accelwatch.sampler.load import resolve
 from accelwatch.sampler.settings import Begin, LetIn
@@ -52,6 +53,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
         collector.run()
     if not settings.one_shot:
         collector.close()
+    end_commands(os.getpid())
 
 
 def _prepare(crash: int) -> None:
@@ -90,6 +92,7 @@ def _obey(control: int, inbox: Inbox) -> None:
                     inbox.put(Admit(backend=order.backend))
         inbox.put(Stop())
         threading.Event().wait(_LAST_MOMENT_S)
+        end_commands(os.getpid())
         os._exit(0)
 
     threading.Thread(target=follow, name="orders", daemon=True).start()

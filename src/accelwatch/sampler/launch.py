@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 
 from accelwatch.sampler.blame import CallsOut, backends_of
+from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import encode, write_all
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.store.reports import CollectorEnded
@@ -45,8 +46,9 @@ class Child:
             self._orders = None
 
     def kill(self) -> None:
-        """End the process now, whatever it does."""
-        if self._status is None:
+        """End the process now, whatever it does, and the commands it runs."""
+        if self.ended() is None:
+            end_commands(self.pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 

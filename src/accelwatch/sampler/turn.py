@@ -27,6 +27,13 @@ _EXCLUDED = Failure(
 )
 
 
+_WAS_LATE = Failure(
+    absence=Absence.TIMEOUT,
+    code="timeout",
+    message="the last call into the device came back too late",
+)
+
+
 class Surroundings(msgspec.Struct, frozen=True):
     """What the turns of one backend share."""
 
@@ -178,7 +185,7 @@ class Slot:
     def _settle(self, answer: Answer) -> None:
         if self._waiting is None:
             self._backoff.failed(answer.moment)
-            self._failure = _late(answer.duration_s)
+            self._failure = _WAS_LATE
         elif answer.error is not None:
             self._finish(failure_of(answer.error), answer.moment)
         else:

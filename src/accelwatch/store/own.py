@@ -39,16 +39,6 @@ class SelfMetrics:
         if cycle.result == "ok":
             found.last_success = cycle.wall
 
-    @property
-    def cycled(self) -> set[str]:
-        """Collectors that have ended a cycle."""
-        return {name for name, found in self._collectors.items() if found.cycles}
-
-    def reconfigure(self, interval_s: float, backends: frozenset[str]) -> None:
-        """Go on with another interval and these collectors only."""
-        self._interval_s = interval_s
-        self._collectors = {n: found for n, found in self._collectors.items() if n in backends}
-
     def down(self, backend: str) -> None:
         """A backend cannot be used, or its process has ended."""
         self._collectors.setdefault(backend, _Collector()).up = 0

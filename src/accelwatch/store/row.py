@@ -75,12 +75,6 @@ class Row:
         state = _STATE_OF[failure.absence] if fault_of_device else DeviceState.UNRESPONSIVE
         self._enter(state, wall)
 
-    def reconfigure(self, gap_limit_s: float, groups: frozenset[str]) -> None:
-        """Go on with other settings."""
-        self._whole = None
-        if self.accumulator is not None:
-            self.accumulator.reconfigure(gap_limit_s, groups)
-
     def whole(self, moment: float, groups: frozenset[str], one_shot: bool) -> Reading:
         """The last good reading, with derived values, and a reason for everything that is not there."""
         if self._whole is None and self.reading is not None:

@@ -35,11 +35,6 @@ class Rows:
         """Rows of one backend."""
         return [row for row in self._rows.values() if row.backend == backend]
 
-    def keep(self, backends: frozenset[str]) -> None:
-        """Drop the rows of all other backends."""
-        self._rows = {name: row for name, row in self._rows.items() if row.backend in backends}
-        self._subjects = None
-
     def of_slot(self, backend: str, slot: str) -> list[Row]:
         """The device in a slot and its partitions."""
         return [

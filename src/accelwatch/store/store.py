@@ -91,25 +91,6 @@ class Store:
                 for listener in tuple(self._listeners):
                     listener()
 
-    @property
-    def ready(self) -> bool:
-        """Whether every backend that was begun is unusable or has had its first cycle."""
-        unusable = {n for n, s in self._backends.items() if s.state is not BackendState.OK}
-        return bool(self._called) and self._called <= unusable | self._own.cycled
-
-    def reconfigure(
-        self, *, interval_s: float, groups: frozenset[str], backends: frozenset[str]
-    ) -> None:
-        """Go on with other settings; devices of backends that are no longer collected are dropped."""
-        self._interval_s, self._groups = interval_s, groups
-        self._own.reconfigure(interval_s, backends)
-        self._rows.keep(backends)
-        self._called &= backends
-        self._backends = {n: status for n, status in self._backends.items() if n in backends}
-        for row in self._rows:
-            row.reconfigure(self.STALE_INTERVALS * interval_s, groups)
-        self.version += 1
-
     def conclude(self, failure: Failure) -> None:
         """No more will come for a single reading: what has not been read gets this reason."""
         wall = self._clock.wall()
