@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.schema.device import Device, DeviceKind
@@ -163,6 +163,7 @@ def test_each_resource_row_is_reached() -> None:
     assert not is_accelerator("cpu")
 
 
+@settings(deadline=None)
 @given(st.sampled_from([row.pattern for row in RESOURCES]), st.text(max_size=60))
 def test_no_name_breaks_the_index(resource: str, name: str) -> None:
     assert len(INDEX.given(resource.replace("*", "gpu"), [name])) <= 2

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.workloads import environ
@@ -109,6 +109,7 @@ def test_lists_of_indices(text: str, expected: tuple[str, ...]) -> None:
     assert environ.index_list(text) == expected
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_content_is_read(content: bytes) -> None:
     environ.job(environ.known(content))

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.workloads import huffman
@@ -102,6 +102,7 @@ def test_a_header_list_has_a_limit() -> None:
         decoder.decode(b"\xbe" * 100)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_block_is_headers_or_an_error(block: bytes) -> None:
     with suppress(SourceError):

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.workloads import job_cgroups, job_files
@@ -186,6 +186,7 @@ def test_ended_jobs_are_left_out_where_slurm_tells() -> None:
     assert without_ended(file, frozenset({"2"})).jobs == ids("2", "12.pbs")
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_content_of_a_file(content: bytes) -> None:
     for job in job_files.parse(content) or ():

@@ -1,7 +1,7 @@
 """Container, pod and job of a process in every shape of cgroup path."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.workloads.members import Members, nested_container
@@ -116,6 +116,7 @@ def test_without_environments_none_is_read(node: FakeNode) -> None:
     assert Members(node.root).of((7, start)).job is not None  # type: ignore[union-attr]
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="0123456789abcdef/-_.:\nscopejlurmdk", max_size=300))
 def test_no_cgroup_text_breaks_the_parser(text: str) -> None:
     found = nested_container(text)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelwatch.clock import SystemClock
@@ -312,12 +312,14 @@ def test_no_socket_no_listener_no_permission(
     assert "group root" in forbidden.value.remedy
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_any_octets_are_allocations_or_an_error(octets: bytes) -> None:
     with suppress(SourceError):
         podresources.decode(octets)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 400), st.binary(max_size=6))
 def test_a_damaged_message_never_breaks_the_reader(at: int, noise: bytes) -> None:
     body = ONE * 2
@@ -328,6 +330,7 @@ def test_a_damaged_message_never_breaks_the_reader(at: int, noise: bytes) -> Non
     assert len(found) <= len(body)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 800), st.binary(max_size=6), st.integers(0, 30))
 def test_a_damaged_connection_never_breaks_the_client(at: int, noise: bytes, lost: int) -> None:
     good = octets("list.hex")
