@@ -111,6 +111,29 @@ def test_streams_are_bounded_and_do_not_count_as_requests(serve: Serve) -> None:
         client.close()
 
 
+def test_a_client_that_goes_away_is_no_fault(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = serve()
+    for _ in range(5):
+        client, lines = ask(served, NDJSON)
+        lines.chunk()
+        lines.close()
+        client.close()
+    served.run(_all_gone(served))
+    client, lines = ask(served, NDJSON)
+    lines.chunk()
+    lines.close()
+    client.close()
+    served.stop()
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def _all_gone(served: Any) -> None:
+    while served.server.streams:
+        await asyncio.sleep(0.01)
+
+
 def test_a_client_that_never_reads_is_let_go(serve: Serve, impatient: ServerLimits) -> None:
     served = serve(limits=impatient)
     with socket.socket() as client:

@@ -140,9 +140,6 @@ class AgentServer:
         try:
             response = await self._answer(request, connection)
             code = response.status
-        except ConnectionError:
-            code = 499
-            raise
         finally:
             if connection is not None:
                 connection.request_ended()
@@ -213,8 +210,9 @@ class AgentServer:
         )
         if self._stopping or page.code in (401, 413):
             response.force_close()
-        await response.prepare(request)
-        await response.write_eof()
+        with contextlib.suppress(ConnectionError):  # the client has gone; aiohttp notices it too
+            await response.prepare(request)
+            await response.write_eof()
         return response
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
@@ -242,6 +240,8 @@ class AgentServer:
                 self._feed, self.pulse, media, outlet, clock=self._clock, stall_s=stall_s
             )
             await response.write_eof()
+        except ConnectionError:
+            logger.debug("a stream's client has gone")
         except (Stalled, TimeoutError):
             logger.info("a stream's client does not read and is let go")
             if request.transport is not None:
