@@ -12,6 +12,8 @@ from accelwatch.schema.reading import Number
 Given = int | float | str
 """A number as a scenario gives it; text may be a size (`64GiB`) or in exponent form (`1.98e9`)."""
 
+_LARGEST = 1e18
+"""Keeps sums of terms and integrals over years far from what a document can carry."""
 _PLACES = 4
 """Decimals kept of a value that is not whole by nature, so that a document stays readable."""
 
@@ -78,14 +80,17 @@ class At(msgspec.Struct, frozen=True):
 
 def number(given: Given) -> Number:
     """A given number. Raises ValueError that says what can be written."""
+    found: Number
     if isinstance(given, str):
         try:
-            return float(given) if "e" in given.lower() else size_bytes(given)
+            found = float(given) if "e" in given.lower() else size_bytes(given)
         except (UsageError, ValueError) as error:
             raise ValueError(f"{given!r} is no number; write 0.5, 1.98e9 or 64GiB") from error
-    if not math.isfinite(given):
+    else:
+        found = given
+    if not math.isfinite(found) or abs(found) > _LARGEST:
         raise ValueError(f"{given!r} is no number that can be shown")
-    return given
+    return found
 
 
 def fault_of(terms: Terms) -> str:

@@ -301,6 +301,8 @@ WRONG = {
     with_power("{steps: [[5, 1], [1, 1]]}"): "in order of time",
     with_power("{max: 4}"): "a signal needs",
     with_power(".nan"): "no number that can be shown",
+    with_power("1e400"): "no number that can be shown",
+    "[" * 5000: "no YAML",
     with_fault("{kind: lots}"): "x.yaml:15: faults[0].kind: Invalid enum value 'lots'",
     with_fault("{kind: lost, device: nvidia7}"): "no device 'nvidia7'; there are nvidia0, nvidia1",
     with_fault("{kind: lost, at: 5, back: 5}"): "back must be after at",
