@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelwatch.workloads import job_cgroups, job_files
+from accelwatch.workloads import cgroup_tree, job_cgroups, job_files
 from accelwatch.workloads.environ import Job
 from accelwatch.workloads.failure import SourceError
 from accelwatch.workloads.gather import without_ended
@@ -65,7 +65,7 @@ def test_garbage_among_pids(node: FakeNode) -> None:
 
 
 def test_a_huge_tree_is_looked_at_in_part(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_cgroups, "_MAX_FOLDERS", 40)
+    monkeypatch.setattr(cgroup_tree, "MAX_FOLDERS", 40)
     for number in range(60):
         node.cgroup(f"system.slice/slurmstepd.scope/job_{number}/step_0/user/task_0", number + 1)
     found = job_cgroups.read(node.root)

@@ -155,6 +155,32 @@ def test_of_namesakes_the_newest_pod_counts(node: FakeNode, kubelet: FakeKubelet
     assert shot.devices[0].owners[0].pod_uid == newer
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "kubepods.slice/kubepods-pod{0}.slice",
+        "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{0}.slice",
+        "memory/kubepods/besteffort/pod{1}",
+        "kubepods/pod{1}",
+        "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod{0}.slice",
+        "docker/aa/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod{0}.slice",
+    ],
+)
+def test_a_completed_pod_has_its_device_no_more(
+    node: FakeNode, kubelet: FakeKubelet, place: str
+) -> None:
+    """The kubelet goes on naming it after the device was given to another pod."""
+    ended = UID.replace("0b1c", "dead")
+    node.pod("ml", "done", ended, "main")
+    node.pod("ml", "next", UID, "main")
+    node.cgroup(place.format(UID_, UID))
+    given = wire.container("main", wire.devices("nvidia.com/gpu", [f"{device(0).uuid}"]))
+    pods = [wire.pod("ml", name, given) for name in ("done", "next", "unnamed")]
+    kubelet.answers(wire.reply(b"".join(pods)))
+    shot = known(workloads(node, kubelet.path), snapshot(view(0)))
+    assert [one.pod for one in shot.devices[0].owners] == ["next", "unnamed"]
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_container_without_a_pod(node: FakeNode, named: bool) -> None:
     start = node.process(71, f"0::/system.slice/docker-{CONTAINER}.scope\n")

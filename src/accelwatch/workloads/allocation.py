@@ -35,15 +35,20 @@ def member_of(process: Process, known: Known) -> Member:
 
 
 def standing(index: DeviceIndex, known: Known, order: Mapping[str, str]) -> Owned:
-    """Owners that are told by the kubelet, by Slurm's lists and by job files, without any process."""
+    """Owners that are told by the kubelet, by Slurm's lists and by job files, without any process.
+
+    A pod of the kubelet's answer without a cgroup has ended, where cgroups of pods can be seen at all.
+    """
     found: dict[str, list[Owner]] = {}
     for allocation in known.allocations:
-        who = (allocation.namespace, allocation.pod)
+        uid = known.pods.uids.get((allocation.namespace, allocation.pod), "")
+        if uid and known.live_pods and uid not in known.live_pods:
+            continue
         owner = Owner(
             kind="kubernetes",
             namespace=allocation.namespace,
             pod=allocation.pod,
-            pod_uid=known.pods.uids.get(who, ""),
+            pod_uid=uid,
             container=allocation.container,
             resource=allocation.resource,
         )

@@ -7,7 +7,14 @@ import msgspec
 
 from accelwatch import sysfs
 from accelwatch.clock import Clock
-from accelwatch.workloads import docker, job_cgroups, job_files, pod_names, podresources
+from accelwatch.workloads import (
+    docker,
+    job_cgroups,
+    job_files,
+    pod_cgroups,
+    pod_names,
+    podresources,
+)
 from accelwatch.workloads.failure import SourceError
 from accelwatch.workloads.job_files import JobFile
 from accelwatch.workloads.known import Known, SourceState, SourceStatus
@@ -56,7 +63,10 @@ class Gatherer:
         if PODRESOURCES in settings.sources:
             self._kubelet.poll(self._fetch)
             known = msgspec.structs.replace(
-                known, allocations=self._kubelet.value, nodes=partition_nodes(settings.root)
+                known,
+                allocations=self._kubelet.value,
+                live_pods=pod_cgroups.read(settings.root),
+                nodes=partition_nodes(settings.root),
             )
         if settings.sources & {PODRESOURCES, CGROUP}:
             self._pods.poll(self._pod_names)

@@ -17,6 +17,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     allocations: tuple[Allocation, ...] = ()
     pods: PodNames = PodNames()
+    live_pods: frozenset[str] = frozenset()
+    """Uids of pods that have a cgroup; empty when that cannot be seen."""
     members: Mapping[Key, Member] = {}
     containers: Mapping[str, str] = {}
     """Container id to Docker's name for it."""

@@ -1,0 +1,46 @@
+"""Looks for folders by name in the tree of cgroups, with a bound on how many are looked at."""
+
+import os
+import re
+from itertools import islice
+from pathlib import Path
+
+MAX_FOLDERS = 20_000
+
+
+class CgroupTree:
+    """One walk; when its bound is used up, further folders look empty."""
+
+    def __init__(self, root: Path) -> None:
+        self.top = root / "sys/fs/cgroup"
+        self._left = MAX_FOLDERS
+
+    def matching(
+        self, folder: Path, name: re.Pattern[str], depth: int, skip: re.Pattern[str] | None = None
+    ) -> list[Path]:
+        """Folders of that name, at most `depth` levels below; not looking below a match or `skip`."""
+        found: list[Path] = []
+        for entry in self.folders(folder):
+            if name.fullmatch(entry.name):
+                found.append(entry)
+            elif depth > 1 and not (skip and skip.fullmatch(entry.name)):
+                found += self.matching(entry, name, depth - 1, skip)
+        return found
+
+    def folders(self, folder: Path) -> list[Path]:
+        """Folders in a folder, by name; empty where it cannot be read."""
+        try:
+            with os.scandir(folder) as entries:
+                found = [Path(entry.path) for entry in entries if _is_folder(entry)]
+        except OSError:
+            return []
+        found = list(islice(sorted(found), max(self._left, 0)))
+        self._left -= len(found)
+        return found
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
