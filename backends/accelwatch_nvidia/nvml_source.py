@@ -64,12 +64,15 @@ class NvmlSource:
     def discover(self) -> Sequence[Device]:
         """GPUs as the driver lists them in PCI order, which is NVML's order; else as NVML counts them.
 
-        A GPU that the driver lists and NVML does not count is among them. Their identity is provisional
-        and stays the same from call to call. Raises BackendUnavailable.
+        A GPU that the driver lists and NVML does not count is among them; one that only the PCI bus
+        shows may be another container's and is not. Their identity is provisional and stays the same
+        from call to call. Raises BackendUnavailable.
         """
-        gpus = presence.present_gpus(self._context.root)
+        root = self._context.root
+        gpus = presence.present_gpus(root)
         count = len(gpus) if self._all_asleep() else self._nvml.count()
-        places: Sequence[PresentGpu | None] = gpus if len(gpus) >= count else [None] * count
+        trusted = len(gpus) == count or (len(gpus) > count and presence.driver_gpus(root))
+        places: Sequence[PresentGpu | None] = gpus if trusted else [None] * count
         return [self._provisional(index, gpu) for index, gpu in enumerate(places)]
 
     def _provisional(self, index: int, gpu: PresentGpu | None) -> Device:

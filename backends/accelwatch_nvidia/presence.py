@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -86,9 +86,36 @@ def pci_gpus(root: Path) -> list[PresentGpu]:
 
 
 def present_gpus(root: Path) -> list[PresentGpu]:
-    """GPUs of the nvidia driver: as it lists them, else those that sysfs says are bound to it."""
+    """GPUs of the nvidia driver: as it lists them, else those that sysfs says are bound to it.
+
+    /proc lists the host's GPUs in every container. Those without a device node here come last, so that
+    the others have the places that NVML gives them.
+    """
     listed = driver_gpus(root)
-    return listed or [gpu for gpu in pci_gpus(root) if gpu.kernel_driver == "nvidia"]
+    listed = listed or [gpu for gpu in pci_gpus(root) if gpu.kernel_driver == "nvidia"]
+    if not (root / "dev/nvidiactl").exists():
+        return listed
+    return sorted(listed, key=lambda gpu: not _has_node(root, gpu))
+
+
+def _has_node(root: Path, gpu: PresentGpu) -> bool:
+    return gpu.minor is None or (root / f"dev/nvidia{gpu.minor}").exists()
+
+
+def refusal(root: Path, device_nodes: Iterable[str]) -> str | None:
+    """Why a GPU that NVML does not find is not ours to open; None where nothing speaks against it."""
+    if not (root / "dev/nvidiactl").exists():
+        return None
+    for node in device_nodes:
+        try:
+            os.close(os.open(root / node.lstrip("/"), os.O_RDWR | os.O_CLOEXEC))
+        except FileNotFoundError:
+            return f"its device node {node} is not here"
+        except PermissionError:
+            return f"{node} may not be opened"
+        except OSError:
+            continue
+    return None
 
 
 def driver_version(root: Path) -> str | None:

@@ -6,11 +6,11 @@ import msgspec
 
 from accelwatch import sysfs
 from accelwatch.backend import Context, Request
-from accelwatch.errors import DeviceLost, DeviceSuspended, ReadError
+from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Collected, Reading, wholly_absent
-from accelwatch_nvidia import conditions, identity, mig, quantities, returns
+from accelwatch_nvidia import conditions, identity, mig, presence, quantities, returns
 from accelwatch_nvidia.gpm import GpmSampler
 from accelwatch_nvidia.mapping import put_first, settle
 from accelwatch_nvidia.nvml import DeviceCalls, Nvml, code_of
@@ -135,6 +135,8 @@ class DeviceReader:
         if code in returns.STACK_GONE:
             self._nvml.stop()
         if code in (returns.NOT_FOUND, returns.INVALID_ARGUMENT):
+            if why := presence.refusal(self._context.root, device.device_nodes):
+                return DevicePermission(f"{device.name}: {why}", code=returns.name(code))
             message = f"{device.name}: the driver does not list it any more"
             return DeviceLost(message, code=returns.name(code))
         return returns.failure(code, device.name, "asking for its handle")

@@ -138,6 +138,8 @@ class SmiSource:
             found = _in(self._shared(), bus)
             if found is not None:
                 return found
+        if why := presence.refusal(root, device.device_nodes):
+            raise DevicePermission(f"{device.name}: {why}", code="permission")
         result = self._run("-q", "-x", "-i", bus)
         found = _in(parse(result.output), bus)
         if found is None:

@@ -292,6 +292,37 @@ def test_discovered_devices_stay_the_same_when_identified(rig: Rig) -> None:
         assert list(machine.backend.discover()) == machine.found
 
 
+def test_gpus_of_other_containers_are_denied_not_lost(rig: Rig) -> None:
+    for index, bus in enumerate(("0000:08:00.0", "0000:0c:00.0", "0000:10:00.0", "0000:14:00.0")):
+        rig.gpu_on_bus(bus, f"GPU-{index}", index)
+    for name in ("nvidiactl", "nvidia2", "nvidia3"):
+        rig.write(f"dev/{name}", "")
+    scenario = rig.devices(2).set(0, "uuid", "GPU-2").set(1, "uuid", "GPU-3")
+    with rig.machine(scenario) as machine:
+        assert [(device.name, device.uuid) for device in machine.found] == [
+            ("nvidia0", "GPU-2"),
+            ("nvidia1", "GPU-3"),
+            ("nvidia2", "GPU-0"),
+            ("nvidia3", "GPU-1"),
+        ]
+        assert machine.read(0)[0].values
+        with pytest.raises(DevicePermission) as denied:
+            machine.identify(3)
+    assert "/dev/nvidia1 is not here" in str(denied.value)
+
+
+def test_gpus_that_only_the_bus_shows_are_not_called_lost(rig: Rig) -> None:
+    for index, bus in enumerate(("0000:10:00.0", "0000:14:00.0", "0000:18:00.0")):
+        rig.gpu_on_bus(bus, f"GPU-{index}", index)
+        (rig.root / f"sys/bus/pci/devices/{bus}/driver").symlink_to("/drivers/nvidia")
+        (rig.root / f"proc/driver/nvidia/gpus/{bus}/information").unlink()
+        (rig.root / f"proc/driver/nvidia/gpus/{bus}").rmdir()
+    with rig.machine(rig.devices(2)) as machine:
+        assert [device.pci_bus_id for device in machine.found] == [None, None]
+    with rig.machine(rig.devices(3)) as machine:
+        assert machine.found[2].pci_bus_id == "0000:18:00.0"
+
+
 def test_an_identity_once_known_outlives_failing_calls(rig: Rig) -> None:
     with rig.machine(rig.devices(1)) as machine:
         (full,) = machine.identify(0)

@@ -10,6 +10,7 @@ from accelwatch.clock import ManualClock
 from accelwatch.errors import (
     BackendUnavailable,
     DeviceLost,
+    DevicePermission,
     DeviceSuspended,
     DeviceTimeout,
     ReadError,
@@ -193,6 +194,21 @@ def test_one_gpu_that_stops_the_tool_does_not_hide_the_others(tool: Tool, rig: R
     with pytest.raises(DeviceLost) as gone:
         backend.identify(second)
     assert gone.value.code == "NVML_ERROR_GPU_IS_LOST"
+
+
+def test_a_gpu_of_another_container_is_denied_not_lost(tool: Tool, rig: Rig) -> None:
+    rig.gpu_on_bus("0000:1b:00.0", "GPU-c0ffee00-0000-4000-8000-000000000001", 0)
+    rig.gpu_on_bus("0000:43:00.0", "GPU-c0ffee00-0000-4000-8000-000000000002", 1)
+    for name in ("nvidiactl", "nvidia0"):
+        rig.write(f"dev/{name}", "")
+    text = fixture("h100x2")
+    alone = text[: text.index(b'\t<gpu id="00000000:43:00.0">')] + b"</nvidia_smi_log>\n"
+    backend = tool.answer(alone).open()
+    first, second = backend.discover()
+    assert backend.identify(first)
+    with pytest.raises(DevicePermission):
+        backend.identify(second)
+    assert tool.runs() == ["-q -x"]
 
 
 def test_a_tool_that_never_ends_is_a_timeout(tool: Tool, rig: Rig) -> None:
