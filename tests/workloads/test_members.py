@@ -75,6 +75,14 @@ SHAPES = {
         (CONTAINER, None, "4711"),
     ),
     "a login shell": ("0::/user.slice/user-1000.slice/session-3.scope\n", (None, None, None)),
+    "seen from a pod's own cgroup namespace": (
+        f"0::/../../kubepods-burstable-pod{UID_}.slice/cri-containerd-{CONTAINER}.scope\n",
+        (CONTAINER, UID, None),
+    ),
+    "a job seen from another cgroup namespace": (
+        "0::/../../slurmstepd.scope/job_4711/step_0/user/task_0\n",
+        (None, None, "4711"),
+    ),
     "no cgroup namespace to see": ("0::/../..\n", (None, None, None)),
     "a folder with a job's name only": ("0::/jobs/job_12\n", (None, None, None)),
 }
