@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from accelwatch import sysfs
 from accelwatch.backend import Context, Opened, Request
@@ -10,10 +11,12 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import identity, presence
-from accelwatch_nvidia.events import EventWaiter
 from accelwatch_nvidia.nvml import Nvml
 from accelwatch_nvidia.presence import PresentGpu
 from accelwatch_nvidia.reader import DeviceReader
+
+if TYPE_CHECKING:
+    from accelwatch_nvidia.events import EventWaiter
 
 
 class NvmlSource:
@@ -26,7 +29,8 @@ class NvmlSource:
         self._readers: dict[str, DeviceReader] = {}
         self._places: dict[tuple[int, str | None], Device] = {}
         self._driver_version: str | None = None
-        self._events = EventWaiter(nvml, context.clock)
+        self._events: EventWaiter | None = None
+        """Made by the first wait: a single reading needs none."""
         self._calls_now = 0
         self._counting = threading.Lock()
 
@@ -105,6 +109,10 @@ class NvmlSource:
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """Xid events of the GPUs that were opened."""
+        if self._events is None:
+            from accelwatch_nvidia.events import EventWaiter
+
+            self._events = EventWaiter(self._nvml, self._context.clock)
         opened = [
             (reader.device.id, reader.handle)
             for reader in set(self._readers.values())
@@ -115,7 +123,8 @@ class NvmlSource:
 
     def close(self) -> None:
         """Shut NVML down, unless a call is still inside it."""
-        self._events.close()
+        if self._events is not None:
+            self._events.close()
         with self._counting:
             idle = self._calls_now == 0
         if idle:
