@@ -319,6 +319,21 @@ def test_a_driver_that_is_unloaded_makes_its_backend_unavailable_until_it_is_bac
     rig.until(lambda: rig.outcomes()[-1] == ("s:0", None))
 
 
+def test_a_backend_that_cannot_look_for_devices_is_closed_and_opened_again_later() -> None:
+    backend = Scripted(1)
+    backend.discover_error = ValueError("a bug")
+    rig = Rig(backend)
+    rig.until(lambda: rig.of(BackendFound))
+    assert backend.closed == backend.opened == 1
+    backend.discover_error = None
+    rig.clock.advance(9.9)
+    rig.collector.step(0.01)
+    assert backend.opened == 1
+    rig.clock.advance(0.1)
+    rig.first_cycle()
+    assert (backend.opened, backend.closed) == (2, 1)
+
+
 def test_a_failing_look_for_devices_keeps_those_that_are_known() -> None:
     backend = Scripted(1)
     rig = Rig(backend)

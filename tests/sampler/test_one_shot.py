@@ -90,6 +90,7 @@ def test_a_backend_that_hangs_in_open_costs_only_itself() -> None:
     assert [v.state for v in snapshot.devices] == [DeviceState.OK]
     second = next(b for b in snapshot.backends if b.name == SECOND)
     assert (second.state, second.reason) == (BackendState.UNAVAILABLE, "timeout")
+    assert second.vendor == "fake"
 
 
 @pytest.mark.parametrize(
@@ -173,6 +174,7 @@ def test_a_backend_without_devices_says_why(
     snapshot = read_once(settings({FAKE: options}))
     assert snapshot.devices == ()
     assert [(b.state, b.reason) for b in snapshot.backends] == [(expected, reason)]
+    assert snapshot.backends[0].vendor == "fake"
 
 
 def test_an_unknown_backend_is_a_failed_backend() -> None:

@@ -1,13 +1,10 @@
-"""Bringing a backend up: load, probe, open, discover; and what each way of failing is called."""
-
-from collections.abc import Callable
+"""Bringing a backend up: probe, open, discover; and what each way of failing is called."""
 
 import msgspec
 
-from accelwatch.backend import Backend, Context, EventSource, Probe
+from accelwatch.backend import Backend, Context, EventSource, Opened, Probe
 from accelwatch.errors import BackendUnavailable, PluginError
 from accelwatch.sampler.contract import ContractError, sound_devices, sound_events
-from accelwatch.sampler.load import Factory
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus
@@ -22,13 +19,20 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[ErrorEvent, ...] = ()
 
 
-def open_backend(name: str, load: Callable[[], Factory], context: Context) -> Opening:
-    """Load, probe, open and discover; may block, and raises what the backend raises."""
-    backend = load()(context)
+def open_backend(name: str, backend: Backend, context: Context) -> Opening:
+    """Probe, open and discover; may block, and raises what the backend raises."""
     probe = backend.probe()
     if not probe.present:
         return Opening(status=_absent(name, backend.vendor, probe))
     opened = backend.open()
+    try:
+        return _first_look(name, backend, opened, context)
+    except Exception:
+        backend.close()
+        raise
+
+
+def _first_look(name: str, backend: Backend, opened: Opened, context: Context) -> Opening:
     devices = sound_devices(backend.discover())
     status = BackendStatus(
         name=name,

@@ -48,6 +48,7 @@ class Stack:
         self._control = desk.worker(f"{name}:control")
         self._control_since: float | None = None
         self._late = False
+        self._vendor = ""
         self._status: BackendStatus | None = None
         self._backend: Backend | None = None
         self._roster: Roster | None = None
@@ -123,7 +124,7 @@ class Stack:
     def _overdue(self, now: float) -> None:
         if self._roster is None:
             began = self._control_since if self._control_since is not None else now
-            self._tell(timed_out(self.name, self._vendor(), now - began))
+            self._tell(timed_out(self.name, self._vendor, now - began))
             return
         self._trouble = Failure(
             absence=Absence.TIMEOUT,
@@ -132,9 +133,6 @@ class Stack:
         )
         self._give_up_queue()
         self._book.close_if_over()
-
-    def _vendor(self) -> str:
-        return self._status.vendor if self._status else ""
 
     def _tell(self, status: BackendStatus) -> None:
         if status != self._status:
@@ -145,13 +143,19 @@ class Stack:
         self._reopen.failed(now)
         self._on_control(
             "open",
-            lambda: open_backend(self.name, self._load, self._context),
+            self._bring_up,
             self._on_opened,
         )
 
+    def _bring_up(self) -> Opening:
+        """On the control worker: all that may hang or fail before there are devices."""
+        backend = self._load()(self._context)
+        self._vendor = backend.vendor
+        return open_backend(self.name, backend, self._context)
+
     def _on_opened(self, answer: Answer) -> None:
         if answer.error is not None:
-            self._tell(status_of(self.name, self._vendor(), answer.error))
+            self._tell(status_of(self.name, self._vendor, answer.error))
             return
         opening = answer.result
         assert isinstance(opening, Opening)
@@ -251,7 +255,7 @@ class Stack:
 
     def _on_discovered(self, answer: Answer) -> None:
         if isinstance(answer.error, BackendUnavailable):
-            self._down(status_of(self.name, self._vendor(), answer.error))
+            self._down(status_of(self.name, self._vendor, answer.error))
             return
         if answer.error is not None:
             self._trouble = failure_of(answer.error)
