@@ -20,7 +20,7 @@ def two_ticks(stage: Stage) -> Snapshot:
     """The machine after two rounds, a second apart; host, version and users of processes are fixed."""
     store = Store(stage.clock, host="n01", root=stage.root)
     backend = stage.backend()
-    opening = open_backend(backend.name, lambda: lambda _: backend, Context(root=stage.root))
+    opening = open_backend(backend.name, backend, Context(root=stage.root))
     store.apply(BackendFound(status=opening.status))
     for _ in range(2):
         stage.clock.advance(1.0)
