@@ -133,6 +133,22 @@ def test_processes_tell_where_the_kubelet_says_nothing(node: FakeNode) -> None:
     assert (one.pod, one.container, one.job) == ("ml/train-0", CONTAINER, None)
 
 
+def test_annotating_twice_changes_nothing(node: FakeNode) -> None:
+    node.pod("ml", "train-0", UID, "main")
+    start = node.process(71, IN_POD)
+    found = workloads(node)
+    once = known(found, snapshot(with_processes(0, process(device(0), 71, start))))
+    assert found.annotate(once) == once
+    assert once.devices[0].owners[0].pod_uid == UID
+
+
+def test_a_process_without_a_start_time_is_not_looked_up(node: FakeNode) -> None:
+    """Its pid may be of a recording, or used again."""
+    node.process(71, IN_POD)
+    shot = known(workloads(node), snapshot(with_processes(0, process(device(0), 71, None))))
+    assert owners(shot) == [()]
+
+
 def test_a_pod_without_a_name_keeps_its_uid(node: FakeNode) -> None:
     filled = process(device(0), 71, None, pod=UID, container=CONTAINER)
     shot = known(workloads(node), snapshot(with_processes(0, filled)))

@@ -10,7 +10,7 @@ from accelwatch.schema.snapshot import Owner
 from accelwatch.workloads.device_ids import DeviceIndex
 from accelwatch.workloads.environ import Job
 from accelwatch.workloads.known import Known
-from accelwatch.workloads.members import Member
+from accelwatch.workloads.members import Member, is_pod_uid
 from accelwatch.workloads.settings import CGROUP, SLURM
 from accelwatch.workloads.slurm import joined
 
@@ -23,9 +23,9 @@ Owned = dict[str, tuple[Owner, ...]]
 
 def member_of(process: Process, known: Known) -> Member:
     """What is known of a process: its backend's word first, then ours."""
-    ours = known.members.get((process.pid, process.start_time), _NOBODY)
-    if process.pid_namespace != "same":
-        ours = _NOBODY
+    ours = _NOBODY
+    if process.pid_namespace == "same" and process.start_time is not None:
+        ours = known.members.get((process.pid, process.start_time), _NOBODY)
     return Member(
         container=process.container or ours.container,
         pod_uid=process.pod or ours.pod_uid,
@@ -112,18 +112,26 @@ def owners(
 
 def _container_owner(member: Member, known: Known) -> Iterator[Owner]:
     if member.pod_uid:
-        namespace, pod = known.pods.by_uid.get(member.pod_uid, ("", ""))
+        (namespace, pod), uid = _pod(member.pod_uid, known)
         container = known.pods.containers.get(member.container or "", "")
         yield Owner(
             kind="kubernetes",
             namespace=namespace,
             pod=pod,
-            pod_uid=member.pod_uid,
-            container=container or known.pods.only_container.get(member.pod_uid, ""),
+            pod_uid=uid,
+            container=container or known.pods.only_container.get(uid, ""),
         )
     elif member.container:
         name = known.containers.get(member.container) or member.container[:12]
         yield Owner(kind="container", container=name)
+
+
+def _pod(text: str, known: Known) -> tuple[tuple[str, str], str]:
+    """((namespace, pod), uid) of a process's pod, which is a uid or, once annotated, a name."""
+    if is_pod_uid(text):
+        return known.pods.by_uid.get(text, ("", "")), text
+    namespace, _, pod = text.rpartition("/")
+    return (namespace, pod), known.pods.uids.get((namespace, pod), "")
 
 
 def _job_owner(process: Process, member: Member, known: Known) -> Iterator[Owner]:

@@ -9,12 +9,13 @@ from accelwatch import proc
 from accelwatch.workloads import environ
 from accelwatch.workloads.environ import Job
 
-Key = tuple[int, float | None]
-"""(pid, start time): a pid alone is used again."""
+Key = tuple[int, float]
+"""(pid, start time in Unix seconds): a pid alone is used again."""
 
 MAX_MEMBERS = 8_192
 _SAME_START_S = 2.0
 """The boot time that start times are counted from moves by a second when the clock is set."""
+_POD_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
 _NESTED = re.compile(r"(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?=/|$)", re.MULTILINE)
 _MAX_BYTES = 64 << 10
 
@@ -44,7 +45,7 @@ class Members:
         if known is not None:
             return known
         member = self._read(key)
-        if member is not None and key[1] is not None:
+        if member is not None:
             if len(self._known) >= MAX_MEMBERS:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = member
@@ -69,8 +70,8 @@ class Members:
         )
 
 
-def _same(expected: float | None, found: float | None) -> bool:
-    return expected is None or found is None or abs(expected - found) <= _SAME_START_S
+def _same(expected: float, found: float | None) -> bool:
+    return found is not None and abs(expected - found) <= _SAME_START_S
 
 
 def _nested_container(root: Path, pid: int) -> str | None:
@@ -81,6 +82,11 @@ def _nested_container(root: Path, pid: int) -> str | None:
     except OSError:
         return None
     return nested_container(text)
+
+
+def is_pod_uid(text: str) -> bool:
+    """Whether a pod is named by its uid; a static pod's is a digest of its manifest."""
+    return _POD_UID.fullmatch(text) is not None
 
 
 def nested_container(text: str) -> str | None:

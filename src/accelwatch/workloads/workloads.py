@@ -210,5 +210,9 @@ class Workloads:
 
 
 def _keys(processes: Iterable[Process]) -> list[Key]:
-    keys = [(one.pid, one.start_time) for one in processes if one.pid_namespace == "same"]
+    keys = [
+        (one.pid, one.start_time)
+        for one in processes
+        if one.pid_namespace == "same" and one.start_time is not None
+    ]
     return keys[:MAX_MEMBERS]
