@@ -71,7 +71,7 @@ class CardReader:
         if sysman is not None:
             notes = (*notes, *sysman_health.memory_notes(sysman))
             links = sysman_health.links(sysman) if "links" in request.groups else ()
-        sources |= dict.fromkeys(sink.sources, "sysman")
+        sources |= dict.fromkeys(sorted(sink.sources), "sysman")
         for out in (whole, *parts.values()):
             _drop_unwanted(out, request.groups)
         reading = whole.reading(
