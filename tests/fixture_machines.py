@@ -3,16 +3,21 @@
 A machine is a function that stages it below a folder. A new one is a row in MACHINES.
 """
 
+import atexit
 import base64
 import contextlib
+import functools
 import json
 import os
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from accelwatch.backend import Backend, Context
 from accelwatch.clock import ManualClock
@@ -105,6 +110,30 @@ def _amd(folder: Path, name: str) -> Iterator[Stage]:
 def _intel(folder: Path, name: str) -> Iterator[Stage]:
     lay_out_tree(folder, f"intel/{name}")
     yield _with_bus(Stage(IntelBackend, folder, options={"sysman": "off"}))
+
+
+@functools.cache
+def _level_zero() -> Path:
+    """The stand-in Level Zero loader, built once; skips without a compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler (cc, gcc) to build the stand-in Level Zero loader with")
+    target = Path(tempfile.mkdtemp(prefix="accelwatch-level-zero-")) / "libze_loader.so.1"
+    sources = [str(path) for path in sorted((FIXTURES / "level_zero").glob("*.c"))]
+    flags = ["-std=gnu11", "-shared", "-fPIC", "-O1"]
+    subprocess.run([compiler, *flags, "-o", str(target), *sources], check=True)
+    atexit.register(shutil.rmtree, target.parent, ignore_errors=True)
+    return target
+
+
+@contextlib.contextmanager
+def _sysman(folder: Path, name: str, scenario: str) -> Iterator[Stage]:
+    lay_out_tree(folder, f"intel/{name}")
+    shutil.copy(FIXTURES / "level_zero" / f"{scenario}.scenario", folder / "sysman.scenario")
+    options = {"sysman": "on", "level_zero_library": str(_level_zero())}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ACCELWATCH_ZE_SCENARIO", str(folder / "sysman.scenario"))
+        yield _with_bus(Stage(IntelBackend, folder, options=options))
 
 
 def _with_bus(stage: Stage) -> Stage:
@@ -229,6 +258,15 @@ MACHINES: tuple[FixtureMachine, ...] = (
     _tree("intel/max1550-two-tiles", healthy=True),
     _tree("intel/laptop-meteor-lake", healthy=True),
     _tree("intel/arc-a770-faulty", healthy=False),
+    FixtureMachine(
+        "intel-b580-sysman", "intel", True, lambda folder: _sysman(folder, "arc-b580", "b580")
+    ),
+    FixtureMachine(
+        "intel-max1550-sysman",
+        "intel",
+        True,
+        lambda folder: _sysman(folder, "max1550-two-tiles", "max1550"),
+    ),
     FixtureMachine("host-hgx-ib2", "host", True, lambda folder: _host(folder, "hgx-ib2")),
     FixtureMachine("host-damaged", "host", False, lambda folder: _host(folder, "damaged")),
     FixtureMachine(

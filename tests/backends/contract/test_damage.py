@@ -22,7 +22,11 @@ _LISTS = {
     "host_swap_used_bytes",
 }
 """Summed over a list, in which nothing is a true answer (gpu_vram_bad_pages, /proc/swaps)."""
-TREES = [one for one in MACHINES if one.vendor in ("amd", "intel", "host")]
+TREES = [
+    one
+    for one in MACHINES
+    if one.vendor in ("amd", "intel", "host") and not one.name.endswith("-sysman")
+]
 DAMAGE = {
     "not available": b"N/A\n",
     "empty": b"",
