@@ -4,13 +4,12 @@ import time
 
 import msgspec
 
-from accelwatch.backend import Backend, Context, EventSource, Request
+from accelwatch.backend import Backend, EventSource, Request
 from accelwatch.errors import ReadError
 from accelwatch.sampler.contract import failure_of
-from accelwatch.sampler.opening import open_backend
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
 from accelwatch.store import Store
 from accelwatch.store.reports import BackendFound, Cycle, Events, Identified, Outcome, Slots
 from fixture_machines import Stage
@@ -20,8 +19,16 @@ def two_ticks(stage: Stage) -> Snapshot:
     """The machine after two rounds, a second apart; host, version and users of processes are fixed."""
     store = Store(stage.clock, host="n01", root=stage.root)
     backend = stage.backend()
-    opening = open_backend(backend.name, backend, Context(root=stage.root))
-    store.apply(BackendFound(status=opening.status))
+    opened = backend.open()
+    status = BackendStatus(
+        name=backend.name,
+        vendor=backend.vendor,
+        state=BackendState.OK,
+        source=opened.source,
+        versions=dict(opened.versions),
+        devices=len(backend.discover()),
+    )
+    store.apply(BackendFound(status=status))
     for _ in range(2):
         stage.clock.advance(1.0)
         _tick(store, backend, stage)
