@@ -18,14 +18,6 @@ from accelwatch.cli.agent_command import run_agent
 from accelwatch.cli.config_command import config_check, config_path, config_show
 from accelwatch.errors import AccelwatchError, ConfigError
 
-LAUNCH = """
-import sys
-from pathlib import Path
-from accelwatch.cli.agent_command import run_agent
-from accelwatch.cli.entry import guarded
-sys.exit(guarded(lambda: run_agent(Path(sys.argv[1]), {})))
-"""
-
 
 class Process:
     """A running agent."""
@@ -37,7 +29,7 @@ class Process:
         inherited = {key: value for key, value in os.environ.items() if "ACCELWATCH" not in key}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", LAUNCH, str(self.file)],
+                [sys.executable, "-m", "accelwatch", "agent", f"--config.file={self.file}"],
                 env={
                     **inherited,
                     "PYTHONPATH": str(Path(__file__).parent),

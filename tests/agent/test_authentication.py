@@ -387,6 +387,12 @@ def test_changes_are_taken_without_dropping_connections(
     assert (
         served.get(headers=basic("another", "correct horse"), tls=authority.client()).status == 200
     )
+
+    # A file that is named before it is there is waited for.
+    path.write_text("bearer_token_file: token")
+    (path.parent / "token").write_text(TOKEN)
+    _until(lambda: outcomes[-1:] == [True])
+    assert served.get(headers=bearer(TOKEN)).status == 200
     served.run(_stop(watcher))
 
 

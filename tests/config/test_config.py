@@ -1,11 +1,15 @@
 """Configuration files, environment and flags: what is taken, and the exact words of every refusal."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+from accelwatch.agent.web_config import WebConfig
 from accelwatch.config.forms import duration_text, seconds
 from accelwatch.config.layers import (
     SYSTEM_FILE,
@@ -17,6 +21,7 @@ from accelwatch.config.layers import (
     variable,
 )
 from accelwatch.config.model import Settings
+from accelwatch.config.reader import Reader
 from accelwatch.config.show import shown
 from accelwatch.errors import ConfigError
 
@@ -358,3 +363,41 @@ def test_the_documentation_names_every_setting() -> None:
     assert [dotted for dotted in leaves() if f"`{dotted}`" not in text] == []
     for block in text.split("```yaml")[1:]:
         assert isinstance(yaml.safe_load(block.partition("```")[0]), dict)
+
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def test_the_examples_are_right() -> None:
+    assert load(EXAMPLES / "systemd" / "agent.yaml").settings.web == Settings().web
+    values, complaints = Reader(WebConfig).read(EXAMPLES / "systemd" / "web-config.yml")
+    assert complaints == []
+    assert values["tls_server_config.cert_file"].value == "/etc/accelwatch/tls/agent.crt"
+    (manifest,) = (
+        document["data"]["agent.yaml"]
+        for document in yaml.safe_load_all(
+            (EXAMPLES / "kubernetes" / "daemonset.yaml").read_text("utf-8")
+        )
+        if document["kind"] == "ConfigMap"
+    )
+    assert Reader(Settings).parse(manifest.encode(), Path("agent.yaml"))[1] == []
+
+
+HOSTILE = st.one_of(
+    st.binary(max_size=300),
+    st.text(alphabet="{}[]:,-&*!|>'\"#% \n\tabcollectweb_0", max_size=200).map(str.encode),
+)
+
+
+@given(HOSTILE)
+def test_no_file_breaks_the_reader(data: bytes) -> None:
+    with contextlib.suppress(ConfigError):
+        Reader(Settings).parse(data, Path("agent.yaml"))
+    with contextlib.suppress(ConfigError):
+        Reader(WebConfig).parse(data, Path("web.yml"))
+
+
+def test_deep_nesting_is_refused(write: Write) -> None:
+    for text in ("[" * 100_000, "collect: {options: {a: {b: " + "[" * 30 + "]" * 30 + "}}}"):
+        with pytest.raises(ConfigError):
+            load(write(text))

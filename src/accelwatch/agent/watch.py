@@ -5,6 +5,7 @@ to the loop. A file with a mistake changes nothing: the last good one stays in f
 """
 
 import asyncio
+import functools
 import logging
 import threading
 from collections.abc import Callable
@@ -40,17 +41,14 @@ class Watch:
         self._loop = asyncio.get_running_loop()
         self._wake = threading.Event()
         self._ended = False
-        self._stamps = _stamps(loaded, path)
+        self._complaint = ""
+        # Empty, so that the first look loads again: a change just after loading is not missed.
+        self._stamps: dict[str, Stamp | None] = {}
         self._thread = threading.Thread(target=self._run, name="web-config", daemon=True)
 
     def start(self) -> None:
         """Begin to watch."""
         self._thread.start()
-
-    def look_now(self) -> None:
-        """Look at once, changed or not."""
-        self._stamps = {}
-        self._wake.set()
 
     def stop(self) -> None:
         """Let the thread end; it is not waited for."""
@@ -65,21 +63,25 @@ class Watch:
                 self._look()
 
     def _look(self) -> None:
-        stamps = _stamps(self._loaded, self._path)
-        if stamps == self._stamps:
+        """Load again when a stamp differs, and every time while the files are not good."""
+        stamps = {name: _stamp(name) for name in (*self._loaded.files, str(self._path))}
+        if stamps == self._stamps and not self._complaint:
             return
         self._stamps = stamps
         try:
             found = load_protection(self._path)
         except ConfigError as error:
-            self._hand_over(lambda error=error: self._refused(error))  # type: ignore[misc]
+            if self._complaint != str(error):
+                self._complaint = str(error)
+                self._hand_over(functools.partial(self._refused, error))
             return
-        self._stamps = _stamps(found, self._path)
-        if found.files == self._loaded.files:
-            self._hand_over(lambda: self._outcome(True))
-            return
+        self._complaint = ""
+        same = found.files == self._loaded.files
         self._loaded = found
-        self._hand_over(lambda: self._take(found))
+        act = (
+            functools.partial(self._outcome, True) if same else functools.partial(self._take, found)
+        )
+        self._hand_over(act)
 
     def _hand_over(self, act: Callable[[], None]) -> None:
         try:
@@ -99,10 +101,6 @@ class Watch:
     def _refused(self, error: ConfigError) -> None:
         logger.error("web configuration refused, the one before stays in force: %s", error)
         self._outcome(False)
-
-
-def _stamps(loaded: Protection, path: Path) -> dict[str, Stamp | None]:
-    return {name: _stamp(name) for name in (*loaded.files, str(path))}
 
 
 def _stamp(name: str) -> Stamp | None:

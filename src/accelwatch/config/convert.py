@@ -9,8 +9,6 @@ from msgspec import inspect
 from accelwatch.config.document import kind
 from accelwatch.config.forms import FORMS, duration_text, expected
 
-_MAX_DEPTH = 16
-
 
 class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and becomes a complaint
     """A value does not fit; the text says what is wrong and what is expected."""
@@ -67,18 +65,16 @@ def _mapping(wanted: inspect.DictType, node: yaml.Node, base: Path) -> dict[str,
     return found
 
 
-def plain(node: yaml.Node, depth: int = 0) -> Any:
+def plain(node: yaml.Node) -> Any:
     """The node as plain data, for mappings that are passed through. Raises Mistake."""
-    if depth > _MAX_DEPTH:
-        raise Mistake("nested too deep")
     if isinstance(node, yaml.SequenceNode):
-        return [plain(item, depth + 1) for item in node.value]
+        return [plain(item) for item in node.value]
     if isinstance(node, yaml.MappingNode):
         found: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.value in found:
                 raise Mistake(f"the key {_shown(key)} is no word or given twice")
-            found[str(key.value)] = plain(value, depth + 1)
+            found[str(key.value)] = plain(value)
         return found
     try:
         return yaml.safe_load(f"!!{kind(node)} {_quoted(node)}")

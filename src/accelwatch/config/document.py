@@ -10,6 +10,7 @@ from accelwatch.config.complaint import Complaint
 from accelwatch.errors import ConfigError
 
 MAX_FILE_BYTES = 1 << 20
+_MAX_DEPTH = 16
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -29,12 +30,22 @@ def read_file(path: Path) -> bytes:
 def compose(data: bytes, file: str) -> yaml.Node | None:
     """The root node; None for an empty document. Raises ConfigError with file and line."""
     try:
-        for event in yaml.parse(data, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise ConfigError(f"{file}:{line(event)}: aliases are not taken; write it out")
+        _check_events(data, file)
         return yaml.compose(data, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConfigError(_bad_yaml(file, error)) from error
+
+
+def _check_events(data: bytes, file: str) -> None:
+    """Refuse what would take long or loop before anything is built from it."""
+    depth = 0
+    for event in yaml.parse(data, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ConfigError(f"{file}:{line(event)}: aliases are not taken; write it out")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise ConfigError(f"{file}:{line(event)}: nested deeper than {_MAX_DEPTH} levels")
 
 
 def _bad_yaml(file: str, error: Exception) -> str:
