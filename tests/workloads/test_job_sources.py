@@ -92,13 +92,44 @@ def test_an_idle_job_tells_its_devices_and_owner(node: FakeNode) -> None:
     assert found == {"7": job}
 
 
-def test_on_further_nodes_of_a_job_the_step_tells_the_devices(node: FakeNode) -> None:
-    """SLURM_JOB_GPUS of a step is inherited from the first node of the job."""
-    node.cgroup("system.slice/slurmstepd.scope/job_7/step_0", 71)
-    told = {"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0,1", "SLURM_JOB_NUM_NODES": "2"}
-    node.process(71, environ=told | {"SLURM_STEP_GPUS": "4"})
+@pytest.mark.parametrize(
+    ("step", "variables", "expected"),
+    [
+        ("batch", {"SLURM_JOB_GPUS": "1,2", "SLURM_JOB_NUM_NODES": "1"}, ("1", "2")),
+        ("batch", {"SLURM_JOB_GPUS": "1,2", "SLURM_JOB_NUM_NODES": "2"}, ("1", "2")),
+        (
+            "0",
+            {"SLURM_JOB_GPUS": "1,2", "SLURM_STEP_GPUS": "0,1", "SLURM_JOB_NUM_NODES": "2"},
+            ("0", "1"),
+        ),
+        (
+            "0",
+            {"SLURM_JOB_GPUS": "1,2", "SLURM_STEP_GPUS": "2", "SLURM_JOB_NUM_NODES": "1"},
+            ("1", "2"),
+        ),
+        ("0", {"SLURM_STEP_GPUS": "0", "SLURM_JOB_NUM_NODES": "1"}, ("0",)),
+        ("0", {"SLURM_JOB_GPUS": "1,2", "SLURM_JOB_NUM_NODES": "2"}, ()),
+        ("extern", {}, ()),
+    ],
+    ids=[
+        "batch",
+        "batch of 2 nodes",
+        "second node",
+        "step of 1 node",
+        "srun alone",
+        "no list",
+        "extern",
+    ],
+)
+def test_which_list_of_devices_counts(
+    node: FakeNode, step: str, variables: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    """As Slurm 22.05 sets them: a step on the second node inherits SLURM_JOB_GPUS of the first, a job
+    begun by srun alone has SLURM_STEP_GPUS only, the extern step has no variables of the job."""
+    node.cgroup(f"system.slice/slurmstepd.scope/job_7/step_{step}/user/task_0", 71)
+    node.process(71, environ={"SLURM_JOB_ID": "7"} | variables)
     found = SlurmJobs(node.root).of(job_cgroups.read(node.root))
-    assert found["7"].indices == ("4",)
+    assert found["7"].indices == expected
 
 
 def test_a_nested_environment_of_another_job_is_not_believed(node: FakeNode) -> None:

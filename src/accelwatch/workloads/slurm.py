@@ -9,8 +9,8 @@ from accelwatch.workloads import environ
 from accelwatch.workloads.environ import Job
 from accelwatch.workloads.job_cgroups import JobCgroup, JobCgroups
 
-_WHOLE_JOB_STEPS = ("batch", "extern")
-"""Steps whose SLURM_JOB_GPUS is of this node; others may have inherited it from another node."""
+_BATCH = "batch"
+"""The step whose SLURM_JOB_GPUS is of its own node. Those of a job on several nodes inherit it."""
 
 
 class SlurmJobs:
@@ -41,8 +41,8 @@ class SlurmJobs:
             if told is None or (told.scheduler, told.job_id) != ("slurm", cgroup.job_id):
                 continue
             job = joined(job, told)
-            here = told.nodes == 1 or step in _WHOLE_JOB_STEPS
-            indices = told.indices if here else told.step_indices
+            here = told.nodes == 1 or step == _BATCH
+            indices = (told.indices if here else ()) or told.step_indices
             job = msgspec.structs.replace(
                 job, indices=tuple(dict.fromkeys((*job.indices, *indices)))
             )
