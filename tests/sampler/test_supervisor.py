@@ -11,47 +11,20 @@ from typing import Any
 import pytest
 
 from accelwatch.clock import SystemClock
-from accelwatch.sampler.launch import Child, spawn
+from accelwatch.sampler.launch import spawn
 from accelwatch.sampler.settings import Begin, CollectSettings
 from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import Limits, Supervisor, supervise
+from accelwatch.sampler.supervisor import Limits, supervise
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
-from accelwatch.store import Store
+from accelwatch.schema.snapshot import BackendState
+from sampler.agents import GUARD_S, Agent, is_state, status, view
 from sampler.fakes import FAKE, SECOND, TELLING
-
-GUARD_S = 20.0
-"""When a condition has not come true by then, the test has failed."""
-
-
-class Agent:
-    """A supervisor and its store, driven by hand."""
-
-    def __init__(self, settings: CollectSettings, path: str, limits: Limits | None = None) -> None:
-        self.store: Store = store_for(settings, SystemClock())
-        self._environ = {**os.environ, "PYTHONPATH": path}
-        self.supervisor = Supervisor(settings, self.store.apply, limits=limits, launch=self._launch)
-        self.children: list[int] = []
-
-    def _launch(self, order: Begin) -> Child:
-        child = spawn(order, self._environ)
-        self.children.append(child.pid)
-        return child
-
-    def until(self, condition: Callable[[Snapshot], object]) -> Snapshot:
-        end = time.monotonic() + GUARD_S
-        while time.monotonic() < end:
-            self.supervisor.pump(0.05)
-            snapshot = self.store.snapshot()
-            if condition(snapshot):
-                return snapshot
-        raise AssertionError(f"did not come true; last: {self.store.snapshot()}")
 
 
 @pytest.fixture
-def start(tests_path: str) -> Iterator[Callable[..., Agent]]:
+def start() -> Iterator[Callable[..., Agent]]:
     agents: list[Agent] = []
 
     def begin(
@@ -66,29 +39,12 @@ def start(tests_path: str) -> Iterator[Callable[..., Agent]]:
             root="/nonexistent",
             **more,
         )
-        agents.append(Agent(settings, tests_path, limits))
+        agents.append(Agent(settings, limits=limits))
         return agents[-1]
 
     yield begin
     for agent in agents:
-        agent.supervisor.stop()
-        agent.store.close()
-
-
-def view(snapshot: Snapshot, number: str) -> DeviceView | None:
-    return next((v for v in snapshot.devices if v.device.id == f"fake:{number}"), None)
-
-
-def is_state(number: str, state: DeviceState) -> Callable[[Snapshot], bool]:
-    def check(snapshot: Snapshot) -> bool:
-        found = view(snapshot, number)
-        return found is not None and found.state is state
-
-    return check
-
-
-def status(snapshot: Snapshot, name: str) -> BackendStatus:
-    return next(b for b in snapshot.backends if b.name == name)
+        agent.close()
 
 
 def test_readings_flow_and_are_counted(start: Callable[..., Agent]) -> None:
@@ -100,7 +56,7 @@ def test_readings_flow_and_are_counted(start: Callable[..., Agent]) -> None:
     assert snapshot.own["exporter_window_seconds",] == 60.0
     assert ("collector_last_success_timestamp_seconds", FAKE) in snapshot.own
     assert snapshot.own["collector_unavailable_quantities", FAKE, "unsupported"] > 0
-    found = view(snapshot, "0")
+    found = view(snapshot, "fake:0")
     assert found is not None
     assert found.reading.values["busy_seconds_total",] > 0
     assert found.reading.values["energy_joules_total", "integrated"] > 0
@@ -110,12 +66,12 @@ def test_readings_flow_and_are_counted(start: Callable[..., Agent]) -> None:
 
 def test_a_hung_device_is_unresponsive_and_the_others_go_on(start: Callable[..., Agent]) -> None:
     agent = start({FAKE: {"devices": [{"id": "0", "do": "hang"}, {"id": "1"}]}})
-    snapshot = agent.until(is_state("0", DeviceState.UNRESPONSIVE))
+    snapshot = agent.until(is_state("fake:0", DeviceState.UNRESPONSIVE))
     before = snapshot.own.get(("collector_cycles_total", FAKE, "timeout"), 0)
     snapshot = agent.until(
         lambda s: s.own.get(("collector_cycles_total", FAKE, "timeout"), 0) > before + 2
     )
-    hung, well = view(snapshot, "0"), view(snapshot, "1")
+    hung, well = view(snapshot, "fake:0"), view(snapshot, "fake:1")
     assert hung is not None
     assert well is not None
     assert hung.reading.absent == {("*",): Absence.TIMEOUT}
@@ -130,16 +86,16 @@ def test_a_lost_device_stays_a_row_and_comes_back(
 ) -> None:
     gone = tmp_path / "gone"
     agent = start({FAKE: {"devices": [{"id": "0", "do": f"lost_while={gone}"}, {"id": "1"}]}})
-    agent.until(is_state("0", DeviceState.OK))
+    agent.until(is_state("fake:0", DeviceState.OK))
     gone.touch()
-    snapshot = agent.until(is_state("0", DeviceState.LOST))
-    lost = view(snapshot, "0")
+    snapshot = agent.until(is_state("fake:0", DeviceState.LOST))
+    lost = view(snapshot, "fake:0")
     assert lost is not None
     assert lost.device.model == "Fake 9000"
     assert lost.sample_time is not None
     assert snapshot.own["collector_up", FAKE] == 1
     gone.unlink()
-    agent.until(is_state("0", DeviceState.OK))
+    agent.until(is_state("fake:0", DeviceState.OK))
 
 
 def test_a_device_that_is_not_discovered_again_is_lost_until_it_is(
@@ -149,12 +105,12 @@ def test_a_device_that_is_not_discovered_again_is_lost_until_it_is(
     agent = start(
         {FAKE: {"gone_file": str(gone), "devices": [{"id": "0", "goes": True}, {"id": "1"}]}}
     )
-    agent.until(is_state("0", DeviceState.OK))
+    agent.until(is_state("fake:0", DeviceState.OK))
     gone.touch()
-    snapshot = agent.until(is_state("0", DeviceState.LOST))
+    snapshot = agent.until(is_state("fake:0", DeviceState.LOST))
     assert len(snapshot.devices) == 2
     gone.unlink()
-    agent.until(is_state("0", DeviceState.OK))
+    agent.until(is_state("fake:0", DeviceState.OK))
 
 
 def test_a_crash_is_seen_and_readings_come_back(
@@ -167,7 +123,7 @@ def test_a_crash_is_seen_and_readings_come_back(
             SECOND: {"devices": [{"id": "9"}]},
         }
     )
-    agent.until(is_state("0", DeviceState.OK))
+    agent.until(is_state("fake:0", DeviceState.OK))
     trap.touch()
     snapshot = agent.until(lambda s: s.events)
     trap.unlink()
@@ -179,8 +135,8 @@ def test_a_crash_is_seen_and_readings_come_back(
     snapshot = agent.until(
         lambda s: s.own.get(("collector_up", FAKE)) == s.own.get(("collector_up", SECOND)) == 1
     )
-    assert is_state("0", DeviceState.OK)(snapshot)
-    assert is_state("9", DeviceState.OK)(snapshot)
+    assert is_state("fake:0", DeviceState.OK)(snapshot)
+    assert is_state("fake:9", DeviceState.OK)(snapshot)
     assert snapshot.errors == ()
 
 
@@ -199,9 +155,9 @@ def test_a_backend_that_crashes_every_second_read_is_held_out_and_the_others_go_
     assert status(snapshot, FAKE).reason == "crash"
     assert status(snapshot, FAKE).vendor == "fake"
     snapshot = agent.until(
-        lambda s: is_state("9", DeviceState.OK)(s) and s.own.get(("collector_up", SECOND)) == 1
+        lambda s: is_state("fake:9", DeviceState.OK)(s) and s.own.get(("collector_up", SECOND)) == 1
     )
-    held = view(snapshot, "0")
+    held = view(snapshot, "fake:0")
     assert held is not None
     assert held.reading.absent == {("*",): Absence.ERROR}
     assert held.health is Health.UNKNOWN
@@ -211,7 +167,7 @@ def test_a_backend_that_crashes_every_second_read_is_held_out_and_the_others_go_
 
 def test_a_backend_that_crashes_when_opened_is_held_out(start: Callable[..., Agent]) -> None:
     agent = start({FAKE: {"open": "segv"}, SECOND: {"devices": [{"id": "9"}]}})
-    snapshot = agent.until(lambda s: len(s.backends) == 2 and is_state("9", DeviceState.OK)(s))
+    snapshot = agent.until(lambda s: len(s.backends) == 2 and is_state("fake:9", DeviceState.OK)(s))
     assert status(snapshot, FAKE).state is BackendState.FAILED
     assert status(snapshot, FAKE).reason == "crash"
 
@@ -235,7 +191,7 @@ def test_a_child_that_grows_too_big_is_replaced(start: Callable[..., Agent]) -> 
 
 def test_a_killed_child_is_replaced(start: Callable[..., Agent]) -> None:
     agent = start({FAKE: {}})
-    agent.until(is_state("0", DeviceState.OK))
+    agent.until(is_state("fake:0", DeviceState.OK))
     os.kill(agent.children[0], signal.SIGKILL)
     agent.until(lambda s: s.events and s.own.get(("collector_up", FAKE)) == 1)
     assert len(agent.children) == 2
@@ -254,7 +210,7 @@ def test_stopping_leaves_no_child(start: Callable[..., Agent], do: str) -> None:
 def test_an_orderly_end_closes_the_backends(start: Callable[..., Agent], tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     agent = start({FAKE: {"close_file": str(closed)}})
-    agent.until(is_state("0", DeviceState.OK))
+    agent.until(is_state("fake:0", DeviceState.OK))
     agent.supervisor.stop()
     assert closed.exists()
 
@@ -311,8 +267,7 @@ def test_a_failing_event_source_does_not_stop_readings(start: Callable[..., Agen
     agent.until(lambda s: s.own.get(("collector_cycles_total", TELLING, "ok"), 0) >= 3)
 
 
-def test_on_an_event_loop_it_runs_until_cancelled(tests_path: str, monkeypatch: Any) -> None:
-    monkeypatch.setenv("PYTHONPATH", tests_path)
+def test_on_an_event_loop_it_runs_until_cancelled() -> None:
     settings = CollectSettings(backends=(FAKE,), interval_s=0.1, root="/nonexistent")
     store = store_for(settings, SystemClock())
 

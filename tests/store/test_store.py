@@ -184,6 +184,16 @@ def test_old_values_are_stale_and_silence_is_not_a_fault_of_the_device(node: Nod
     assert view.sample_age_s == 3.5
 
 
+def test_a_device_whose_read_may_take_long_is_late_before_it_is_stale() -> None:
+    node = Node(interval_s=1.0, timeout_s=5.0)
+    node.slots(device(0))
+    node.read("n:0", power())
+    node.clock.advance(6.9)
+    assert node.view().state is DeviceState.OK
+    node.clock.advance(0.2)
+    assert node.view().reading.absent == {("*",): Absence.STALE}
+
+
 def test_a_clock_jump_of_an_hour_changes_no_age_and_no_integral(node: Node) -> None:
     for jump in (3600.0, -7200.0):
         node.clock.step_wall(jump)

@@ -14,6 +14,7 @@ def store_for(settings: CollectSettings, clock: Clock) -> Store:
     return Store(
         clock,
         interval_s=settings.interval_s,
+        timeout_s=settings.timeout_s,
         groups=settings.groups,
         one_shot=settings.one_shot,
         root=Path(settings.root),

@@ -31,22 +31,22 @@ from accelwatch.store.views import Look, view_of
 from accelwatch.version import __version__
 
 Listener = Callable[[], None]
+_STALE_INTERVALS = 3
 
 
 class Store:
     """Latest state of one node.
 
-    A reading older than three intervals is shown as stale; its device is then unresponsive, with unknown
-    health, because nobody has heard from it, which says nothing about the device itself.
+    A reading older than three intervals (longer where a read may take longer) is shown as stale; its
+    device is then unresponsive, with unknown health: silence alone says nothing about the device.
     """
-
-    STALE_INTERVALS = 3
 
     def __init__(
         self,
         clock: Clock,
         *,
         interval_s: float = 1.0,
+        timeout_s: float = 0.0,
         groups: frozenset[str] = frozenset(),
         one_shot: bool = False,
         root: Path = Path("/"),
@@ -55,6 +55,7 @@ class Store:
     ) -> None:
         self._clock = clock
         self._interval_s = interval_s
+        self._stale_after_s = max(_STALE_INTERVALS * interval_s, 2 * interval_s + timeout_s)
         self._groups = groups
         self._one_shot = one_shot
         self._host = os.uname().nodename if host is None else host
@@ -117,7 +118,7 @@ class Store:
             moment=self._clock.monotonic(),
             groups=self._groups,
             one_shot=self._one_shot,
-            stale_after_s=None if self._one_shot else self.STALE_INTERVALS * self._interval_s,
+            stale_after_s=None if self._one_shot else self._stale_after_s,
             book=self._book,
         )
         rows = self._rows.in_order()
@@ -178,7 +179,7 @@ class Store:
     def _accumulator(self, row: Row) -> Accumulator | None:
         if self._one_shot or not accumulates(row.device):
             return None
-        return Accumulator(gap_limit_s=self.STALE_INTERVALS * self._interval_s, groups=self._groups)
+        return Accumulator(gap_limit_s=self._stale_after_s, groups=self._groups)
 
     def _on_cycle(self, cycle: Cycle) -> None:
         self._own.cycle(cycle)

@@ -1,0 +1,72 @@
+"""A supervisor and its store, driven by hand, for tests with real collector processes."""
+
+import os
+import time
+from collections.abc import Callable
+
+from accelwatch.clock import SystemClock
+from accelwatch.sampler.launch import Child, spawn
+from accelwatch.sampler.settings import Begin, CollectSettings
+from accelwatch.sampler.stores import store_for
+from accelwatch.sampler.supervisor import Limits, Supervisor
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.snapshot import BackendStatus, DeviceView, Snapshot
+from accelwatch.store import Store
+
+GUARD_S = 20.0
+"""When a condition has not come true by then, the test has failed."""
+
+
+class Agent:
+    """The children it has had are in `children`."""
+
+    def __init__(
+        self,
+        settings: CollectSettings,
+        environ: dict[str, str] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.store: Store = store_for(settings, SystemClock())
+        self.children: list[int] = []
+        self._environ = {**os.environ, **(environ or {})}
+        self.supervisor = Supervisor(settings, self.store.apply, limits=limits, launch=self._launch)
+
+    def _launch(self, order: Begin) -> Child:
+        child = spawn(order, self._environ)
+        self.children.append(child.pid)
+        return child
+
+    def until(self, condition: Callable[[Snapshot], object]) -> Snapshot:
+        """The first snapshot of which the condition is true."""
+        end = time.monotonic() + GUARD_S
+        while time.monotonic() < end:
+            self.supervisor.pump(0.05)
+            snapshot = self.store.snapshot()
+            if condition(snapshot):
+                return snapshot
+        raise AssertionError(f"did not come true; last: {self.store.snapshot()}")
+
+    def close(self) -> None:
+        """End the child and the store."""
+        self.supervisor.stop()
+        self.store.close()
+
+
+def view(snapshot: Snapshot, device_id: str) -> DeviceView | None:
+    """The row of a device; None when there is none."""
+    return next((v for v in snapshot.devices if v.device.id == device_id), None)
+
+
+def is_state(device_id: str, state: DeviceState) -> Callable[[Snapshot], bool]:
+    """A condition: the device has a row in this state."""
+
+    def check(snapshot: Snapshot) -> bool:
+        found = view(snapshot, device_id)
+        return found is not None and found.state is state
+
+    return check
+
+
+def status(snapshot: Snapshot, name: str) -> BackendStatus:
+    """The status of a backend that is known."""
+    return next(b for b in snapshot.backends if b.name == name)

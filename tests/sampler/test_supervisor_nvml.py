@@ -1,0 +1,95 @@
+"""The collector process over a library that is driven by a scenario: the real binding, real crashes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.snapshot import BackendState, Snapshot
+from sampler.agents import Agent, is_state, status, view
+from standins import NvmlScenario
+
+READ = "nvmlDeviceGetUtilizationRates"
+
+
+def gpu(number: int) -> str:
+    return f"nvidia:GPU-5ca1ab1e-0000-4000-8000-{number:012d}"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> NvmlScenario:
+    made = NvmlScenario(tmp_path / "nvml.scenario").devices(8, "h100")
+    made.write()
+    return made
+
+
+@pytest.fixture
+def agent(scenario: NvmlScenario) -> Iterator[Agent]:
+    settings = CollectSettings(
+        backends=("nvidia", "host"), interval_s=0.2, timeout_s=0.5, rediscover_s=1.0
+    )
+    agent = Agent(settings, scenario.environment())
+    yield agent
+    agent.close()
+
+
+def all_ok(snapshot: Snapshot) -> bool:
+    return len(snapshot.devices) == 8 and all(v.state is DeviceState.OK for v in snapshot.devices)
+
+
+def test_a_hung_gpu_is_one_row(agent: Agent, scenario: NvmlScenario) -> None:
+    agent.until(all_ok)
+    scenario.fault("*", "hang", device=3).write()
+    snapshot = agent.until(is_state(gpu(3), DeviceState.UNRESPONSIVE))
+    hung = view(snapshot, gpu(3))
+    assert hung is not None
+    assert hung.reading.absent == {("*",): Absence.TIMEOUT}
+    assert hung.device.model == "NVIDIA H100 80GB HBM3"
+    cycles = snapshot.own["collector_cycles_total", "nvidia", "timeout"]
+    snapshot = agent.until(
+        lambda s: s.own["collector_cycles_total", "nvidia", "timeout"] > cycles + 3
+    )
+    assert [v.state for v in snapshot.devices].count(DeviceState.OK) == 7
+    assert len(agent.children) == 1
+
+
+def test_a_gpu_is_lost_between_two_ticks_and_comes_back(
+    agent: Agent, scenario: NvmlScenario
+) -> None:
+    agent.until(all_ok)
+    scenario.set(5, "lost", 1).write()
+    snapshot = agent.until(is_state(gpu(5), DeviceState.LOST))
+    assert len(snapshot.devices) == 8
+    scenario.unset(5, "lost").write()
+    agent.until(all_ok)
+
+
+def test_a_crash_in_the_library_is_traced_to_it_and_readings_come_back(
+    agent: Agent, scenario: NvmlScenario
+) -> None:
+    agent.until(all_ok)
+    scenario.fault(READ, "segv").write()
+    snapshot = agent.until(lambda s: s.events)
+    scenario.heal(READ).write()
+    assert snapshot.events[0].detail == {"code": "SIGSEGV", "backends": "nvidia"}
+    assert snapshot.own["collector_up", "nvidia"] == 0
+    agent.until(lambda s: all_ok(s) and s.own["collector_up", "nvidia"] == 1)
+
+
+def test_a_library_that_keeps_crashing_is_held_out_and_the_host_is_still_read(
+    agent: Agent, scenario: NvmlScenario
+) -> None:
+    scenario.fault(READ, "segv,every:2").write()
+    snapshot = agent.until(
+        lambda s: (
+            any(b.state is BackendState.FAILED for b in s.backends)
+            and s.own["collector_up", "host"] == 1
+        )
+    )
+    assert status(snapshot, "nvidia").reason == "crash"
+    assert snapshot.node is not None
+    assert snapshot.node.state is DeviceState.OK
+    assert {v.state for v in snapshot.devices} == {DeviceState.UNRESPONSIVE}
