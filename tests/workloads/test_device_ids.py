@@ -122,6 +122,20 @@ def test_names_of_dynamic_resources(driver: str, names: list[str], expected: str
     assert INDEX.given(driver, names) == ((expected,) if expected else ())
 
 
+@pytest.mark.parametrize(
+    ("resource", "name"),
+    [("amd.com/cpx_nps4", "0000:83:00.0"), ("gpu.amd.com", "gpu-1-128")],
+)
+def test_the_first_partition_goes_by_the_name_of_the_device(resource: str, name: str) -> None:
+    """amdgpu makes further devices for all partitions but the first."""
+    first = named(
+        "amd", 8, parent_id="amd:0", partition="xcp0", device_nodes=("/dev/dri/renderD128",)
+    )
+    index = DeviceIndex((*OTHERS, first), {"amdgpu_xcp_3": "/dev/dri/renderD131"})
+    assert index.given(resource, [name]) == ("amd:8",)
+    assert index.given("amd.com/cpx_nps4", ["amdgpu_xcp_3"]) == ("amd:9",)
+
+
 def test_where_no_device_node_is_known_the_index_counts() -> None:
     """nvidia-smi's XML may give no minor number; GKE names the device by it."""
     index = DeviceIndex([device(0), device(1)])

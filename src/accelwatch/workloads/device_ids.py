@@ -35,6 +35,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str
     vendors: tuple[str, ...] = ()
     shapes: tuple[Shape, ...] = ()
+    first_partition: str = ""
+    """Partition that goes by the name of the whole device while that is divided."""
 
 
 RESOURCES: tuple[Resource, ...] = (
@@ -53,11 +55,12 @@ RESOURCES: tuple[Resource, ...] = (
         vendors=("nvidia",),
         shapes=(Shape(pattern=r"gpu-(\d+)", node="/dev/nvidia{0}"),),
     ),
-    Resource(pattern="amd.com/*", vendors=("amd",)),
+    Resource(pattern="amd.com/*", vendors=("amd",), first_partition="xcp0"),
     Resource(
         pattern="gpu.amd.com",
         vendors=("amd",),
         shapes=(Shape(pattern=r"gpu-\d+-(\d+)", node="/dev/dri/renderD{0}"),),
+        first_partition="xcp0",
     ),
     Resource(
         pattern="gpu.intel.com/*",
@@ -187,6 +190,8 @@ class DeviceIndex:
                 found = self.named(plain)
             else:
                 found = ()
+            if found and row is not None and row.first_partition:
+                return self.partitions_of(found[0], row.first_partition) or found
             if found:
                 return found
         return ()
