@@ -112,10 +112,18 @@ class Served:
 
     def stop(self) -> None:
         if not self.loop.is_closed():
-            self.run(self.server.stop(0.2))
+            self.run(self._end())
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(20)
             self.loop.close()
+
+    async def _end(self) -> None:
+        """Stop the server, then what is left on the loop, as `asyncio.run` does."""
+        await self.server.stop(0.2)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)

@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import json
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -224,7 +225,9 @@ def test_a_fault_inside_is_not_told(serve: Serve, caplog: pytest.LogCaptureFixtu
         (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", b"413"),
     ],
 )
-def test_oversized_and_damaged_requests(serve: Serve, request_bytes: bytes, code: bytes) -> None:
+def test_oversized_and_damaged_requests(
+    serve: Serve, caplog: pytest.LogCaptureFixture, request_bytes: bytes, code: bytes
+) -> None:
     served = serve()
     with served.connect() as client:
         client.sendall(request_bytes)
@@ -233,7 +236,21 @@ def test_oversized_and_damaged_requests(serve: Serve, request_bytes: bytes, code
     assert b"Traceback" not in answer
     assert b".py" not in answer
     assert len(answer) < 1000
+    assert answer.split(b"\r\n\r\n")[1] in (b"bad request\n", b"a request needs no body\n")
     assert served.get("/-/healthy").status == 200
+    assert caplog.records == []
+
+
+def test_credentials_in_a_damaged_request_are_not_logged(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    served = serve()
+    with served.connect() as client:
+        client.sendall(b"GET /\xff?hunter2 HTTP/1.1\r\nHost: x\r\nAuthorization: hunter2\r\n\r\n")
+        assert b"hunter2" not in client.recv(65536)
+    assert "cannot be read" in caplog.text
+    assert "hunter2" not in caplog.text
 
 
 def test_a_connection_is_kept_for_the_next_scrape(serve: Serve) -> None:

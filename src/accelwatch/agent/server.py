@@ -16,6 +16,7 @@ from aiohttp import web
 from accelwatch.agent.authentication import Verdict, challenges, judge
 from accelwatch.agent.connections import Connection, Connections, Limits
 from accelwatch.agent.feed import Feed
+from accelwatch.agent.http_protocol import STANDING_HEADERS, HttpProtocol
 from accelwatch.agent.negotiation import choose
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.page import Page, Query, ask_again, plain
@@ -37,13 +38,6 @@ _MAX_PARAMETERS = 64
 _LINGER_S = 1.0
 _NEVER_S = 86400.0
 """Idle connections are ours to close (`connections`), not aiohttp's."""
-_STANDING_HEADERS = {
-    "Server": "accelwatch",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-}
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,18 +73,9 @@ class AgentServer:
         self._clock = clock
         self._pages = Pages(feed, scrape, own, ready=ready, workloads=workloads)
         self._checker = PasswordChecker()
-        self._http = web.Server(
-            self._handle,
-            access_log=None,
-            logger=logger,
-            keepalive_timeout=_NEVER_S,
-            max_line_size=_MAX_LINE,
-            max_field_size=_MAX_LINE,
-            max_headers=_MAX_FIELDS,
-            lingering_time=_LINGER_S,
-        )
+        self._http = web.Server(self._handle)
         self._connections = Connections(
-            self._http, self.limits.connections, lambda: self.protection.tls
+            self._protocol, self.limits.connections, lambda: self.protection.tls
         )
         self._beating: asyncio.Task[None] | None = None
         self._in_flight = 0
@@ -130,6 +115,19 @@ class AgentServer:
         await self._connections.close()
         await self._http.shutdown(0.1)
         self._checker.close()
+
+    def _protocol(self) -> asyncio.Protocol:
+        return HttpProtocol(
+            self._http,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type]  # aiohttp takes None: no access log
+            logger=logger,
+            keepalive_timeout=_NEVER_S,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_LINE,
+            max_headers=_MAX_FIELDS,
+            lingering_time=_LINGER_S,
+        )
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         began = self._clock.monotonic()
@@ -216,7 +214,7 @@ class AgentServer:
         return response
 
     def _headers(self, headers: dict[str, str]) -> dict[str, str]:
-        return {**_STANDING_HEADERS, **self.protection.headers, **headers}
+        return {**STANDING_HEADERS, **self.protection.headers, **headers}
 
     async def _stream(
         self, request: web.BaseRequest, connection: Connection | None
