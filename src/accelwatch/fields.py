@@ -34,6 +34,7 @@ _IDENTITY_HELP = {
     "firmware_version": "Version of the device firmware.",
     "vbios_version": "Version of the video BIOS.",
     "driver_version": "Version of the kernel driver.",
+    "boot_id": "The host's boot id; of the host only.",
     "pci_bus_id": "PCI domain, bus, device and function.",
     "numa_node": "NUMA node the device is attached to.",
     "memory_kind": "dedicated, shared with the host, or aggregate over processes.",

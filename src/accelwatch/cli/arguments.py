@@ -47,6 +47,8 @@ OPTIONS: tuple[Option, ...] = (
            help="Opt-in groups to read as well; also a,b,c or 'all'."),
     Option(name="replay", flags=("--replay",), kind=str, default=None, metavar="FILE",
            help="Read a recording or scenario instead of this machine; 'demo' is shipped."),
+    Option(name="root", flags=("--root",), kind=str, default="/", metavar="DIR",
+           help="Where /sys, /proc and /dev are, such as a container's /host."),
     Option(name="watch", flags=("-w", "--watch", "-l", "--loop"), kind=str, default=None,
            metavar="[INTERVAL]", optional="2s",
            help="Repeat every INTERVAL (2, 2s, 500ms; at least 250ms)."),
@@ -89,6 +91,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     backend: tuple[str, ...] = ()
     collect: tuple[str, ...] = ()
     replay: str | None = None
+    root: str = "/"
     watch: str | None = None
     count: int | None = None
     timeout: str = "2s"

@@ -90,6 +90,12 @@ def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(asked | {row.group for row in rows if row is not None and row.group})
 
 
+def _root(text: str) -> str:
+    if not Path(text).is_dir():
+        raise UsageError(f"--root {text}: no such directory")
+    return str(Path(text).absolute())
+
+
 def _recording(name: str) -> str:
     """Path of the recording; `demo` is the shipped one unless there is a file of that name."""
     path = Path(name)
@@ -117,6 +123,7 @@ def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
         timeout_s=seconds(arguments.timeout),
         groups=_groups(arguments, names),
         argv=arguments.argv,
+        root=_root(arguments.root),
         options=options,
     )
 

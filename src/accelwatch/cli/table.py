@@ -11,7 +11,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import primary_value
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
 
 _STATE_COLOUR = {
     DeviceState.OK: "32",
@@ -85,8 +85,8 @@ def _state(view: DeviceView, now: float) -> str:
 
 
 def _remark(view: DeviceView, failures: dict[str, str]) -> str:
-    if view.state not in (DeviceState.OK, DeviceState.DEGRADED):
-        return failures.get(view.device.id, "")
+    if view.state is not DeviceState.OK and view.device.id in failures:
+        return failures[view.device.id]
     active = [
         series[1]
         for series, value in view.reading.values.items()
@@ -194,6 +194,17 @@ def heading(snapshot: Snapshot) -> str:
     )
     parts = [snapshot.host, f"{moment:%Y-%m-%d %H:%M:%S %Z}", f"accelwatch {snapshot.version}"]
     return printable("  ".join([*parts, *drivers]))
+
+
+def nothing_found(snapshot: Snapshot) -> list[str]:
+    """Why there is no device row: the backends that could not be used, or that none has hardware."""
+    troubled = [
+        f"{backend.name}: {backend.message or backend.reason}"
+        + (f"; {backend.remedy}" if backend.remedy else "")
+        for backend in snapshot.backends
+        if backend.state in (BackendState.UNAVAILABLE, BackendState.FAILED)
+    ]
+    return [*troubled, "no accelerator found; `accelwatch doctor` says what was looked for"]
 
 
 def render(snapshot: Snapshot, names: Sequence[str], style: Style) -> str:

@@ -53,6 +53,7 @@ IDENTITY: Mapping[str, Type] = {
     "health": Type.STRING,
     "sample_age_s": Type.NUMBER,
     "driver_version": Type.STRING,
+    "boot_id": Type.STRING,
     "backend": Type.STRING,
     "host": Type.STRING,
 }

@@ -56,7 +56,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """To whom a device or partition is allocated: a container of a pod, or a batch job."""
 
     kind: str
-    """`kubernetes` or `job`."""
+    """`kubernetes` (a container of a pod), `container` (one without a pod) or `job`."""
     namespace: str = ""
     pod: str = ""
     pod_uid: str = ""

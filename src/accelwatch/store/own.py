@@ -48,7 +48,7 @@ class SelfMetrics:
         for found in self._collectors.values():
             found.up = 0
         if self._heartbeat is not None:
-            self._cpu_before_s += self._cpu_before_s + self._heartbeat.cpu_s
+            self._cpu_before_s += self._heartbeat.cpu_s
             self._heartbeat = None
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
