@@ -60,3 +60,19 @@ def test_an_unknown_name_lists_the_installed() -> None:
         PluginError, match="no accelwatch.exporters plug-in 'jsno'; installed: csv, json"
     ):
         plugins.load(plugins.EXPORTERS, "jsno")
+
+
+def test_sections_comments_extras_and_damage_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in {
+        "one-1.dist-info": b"[other]\na = x:y\n\n[mine]\n# note\nb = m.n:C\nc=m:D [extra]\n[z]\nd=q:r",
+        "two-1.egg-info": b"[mine]\nb = second:wins_not\ne = e:E\n",
+        "bad-1.dist-info": b"\xff\xfe[mine]",
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "entry_points.txt").write_bytes(content)
+    (tmp_path / "none-1.dist-info").mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "missing"), str(tmp_path)])
+    assert plugins.addresses("mine") == {"b": "m.n:C", "c": "m:D", "e": "e:E"}
+    assert plugins.addresses("nobody's") == {}

@@ -59,11 +59,20 @@ def addresses(group: str) -> dict[str, str]:
     """
     disabled = set(os.environ.get("ACCELWATCH_DISABLE_PLUGINS", "").split(","))
     found: dict[str, str] = {}
-    for text in _declarations():
+    declarations = list(_declarations())
+    for text in declarations:
         for name, value in _section(text, group):
-            if name not in disabled:
-                found.setdefault(name, value)
-    return dict(sorted(found.items()))
+            found.setdefault(name, value)
+    if not declarations:
+        found = _by_standard_library(group)
+    return {name: found[name] for name in sorted(found) if name not in disabled}
+
+
+def _by_standard_library(group: str) -> dict[str, str]:
+    """The slow way, for installations that are not directories of files."""
+    from importlib import metadata
+
+    return {point.name: point.value for point in metadata.entry_points(group=group)}
 
 
 def names(group: str) -> list[str]:

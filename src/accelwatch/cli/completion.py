@@ -27,7 +27,8 @@ def _devices() -> Iterable[str]:
     from accelwatch.readings import read_once
     from accelwatch.sampler.settings import CollectSettings
 
-    settings = CollectSettings(one_shot=True, timeout_s=1.0, processes=False)
+    without = frozenset({"host", "kernel_log"})
+    settings = CollectSettings(one_shot=True, timeout_s=1.0, processes=False, without=without)
     for view in read_once(settings).devices:
         yield f"{view.device.vendor}:{view.device.index}"
         yield view.device.uuid or view.device.id

@@ -63,7 +63,8 @@ def _choose(wish: Wish, timeout_s: float) -> Pick:
     from accelwatch.readings import read_once
     from accelwatch.sampler.settings import CollectSettings
 
-    settings = CollectSettings(one_shot=True, timeout_s=timeout_s)
+    without = frozenset({"host", "kernel_log"})
+    settings = CollectSettings(one_shot=True, timeout_s=timeout_s, without=without)
     return pick(read_once(settings).devices, wish)
 
 

@@ -90,6 +90,11 @@ def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(asked | {row.group for row in rows if row is not None and row.group})
 
 
+def _without(groups: frozenset[str]) -> frozenset[str]:
+    """Backends that have nothing to say here: the host unless asked for, the log of the past."""
+    return frozenset({"kernel_log"} if "host" in groups else {"host", "kernel_log"})
+
+
 def _root(text: str) -> str:
     if not Path(text).is_dir():
         raise UsageError(f"--root {text}: no such directory")
@@ -114,14 +119,16 @@ def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
     if arguments.replay is not None:
         options["replay"] = {"file": _recording(arguments.replay)}
         backends = backends or ("replay",)
+    groups = _groups(arguments, names)
     return CollectSettings(
         backends=backends,
+        without=_without(groups),
         one_shot=arguments.watch is None,
         interval_s=2.0
         if arguments.watch is None
         else max(MIN_INTERVAL_S, seconds(arguments.watch)),
         timeout_s=seconds(arguments.timeout),
-        groups=_groups(arguments, names),
+        groups=groups,
         argv=arguments.argv,
         root=_root(arguments.root),
         options=options,

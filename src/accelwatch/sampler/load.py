@@ -1,16 +1,14 @@
 """From names in the settings to factories of backends, each imported only when it is asked for."""
 
-import os
 from collections.abc import Callable
 from typing import cast
 
+from accelwatch import plugins
 from accelwatch.backend import Backend, Context
 from accelwatch.errors import PluginError
-from accelwatch.sampler.installed import entry_points
 from accelwatch.sampler.settings import CollectSettings
 
 Factory = Callable[[Context], Backend]
-BACKENDS = "accelwatch.backends"
 _NOT_BY_DEFAULT = frozenset({"replay"})
 
 
@@ -21,32 +19,20 @@ def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:
     """
     if settings.backends and all(":" in name for name in settings.backends):
         return {name: _by_address(name) for name in settings.backends}
-    points = entry_points(BACKENDS)
-    disabled = set(os.environ.get("ACCELWATCH_DISABLE_PLUGINS", "").split(","))
-    wanted = settings.backends or tuple(
-        name for name in sorted(points) if name not in _NOT_BY_DEFAULT and name not in disabled
-    )
-    return {
-        name: _by_address(name)
-        if ":" in name
-        else _by_address(points[name])
-        if name in points
-        else _missing(name, sorted(points))
-        for name in wanted
-    }
+    installed = plugins.addresses(plugins.BACKENDS)
+    left_out = _NOT_BY_DEFAULT | settings.without
+    wanted = settings.backends or tuple(name for name in installed if name not in left_out)
+    return {name: _factory(name, installed) for name in wanted}
+
+
+def _factory(name: str, installed: dict[str, str]) -> Callable[[], Factory]:
+    if ":" in name:
+        return _by_address(name)
+    return _by_address(installed[name]) if name in installed else _missing(name, list(installed))
 
 
 def _by_address(address: str) -> Callable[[], Factory]:
-    def load() -> Factory:
-        from importlib import import_module
-
-        module, _, attribute = address.partition(":")
-        try:
-            return cast(Factory, getattr(import_module(module), attribute))
-        except Exception as error:
-            raise PluginError(f"backend {address} cannot be loaded: {error!r}") from error
-
-    return load
+    return lambda: cast(Factory, plugins.load_address(address))
 
 
 def _missing(name: str, installed: list[str]) -> Callable[[], Factory]:

@@ -8,6 +8,8 @@ class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     backends: tuple[str, ...] = ()
     """Entry-point names, or `module:attribute`; empty: every installed one except `replay`."""
+    without: frozenset[str] = frozenset()
+    """Names left out when `backends` is empty."""
     one_shot: bool = False
     interval_s: float = 1.0
     timeout_s: float = 1.0
