@@ -21,9 +21,9 @@ Serve = Callable[..., Any]
 
 
 class Prometheus:
-    """A server with one target."""
+    """A server with these scrape jobs."""
 
-    def __init__(self, folder: Path, target: str, extra: str = "") -> None:
+    def __init__(self, folder: Path, jobs: list[dict[str, Any]]) -> None:
         program = shutil.which("prometheus")
         if program is None:
             pytest.skip("prometheus is not on PATH; Debian has it in the package prometheus")
@@ -31,10 +31,7 @@ class Prometheus:
             self.address = f"127.0.0.1:{probe.getsockname()[1]}"
         config = folder / "prometheus.yml"
         config.write_text(
-            "global: {scrape_interval: 1s}\n"
-            "scrape_configs:\n"
-            "  - job_name: accelwatch\n"
-            f"    static_configs: [{{targets: ['{target}']}}]\n{extra}"
+            json.dumps({"global": {"scrape_interval": "1s"}, "scrape_configs": jobs}), "utf-8"
         )
         self.log = folder / "prometheus.log"
         with self.log.open("wb") as log:
@@ -80,8 +77,8 @@ class Prometheus:
 def prometheus(tmp_path: Path) -> Iterator[Callable[..., Prometheus]]:
     started: list[Prometheus] = []
 
-    def start(target: str, extra: str = "") -> Prometheus:
-        started.append(Prometheus(tmp_path, target, extra))
+    def start(*jobs: dict[str, Any]) -> Prometheus:
+        started.append(Prometheus(tmp_path, list(jobs)))
         return started[-1]
 
     yield start
@@ -89,42 +86,49 @@ def prometheus(tmp_path: Path) -> Iterator[Callable[..., Prometheus]]:
         one.stop()
 
 
-def test_every_sample_is_stored(serve: Serve, prometheus: Callable[..., Prometheus]) -> None:
-    served = serve()
+def target(served: Any) -> list[dict[str, list[str]]]:
+    return [{"targets": [f"127.0.0.1:{served.port}"]}]
+
+
+def test_every_sample_is_stored_and_credentials_are_taken(
+    serve: Serve, authority: Any, tmp_path: Path, prometheus: Callable[..., Prometheus]
+) -> None:
     views = (*(machines.view(index) for index in range(6)), machines.lost_view(6), machines.view(7))
+    served = serve()
     served.feed.put(machines.snapshot(*views, machines.mig_view(8, 7)))
-    server = prometheus(f"127.0.0.1:{served.port}")
-    assert server.wait_for('up{job="accelwatch"}') == 1
-    scraped = server.wait_for("scrape_samples_scraped")
-    assert server.value("accel_exporter_series") == scraped
-    assert server.value('count({__name__=~"accel_.+"})') == scraped
-    assert server.value("scrape_samples_post_metric_relabeling") == scraped
-    assert len(server.query("accel_device_up == 1")) == 7
-    assert len(server.query("accel_device_up == 0")) == 1
-    (power,) = server.query('accel_power_watts{device="nvidia3"}')
+    guarded = serve(_guarded(authority, tmp_path))
+    server = prometheus(
+        {"job_name": "plain", "static_configs": target(served)},
+        {
+            "job_name": "guarded",
+            "static_configs": target(guarded),
+            "scheme": "https",
+            "tls_config": {"ca_file": str(authority.file)},
+            "basic_auth": {"username": "prometheus", "password_file": str(tmp_path / "password")},
+        },
+    )
+    assert server.wait_for('up{job="guarded"}') == 1
+    assert server.wait_for('up{job="plain"}') == 1
+    scraped = server.wait_for('scrape_samples_scraped{job="plain"}')
+    assert server.value('accel_exporter_series{job="plain"}') == scraped
+    assert server.value('count({__name__=~"accel_.+", job="plain"})') == scraped
+    assert server.value('scrape_samples_post_metric_relabeling{job="plain"}') == scraped
+    assert len(server.query('accel_device_up{job="plain"} == 1')) == 7
+    assert len(server.query('accel_device_up{job="plain"} == 0')) == 1
+    (power,) = server.query('accel_power_watts{device="nvidia3", job="plain"}')
     assert power["metric"]["uuid"] == machines.device(3).uuid
     assert float(power["value"][1]) == 645.125
     log = server.log.read_text().lower()
     assert [word for word in ("duplicate", "out of order", "out of bounds") if word in log] == []
 
 
-def test_tls_and_password(
-    serve: Serve, authority: Any, tmp_path: Path, prometheus: Callable[..., Prometheus]
-) -> None:
+def _guarded(authority: Any, folder: Path) -> Protection:
     authority.issue("server")
     hashed = bcrypt.hashpw(b"correct horse", bcrypt.gensalt(4)).decode()
-    path = tmp_path / "web.yml"
+    path = folder / "web.yml"
     path.write_text(
         "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
         f"basic_auth_users: {{prometheus: '{hashed}'}}\n"
     )
-    protection: Protection = load_protection(path)
-    served = serve(protection)
-    (tmp_path / "password").write_text("correct horse")
-    server = prometheus(
-        f"127.0.0.1:{served.port}",
-        "    scheme: https\n"
-        f"    tls_config: {{ca_file: {authority.file}}}\n"
-        f"    basic_auth: {{username: prometheus, password_file: {tmp_path / 'password'}}}\n",
-    )
-    assert server.wait_for('up{job="accelwatch"}') == 1
+    (folder / "password").write_text("correct horse")
+    return load_protection(path)
