@@ -28,6 +28,7 @@ from accelwatch.clock import SystemClock
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import Settings, Web
 from accelwatch.errors import ConfigError
+from accelwatch.exporter import Exporter
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.workloads import Workloads, WorkloadSettings
@@ -67,6 +68,13 @@ def prometheus_text() -> Exposition:
         return renderer.render(snapshot, chosen, own=own, own_histograms=own_histograms)
 
     return render
+
+
+def json_document() -> Exporter:
+    """The JSON exporter."""
+    from accelwatch_json import JsonExporter
+
+    return JsonExporter()
 
 
 def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSettings:
@@ -179,6 +187,7 @@ class Agent:
             self._scrape,
             self._own,
             self._clock,
+            document=json_document(),
             ready=lambda: self._collection.ready,
             workloads=self._workloads.status,
             limits=server_limits(self._settings.web),

@@ -25,7 +25,7 @@ from accelwatch.agent.scrape import Scrape, Wish
 from accelwatch.agent.server import AgentServer, ServerLimits
 from accelwatch.agent.web_config import Protection
 from accelwatch.clock import SystemClock
-from accelwatch.runtime import prometheus_text
+from accelwatch.runtime import json_document, prometheus_text
 from accelwatch.schema.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -96,6 +96,7 @@ class Served:
                 scrape,
                 self.own,
                 clock,
+                document=json_document(),
                 ready=lambda: self.ready,
                 interval_s=0.1,
                 limits=limits,

@@ -65,7 +65,10 @@ class Collection:
     def ready(self) -> bool:
         """Whether every backend has finished its first cycle, or is known not to."""
         if not self._complete:
-            self._complete = first_cycle_over(self._store.snapshot(), self._expected)
+            snapshot = self._store.snapshot()
+            self._complete = first_cycle_over(snapshot, self._expected)
+            if self._complete:
+                logger.info("first readings complete %s", _summary(snapshot))
         return self._complete
 
     @property
@@ -107,9 +110,10 @@ class Collection:
         self.start()
 
     def _told(self) -> None:
+        ready = self.ready
         if self._shown is not self._store:
             late = self._clock.monotonic() - self._since > _SHOW_OLD_S
-            if not self.ready and not late:
+            if not ready and not late:
                 return
             self._before += self._shown.version
             self._shown = self._store
@@ -122,6 +126,11 @@ class Collection:
         error = task.exception()
         if error is not None and not self.failed.done():
             self.failed.set_exception(error)
+
+
+def _summary(snapshot: Snapshot) -> str:
+    backends = [one.name for one in snapshot.backends if one.state is BackendState.OK]
+    return f"devices={len(snapshot.devices)} backends={','.join(backends) or 'none'}"
 
 
 def _names(settings: CollectSettings) -> frozenset[str]:

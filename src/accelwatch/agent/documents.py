@@ -8,18 +8,17 @@ import msgspec
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.page import JSON, Page, Query, ask_again, many
 from accelwatch.errors import UsageError
+from accelwatch.exporter import Exporter
 from accelwatch.fields import resolve
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot
-from accelwatch.schema.wire import to_document
 
 _PARAMETERS = ("fields", "device", "filter")
-_ALWAYS = ("id", "index", "vendor", "state")
 _MAX_EXPRESSION = 2000
 
 
-def snapshot_page(feed: Feed, query: Query) -> Page:
-    """The snapshot, cut down to some devices and fields.
+def snapshot_page(feed: Feed, exporter: Exporter, query: Query) -> Page:
+    """The snapshot as the JSON exporter writes it, cut down to some devices and fields.
 
     Raises UsageError, UnmetError and ExpressionError for what does not exist.
     """
@@ -28,11 +27,7 @@ def snapshot_page(feed: Feed, query: Query) -> Page:
     chosen = _chosen(snapshot, query)
     if len(chosen) != len(snapshot.devices):
         snapshot = msgspec.structs.replace(snapshot, devices=tuple(chosen))
-    document = to_document(snapshot)
-    fields = resolve(many(query, "fields"))
-    if fields:
-        document["devices"] = [_cut(item, fields) for item in document["devices"]]
-    return _json(document)
+    return _json(exporter.render(snapshot, {"fields": resolve(many(query, "fields"))}))
 
 
 def _chosen(snapshot: Snapshot, query: Query) -> list[DeviceView]:
@@ -48,16 +43,6 @@ def _chosen(snapshot: Snapshot, query: Query) -> list[DeviceView]:
             raise UsageError(f"a filter has at most {_MAX_EXPRESSION} characters")
         chosen = matching(chosen, compile_condition(text, device_names()), snapshot.host)
     return chosen
-
-
-def _cut(item: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
-    keys = dict.fromkeys((*_ALWAYS, *(field.partition(".")[0] for field in fields)))
-    absent = {
-        path: reason
-        for path, reason in item["absent"].items()
-        if path == "*" or path.partition(".")[0] in keys
-    }
-    return {**{key: item[key] for key in keys if key in item}, "absent": absent}
 
 
 def capabilities_page(
@@ -81,7 +66,7 @@ def capabilities_page(
             for status in snapshot.backends
         ],
     }
-    return _json(document)
+    return _json(msgspec.json.encode(document) + b"\n")
 
 
 def _abilities(view: DeviceView) -> dict[str, Any]:
@@ -97,6 +82,5 @@ def _abilities(view: DeviceView) -> dict[str, Any]:
     }
 
 
-def _json(document: dict[str, Any]) -> Page:
-    body = msgspec.json.encode(document) + b"\n"
+def _json(body: bytes) -> Page:
     return Page(body=body, headers={"Content-Type": JSON, "Cache-Control": "no-store"})

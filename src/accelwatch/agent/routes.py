@@ -8,6 +8,7 @@ from accelwatch.agent.index import index_page
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.page import Page, Query, ask_again, plain
 from accelwatch.agent.scrape import Scrape
+from accelwatch.exporter import Exporter
 
 STREAM = "/v1/stream"
 OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
@@ -25,6 +26,7 @@ class Pages:
         scrape: Scrape,
         own: OwnMetrics,
         *,
+        document: Exporter,
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]],
     ) -> None:
@@ -36,7 +38,7 @@ class Pages:
         self._pages: dict[str, Callable[[Query, Headers], Page]] = {
             "/": self._index,
             "/metrics": self._metrics,
-            "/v1/snapshot": lambda query, _: snapshot_page(feed, query),
+            "/v1/snapshot": lambda query, _: snapshot_page(feed, document, query),
             "/capabilities": self._capabilities,
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": self._readiness,

@@ -27,6 +27,7 @@ from accelwatch.agent.stream import OFFERED, Pulse, Stalled, send_stream
 from accelwatch.agent.web_config import Protection
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError, UnmetError
+from accelwatch.exporter import Exporter
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class AgentServer:
         own: OwnMetrics,
         clock: Clock,
         *,
+        document: Exporter,
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]] = tuple,
         interval_s: float = 1.0,
@@ -71,7 +73,7 @@ class AgentServer:
         self._feed = feed
         self._own = own
         self._clock = clock
-        self._pages = Pages(feed, scrape, own, ready=ready, workloads=workloads)
+        self._pages = Pages(feed, scrape, own, document=document, ready=ready, workloads=workloads)
         self._checker = PasswordChecker()
         self._http = web.Server(self._handle)
         self._connections = Connections(

@@ -1,15 +1,14 @@
 """Values that are written as text but mean something: durations, addresses, paths, group names."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from accelwatch import durations
 from accelwatch.schema.metrics import nearest, opt_in_groups
 
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s?(ms|s|m|h|d)?", re.ASCII)
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PORT_MAX = 65535
 
 
@@ -22,10 +21,9 @@ class Form(msgspec.Struct, frozen=True):
 
 def seconds(text: str) -> float:
     """`500ms`, `1s`, `5m`, `1.5h`, `1d` or a bare number of seconds. Raises ValueError."""
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
+    if not text.isascii() or not durations.is_duration(text):
         raise ValueError(f"{text!r} is no duration")
-    return round(float(match[1]) * _SECONDS[match[2] or "s"], 9)
+    return round(durations.seconds(text), 9)
 
 
 def duration_text(seconds_: float) -> str:
