@@ -42,6 +42,7 @@ class Collection:
         self._listeners: list[Callable[[], None]] = []
         self._since = clock.monotonic()
         self._complete = False
+        self._ready = False
         self._end = self._store.subscribe(self._told)
         self._task: asyncio.Task[None] | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -63,7 +64,11 @@ class Collection:
 
     @property
     def ready(self) -> bool:
-        """Whether every backend has finished its first cycle, or is known not to."""
+        """Whether every backend has finished its first cycle, or is known not to; it stays so."""
+        self._ready = self._ready or self._is_complete()
+        return self._ready
+
+    def _is_complete(self) -> bool:
         if not self._complete:
             snapshot = self._store.snapshot()
             self._complete = first_cycle_over(snapshot, self._expected)
@@ -110,10 +115,10 @@ class Collection:
         self.start()
 
     def _told(self) -> None:
-        ready = self.ready
+        complete = self._is_complete()
         if self._shown is not self._store:
             late = self._clock.monotonic() - self._since > _SHOW_OLD_S
-            if not ready and not late:
+            if not complete and not late:
                 return
             self._before += self._shown.version
             self._shown = self._store

@@ -17,7 +17,7 @@ from accelwatch.schema.compact import CompactEncoder, Message, Tick
 MSGPACK: Final = "application/msgpack"
 NDJSON: Final = "application/x-ndjson"
 SSE: Final = "text/event-stream"
-OFFERED = (NDJSON, SSE, MSGPACK, "application/x-msgpack", "application/json")
+OFFERED = (NDJSON, SSE, MSGPACK)
 """JSON lines first: what a client gets that does not say."""
 
 _LENGTH = 4

@@ -1,0 +1,62 @@
+"""When the first readings count as complete, and what is shown while settings change."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import machines
+from accelwatch.agent.collection import Collection, first_cycle_over
+from accelwatch.clock import SystemClock
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+
+HANGING = "hanging_backend:HangingBackend"
+
+
+def _with(state: BackendState, *cycled: str) -> Snapshot:
+    status = BackendStatus(name="nvidia", vendor="nvidia", state=state)
+    own = {("collector_cycles_total", name, "ok"): 1 for name in cycled}
+    return machines.snapshot(backends=(status,), own=own)
+
+
+def test_a_backend_is_waited_for_until_it_is_read_or_known_to_be_unusable() -> None:
+    assert not first_cycle_over(_with(BackendState.OK), ["nvidia"])
+    assert first_cycle_over(_with(BackendState.OK, "nvidia"), ["nvidia"])
+    assert not first_cycle_over(_with(BackendState.OK, "nvidia"), ["nvidia", "amd"])
+    for state in (BackendState.ABSENT, BackendState.UNAVAILABLE, BackendState.FAILED):
+        assert first_cycle_over(_with(state), ["nvidia"])
+    assert first_cycle_over(_with(BackendState.OK), [])
+
+
+def test_the_old_readings_are_shown_until_the_new_ones_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    settings = CollectSettings(backends=(HANGING,), interval_s=0.1, timeout_s=0.1)
+
+    async def scenario() -> None:
+        collection = Collection(settings, SystemClock())
+        seen: list[tuple[int, int, bool]] = []
+        collection.subscribe(
+            lambda: seen.append(
+                (collection.version, len(collection.snapshot().devices), collection.ready)
+            )
+        )
+        collection.start()
+        while not collection.ready:
+            await asyncio.sleep(0.02)
+        assert collection.alive
+        before = len(seen)
+        changed = msgspec.structs.replace(settings, groups=frozenset({"pipes"}))
+        await collection.replace(changed)
+        assert len(collection.snapshot().devices) == 2
+        while len(seen) < before + 3:
+            await asyncio.sleep(0.02)
+        assert ("pipe_active_ratio", "tensor") in collection.snapshot().devices[0].reading.values
+        assert {(devices, ready) for _, devices, ready in seen[before:]} == {(2, True)}
+        assert [version for version, _, _ in seen] == sorted({version for version, _, _ in seen})
+        await collection.stop()
+
+    asyncio.run(scenario())
