@@ -1,62 +1,19 @@
-"""AMD GPUs by amdgpu's files in /sys: discovery, identity, readings, processes, error events."""
+"""The AMD backend's contract. What an open backend does is imported when it is first needed."""
 
 from collections.abc import Sequence
-
-import msgspec
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from accelwatch import sysfs
 from accelwatch.backend import Check, Context, Opened, Probe, Request
-from accelwatch.drm_fdinfo import FdinfoScanner
-from accelwatch.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    DevicePermission,
-    DeviceSuspended,
-    ReadError,
-)
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, MemoryKind
+from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.reading import Collected, Process, Reading
-from accelwatch_amd import amdsmi
-from accelwatch_amd.collecting import Memory, collect, drop_unasked
-from accelwatch_amd.events import EventQueue
-from accelwatch_amd.gpu_metrics import Table
-from accelwatch_amd.identity import (
-    Function,
-    device_tree,
-    driver_version,
-    find_functions,
-    identified,
-    parse_uevent,
-    provisional,
-)
-from accelwatch_amd.kfd import (
-    Node,
-    nodes_of,
-    occupancy,
-    read_nodes,
-    read_processes,
-    topology_generation,
-)
-from accelwatch_amd.names import architecture
-from accelwatch_amd.partitions import partition_devices, read_partition, xgmi_links
-from accelwatch_amd.processes import ProcessReader
-from accelwatch_amd.ras import growth_events
+from accelwatch.schema.reading import Reading
+from accelwatch_amd.functions import Function, find_functions
 from accelwatch_amd.tree import ReadBytes, Tree
 
-_SLEEPING_FIELDS = ("serial", "part_number", "vbios_version", "firmware_version")
-
-
-class _Held(msgspec.Struct, kw_only=True):
-    """What is kept of one device between calls."""
-
-    generation: str | None
-    """KFD's count of topology changes when the nodes were read."""
-    nodes: tuple[Node, ...]
-    own_nodes: tuple[Node, ...]
-    processes: ProcessReader
-    memory: Memory = msgspec.field(default_factory=Memory)
+if TYPE_CHECKING:
+    from accelwatch_amd.session import Session
 
 
 class AmdBackend:
@@ -68,202 +25,54 @@ class AmdBackend:
 
     def __init__(self, context: Context, read: ReadBytes = sysfs.read_bytes) -> None:
         self._context = context
-        self._read_bytes = read
-        self._root = Tree(context.root, read)
-        self._scanner = FdinfoScanner(context.root, context.clock)
-        self._indices: dict[str, int] = {}
-        self._held: dict[str, _Held] = {}
-        self._events = EventQueue()
-        self._library: amdsmi.Enrichment | None = None
+        self._read = read
+        self._lock = Lock()
+        self._opened: Session | None = None
 
     def probe(self) -> Probe:
         """Look for AMD GPUs on the PCI bus, their driver, the compute driver and AMD's library."""
-        functions = find_functions(self._root)
+        functions = find_functions(Tree(self._context.root, self._read))
         found = ", ".join(function.pci_bus_id for function in functions)
         checks = [Check(subject="AMD GPU on the PCI bus", ok=bool(functions), found=found)]
         if functions:
             checks += [_driver_check(function) for function in functions]
+            from accelwatch_amd import amdsmi
+
             checks.append(amdsmi.library_check(self._context))
         return Probe(present=bool(functions), checks=tuple(checks))
 
     def open(self) -> Opened:
         """Find the devices; load AMD's library where it may be used."""
-        functions = find_functions(self._root)
-        if not functions:
-            raise BackendUnavailable("no AMD GPU on the PCI bus", reason="no_device")
-        version = driver_version(self._root, next((f.driver for f in functions if f.driver), ""))
-        versions = {"driver": version} if version else {}
-        self._library = amdsmi.load(self._context)
-        if self._library is None:
-            return Opened(source="sysfs", versions=versions)
-        versions["library"] = self._library.version
-        return Opened(source="sysfs+amdsmi", versions=versions)
+        return self._session().open()
 
     def discover(self) -> Sequence[Device]:
         """AMD GPUs by PCI id; a device keeps its index for as long as this backend lives."""
-        devices = []
-        for function in find_functions(self._root):
-            index = self._indices.setdefault(function.pci_bus_id, len(self._indices))
-            devices.append(provisional(self._root, function, index))
-        return devices
+        return self._session().discover()
 
     def identify(self, device: Device) -> Sequence[Device]:
         """The device with what its files tell, then its partitions."""
-        function = self._function(device)
-        if self._asleep(function.pci_bus_id):
-            own = nodes_of(read_nodes(self._root), function.pci_bus_id)
-            return (_sleeping(device, function, own),)
-        own = nodes_of(read_nodes(self._root), function.pci_bus_id)
-        full = identified(self._root, device, function, own)
-        if self._library is not None:
-            full = self._library.identify(full)
-        own = self._hold(full).own_nodes
-        return (full, *partition_devices(full, own))
+        return self._session().identify(device)
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
-        """One reading of the device and of each of its partitions.
-
-        When the device was partitioned anew since it was identified, that is a ReadError, once.
-        """
-        function = self._function(device)
-        if self._asleep(function.pci_bus_id):
-            raise DeviceSuspended(f"{device.name} ({function.pci_bus_id}) sleeps and was not woken")
-        if not function.driver:
-            raise ReadError(
-                f"{device.name} ({function.pci_bus_id}) has no driver: load amdgpu, see the kernel log",
-                code="no_driver",
-            )
-        held = self._current(device, request.slow)
-        out = Collected(device.id)
-        tree = device_tree(self._root, function.pci_bus_id)
-        before = dict(held.memory.blocks)
-        now = self._context.clock.monotonic()
-        table = collect(
-            tree,
-            self._read_bytes,
-            held.memory,
-            out,
-            architecture=device.architecture,
-            now=now,
-            slow=request.slow,
-        )
-        self._check_alive(device, tree, out)
-        self._events.put(
-            growth_events(device.id, before, held.memory.blocks, self._context.clock.wall())
-        )
-        sources = {"*": "sysfs"}
-        if self._library is not None:
-            self._library.enrich(device, request.slow, now, out, sources)
-        drop_unasked(out, request.groups)
-        processes, notes = self._processes(held, function, request, now, out)
-        own = out.reading(
-            processes=processes,
-            links=xgmi_links(held.nodes, held.own_nodes),
-            sources=sources,
-            notes=notes,
-        )
-        return (own, *self._partitions(device, held, table))
+        """One reading of the device and of each of its partitions."""
+        return self._session().read(device, request)
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """Growth of uncorrectable or deferred error counts, seen while reading."""
-        return self._events.take(timeout_s)
+        return self._session().wait_events(timeout_s)
 
     def close(self) -> None:
         """Give AMD's library back."""
-        if self._library is not None:
-            self._library.close()
-            self._library = None
+        if self._opened is not None:
+            self._opened.close()
 
-    def _function(self, device: Device) -> Function:
-        """The PCI function of a device, from its uevent. Raises DeviceLost when it is not there."""
-        bus_id = device.pci_bus_id or ""
-        uevent = device_tree(self._root, bus_id).text("uevent") if bus_id else Absence.LOST
-        if isinstance(uevent, Absence):
-            raise DeviceLost(f"{device.name} ({bus_id}) is no longer on the PCI bus")
-        facts = parse_uevent(uevent)
-        try:
-            device_id = int(facts.get("PCI_ID", "").partition(":")[2], 16)
-        except ValueError:
-            device_id = 0
-        return Function(pci_bus_id=bus_id, device_id=device_id, driver=facts.get("DRIVER", ""))
+    def _session(self) -> "Session":
+        with self._lock:
+            if self._opened is None:
+                from accelwatch_amd.session import Session
 
-    def _asleep(self, pci_bus_id: str) -> bool:
-        if self._context.wake_suspended:
-            return False
-        status = device_tree(self._root, pci_bus_id).word("power/runtime_status")
-        return status in ("suspended", "suspending")
-
-    def _current(self, device: Device, slow: bool) -> _Held:
-        """What is kept of a device. Raises ReadError once when its partitions have changed."""
-        known = self._held.get(device.id)
-        if known is None:
-            return self._hold(device)
-        if not slow or known.generation == topology_generation(self._root):
-            return known
-        held = self._hold(device)
-        if len(held.own_nodes) != len(known.own_nodes):
-            raise ReadError(f"{device.name} was partitioned anew", code="partitioned")
-        return held
-
-    def _hold(self, device: Device) -> _Held:
-        """Read the topology anew; counters of a device that is known go on."""
-        generation, nodes = topology_generation(self._root), read_nodes(self._root)
-        known = self._held.get(device.id)
-        reader = ProcessReader(
-            self._context.root,
-            device.id,
-            shared_memory=device.memory_kind is MemoryKind.SHARED,
-            one_shot=self._context.one_shot,
-        )
-        held = _Held(
-            generation=generation,
-            nodes=nodes,
-            own_nodes=nodes_of(nodes, device.pci_bus_id or ""),
-            processes=known.processes if known else reader,
-            memory=known.memory if known else Memory(),
-        )
-        self._held[device.id] = held
-        return held
-
-    def _check_alive(self, device: Device, tree: Tree, out: Collected) -> None:
-        """Raise when the device went away during the read, or nothing of it could be read."""
-        if isinstance(tree.text("uevent"), Absence):
-            raise DeviceLost(f"{device.name} ({device.pci_bus_id}) went away while it was read")
-        if out.values:
-            return
-        reasons = set(out.absent.values())
-        if Absence.LOST in reasons:
-            raise DeviceLost(
-                f"{device.name} ({device.pci_bus_id}) answers only with 'no such device'"
-            )
-        if Absence.PERMISSION in reasons:
-            raise DevicePermission(
-                f"{device.name} ({device.pci_bus_id}): its files in {tree.folder} may not be read"
-            )
-
-    def _processes(
-        self, held: _Held, function: Function, request: Request, now: float, out: Collected
-    ) -> tuple[tuple[Process, ...] | None, tuple[str, ...]]:
-        if not request.processes:
-            out.miss("processes", Absence.NOT_COLLECTED)
-            return None, ()
-        scan = self._scanner.scan(function.pci_bus_id)
-        use = read_processes(self._root, [node.gpu_id for node in held.own_nodes])
-        occupied = occupancy(held.own_nodes, use.values())
-        if occupied is not None:
-            out.put("compute_occupancy_ratio", occupied)
-        found = held.processes.read(scan, use, now, argv=request.argv)
-        readable = scan.processes_seen - scan.processes_unreadable
-        note = f"{readable} of {scan.processes_seen} processes readable"
-        return found, (note,) if scan.processes_unreadable else ()
-
-    def _partitions(self, device: Device, held: _Held, table: Table | None) -> list[Reading]:
-        if len(held.own_nodes) < 2:
-            return []
-        return [
-            read_partition(self._root, device, number, node, table)
-            for number, node in enumerate(held.own_nodes)
-        ]
+                self._opened = Session(self._context, self._read)
+            return self._opened
 
 
 def _driver_check(function: Function) -> Check:
@@ -274,14 +83,4 @@ def _driver_check(function: Function) -> Check:
         remedy=""
         if function.driver
         else "load it with `modprobe amdgpu`; the kernel log tells more",
-    )
-
-
-def _sleeping(device: Device, function: Function, own: tuple[Node, ...]) -> Device:
-    """A device that sleeps: what KFD keeps in memory, and why the rest is missing."""
-    version = own[0].gfx_target_version if own else 0
-    return msgspec.structs.replace(
-        device,
-        architecture=architecture(version, function.device_id),
-        absent={**device.absent, **dict.fromkeys(_SLEEPING_FIELDS, Absence.SUSPENDED)},
     )
