@@ -137,6 +137,22 @@ def test_a_client_that_does_not_read_is_closed(serve: Serve) -> None:
     assert served.get().status == 200
 
 
+def test_clients_that_read_slowly_give_way(serve: Serve) -> None:
+    served = serve(limits=ServerLimits(requests=2, slow_s=0.0))
+    devices = (
+        machines.view(0, device=machines.device(0, id=f"a:{number}")) for number in range(500)
+    )
+    served.feed.put(machines.snapshot(*devices))
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", served.port))
+            client.sendall(b"GET /v1/snapshot HTTP/1.1\r\nHost: x\r\n\r\n" * 8)
+        for _ in range(10):
+            assert served.get("/-/healthy").status == 200
+
+
 async def _connections_end(served: Any) -> None:
     while served.server.connections:
         await asyncio.sleep(0.01)

@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.agent.web_config import WebConfig
+from accelwatch.cli.agent_command import FLAGS, agent
 from accelwatch.config.forms import duration_text, seconds
 from accelwatch.config.layers import (
     SYSTEM_FILE,
@@ -17,6 +19,7 @@ from accelwatch.config.layers import (
     Flag,
     effective,
     find_file,
+    flag_name,
     leaves,
     variable,
 )
@@ -243,7 +246,7 @@ def test_later_sources_win_and_are_named(write: Write) -> None:
     assert found.settings.collect.timeout_s == 3.0
     assert found.settings.log.level == "debug"
     assert found.sources == {
-        "collect.interval": "--collect.interval",
+        "collect.interval": "--interval",
         "collect.timeout": "ACCELWATCH_COLLECT_TIMEOUT",
         "collect.argv": f"{path}:1",
         "log.level": f"{path}:2",
@@ -401,3 +404,12 @@ def test_deep_nesting_is_refused(write: Write) -> None:
     for text in ("[" * 100_000, "collect: {options: {a: {b: " + "[" * 30 + "]" * 30 + "}}}"):
         with pytest.raises(ConfigError):
             load(write(text))
+
+
+def test_every_flag_is_named_as_it_is_given() -> None:
+    """A mistake in a flag is told under the name that the command takes."""
+    app = typer.Typer()
+    app.command()(agent)
+    taken = {name for option in typer.main.get_command(app).params for name in option.opts}
+    for dotted in FLAGS:
+        assert flag_name(dotted) in taken

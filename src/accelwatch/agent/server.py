@@ -45,6 +45,8 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds on requests and streams; times in seconds."""
 
     requests: int = 40
+    slow_s: float = 1.0
+    """A client that takes longer to read its answer gives way when there are too many requests."""
     streams: int = 32
     stall_s: float = 10.0
     connections: Limits = Limits()
@@ -81,6 +83,7 @@ class AgentServer:
         )
         self._beating: asyncio.Task[None] | None = None
         self._in_flight = 0
+        self._sending: dict[Connection, float] = {}
         self.streams = 0
         """Streams open now."""
         self._quiet = asyncio.Event()
@@ -150,17 +153,31 @@ class AgentServer:
     async def _answer(
         self, request: web.BaseRequest, connection: Connection | None
     ) -> web.StreamResponse:
-        if self._in_flight >= self.limits.requests:
+        if self._in_flight >= self.limits.requests and not self._make_room():
             return await self._send(request, plain(503, "too many requests", _RETRY))
         self._in_flight += 1
         try:
             page = await self._page(request)
             if page is not None:
+                if connection is not None:
+                    self._sending[connection] = self._clock.monotonic()
                 return await self._send(request, page)
         finally:
+            if connection is not None:
+                self._sending.pop(connection, None)
             self._in_flight -= 1
             self._quiet.set()
         return await self._stream(request, connection)
+
+    def _make_room(self) -> bool:
+        """Let go of the client that has been reading its answer for longest, if it is slow."""
+        for connection, since in self._sending.items():
+            if self._clock.monotonic() - since < self.limits.slow_s:
+                return False
+            del self._sending[connection]
+            connection.abort()
+            return True
+        return False
 
     async def _page(self, request: web.BaseRequest) -> Page | None:
         """The answer; None when it is a stream, which takes longer than a request."""

@@ -10,6 +10,24 @@ from accelwatch.exit_codes import OK
 
 _Text = str | None
 
+FLAGS = (
+    "web.listen_address",
+    "web.listen_any",
+    "web.config_file",
+    "web.unix_socket",
+    "web.max_requests",
+    "web.max_connections",
+    "exposition.profile",
+    "exposition.groups",
+    "collect.backends",
+    "collect.interval",
+    "collect.timeout",
+    "state_dir",
+    "log.level",
+    "log.format",
+)
+"""The settings that the command has flags for, in the order of its parameters."""
+
 
 def run_agent(config_file: Path | None, flags: Mapping[str, str | list[str] | bool | None]) -> int:
     """Serve until told to stop; returns the exit code. Raises AccelwatchError.
@@ -112,23 +130,23 @@ def agent(
     ] = None,
 ) -> None:
     """Serve metrics to Prometheus, and snapshots and streams to the fleet, until stopped."""
-    flags: dict[str, str | list[str] | bool | None] = {
-        "web.listen_address": _split(listen_address),
-        "web.listen_any": True if listen_any else None,
-        "web.config_file": web_config,
-        "web.unix_socket": unix_socket,
-        "web.max_requests": max_requests,
-        "web.max_connections": max_connections,
-        "exposition.profile": profile,
-        "exposition.groups": _split(groups),
-        "collect.backends": _split(backends),
-        "collect.interval": interval,
-        "collect.timeout": timeout,
-        "state_dir": state_dir,
-        "log.level": log_level,
-        "log.format": log_format,
-    }
-    raise typer.Exit(run_agent(config_file, flags))
+    given: tuple[str | list[str] | bool | None, ...] = (
+        _split(listen_address),
+        listen_any or None,
+        web_config,
+        unix_socket,
+        max_requests,
+        max_connections,
+        profile,
+        _split(groups),
+        _split(backends),
+        interval,
+        timeout,
+        state_dir,
+        log_level,
+        log_format,
+    )
+    raise typer.Exit(run_agent(config_file, dict(zip(FLAGS, given, strict=True))))
 
 
 def _split(values: list[str] | None) -> list[str] | None:

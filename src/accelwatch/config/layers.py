@@ -58,7 +58,18 @@ def variable(dotted: str) -> str:
 
 def flag_name(dotted: str) -> str:
     """Name of the flag of a setting, in the manner of Prometheus: `--web.listen-address`."""
-    return "--" + dotted.replace("_", "-")
+    return _FLAGS.get(dotted) or "--" + dotted.replace("_", "-")
+
+
+_FLAGS = {
+    "collect.backends": "--backend",
+    "collect.interval": "--interval",
+    "collect.timeout": "--timeout",
+    "exposition.groups": "--collect",
+    "exposition.profile": "--profile",
+    "web.config_file": "--web.config.file",
+}
+"""Flags that are named otherwise: as the other commands name them, or as Prometheus does."""
 
 
 def find_file(given: str | None, environ: Mapping[str, str]) -> Path | None:
