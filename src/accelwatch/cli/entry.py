@@ -1,5 +1,6 @@
 """From words to a command and an exit code; the one place where errors become messages."""
 
+import gc
 import os
 from collections.abc import Callable
 
@@ -19,6 +20,8 @@ def dispatch(words: list[str]) -> int:
         return guarded(lambda: _with_typer(words))
     from accelwatch.cli.snapshot import run
 
+    if arguments.watch is None:
+        gc.disable()  # a process this short has nothing to collect; imports alone cost several rounds
     return guarded(lambda: run(arguments))
 
 

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from accelwatch.errors import AccelwatchError
@@ -27,6 +26,8 @@ def quiet_exit() -> None:
 
 def write_file(path: str, data: bytes) -> None:
     """The data under that name, whole or not at all, mode 0600. Raises AccelwatchError."""
+    import tempfile
+
     target = Path(path)
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -3,8 +3,10 @@
 import msgspec
 
 from accelwatch.cli.arguments import Arguments, split_list
+from accelwatch.cli.documents import chosen, status
 from accelwatch.cli.output import emit
-from accelwatch.cli.snapshot import chosen, plan, snapshots, status
+from accelwatch.cli.plan import plan
+from accelwatch.cli.snapshot import snapshots
 from accelwatch.exit_codes import OK
 from accelwatch_nvidia_smi import parse_fields, parse_format, render
 from accelwatch_nvidia_smi.fields import needs_group, query_fields

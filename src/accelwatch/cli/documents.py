@@ -1,0 +1,119 @@
+"""From a snapshot to the document that was asked for, and to the exit code."""
+
+import os
+import sys
+
+import msgspec
+
+from accelwatch.cli.arguments import Arguments, split_list
+from accelwatch.cli.output import complain
+from accelwatch.cli.plan import Plan
+from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, PERMISSION, UNWELL
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.snapshot import BackendState, Snapshot
+
+
+def chosen(snapshot: Snapshot, wanted: Plan) -> Snapshot:
+    """The snapshot with only the devices that were asked for. Raises UnmetError."""
+    arguments = wanted.arguments
+    if not (arguments.device or arguments.visible or wanted.condition):
+        return snapshot
+    from accelwatch.selection import matching, select, visible
+
+    views = list(snapshot.devices)
+    if arguments.device:
+        views = select(views, split_list(arguments.device))
+    if arguments.visible:
+        views = visible(views, os.environ)
+    if wanted.condition is not None:
+        views = matching(views, wanted.condition, snapshot.host)
+    return msgspec.structs.replace(snapshot, devices=tuple(views))
+
+
+def render(snapshot: Snapshot, wanted: Plan) -> bytes:
+    """The document."""
+    arguments = wanted.arguments
+    match wanted.format:
+        case "json":
+            from accelwatch_json import JsonExporter
+
+            pretty = arguments.pretty or (_to_terminal(arguments) and wanted.interval_s is None)
+            options = {"fields": wanted.fields, "pretty": pretty}
+            return JsonExporter().render(snapshot, options)
+        case "csv":
+            from accelwatch_csv import CsvExporter
+
+            return CsvExporter().render(snapshot, {"fields": wanted.fields})
+        case "prometheus":
+            from accelwatch_prometheus import PrometheusExporter
+
+            asked = {"profile": arguments.profile, "groups": wanted.settings.groups}
+            return PrometheusExporter().render(snapshot, asked)
+        case _:
+            return _table(snapshot, wanted)
+
+
+def _to_terminal(arguments: Arguments) -> bool:
+    return arguments.output == "-" and sys.stdout.isatty()
+
+
+def _table(snapshot: Snapshot, wanted: Plan) -> bytes:
+    from accelwatch.cli.table import Style
+    from accelwatch.cli.table import render as table
+    from accelwatch.display import colour, utf8
+
+    to_stdout = wanted.arguments.output == "-"
+    style = Style(
+        colour=to_stdout and colour(wanted.arguments.color, sys.stdout),
+        ascii_only=to_stdout and not utf8(sys.stdout),
+    )
+    return table(snapshot, wanted.fields, style).encode()
+
+
+def status(snapshot: Snapshot, strict: bool) -> int:
+    """The exit code of a snapshot that was written."""
+    if not snapshot.devices:
+        failed = [b for b in snapshot.backends if b.state is not BackendState.ABSENT and b.reason]
+        if any(backend.reason == "permission" for backend in failed):
+            return PERMISSION
+        broken = [b for b in failed if b.vendor not in ("host", "kernel")]
+        return NOTHING_READ if broken else NO_DEVICE
+    reasons = {view.reading.absent.get(("*",)) for view in snapshot.devices}
+    if reasons == {Absence.PERMISSION}:
+        return PERMISSION
+    unwell = (DeviceState.LOST, DeviceState.UNRESPONSIVE)
+    if strict and any(view.state in unwell for view in snapshot.devices):
+        return UNWELL
+    return OK
+
+
+def narrate(snapshot: Snapshot) -> None:
+    """Tell on stderr which backends could not be used."""
+    for backend in snapshot.backends:
+        if backend.state in (BackendState.UNAVAILABLE, BackendState.FAILED):
+            remedy = f"; {backend.remedy}" if backend.remedy else ""
+            complain(f"{backend.name}: {backend.message or backend.reason}{remedy}")
+
+
+def status_of_shown(snapshot: Snapshot, shown: Snapshot, strict: bool) -> int:
+    """The exit code when a filter may have left nothing of what is there."""
+    if not shown.devices and snapshot.devices:
+        return OK
+    return status(shown, strict)
+
+
+def load_renderer(name: str) -> None:
+    """Import what `render` will need, while the devices are still being read."""
+    import importlib
+
+    importlib.import_module(_RENDERERS[name])
+
+
+_RENDERERS = {
+    "json": "accelwatch_json",
+    "csv": "accelwatch_csv",
+    "prometheus": "accelwatch_prometheus",
+    "nvidia-smi": "accelwatch_nvidia_smi",
+    "table": "accelwatch.cli.table",
+}

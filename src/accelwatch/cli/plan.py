@@ -1,0 +1,138 @@
+"""What a one-shot command line asks for, checked before anything is read.
+
+Reading is begun as soon as this is known, so what only some command lines need is imported late.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.cli.arguments import Arguments, split_list
+from accelwatch.durations import seconds
+from accelwatch.errors import UsageError
+from accelwatch.sampler.settings import CollectSettings
+
+if TYPE_CHECKING:
+    from accelwatch.expr import Expression
+
+FORMATS = ("table", "json", "csv", "prometheus")
+MIN_INTERVAL_S = 0.25
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments, checked and understood."""
+
+    format: str
+    fields: tuple[str, ...]
+    condition: "Expression | None"
+    settings: CollectSettings
+    interval_s: float | None
+    arguments: Arguments
+
+
+def plan(arguments: Arguments) -> Plan:
+    """What to do. Raises UsageError or ExpressionError before anything is read."""
+    names: tuple[str, ...] = ()
+    if arguments.fields:
+        from accelwatch.fields import resolve
+
+        names = resolve(arguments.fields.split(","))
+    interval_s = None
+    if arguments.watch is not None:
+        interval_s = max(MIN_INTERVAL_S, seconds(arguments.watch))
+    elif arguments.count is not None:
+        raise UsageError("--count goes with --watch")
+    if arguments.color not in ("auto", "always", "never"):
+        raise UsageError(f"--color is auto, always or never, not {arguments.color!r}")
+    condition = None
+    if arguments.filter is not None:
+        from accelwatch.expr import compile_condition, device_names
+
+        condition = compile_condition(arguments.filter, device_names())
+    return Plan(
+        format=_format(arguments),
+        fields=names,
+        condition=condition,
+        settings=_settings(arguments, names),
+        interval_s=interval_s,
+        arguments=arguments,
+    )
+
+
+def _format(arguments: Arguments) -> str:
+    if arguments.query_gpu is not None:
+        return "nvidia-smi"
+    name = arguments.format or ("json" if arguments.json else "table")
+    if name not in FORMATS:
+        from accelwatch.schema.metrics import nearest
+
+        close = nearest(name, list(FORMATS))
+        raise UsageError(
+            f"no format {name!r}; "
+            + (f"did you mean {close}?" if close else "there are " + ", ".join(FORMATS))
+        )
+    if arguments.json and name != "json":
+        raise UsageError(f"--json and --format {name} contradict each other")
+    return name
+
+
+def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
+    asked = set(split_list(arguments.collect))
+    if not asked and not names:
+        return frozenset()
+    from accelwatch.schema.metrics import by_key, opt_in_groups
+    from accelwatch.schema.series import series_of
+
+    known = set(opt_in_groups())
+    if "all" in asked:
+        return frozenset(known)
+    for group in asked - known:
+        raise UsageError(f"no opt-in group {group!r}; there are {', '.join(opt_in_groups())}")
+    rows = [by_key().get(series_of(name)[0]) for name in names]
+    return frozenset(asked | {row.group for row in rows if row is not None and row.group})
+
+
+def _without(groups: frozenset[str]) -> frozenset[str]:
+    """Backends that have nothing to say here: the host unless asked for, the log of the past."""
+    return frozenset({"kernel_log"} if "host" in groups else {"host", "kernel_log"})
+
+
+def _root(text: str) -> str:
+    if not Path(text).is_dir():
+        raise UsageError(f"--root {text}: no such directory")
+    return str(Path(text).absolute())
+
+
+def _recording(name: str) -> str:
+    """Path of the recording; `demo` is the shipped one unless there is a file of that name."""
+    path = Path(name)
+    if name == "demo" and not path.exists():
+        from accelwatch_replay import demo_file
+
+        return str(demo_file())
+    if not path.exists():
+        raise UsageError(f"no recording {name!r}; `demo` is the shipped one")
+    return str(path.absolute())
+
+
+def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
+    options: dict[str, dict[str, object]] = {}
+    backends = split_list(arguments.backend)
+    if arguments.replay is not None:
+        options["replay"] = {"file": _recording(arguments.replay)}
+        backends = backends or ("replay",)
+    groups = _groups(arguments, names)
+    return CollectSettings(
+        backends=backends,
+        without=_without(groups),
+        one_shot=arguments.watch is None,
+        interval_s=2.0
+        if arguments.watch is None
+        else max(MIN_INTERVAL_S, seconds(arguments.watch)),
+        timeout_s=seconds(arguments.timeout),
+        groups=groups,
+        argv=arguments.argv,
+        root=_root(arguments.root),
+        options=options,
+    )
