@@ -1,0 +1,168 @@
+"""The application: takes snapshots from the source, shows them on the present screen, routes keys."""
+
+import asyncio
+import contextlib
+from typing import ClassVar, Protocol, runtime_checkable
+
+from textual import on
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.tui.actions import ACTIONS
+from accelwatch.tui.board import Board
+from accelwatch.tui.commands import Commands
+from accelwatch.tui.process_list import ProcessList
+from accelwatch.tui.screens.local import LocalScreen
+from accelwatch.tui.source import Source
+from accelwatch.tui.styles import CSS, textual_theme
+from accelwatch.tui.widgets.footer import Footer
+
+_GATHER_S = 0.05
+"""Reports that come together are painted together."""
+_GAP_S = 0.4
+"""Between two paintings of data, once the first seconds are over."""
+
+
+@runtime_checkable
+class View(Protocol):
+    """A screen of the dashboard."""
+
+    view_name: str
+
+    def show(self) -> None:
+        """The board has changed."""
+        ...
+
+    def show_age(self) -> None:
+        """A second has passed."""
+        ...
+
+    def perform(self, action: str) -> bool:
+        """Do what a key asks; false when it is nothing of this screen."""
+        ...
+
+
+def _bindings() -> list[BindingType]:
+    return [
+        Binding(
+            key,
+            f"do('{action.id}')",
+            action.label,
+            show=False,
+            priority=action.priority and key.startswith("ctrl"),
+        )
+        for action in ACTIONS
+        for key in action.keys
+    ]
+
+
+class Dashboard(App[None], inherit_bindings=False):
+    """Owns the board and the task of the source."""
+
+    BINDINGS: ClassVar[list[BindingType]] = _bindings()
+    CSS = CSS
+    ENABLE_COMMAND_PALETTE = False
+    ALLOW_SELECT: ClassVar[bool] = False
+    TITLE = "accelwatch"
+
+    def __init__(
+        self,
+        board: Board,
+        source: Source,
+        *,
+        clock: Clock | None = None,
+        readonly: bool = False,
+    ) -> None:
+        super().__init__()
+        self.board = board
+        self.source = source
+        self.clock = clock or SystemClock()
+        self.readonly = readonly
+        self.processes = ProcessList(board)
+        self.commands = Commands(self)
+        board.recorded = source.recorded
+        self._collecting: asyncio.Task[None] | None = None
+        self._due = False
+        self._painted = 0.0
+        self._began = 0.0
+        self.set_theme(board.preferences.theme)
+
+    def get_default_screen(self) -> Screen[None]:
+        """The Local screen is the one below all others."""
+        return LocalScreen(self.board, self.processes, self.clock.wall)
+
+    def set_theme(self, name: str) -> None:
+        """Paint in another palette."""
+        self.board.preferences.theme = name
+        self.board.paint = self.board.looks.paint(name)
+        theme = textual_theme(self.board.paint.palette)
+        self.register_theme(theme)
+        self.theme = theme.name
+
+    def on_mount(self) -> None:
+        """Begin to collect, and to tell ages."""
+        self._began = self.clock.monotonic()
+        self._collecting = asyncio.create_task(self.source.run(self.news))
+        self._collecting.add_done_callback(self._ended)
+        self.set_interval(1.0, self._second)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._handle_exception(error) if isinstance(error, Exception) else None
+
+    async def on_unmount(self) -> None:
+        """End the collection."""
+        if self._collecting is not None:
+            self._collecting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._collecting
+
+    def news(self) -> None:
+        """There is something new: paint soon, together with what else comes."""
+        if self._due:
+            return
+        self._due = True
+        now = self.clock.monotonic()
+        young = now - self._began < 3.0
+        wait = _GATHER_S if young else max(_GATHER_S, self._painted + _GAP_S - now)
+        self.set_timer(wait, self.take)
+
+    def take(self) -> None:
+        """Take what the source has, and show it."""
+        self._due = False
+        self._painted = self.clock.monotonic()
+        snapshot = self.source.snapshot()
+        if snapshot is None:
+            return
+        self.board.take(snapshot)
+        if not self.board.paused:
+            self.show()
+
+    def _second(self) -> None:
+        """Ages grow, and a source that has fallen silent makes its devices stale."""
+        idle = self.clock.monotonic() - self._painted
+        if idle > self.board.preferences.interval_s + 1.0 and not self.source.recorded:
+            self.take()
+        elif isinstance(self.screen, View):
+            self.screen.show_age()
+
+    def show(self) -> None:
+        """Paint the present screen, and the one below a dialog."""
+        for screen in reversed(self.screen_stack):
+            if screen.is_mounted and isinstance(screen, View):
+                screen.show()
+            if not screen.is_modal:
+                return
+
+    def action_do(self, action_id: str) -> None:
+        """Route a key: the present screen first, then the whole program."""
+        screen = self.screen
+        if isinstance(screen, View) and screen.perform(action_id):
+            return
+        self.commands.perform(action_id)
+
+    @on(Footer.Pressed)
+    def _pressed(self, event: Footer.Pressed) -> None:
+        self.action_do(event.action_id)

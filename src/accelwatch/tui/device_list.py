@@ -1,0 +1,53 @@
+"""The devices of the board as rows of a list, one line or a block each."""
+
+from collections.abc import Hashable
+
+from accelwatch.tui.board import Board
+from accelwatch.tui.device_rows import block, heading, row
+from accelwatch.tui.lines import Line
+
+BLOCK_LINES = 4
+"""Three and a blank one."""
+
+
+class DeviceList:
+    """The board's devices; `full` makes blocks of them."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._places: dict[str, int] = {}
+        self._of: object = None
+        self.full = False
+
+    @property
+    def stride(self) -> int:
+        """Lines of a device."""
+        return BLOCK_LINES if self.full else 1
+
+    def __len__(self) -> int:
+        return len(self._board.devices)
+
+    def heading(self, width: int) -> Line | None:
+        """Titles of the columns, for rows of one line."""
+        return None if self.full else heading(width)
+
+    def line(self, index: int, width: int, part: int, /) -> Line:
+        """One line of a device."""
+        board = self._board
+        view = board.devices[index]
+        glyphs = board.paint.glyphs
+        if not self.full:
+            return row(view, board.snapshot, width, glyphs)
+        lines = block(view, board.snapshot, width, glyphs)
+        return lines[part] if part < len(lines) else []
+
+    def key(self, index: int) -> Hashable:
+        """The device's id."""
+        return self._board.devices[index].device.id
+
+    def place(self, key: Hashable) -> int | None:
+        """Where a device is."""
+        if self._of is not self._board.devices:
+            self._of = self._board.devices
+            self._places = {v.device.id: n for n, v in enumerate(self._board.devices)}
+        return self._places.get(str(key))

@@ -1,0 +1,179 @@
+"""Devices as rows: which columns fit a width, a row of one line, a block of several. Pure."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui import device_cells as cells
+from accelwatch.tui import format as fmt
+from accelwatch.tui.glyphs import Glyphs
+from accelwatch.tui.lines import Line, clipped, fit
+
+Cell = Callable[[DeviceView, int, Glyphs], Line]
+GAP = 2
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: `grow` is its share of the width that is left, `right` where its title stands."""
+
+    title: str
+    cell: Cell
+    width: int
+    grow: int = 0
+    right: bool = False
+    identity: bool = False
+    """Shown of a device that cannot be read too."""
+
+
+_SIGN = Column("", cells.sign_cell, 1, identity=True)
+_NAME = Column("DEVICE", cells.name_cell, 9, identity=True)
+_STATE = Column("STATE", cells.state_cell, 10, identity=True)
+_TEMP = Column("TEMP", cells.temperature_cell, 5, right=True)
+_POWER = Column("POWER", cells.power_cell, 10, right=True)
+_CLOCK = Column("CLOCK", cells.clock_cell, 8, right=True)
+_WHY = Column("HELD BY", cells.throttle_cell, 8)
+_FLAGS = Column("FLAGS", cells.flags_cell, 8)
+
+_TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
+    (
+        132,
+        (
+            _NAME,
+            Column("MODEL", cells.model_cell, 16, identity=True),
+            _STATE,
+            Column("UTILISATION", cells.utilization_cell, 15, 3),
+            Column("MEMORY", cells.memory_cell, 22, 3),
+            Column("TEMP", cells.temperature_cell, 8, right=True),
+            _POWER,
+            _CLOCK,
+            _WHY,
+            _FLAGS,
+        ),
+    ),
+    (
+        100,
+        (
+            _NAME,
+            _STATE,
+            Column("UTILISATION", cells.utilization_cell, 11, 1),
+            Column("MEMORY", cells.memory_cell, 20, 1),
+            Column("TEMP", cells.temperature_cell, 8, right=True),
+            _POWER,
+            _CLOCK,
+            Column("FLAGS", cells.flags_cell, 6),
+        ),
+    ),
+    (
+        76,
+        (
+            _NAME,
+            _STATE,
+            Column("UTIL", cells.utilization_cell, 10, 1),
+            Column("MEMORY", cells.memory_cell, 14, 1),
+            _TEMP,
+            Column("POWER", cells.power_cell, 9, right=True),
+            Column("FLAGS", cells.flags_cell, 4),
+        ),
+    ),
+    (
+        56,
+        (
+            _SIGN,
+            _NAME,
+            Column("UTIL", cells.utilization_cell, 10, 1),
+            Column("MEM", cells.short_memory_cell, 10, 1),
+            _TEMP,
+            Column("POWER", cells.power_cell, 6, right=True),
+        ),
+    ),
+    (
+        0,
+        (
+            _SIGN,
+            _NAME,
+            Column("UTIL", cells.utilization_cell, 5, 1),
+            Column("MEM", cells.short_memory_cell, 5, 1),
+            _TEMP,
+        ),
+    ),
+)
+"""Least width and the columns of each kind of terminal."""
+
+
+@lru_cache(maxsize=32)
+def layout(width: int) -> tuple[tuple[Column, int], ...]:
+    """The columns that fit, with the width of each."""
+    columns = next(columns for least, columns in _TIERS if width >= least)
+    fixed = sum(column.width + GAP for column in columns)
+    left = max(width - fixed, 0)
+    shares = sum(column.grow for column in columns) or 1
+    return tuple((column, column.width + left * column.grow // shares) for column in columns)
+
+
+def heading(width: int) -> Line:
+    """The titles of the columns."""
+    titles = [
+        (fit(column.title, size, right=column.right) + " " * GAP, "head")
+        for column, size in layout(width - 1)
+    ]
+    return clipped([(" ", "head"), *titles], width)
+
+
+def row(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> Line:
+    """One device on one line; one that cannot be read tells its state, why, and since when."""
+    given: Line = [(" ", "text")]
+    left = width - 1
+    for column, size in layout(width - 1):
+        if not column.identity and not fmt.readable(view):
+            return clipped([*given, *why_not(view, snapshot, left, glyphs)], width)
+        given += [*column.cell(view, size, glyphs), (" " * GAP, "text")]
+        left -= size + GAP
+    if fmt.readable(view):
+        return clipped(given, width)
+    return clipped([*given, *why_not(view, snapshot, left, glyphs)], width)
+
+
+def why_not(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> Line:
+    """State word where there was no room for it, since when, and the reason."""
+    since = fmt.ago(snapshot.time - view.state_since)
+    reason = fmt.trouble(view, snapshot)
+    narrow = width < 50
+    word = f"{fmt.state_word(view)} " if narrow else ""
+    head = f"{word}for {since}"
+    told = f"{head} {glyphs.dot} {reason}" if reason else head
+    return [(fit(told, width, ellipsis=glyphs.ellipsis), "dim")]
+
+
+def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
+    """One device on three lines, for machines with one or two."""
+    head: Line = [
+        (" ", "text"),
+        *cells.state_cell(view, 11, glyphs),
+        (" ", "text"),
+        (view.device.name, "strong"),
+        ("  ", "text"),
+        (fmt.model_name(view, ascii_only=glyphs.ascii_only), "text"),
+        (f"   {view.device.pci_bus_id or ''}", "dim"),
+    ]
+    if not fmt.readable(view):
+        since = fmt.ago(snapshot.time - view.state_since)
+        why: Line = [(f" for {since} {glyphs.dot} {fmt.trouble(view, snapshot)}", "dim")]
+        return [clipped(line, width) for line in (head, why, [])]
+    half = (width - 4) // 2
+    facts: Line = [(" ", "text")]
+    for cell, size in (
+        (cells.temperature_cell, 8),
+        (cells.power_cell, 11),
+        (cells.clock_cell, 9),
+    ):
+        facts += [*cell(view, size, glyphs), ("   ", "text")]
+    facts += [*cells.throttle_cell(view, 9, glyphs), *cells.flags_cell(view, 12, glyphs)]
+    bars: Line = [
+        (" ", "text"),
+        *cells.utilization_cell(view, half, glyphs),
+        ("  ", "text"),
+        *cells.memory_cell(view, half, glyphs),
+    ]
+    return [clipped(line, width) for line in (head, bars, facts)]

@@ -1,0 +1,96 @@
+"""The signs the dashboard draws with: Unicode, and ASCII for terminals that have nothing else."""
+
+import msgspec
+
+from accelwatch.schema.device import DeviceState
+
+
+class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
+    """One set of signs, each one cell wide."""
+
+    ascii_only: bool
+    states: dict[str, str]
+    stale: str
+    bar: str
+    """From an almost empty cell to a full one."""
+    track: str
+    """The empty part of a bar."""
+    rule: str
+    dot: str
+    """Between facts on one line."""
+    ellipsis: str
+    cursor: str
+    down: str
+    up: str
+    plot: str
+    """Which graph: `braille`, `block` or `ascii`."""
+    degree: str
+    mark: str
+    """Before a tagged row."""
+    branch: str
+    last_branch: str
+    fold: str
+    axis: str
+    full_block: str
+
+
+UNICODE = Glyphs(
+    ascii_only=False,
+    states={
+        DeviceState.OK: "●",
+        DeviceState.DEGRADED: "▲",
+        DeviceState.LOST: "✕",
+        DeviceState.UNRESPONSIVE: "◌",
+        DeviceState.SUSPENDED: "◇",
+        DeviceState.EXCLUDED: "○",
+    },
+    stale="◔",
+    bar="▏▎▍▌▋▊▉█",
+    track="─",
+    rule="─",
+    dot="·",
+    ellipsis="…",
+    cursor="▌",
+    down="▾",
+    up="▴",
+    plot="braille",
+    degree="°",
+    mark="◆",
+    branch="├─ ",
+    last_branch="└─ ",
+    fold="▾ ",
+    axis="┊",
+    full_block="█",
+)
+
+ASCII = Glyphs(
+    ascii_only=True,
+    states={
+        DeviceState.OK: "*",
+        DeviceState.DEGRADED: "!",
+        DeviceState.LOST: "X",
+        DeviceState.UNRESPONSIVE: "?",
+        DeviceState.SUSPENDED: "z",
+        DeviceState.EXCLUDED: "o",
+    },
+    stale="~",
+    bar="#",
+    track="-",
+    rule="-",
+    dot="|",
+    ellipsis="~",
+    cursor=">",
+    down="v",
+    up="^",
+    plot="ascii",
+    degree="",
+    mark="+",
+    branch="|- ",
+    last_branch="`- ",
+    fold="- ",
+    axis=":",
+    full_block="#",
+)
+
+BLOCK = msgspec.structs.replace(UNICODE, plot="block")
+"""For fonts without braille."""

@@ -1,0 +1,92 @@
+"""The lines at the top of every screen: host, time, drivers, worst state, age of the sample. Pure."""
+
+from collections import Counter
+
+from accelwatch.display import printable
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.tui import format as fmt
+from accelwatch.tui.board import Board
+from accelwatch.tui.lines import Line, clipped, fit, in_role, spread, width_of
+
+_SLOW, _LATE = 2.0, 3.0
+"""In intervals: from here the age is amber, then red."""
+
+
+def header(board: Board, width: int, height: int, now: float, screen: str) -> list[Line]:
+    """One or two lines."""
+    first = _first_line(board, width, now, screen)
+    lines = [_filled(first, width)]
+    if height > 1:
+        lines.append(_second_line(board, width))
+    return lines
+
+
+def _filled(line: Line, width: int) -> Line:
+    return clipped(line, width)
+
+
+def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
+    shot = board.snapshot
+    host = printable(shot.host, ascii_only=board.paint.glyphs.ascii_only)
+    left: Line = [(" accelwatch ", "title")]
+    if width >= 60:
+        left += [(f"{screen} ", "accent")]
+    if host:
+        left += [(f"{host} ", "strong")]
+    right = states(board, words=width >= 80)
+    right += _age(board, now)
+    if width >= 60 and board.started:
+        right = [*right, (f" {fmt.clock_time(shot.time)}", "dim")]
+    return spread(left, [*right, (" ", "text")], width)
+
+
+def _second_line(board: Board, width: int) -> Line:
+    glyphs = board.paint.glyphs
+    told = fmt.versions(board.snapshot)
+    left: Line = [(f" {told}", "dim")]
+    if board.filter_text:
+        left += [(f"  filter {board.filter_text}", "accent")]
+    right: Line = []
+    if board.banner:
+        right = [(f"{board.banner} ", "warn" if board.paused else "accent")]
+    elif board.started:
+        every = f"every {board.preferences.interval_s:g} s"
+        right = [(f"{every} {glyphs.dot} ? help ", "faint")]
+    return spread(left, right, width)
+
+
+def states(board: Board, *, words: bool) -> Line:
+    """How many devices are in each state, worst first: sign, number, word."""
+    views = board.snapshot.devices
+    if not board.started:
+        return [("reading ", "dim")]
+    if not views:
+        return [("no accelerator ", "dim")]
+    counted = Counter(fmt.state_word(view) for view in views)
+    example: dict[str, DeviceView] = {}
+    for view in views:
+        example.setdefault(fmt.state_word(view), view)
+    order = sorted(example, key=lambda word: fmt.STATE_ORDER.index(example[word].state))
+    line: Line = []
+    for word in order:
+        view = example[word]
+        sign = fmt.state_glyph(view, board.paint.glyphs)
+        shown = f"{sign} {counted[word]}" + (f" {word}" if words else "")
+        line += [(f"{shown}  ", fmt.state_role(view))]
+    return line
+
+
+def _age(board: Board, now: float) -> Line:
+    ages = [
+        view.sample_age_s
+        for view in board.snapshot.devices
+        if view.sample_age_s is not None and fmt.readable(view)
+    ]
+    if not ages:
+        return []
+    since_shown = 0.0 if board.recorded else max(now - board.snapshot.time, 0.0)
+    oldest = max(ages) + since_shown
+    interval = board.snapshot.interval_s or board.preferences.interval_s
+    role = "bad" if oldest > _LATE * interval else "warn" if oldest > _SLOW * interval else "dim"
+    shown = f"age {fit(fmt.age(oldest), 5, right=True)}"
+    return in_role([(shown, role)], role) if width_of([(shown, role)]) else []

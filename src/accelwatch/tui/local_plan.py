@@ -1,0 +1,48 @@
+"""How the lines of the Local screen are shared out. Pure."""
+
+import msgspec
+
+GRID_FROM = 17
+"""Devices from which the automatic density is the heat grid."""
+_FULL_UP_TO = 2
+_LEAST_PROCESSES = 4
+_LEAST_STRIP, _MOST_STRIP = 4, 11
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Heights in lines; the processes get what is left."""
+
+    form: str
+    """`full`, `rows` or `grid`."""
+    header: int
+    devices: int
+    strip: int
+    processes: int
+
+
+def form_of(density: str, count: int) -> str:
+    """How devices are shown."""
+    if density == "full":
+        return "full"
+    if density == "compact":
+        return "rows"
+    if count <= _FULL_UP_TO:
+        return "full"
+    return "rows" if count < GRID_FROM else "grid"
+
+
+def plan(rows: int, count: int, density: str, grid_lines: int) -> Plan:
+    """Share `rows` lines of the terminal; `grid_lines` is what the heat grid would need."""
+    form = form_of(density, count)
+    header = 2 if rows >= 16 else 1
+    left = rows - header - 1
+    if form == "full" and left < count * 4 + _LEAST_PROCESSES and density == "auto":
+        form = "rows"
+    needed = {"full": count * 4, "rows": count + 1, "grid": grid_lines}[form]
+    needed = max(needed, 2)
+    devices = min(needed, max(left - _LEAST_PROCESSES, 3), left)
+    left -= devices
+    strip = 0
+    if left - _LEAST_PROCESSES - 1 >= _LEAST_STRIP:
+        strip = min(max(left // 3, _LEAST_STRIP), _MOST_STRIP, left - _LEAST_PROCESSES - 1)
+    return Plan(form=form, header=header, devices=devices, strip=strip, processes=left - strip)

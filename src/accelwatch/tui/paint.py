@@ -1,0 +1,36 @@
+"""From lines in roles to strips in colours."""
+
+from functools import lru_cache
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from accelwatch.tui.glyphs import Glyphs
+from accelwatch.tui.lines import Line, clipped
+from accelwatch.tui.palettes import Palette
+
+
+class Paint:
+    """A palette and a set of signs, ready to use. `overlay` is `selected`, `marked` or nothing."""
+
+    def __init__(self, palette: Palette, glyphs: Glyphs) -> None:
+        self.palette = palette
+        self.glyphs = glyphs
+        self._style = lru_cache(maxsize=512)(self._new_style)
+
+    def strip(self, line: Line, width: int, overlay: str = "") -> Strip:
+        """One line of the screen, exactly `width` cells."""
+        style = self._style
+        given = [Segment(text, style(role, overlay)) for text, role in clipped(line, width)]
+        return Strip(given, width)
+
+    def _new_style(self, role: str, overlay: str) -> Style:
+        palette = self.palette
+        style = Style.parse(palette.roles.get(role, "default"))
+        if not palette.ansi and style.bgcolor is None:
+            style = Style.parse(f"on {palette.background}") + style
+        if overlay:
+            laid_over = palette.selected if overlay == "selected" else palette.marked
+            style = style + Style.parse(laid_over)
+        return style

@@ -1,0 +1,222 @@
+"""Themes as data: a colour for each role. State is never told by colour alone, so any of them will do.
+
+The default keeps to the Okabe-Ito colours, which people with a red-green deficiency tell apart.
+"""
+
+import msgspec
+
+
+class Palette(msgspec.Struct, frozen=True, kw_only=True):
+    """Roles and what they look like, in rich's style language (`bold #56b4e9`)."""
+
+    name: str
+    title: str
+    """For people, in the settings."""
+    background: str
+    foreground: str
+    dark: bool = True
+    ansi: bool = False
+    """Only the terminal's own sixteen colours."""
+    selected: str = ""
+    """Laid over a row that is selected in the list that has the keys."""
+    marked: str = ""
+    """The same in a list that has not."""
+    roles: dict[str, str] = {}
+
+
+def _roles(
+    *,
+    dim: str,
+    faint: str,
+    title: str,
+    accent: str,
+    ok: str,
+    warn: str,
+    bad: str,
+    info: str,
+    load: str,
+    track: str,
+    bar: str,
+    text: str,
+    plots: tuple[str, str, str, str],
+) -> dict[str, str]:
+    return {
+        "text": text,
+        "strong": f"bold {text}",
+        "dim": dim,
+        "faint": faint,
+        "title": f"bold {title}",
+        "rule": track,
+        "head": f"bold {dim}",
+        "sorted": f"bold {accent}",
+        "accent": accent,
+        "key": f"bold {accent}",
+        "ok": ok,
+        "warn": warn,
+        "bad": f"bold {bad}",
+        "info": info,
+        "load": load,
+        "memory": plots[1],
+        "track": track,
+        "bar": bar,
+        "plot0": plots[0],
+        "plot1": plots[1],
+        "plot2": plots[2],
+        "plot3": plots[3],
+    }
+
+
+_SAFE = Palette(
+    name="safe",
+    title="colour-blind safe, dark",
+    background="#0f1419",
+    foreground="#d5dbe1",
+    selected="on #26404f",
+    marked="on #1a242d",
+    roles=_roles(
+        text="#d5dbe1",
+        dim="#8593a0",
+        faint="#5c6874",
+        title="#f2f5f7",
+        accent="#56b4e9",
+        ok="#4cc2a5",
+        warn="#e69f00",
+        bad="#f2774b",
+        info="#56b4e9",
+        load="#56b4e9",
+        track="#2b3640",
+        bar="on #18212a #d5dbe1",
+        plots=("#56b4e9", "#cc8fbe", "#e69f00", "#f2774b"),
+    ),
+)
+_DARK = Palette(
+    name="dark",
+    title="dark",
+    background="#11111b",
+    foreground="#cdd6f4",
+    selected="on #363a55",
+    marked="on #1f2031",
+    roles=_roles(
+        text="#cdd6f4",
+        dim="#8a90ad",
+        faint="#5d6280",
+        title="#ffffff",
+        accent="#89b4fa",
+        ok="#a6e3a1",
+        warn="#f9e2af",
+        bad="#f38ba8",
+        info="#89dceb",
+        load="#94e2d5",
+        track="#2d2e42",
+        bar="on #1c1d2c #cdd6f4",
+        plots=("#94e2d5", "#cba6f7", "#f9e2af", "#fab387"),
+    ),
+)
+_LIGHT = Palette(
+    name="light",
+    title="light",
+    background="#fbfaf7",
+    foreground="#24292f",
+    dark=False,
+    selected="on #cfe3f5",
+    marked="on #eae8e1",
+    roles=_roles(
+        text="#24292f",
+        dim="#5d6670",
+        faint="#8a929b",
+        title="#000000",
+        accent="#0563a8",
+        ok="#00795c",
+        warn="#9a5b00",
+        bad="#b83a06",
+        info="#0563a8",
+        load="#0072b2",
+        track="#d8d5cc",
+        bar="on #ebe8df #24292f",
+        plots=("#0072b2", "#9c4f86", "#9a5b00", "#b83a06"),
+    ),
+)
+_CONTRAST = Palette(
+    name="contrast",
+    title="high contrast",
+    background="#000000",
+    foreground="#ffffff",
+    selected="on #0040c0",
+    marked="on #303030",
+    roles=_roles(
+        text="#ffffff",
+        dim="#d0d0d0",
+        faint="#b0b0b0",
+        title="#ffffff",
+        accent="#00e5ff",
+        ok="#5cff8f",
+        warn="#ffd500",
+        bad="#ff8a65",
+        info="#00e5ff",
+        load="#00e5ff",
+        track="#707070",
+        bar="on #202020 #ffffff",
+        plots=("#00e5ff", "#ff9cff", "#ffd500", "#ff8a65"),
+    ),
+)
+_ANSI = Palette(
+    name="ansi",
+    title="the terminal's sixteen colours",
+    background="ansi_default",
+    foreground="ansi_default",
+    ansi=True,
+    selected="reverse",
+    marked="underline",
+    roles=_roles(
+        text="default",
+        dim="default",
+        faint="bright_black",
+        title="default",
+        accent="cyan",
+        ok="green",
+        warn="yellow",
+        bad="red",
+        info="cyan",
+        load="cyan",
+        track="bright_black",
+        bar="reverse default",
+        plots=("cyan", "magenta", "yellow", "red"),
+    ),
+)
+_MONO = Palette(
+    name="mono",
+    title="monochrome",
+    background="ansi_default",
+    foreground="ansi_default",
+    ansi=True,
+    selected="reverse",
+    marked="underline",
+    roles={
+        **_roles(
+            text="default",
+            dim="default",
+            faint="dim default",
+            title="default",
+            accent="default",
+            ok="default",
+            warn="bold default",
+            bad="default",
+            info="default",
+            load="default",
+            track="dim default",
+            bar="reverse default",
+            plots=("default",) * 4,
+        ),
+        "dim": "dim default",
+    },
+)
+
+PALETTES = {palette.name: palette for palette in (_SAFE, _DARK, _LIGHT, _CONTRAST, _ANSI, _MONO)}
+"""By name, in the order in which the theme key goes through them."""
+DEFAULT = "safe"
+
+
+def next_palette(name: str) -> str:
+    """The name after this one, round and round."""
+    names = list(PALETTES)
+    return names[(names.index(name) + 1) % len(names)]

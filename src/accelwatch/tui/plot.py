@@ -1,0 +1,75 @@
+"""Graphs as text: braille, blocks or ASCII. Pure.
+
+Values are pooled by their maximum, so a spike shorter than a column is still seen at its full height.
+"""
+
+import math
+from collections.abc import Sequence
+
+_BRAILLE_LEFT = (0x40, 0x04, 0x02, 0x01)
+_BRAILLE_RIGHT = (0x80, 0x20, 0x10, 0x08)
+"""Dots of a braille cell's columns from the bottom upwards (Unicode chart U+2800)."""
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_ASCII = " .:#"
+_STEPS = {"braille": 4, "block": 8, "ascii": 3}
+"""Levels of one character cell."""
+
+
+def pooled(values: Sequence[float], columns: int) -> list[float]:
+    """`columns` maxima over equal shares of the values; NaN where a share has no value.
+
+    With fewer values than columns each value fills several columns.
+    """
+    count = len(values)
+    if not count or columns <= 0:
+        return [math.nan] * max(columns, 0)
+    given = []
+    for column in range(columns):
+        first = column * count // columns
+        last = max((column + 1) * count // columns, first + 1)
+        share = [value for value in values[first:last] if value == value]  # noqa: PLR0124 - NaN
+        given.append(max(share) if share else math.nan)
+    return given
+
+
+def columns_of(kind: str, width: int) -> int:
+    """How many values a graph `width` cells wide can show."""
+    return width * 2 if kind == "braille" else width
+
+
+def graph(
+    values: Sequence[float], width: int, height: int, top: float, kind: str = "braille"
+) -> list[str]:
+    """`height` rows of `width` cells, the newest value at the right edge; `top` is the full height.
+
+    A value above zero is drawn at least one step high, an absent one (NaN) not at all.
+    """
+    if width <= 0 or height <= 0:
+        return []
+    steps = _STEPS[kind] * height
+    levels = [_level(value, top, steps) for value in pooled(values, columns_of(kind, width))]
+    rows = []
+    for row in range(height - 1, -1, -1):
+        base = row * _STEPS[kind]
+        rows.append(_row(levels, base, kind))
+    return rows
+
+
+def _level(value: float, top: float, steps: int) -> int:
+    if math.isnan(value) or top <= 0:
+        return 0
+    share = min(max(value / top, 0.0), 1.0)
+    return max(round(share * steps), 1 if value > 0 else 0)
+
+
+def _row(levels: list[int], base: int, kind: str) -> str:
+    if kind == "braille":
+        pairs = zip(levels[::2], levels[1::2], strict=True)
+        return "".join(_braille(left - base, right - base) for left, right in pairs)
+    signs = _BLOCKS if kind == "block" else _ASCII
+    return "".join(signs[min(max(level - base, 0), len(signs) - 1)] for level in levels)
+
+
+def _braille(left: int, right: int) -> str:
+    dots = sum(_BRAILLE_LEFT[: max(left, 0)]) + sum(_BRAILLE_RIGHT[: max(right, 0)])
+    return chr(0x2800 + dots) if dots else " "

@@ -1,0 +1,175 @@
+"""Screen 1: devices, the history of the selected one, processes."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from accelwatch.tui import strip_graphs
+from accelwatch.tui.actions import LOCAL
+from accelwatch.tui.board import Board
+from accelwatch.tui.device_list import DeviceList
+from accelwatch.tui.header import header
+from accelwatch.tui.lines import Line
+from accelwatch.tui.local_plan import plan
+from accelwatch.tui.process_list import ProcessList
+from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.heat_grid import HeatGrid
+from accelwatch.tui.widgets.panel import Panel
+from accelwatch.tui.widgets.row_list import RowList
+
+
+class LocalScreen(Screen[None], inherit_bindings=False):
+    """What most people look at all day."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    AUTO_FOCUS: ClassVar[str | None] = None
+    view_name = LOCAL
+
+    def __init__(self, board: Board, processes: ProcessList, now: Callable[[], float]) -> None:
+        super().__init__()
+        self.board = board
+        self.processes = processes
+        self._now = now
+        self._device_rows = DeviceList(board)
+        self._form = ""
+
+    def compose(self) -> ComposeResult:
+        """Header, devices in either form, graphs, processes, keys."""
+        board = self.board
+        yield Panel(board, self._draw_header, id="header")
+        yield RowList(board, self._device_rows, id="devices")
+        yield HeatGrid(board)
+        yield Panel(board, self._draw_strip, id="strip")
+        yield RowList(board, self.processes, id="processes")
+        yield Footer(board, LOCAL)
+
+    def on_mount(self) -> None:
+        """Find the parts once."""
+        self._header = self.query_one("#header", Panel)
+        self._devices = self.query_one("#devices", RowList)
+        self._grid = self.query_one(HeatGrid)
+        self._strip = self.query_one("#strip", Panel)
+        self._list = self.query_one("#processes", RowList)
+        self._share_out()
+        self._devices.focus()
+
+    def _draw_header(self, width: int, height: int) -> list[Line]:
+        return header(self.board, width, height, self._now(), "local")
+
+    def _draw_strip(self, width: int, height: int) -> list[Line]:
+        return strip_graphs.strip(self.board, width, height, hour=self.board.hour)
+
+    @property
+    def device_part(self) -> RowList | HeatGrid:
+        """The list or the grid."""
+        return self._grid if self._form == "grid" else self._devices
+
+    @property
+    def process_list(self) -> RowList:
+        """The list of processes, with its selection."""
+        return self._list
+
+    @property
+    def on_processes(self) -> bool:
+        """Whether the keys go to the processes."""
+        return self._list.has_focus
+
+    def _share_out(self) -> None:
+        width, rows = self.app.size
+        count = len(self.board.devices)
+        needed = self._grid.lines_needed(width)
+        shared = plan(rows, count, self.board.preferences.density, needed)
+        self._header.styles.height = shared.header
+        for part in (self._devices, self._grid):
+            part.styles.height = shared.devices
+        self._strip.styles.height = max(shared.strip, 0)
+        self._strip.display = shared.strip > 0
+        self._device_rows.full = shared.form == "full"
+        if shared.form != self._form:
+            focused = not self.on_processes
+            self._form = shared.form
+            self._grid.display = shared.form == "grid"
+            self._devices.display = shared.form != "grid"
+            if focused:
+                self.device_part.focus()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Share the lines out anew."""
+        self._share_out()
+
+    def show(self) -> None:
+        """The board has changed."""
+        self._share_out()
+        self.processes.update()
+        self._devices.select(self.board.selected_id)
+        self._devices.refreshed()
+        self._grid.refresh()
+        self._strip.refresh()
+        self._list.refreshed()
+        self._header.refresh()
+
+    def show_age(self) -> None:
+        """A second has passed."""
+        self._header.refresh()
+
+    @on(RowList.Moved)
+    def _moved(self, event: RowList.Moved) -> None:
+        if event.rows is self._devices:
+            self.board.selected_id = str(self._devices.selected_key)
+            self._strip.refresh()
+
+    @on(HeatGrid.Moved)
+    def _grid_moved(self) -> None:
+        self._strip.refresh()
+
+    def perform(self, action: str) -> bool:
+        """Do what a key asks; false when it is nothing of this screen."""
+        if action in ("up", "down"):
+            self._go(-1 if action == "up" else 1)
+        elif action in ("left", "right"):
+            self._sideways(-1 if action == "left" else 1)
+        elif action in ("page_up", "page_down", "first", "last"):
+            self._far(action)
+        else:
+            return False
+        return True
+
+    def _go(self, step: int) -> None:
+        """Beyond the last device come the processes, and back."""
+        if self.on_processes:
+            if not self._list.move(step) and step < 0:
+                self.device_part.focus()
+            return
+        part = self.device_part
+        lines = part.columns if isinstance(part, HeatGrid) else 1
+        if not part.move(step * lines) and step > 0 and len(self.processes):
+            self._list.focus()
+
+    def _sideways(self, step: int) -> None:
+        if isinstance(self.device_part, HeatGrid):
+            self.device_part.move(step)
+        else:
+            self._devices.move(step)
+
+    def _far(self, action: str) -> None:
+        part: RowList | HeatGrid = self._list if self.on_processes else self.device_part
+        if isinstance(part, HeatGrid):
+            steps = {"page_up": -part.columns * 10, "page_down": part.columns * 10}
+            here = next(
+                (n for n, v in enumerate(self.board.devices) if v is self.board.selected), 0
+            )
+            wanted = {"first": 0, "last": len(self.board.devices) - 1}.get(
+                action, here + steps.get(action, 0)
+            )
+            part.move(min(max(wanted, 0), len(self.board.devices) - 1) - here)
+            return
+        wanted = {
+            "page_up": part.cursor - part.page,
+            "page_down": part.cursor + part.page,
+            "first": 0,
+            "last": len(part.rows) - 1,
+        }[action]
+        part.move_to(wanted)

@@ -1,0 +1,37 @@
+"""The little CSS there is, and Textual's theme for a palette."""
+
+from textual.theme import Theme
+
+from accelwatch.tui.palettes import Palette
+
+CSS = """
+Screen { background: $background; color: $foreground; layout: vertical; overflow: hidden; }
+#header { height: 1; }
+#footer { height: 1; dock: bottom; }
+#strip { height: 0; }
+RowList { height: 1fr; }
+#grid { display: none; }
+#prompt { height: 1; dock: bottom; }
+Input, Input:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
+ModalScreen { align: center middle; background: $background 60%; }
+.dialog { border: round $primary; background: $background; padding: 0 1; width: auto; height: auto; }
+"""
+
+
+def textual_theme(palette: Palette) -> Theme:
+    """What Textual's own widgets (the line for a filter, dialogs) are painted in."""
+    roles = palette.roles
+    accent = roles["accent"] if not palette.ansi else "ansi_cyan"
+    if palette.name == "mono":
+        accent = "ansi_default"
+    return Theme(
+        name=f"accelwatch-{palette.name}",
+        primary=accent,
+        accent=accent,
+        foreground=palette.foreground,
+        background=palette.background,
+        surface=palette.background,
+        panel=palette.background if palette.ansi else roles["track"],
+        dark=palette.dark,
+        ansi=palette.ansi,
+    )

@@ -1,0 +1,64 @@
+"""The line at the bottom: the most useful keys of the screen, which can be clicked."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accelwatch.tui.actions import Action, key_name, usable
+from accelwatch.tui.board import Board
+from accelwatch.tui.lines import Line, width_of
+
+
+def footer_line(actions: list[Action], width: int) -> tuple[Line, list[tuple[int, int, str]]]:
+    """The line, and which cells (from, to) belong to which action's id."""
+    line: Line = [(" ", "bar")]
+    regions: list[tuple[int, int, str]] = []
+    used = 1
+    for action in actions:
+        spans: Line = [(key_name(action.keys[0]), "key"), (f" {action.label}   ", "dim")]
+        size = width_of(spans)
+        if used + size - 2 > width:
+            continue
+        regions.append((used, used + size - 2, action.id))
+        line += spans
+        used += size
+    return line, regions
+
+
+class Footer(Widget):
+    """Keys from the table of actions."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+
+    class Pressed(Message):
+        """An action was clicked."""
+
+        def __init__(self, action_id: str) -> None:
+            super().__init__()
+            self.action_id = action_id
+
+    def __init__(self, board: Board, screen_name: str) -> None:
+        super().__init__(id="footer")
+        self.board = board
+        actions = usable(screen_name, replay=board.recorded)
+        self._shown = sorted(
+            (action for action in actions if action.footer),
+            key=lambda action: (action.id not in ("help", "quit"), action.group == "Screens"),
+        )
+
+    def render_line(self, y: int) -> Strip:
+        """The line."""
+        width = self.size.width
+        line, _ = footer_line(self._shown, width)
+        return self.board.paint.strip(line if y == 0 else [], width)
+
+    def on_click(self, event: events.Click) -> None:
+        """Do what is under the pointer."""
+        event.stop()
+        _, regions = footer_line(self._shown, self.size.width)
+        for first, last, action_id in regions:
+            if first <= event.x < last:
+                self.post_message(self.Pressed(action_id))

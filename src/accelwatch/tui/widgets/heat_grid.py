@@ -1,0 +1,162 @@
+"""Many devices at a glance: a cell each with sign, number and load; the selected one in a row below."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.tui import format as fmt
+from accelwatch.tui.board import Board
+from accelwatch.tui.device_cells import utilization
+from accelwatch.tui.device_rows import heading, row
+from accelwatch.tui.lines import Line, fit
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_BLOCKS_ASCII = " .:-=+*#@"
+_BELOW = 3
+"""Lines of the selected device's row with its heading and a blank."""
+
+
+def cell(view: DeviceView, label_width: int, board: Board) -> Line:
+    """`12 ▇ 97%`; a device in trouble shows its sign and state instead of a load."""
+    glyphs = board.paint.glyphs
+    label = fit(_label(view), label_width, right=True)
+    if not fmt.readable(view):
+        word = fit(f"{fmt.state_glyph(view, glyphs)} {fmt.state_word(view, short=True)}", 6)
+        return [(f"{label} ", "dim"), (word, fmt.state_role(view))]
+    busy = utilization(view)
+    blocks = _BLOCKS_ASCII if glyphs.ascii_only else _BLOCKS
+    level = blocks[min(round((busy or 0.0) * 8), 8)]
+    sign = " " if fmt.state_role(view) == "ok" else fmt.state_glyph(view, glyphs)
+    return [
+        (f"{label}", "text"),
+        (sign, fmt.state_role(view)),
+        (level * 2, "load"),
+        (fit(fmt.percent(busy), 4, right=True), "text" if busy else "faint"),
+    ]
+
+
+def _label(view: DeviceView) -> str:
+    return view.device.name.removeprefix(view.device.vendor)
+
+
+class HeatGrid(Widget):
+    """A cell a device, as many in a line as fit."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    can_focus = True
+
+    class Moved(Message):
+        """Another device is selected."""
+
+    class Chosen(Message):
+        """A second click on the selected device."""
+
+    def __init__(self, board: Board) -> None:
+        super().__init__(id="grid")
+        self.board = board
+        self.top = 0
+
+    @property
+    def _label_width(self) -> int:
+        return max((len(_label(view)) for view in self.board.devices[-64:]), default=2)
+
+    @property
+    def cell_width(self) -> int:
+        """With the gap between cells."""
+        return self._label_width + 10
+
+    @property
+    def columns(self) -> int:
+        """Cells in a line."""
+        return max((self.size.width - 1) // self.cell_width, 1)
+
+    @property
+    def _cursor(self) -> int:
+        ids = (view.device.id for view in self.board.devices)
+        return next((n for n, one in enumerate(ids) if one == self.board.selected_id), 0)
+
+    def lines_needed(self, width: int) -> int:
+        """Height that shows all of it."""
+        columns = max((width - 1) // self.cell_width, 1)
+        return -(-len(self.board.devices) // columns) + _BELOW
+
+    def move(self, step: int) -> bool:
+        """Select the device `step` cells on; false when that is beyond the end."""
+        wanted = self._cursor + step
+        inside = 0 <= wanted < len(self.board.devices)
+        if inside:
+            self.board.select_next(step)
+            self._follow(wanted)
+            self.refresh()
+            self.post_message(self.Moved())
+        return inside
+
+    def _follow(self, index: int) -> None:
+        line, visible = index // self.columns, max(self.size.height - _BELOW, 1)
+        self.top = min(max(self.top, line - visible + 1), line)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a region."""
+        width, height = self.size
+        given = []
+        cursor = self._cursor
+        for y in crop.line_range:
+            given.append(self._strip(y, width, height, cursor))
+        return given
+
+    def _strip(self, y: int, width: int, height: int, cursor: int) -> Strip:
+        board, paint = self.board, self.board.paint
+        below = height - y
+        if below <= 2 and board.selected is not None:
+            if below == 2:
+                return paint.strip(heading(width), width)
+            line = row(board.selected, board.snapshot, width, paint.glyphs)
+            return paint.strip(line, width, "selected" if self.has_focus else "marked")
+        if below <= _BELOW:
+            return paint.strip([], width)
+        first = (self.top + y) * self.columns
+        strips = [paint.strip([(" ", "text")], 1)]
+        used = 1
+        for index in range(first, min(first + self.columns, len(board.devices))):
+            spans = cell(board.devices[index], self._label_width, board)
+            overlay = ("selected" if self.has_focus else "marked") if index == cursor else ""
+            strips.append(paint.strip(spans, self.cell_width - 2, overlay))
+            strips.append(paint.strip([], 2))
+            used += self.cell_width
+        if used < width:
+            strips.append(paint.strip([], width - used))
+        return Strip.join(strips).crop(0, width)
+
+    def on_focus(self) -> None:
+        """The selected cell looks different with the keys."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The selected cell looks different without the keys."""
+        self.refresh()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Move on by a line."""
+        event.stop()
+        self.move(self.columns)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Move back by a line."""
+        event.stop()
+        self.move(-self.columns)
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the cell under the pointer; choose it when it is selected already."""
+        event.stop()
+        index = (self.top + event.y) * self.columns + (event.x - 1) // self.cell_width
+        if event.y >= self.size.height - _BELOW or not 0 <= index < len(self.board.devices):
+            return
+        if index == self._cursor:
+            self.post_message(self.Chosen())
+        else:
+            self.move(index - self._cursor)

@@ -1,0 +1,37 @@
+"""A rectangle of lines that a function makes; nothing in it can be selected."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accelwatch.tui.board import Board
+from accelwatch.tui.lines import Line
+
+Draw = Callable[[int, int], list[Line]]
+"""Lines for a width and a height."""
+
+
+class Panel(Widget):
+    """Calls `draw` once a paint."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+
+    def __init__(self, board: Board, draw: Draw, *, id: str) -> None:
+        super().__init__(id=id)
+        self.board = board
+        self._draw = draw
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a region."""
+        width, height = self.size
+        lines = self._draw(width, height)
+        strips = []
+        for y in crop.line_range:
+            line = lines[y] if y < len(lines) else []
+            strips.append(self.board.paint.strip(line, width))
+        if crop.x == 0 and crop.width == width:
+            return strips
+        return [strip.crop(crop.x, crop.right) for strip in strips]

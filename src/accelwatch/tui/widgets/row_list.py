@@ -1,0 +1,189 @@
+"""A list with a selected row. It paints the lines that are visible and nothing else."""
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+from textual import events
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accelwatch.tui.board import Board
+from accelwatch.tui.widgets.rows import Rows
+
+_WHEEL = 3
+
+
+class RowList(Widget):
+    """Lines by number from `rows`, which may hold thousands."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    can_focus = True
+
+    class Moved(Message):
+        """Another row is selected."""
+
+        def __init__(self, rows: "RowList") -> None:
+            super().__init__()
+            self.rows = rows
+
+    class Chosen(Message):
+        """Enter, or a second click on the selected row."""
+
+        def __init__(self, rows: "RowList") -> None:
+            super().__init__()
+            self.rows = rows
+
+    class HeadingClicked(Message):
+        """The heading was clicked, at column `x`."""
+
+        def __init__(self, x: int) -> None:
+            super().__init__()
+            self.x = x
+
+    def __init__(self, board: Board, rows: Rows, *, id: str, pointed: bool = True) -> None:
+        super().__init__(id=id)
+        self.board = board
+        self.rows = rows
+        self.cursor = 0
+        self.top = 0
+        self.pointed = pointed
+        """Whether a row is selected at all, or the lines only scroll."""
+        self._key: Hashable = None
+
+    @property
+    def selected_key(self) -> Hashable:
+        """What is selected; None in an empty list."""
+        return self.rows.key(self.cursor) if 0 <= self.cursor < len(self.rows) else None
+
+    @property
+    def _headed(self) -> bool:
+        return self.rows.heading(10) is not None
+
+    @property
+    def page(self) -> int:
+        """Rows that are visible at a time."""
+        return max((self.size.height - self._headed) // self.rows.stride, 1)
+
+    def refreshed(self) -> None:
+        """The rows have changed: keep the selection where its thing is now, and paint."""
+        place = self.rows.place(self._key) if self._key is not None else None
+        self._put(place if place is not None else self.cursor)
+        self.refresh()
+
+    def select(self, key: Hashable) -> None:
+        """Select a thing if it is there."""
+        place = self.rows.place(key)
+        if place is not None:
+            self.move_to(place)
+
+    def move(self, step: int) -> bool:
+        """Select the row `step` on; false when that is beyond the end."""
+        if not self.pointed:
+            return self._scroll(step)
+        wanted = self.cursor + step
+        inside = 0 <= wanted < len(self.rows)
+        self.move_to(wanted)
+        return inside
+
+    def _scroll(self, step: int) -> bool:
+        before = self.top
+        self.top = min(max(self.top + step, 0), max(len(self.rows) - self.page, 0))
+        self.cursor = self.top
+        self.refresh()
+        return self.top != before
+
+    def move_to(self, index: int) -> None:
+        """Select a row by number, the nearest there is."""
+        before, top = self.cursor, self.top
+        self._put(index)
+        if (self.cursor, self.top) == (before, top):
+            return
+        if self.top != top:
+            self.refresh()
+        else:
+            self._refresh_row(before)
+            self._refresh_row(self.cursor)
+        self.post_message(self.Moved(self))
+
+    def _put(self, index: int) -> None:
+        count = len(self.rows)
+        if not self.pointed:
+            self.top = min(self.top, max(count - self.page, 0))
+            return
+        self.cursor = min(max(index, 0), max(count - 1, 0))
+        self._key = self.selected_key
+        if self.cursor < self.top:
+            self.top = self.cursor
+        elif self.cursor >= self.top + self.page:
+            self.top = self.cursor - self.page + 1
+        self.top = min(self.top, max(count - self.page, 0))
+
+    def _refresh_row(self, index: int) -> None:
+        stride = self.rows.stride
+        y = (index - self.top) * stride + self._headed
+        self.refresh(Region(0, y, self.size.width, stride))
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Keep the selected row visible."""
+        self._put(self.cursor)
+
+    def on_focus(self) -> None:
+        """The selected row looks different with the keys."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The selected row looks different without the keys."""
+        self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a region: straight from the rows, without a styles cache between."""
+        strips = [self.render_line(y) for y in crop.line_range]
+        if crop.x == 0 and crop.width == self.size.width:
+            return strips
+        return [strip.crop(crop.x, crop.right) for strip in strips]
+
+    def render_line(self, y: int) -> Strip:
+        """One line."""
+        width, paint = self.size.width, self.board.paint
+        heading = self.rows.heading(width)
+        if heading is not None:
+            if y == 0:
+                return paint.strip(heading, width)
+            y -= 1
+        down, part = divmod(y, self.rows.stride)
+        index = self.top + down
+        if index >= len(self.rows):
+            return paint.strip([], width)
+        line = self.rows.line(index, width, part)
+        if not self.pointed or index != self.cursor:
+            return paint.strip(line, width)
+        if self.has_focus and line and line[0][0].startswith(" "):
+            first, role = line[0]
+            line = [(paint.glyphs.cursor, "accent"), (first[1:], role), *line[1:]]
+        return paint.strip(line, width, "selected" if self.has_focus else "marked")
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Move on."""
+        event.stop()
+        self.move(_WHEEL)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Move back."""
+        event.stop()
+        self.move(-_WHEEL)
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the row under the pointer; choose it when it is selected already."""
+        event.stop()
+        if self._headed and event.y == 0:
+            self.post_message(self.HeadingClicked(event.x))
+            return
+        index = self.top + (event.y - self._headed) // self.rows.stride
+        if index >= len(self.rows) or not self.pointed:
+            return
+        if index == self.cursor:
+            self.post_message(self.Chosen(self))
+        else:
+            self.move_to(index)
