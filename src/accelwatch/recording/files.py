@@ -1,0 +1,64 @@
+"""Which files a name means: a file, the one that is still being written, a folder, or a pattern."""
+
+import glob
+from pathlib import Path
+
+from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.recording.layout import PART, is_recording
+from accelwatch.recording.window import Window
+
+_MAX_FILES = 256
+
+
+def windows(path: Path) -> list[Window]:
+    """The files, open. Raises UsageError for a name without a file, AccelwatchError for unreadable ones.
+
+    Of a folder or a pattern those are taken that begin as a recording does; links are not followed.
+    """
+    if path.is_dir():
+        return _several(sorted(path.iterdir()), path)
+    if path.exists():
+        return [Window(path)]
+    part = path.with_name(path.name + PART)
+    if part.exists():
+        return [Window(part)]
+    if glob.has_magic(str(path)):
+        return _several(_matching(path), path)
+    raise UsageError(f"no recording {str(path)!r}")
+
+
+def _matching(pattern: Path) -> list[Path]:
+    try:
+        return sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except ValueError as error:
+        raise UsageError(f"{str(pattern)!r} is no pattern: {error}") from error
+
+
+def _several(paths: list[Path], asked: Path) -> list[Window]:
+    opened: list[Window] = []
+    try:
+        for path in paths:
+            if path.is_symlink() or not path.is_file():
+                continue
+            window = Window(path, follow=False)
+            if not is_recording(window.read(0, 4096)):
+                window.close()
+                continue
+            opened.append(window)
+            if len(opened) > _MAX_FILES:
+                raise AccelwatchError(f"{asked} names more than {_MAX_FILES} recordings")
+    except BaseException:
+        for window in opened:
+            window.close()
+        raise
+    if not opened:
+        raise UsageError(f"no recording in {str(asked)!r}")
+    return opened
+
+
+def older_files(path: Path) -> int:
+    """How many finished files of the same recording are beside a file."""
+    count = 0
+    while path.with_name(f"{path.name}.{count + 1}").is_file():
+        count += 1
+    return count

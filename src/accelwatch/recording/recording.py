@@ -1,0 +1,167 @@
+"""Reads a recording: times at once, documents when they are asked for, in any order."""
+
+import bisect
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from types import TracebackType
+
+from accelwatch.errors import WireError
+from accelwatch.recording.files import older_files, windows
+from accelwatch.recording.lines import documents
+from accelwatch.recording.search import content, search
+from accelwatch.recording.survey import Block, Survey
+from accelwatch.recording.window import Window
+from accelwatch.schema.snapshot import SCHEMA, Snapshot
+from accelwatch.schema.wire import decode
+
+_CACHED = 4
+"""Decoded documents held: stepping to and fro costs nothing."""
+
+
+class Recording:
+    """Documents of one recording in the order of time, over all its files. Not for several threads.
+
+    Damage costs documents, never the recording; `notes` tell of it.
+    """
+
+    def __init__(self, surveys: Sequence[Survey], notes: Sequence[str] = ()) -> None:
+        self._surveys = tuple(surveys)
+        self._blocks = [(one, block) for one in self._surveys for block in one.blocks]
+        self._ends = list(accumulate(block.count for _, block in self._blocks))
+        self._times = _steady([time for one in self._surveys for time in one.times])
+        self._notes = tuple(notes)
+        self._decoded: dict[int, Snapshot] = {}
+        self._reading: tuple[int, int, Iterator[bytes]] | None = None
+
+    @classmethod
+    def open(cls, path: Path) -> "Recording":
+        """A file, a folder, or a pattern such as `node.ndjson.zst*`; else FILE.part.
+
+        Raises UsageError for a name without a file, WireError for a file that holds no document or is
+        of a newer major version, AccelwatchError for one that cannot be read.
+        """
+        opened = windows(path)
+        try:
+            surveys = [search(window) for window in opened]
+            found = sorted((one for one in surveys if one.times), key=lambda one: one.times[0])
+            if not found:
+                raise WireError(
+                    f"{path} holds no {SCHEMA} document; record one with: accelwatch record -o FILE"
+                )
+        except BaseException:
+            _close(opened)
+            raise
+        _close([one.window for one in surveys if not one.times])
+        return cls(found, _notes(path, surveys, found))
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._reading = None
+        _close([one.window for one in self._surveys])
+
+    def __enter__(self) -> "Recording":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def times(self) -> Sequence[float]:
+        """Unix seconds of each document; they never go back, also where the recorder's clock did."""
+        return memoryview(self._times).toreadonly()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Damage and other things to know, in words."""
+        return self._notes
+
+    @property
+    def step_s(self) -> float:
+        """Seconds that a document is current: the median distance of two; 1.0 when unknown."""
+        steps = sorted(after - before for before, after in pairwise(self._times) if after > before)
+        return steps[len(steps) // 2] if steps else 1.0
+
+    def index_at(self, time: float) -> int:
+        """Number of the document that is current at a time; the first one before the beginning."""
+        return max(bisect.bisect_right(self._times, time) - 1, 0)
+
+    def at(self, index: int) -> Snapshot:
+        """A document. Raises IndexError, and WireError for one that is JSON but no snapshot."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"there is no document {index} of {len(self)}")
+        found = self._decoded.pop(index, None)
+        if found is None:
+            found = _decoded(self._line(index))
+        self._decoded[index] = found
+        if len(self._decoded) > _CACHED:
+            del self._decoded[next(iter(self._decoded))]
+        return found
+
+    def _line(self, index: int) -> bytes:
+        number = bisect.bisect_right(self._ends, index)
+        first = self._ends[number] - self._blocks[number][1].count
+        wanted = index - first
+        where, taken, lines = self._reading or (-1, 0, iter(()))
+        self._reading = None
+        if where != number or taken > wanted:
+            taken, lines = 0, _lines(*self._blocks[number])
+        line = None
+        for _ in range(wanted - taken + 1):
+            line = next(lines, None)
+        if line is None:
+            raise WireError(f"document {index} of the recording is damaged")
+        self._reading = (number, wanted + 1, lines)
+        return line
+
+
+def _lines(survey: Survey, block: Block) -> Iterator[bytes]:
+    if survey.whole_file:
+        return iter((b"".join(content(survey, block)),))
+    return documents(content(survey, block), block.only)
+
+
+def _decoded(line: bytes) -> Snapshot:
+    """As `decode`; what damage can make of a document is always a WireError."""
+    try:
+        return decode(line)
+    except (RecursionError, OverflowError, LookupError) as error:
+        raise WireError(f"not a snapshot document: {error}") from error
+
+
+def _steady(times: Sequence[float]) -> "array[float]":
+    """Times that never go back. One that is out of order between two that are not is the wrong one."""
+    held = array("d", times)
+    for at in range(1, len(held) - 1):
+        before, after = held[at - 1], held[at + 1]
+        if before <= after and not before <= held[at] <= after:
+            held[at] = before
+    if len(held) > 2 and held[0] > held[1] <= held[2]:
+        held[0] = held[1]
+    return array("d", accumulate(held, max))
+
+
+def _notes(path: Path, surveys: Sequence[Survey], found: Sequence[Survey]) -> tuple[str, ...]:
+    notes: list[str] = []
+    for one in surveys:
+        name = f"{one.window.path.name}: " if len(surveys) > 1 else ""
+        texts = one.notes() if one.times else ("recording: holds no document",)
+        notes += [f"recording: {name}{text.removeprefix('recording: ')}" for text in texts]
+    if any(after.times[0] < before.times[-1] for before, after in pairwise(found)):
+        notes.append("recording: the files overlap in time; they are read one after another")
+    if len(surveys) == 1 and (older := older_files(path)):
+        notes.append(f"recording: {older} older files beside it; '{path.name}*' names all of them")
+    return tuple(notes)
+
+
+def _close(opened: Sequence[Window]) -> None:
+    for window in opened:
+        window.close()
