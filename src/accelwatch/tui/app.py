@@ -2,25 +2,33 @@
 
 import asyncio
 import contextlib
+from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
 from textual import on
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.timer import Timer
 
 from accelwatch.clock import Clock, SystemClock
+from accelwatch.schema.reading import Process
 from accelwatch.tui.actions import ACTIONS
 from accelwatch.tui.board import Board
 from accelwatch.tui.commands import Commands
 from accelwatch.tui.process_list import ProcessList
+from accelwatch.tui.process_rows import column_at
+from accelwatch.tui.replay import ReplaySource, banner
 from accelwatch.tui.screens.local import LocalScreen
 from accelwatch.tui.source import Source
 from accelwatch.tui.styles import CSS, textual_theme
 from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.heat_grid import HeatGrid
+from accelwatch.tui.widgets.row_list import RowList
 
 _GATHER_S = 0.05
 """Reports that come together are painted together."""
+_SAID_S = 4.0
 _GAP_S = 0.4
 """Between two paintings of data, once the first seconds are over."""
 
@@ -74,16 +82,19 @@ class Dashboard(App[None], inherit_bindings=False):
         *,
         clock: Clock | None = None,
         readonly: bool = False,
+        preferences_path: Path = Path("dashboard.yaml"),
     ) -> None:
         super().__init__()
         self.board = board
         self.source = source
         self.clock = clock or SystemClock()
         self.readonly = readonly
+        self.preferences_path = preferences_path
         self.processes = ProcessList(board)
         self.commands = Commands(self)
         board.recorded = source.recorded
         self._collecting: asyncio.Task[None] | None = None
+        self._saying: Timer | None = None
         self._due = False
         self._painted = 0.0
         self._began = 0.0
@@ -136,9 +147,51 @@ class Dashboard(App[None], inherit_bindings=False):
         snapshot = self.source.snapshot()
         if snapshot is None:
             return
+        if isinstance(self.source, ReplaySource):
+            self._take_passed(self.source)
         self.board.take(snapshot)
         if not self.board.paused:
             self.show()
+
+    def _take_passed(self, source: ReplaySource) -> None:
+        """Frames that were passed over belong to the history; a jump begins it anew."""
+        anew, passed = source.drain()
+        if anew:
+            self.board.forget()
+        for shot in passed:
+            self.board.note(shot)
+        self.board.banner = banner(source, self.board.paint.glyphs)
+
+    def say(self, text: str) -> None:
+        """Tell something in the place of the keys, for a few seconds."""
+        self.board.message = text
+        self._footers()
+        if self._saying is not None:
+            self._saying.stop()
+        self._saying = self.set_timer(_SAID_S, self._said)
+
+    def _said(self) -> None:
+        self.board.message = ""
+        self._footers()
+
+    def _footers(self) -> None:
+        for footer in self.screen.query(Footer):
+            footer.refresh()
+
+    @property
+    def process_list(self) -> RowList | None:
+        """The list of processes on the present screen, if it has one."""
+        found = getattr(self.screen, "process_list", None)
+        return found if isinstance(found, RowList) else None
+
+    @property
+    def chosen_process(self) -> Process | None:
+        """The selected process, if the keys go to processes."""
+        rows = self.process_list
+        if rows is None or not getattr(self.screen, "on_processes", False):
+            return None
+        place = self.processes.place(rows.selected_key)
+        return None if place is None else self.processes.rows[place].process
 
     def _second(self) -> None:
         """Ages grow, and a source that has fallen silent makes its devices stale."""
@@ -162,6 +215,16 @@ class Dashboard(App[None], inherit_bindings=False):
         if isinstance(screen, View) and screen.perform(action_id):
             return
         self.commands.perform(action_id)
+
+    @on(RowList.Chosen)
+    @on(HeatGrid.Chosen)
+    def _chosen(self) -> None:
+        self.action_do("enter")
+
+    @on(RowList.HeadingClicked)
+    def _heading_clicked(self, event: RowList.HeadingClicked) -> None:
+        if event.rows is self.process_list:
+            self.commands.sort_by(column_at(event.rows.size.width, event.x))
 
     @on(Footer.Pressed)
     def _pressed(self, event: Footer.Pressed) -> None:

@@ -11,6 +11,7 @@ from accelwatch.tui.history import History
 from accelwatch.tui.looks import Looks
 from accelwatch.tui.paint import Paint
 from accelwatch.tui.preferences import Preferences
+from accelwatch.tui.process_history import ProcessHistory
 
 EMPTY = Snapshot(time=0.0, host="", version="")
 """Stands until the first one comes."""
@@ -28,12 +29,15 @@ class Board:
         self.devices: tuple[DeviceView, ...] = ()
         """Those that the filter leaves."""
         self.history = History()
+        self.process_history = ProcessHistory()
         self.selected_id = ""
         self.paused = False
         self.recorded = False
         """Whether the time of the snapshots is a recording's."""
         self.hour = False
         """Whether graphs show an hour instead of five minutes."""
+        self.message = ""
+        """What was just done, in the place of the keys."""
         self.banner = ""
         """A word on the pause or the recording, for the header."""
         self.filter_text = ""
@@ -46,9 +50,19 @@ class Board:
 
     def take(self, snapshot: Snapshot) -> None:
         """A newer state of the node; it is shown unless the view is paused."""
-        self.history.record(snapshot.devices)
+        self.note(snapshot)
         if not self.paused:
             self.show(snapshot)
+
+    def note(self, snapshot: Snapshot) -> None:
+        """Take a snapshot into the history alone."""
+        self.history.record(snapshot.devices)
+        self.process_history.record(snapshot)
+
+    def forget(self) -> None:
+        """Begin the history anew, as a jump in a recording needs."""
+        self.history.clear()
+        self.process_history.clear()
 
     def show(self, snapshot: Snapshot) -> None:
         """Show this state."""

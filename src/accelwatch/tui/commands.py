@@ -2,11 +2,24 @@
 
 from typing import TYPE_CHECKING
 
+from textual.screen import Screen
+
+from accelwatch.tui import copying
 from accelwatch.tui.palettes import next_palette
 from accelwatch.tui.preferences import DENSITIES, slower
+from accelwatch.tui.process_commands import ProcessCommands
+from accelwatch.tui.replay_commands import ReplayCommands
+from accelwatch.tui.screens.device import device_screen
+from accelwatch.tui.screens.doctor import doctor_screen
+from accelwatch.tui.screens.help import help_screen
+from accelwatch.tui.screens.processes import ProcessesScreen
+from accelwatch.tui.screens.settings import SettingsScreen
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
+
+ORDER = ("local", "device", "processes", "doctor")
+"""The screens that Tab goes through."""
 
 
 class Commands:
@@ -14,29 +27,121 @@ class Commands:
 
     def __init__(self, app: "Dashboard") -> None:
         self._app = app
+        self._processes = ProcessCommands(app)
+        self._more = (self._processes, ReplayCommands(app))
+        self.sort_by = self._processes.sort_by
 
     def perform(self, action: str) -> bool:
-        """Do it; false when there is no such command."""
-        method = getattr(self, f"_{action}", None)
-        if method is None:
-            return False
-        method()
-        return True
+        """Do it; false when there is no such command now."""
+        for holder in (*reversed(self._more), self):
+            method = getattr(holder, f"do_{action}", None)
+            if method is not None and method() is not False:
+                return True
+        return False
 
-    def _quit(self) -> None:
+    def do_quit(self) -> None:
+        """End the program."""
         self._app.exit()
 
-    def _theme(self) -> None:
-        self._app.set_theme(next_palette(self._app.board.preferences.theme))
-        self._redraw()
+    def do_back(self) -> None:
+        """Leave a screen, else clear the filter; never the program."""
+        app = self._app
+        if len(app.screen_stack) > 1:
+            app.pop_screen()
+            app.show()
+        elif app.board.filter_text or app.processes.tagged:
+            app.processes.tagged.clear()
+            app.board.set_filter("", None)
+            app.show()
 
-    def _density(self) -> None:
+    def open(self, name: str) -> None:
+        """Show one of the numbered screens, or another by name."""
+        app = self._app
+        while len(app.screen_stack) > 1:
+            app.pop_screen()
+        if name != "local":
+            app.push_screen(self._new(name))
+        app.call_after_refresh(app.show)
+
+    def _new(self, name: str) -> Screen[None]:
+        app = self._app
+        now = app.clock.wall
+        match name:
+            case "device":
+                return device_screen(app.board, now)
+            case "processes":
+                return ProcessesScreen(app.board, app.processes, now)
+            case "doctor":
+                return doctor_screen(app.board, now)
+            case "settings":
+                return SettingsScreen(app.board, app.preferences_path, now, self._applied)
+            case _:
+                return help_screen(app.board, now)
+
+    def _applied(self) -> None:
+        """A setting was changed on the settings screen."""
+        self._app.set_theme(self._app.board.preferences.theme)
+        self._app.source.set_interval(self._app.board.preferences.interval_s)
+        self.do_redraw()
+
+    def do_screen_local(self) -> None:
+        """Screen 1."""
+        self.open("local")
+
+    def do_screen_device(self) -> None:
+        """Screen 3."""
+        self.open("device")
+
+    def do_screen_processes(self) -> None:
+        """Screen 4."""
+        self.open("processes")
+
+    def do_screen_doctor(self) -> None:
+        """Screen 6."""
+        self.open("doctor")
+
+    def do_help(self) -> None:
+        """The keys."""
+        self.open("help")
+
+    def do_settings(self) -> None:
+        """What can be set."""
+        self.open("settings")
+
+    def do_next_screen(self) -> None:
+        """The next of the numbered screens."""
+        self._go(1)
+
+    def do_previous_screen(self) -> None:
+        """The one before."""
+        self._go(-1)
+
+    def _go(self, step: int) -> None:
+        name = getattr(self._app.screen, "view_name", "local")
+        place = ORDER.index(name) if name in ORDER else 0
+        self.open(ORDER[(place + step) % len(ORDER)])
+
+    def do_enter(self) -> None:
+        """Details of the selected device."""
+        if getattr(self._app.screen, "view_name", "") == "local":
+            self.open("device")
+
+    def do_theme(self) -> None:
+        """The next theme."""
+        self._app.set_theme(next_palette(self._app.board.preferences.theme))
+        self._app.say(f"theme {self._app.board.paint.palette.title}")
+        self.do_redraw()
+
+    def do_density(self) -> None:
+        """The next density."""
         preferences = self._app.board.preferences
         place = (DENSITIES.index(preferences.density) + 1) % len(DENSITIES)
         preferences.density = DENSITIES[place]
+        self._app.say(f"density {preferences.density}")
         self._app.show()
 
-    def _pause(self) -> None:
+    def do_pause(self) -> None:
+        """Hold the picture."""
         board = self._app.board
         board.paused = not board.paused
         board.banner = "paused" if board.paused else ""
@@ -44,23 +149,41 @@ class Commands:
             self._app.take()
         self._app.show()
 
-    def _faster(self) -> None:
+    def do_faster(self) -> None:
+        """Read more often."""
         self._set_interval(-1)
 
-    def _slower(self) -> None:
+    def do_slower(self) -> None:
+        """Read less often."""
         self._set_interval(1)
 
     def _set_interval(self, step: int) -> None:
         preferences = self._app.board.preferences
         preferences.interval_s = slower(preferences.interval_s, step)
         self._app.source.set_interval(preferences.interval_s)
+        self._app.say(f"a reading every {preferences.interval_s:g} s")
         self._app.show()
 
-    def _span(self) -> None:
+    def do_span(self) -> None:
+        """Five minutes or an hour."""
         self._app.board.hour = not self._app.board.hour
         self._app.show()
 
-    def _redraw(self) -> None:
+    def do_copy(self) -> None:
+        """The uuid or pid."""
+        self._copied(copying.name_of(self._app.board, self._app.chosen_process))
+
+    def do_copy_row(self) -> None:
+        """All of it as JSON."""
+        self._copied(copying.document_of(self._app.board, self._app.chosen_process))
+
+    def _copied(self, text: str) -> None:
+        if text:
+            self._app.copy_to_clipboard(text)
+            self._app.say(f"copied {text if len(text) < 50 else f'{len(text)} characters'}")
+
+    def do_redraw(self) -> None:
+        """Everything anew."""
         self._app.refresh(layout=True)
         for screen in self._app.screen_stack:
             for widget in screen.query("*"):

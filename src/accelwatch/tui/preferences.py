@@ -25,7 +25,7 @@ class Preferences(msgspec.Struct, kw_only=True):
     plot: str = "braille"
 
 
-_COMMENTS = {
+COMMENTS = {
     "theme": "Colours: " + ", ".join(PALETTES) + ".",
     "density": "How devices are listed: auto, compact (a row each) or full (a block each).",
     "interval_s": "Seconds between two readings.",
@@ -74,7 +74,7 @@ def document(preferences: Preferences) -> str:
     lines = ["# Settings of the accelwatch dashboard; written by its settings screen (F2).", ""]
     for name, value in msgspec.structs.asdict(preferences).items():
         shown = str(value).lower() if isinstance(value, bool) else value
-        lines += [f"# {_COMMENTS[name]}", f"{name}: {shown}", ""]
+        lines += [f"# {COMMENTS[name]}", f"{name}: {shown}", ""]
     return "\n".join(lines)
 
 

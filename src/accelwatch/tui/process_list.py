@@ -4,9 +4,10 @@ import getpass
 import os
 from collections.abc import Callable, Hashable
 
+from accelwatch.display import size
 from accelwatch.tui import process_rows
 from accelwatch.tui.board import Board
-from accelwatch.tui.lines import Line
+from accelwatch.tui.lines import Line, clipped
 from accelwatch.tui.process_rows import COLUMNS, Key, ProcessRow, arranged, rows_of
 
 ProcessFilter = Callable[[ProcessRow], bool]
@@ -33,6 +34,7 @@ class ProcessList:
         self.rows: list[ProcessRow] = []
         self.tagged: set[Key] = set()
         self.keeps: ProcessFilter | None = None
+        self.filter_text = ""
         self._places: dict[Key, int] = {}
 
     def update(self) -> None:
@@ -82,6 +84,22 @@ class ProcessList:
         for row in self.rows:
             if row.key == key and row.process is not None:
                 self.tagged ^= {row.key}
+
+    def note(self, width: int) -> Line:
+        """How many there are, what is tagged, and a word on numbers of other namespaces."""
+        shown = [row.process for row in self.rows if row.process is not None]
+        held = sum(process.gpu_memory_bytes or 0 for process in shown)
+        pids = len({process.pid for process in shown})
+        told = f" {pids} processes hold {size(held)}"
+        line: Line = [(told, "dim")]
+        if self.filter_text:
+            line.append((f"   filter {self.filter_text}", "accent"))
+        if self.tagged:
+            line.append((f"   {len(self.tagged)} tagged", "accent"))
+        foreign = sum(process.pid_namespace != "same" for process in shown)
+        if foreign:
+            line.append((f"   {foreign} belong to another pid namespace: no signals", "warn"))
+        return clipped(line, width)
 
     def sort_by(self, column: str) -> None:
         """Sort by a column; by the present one: turn the order round."""

@@ -9,6 +9,7 @@ Screen { background: $background; color: $foreground; layout: vertical; overflow
 #header { height: 1; }
 #footer { height: 1; dock: bottom; }
 #strip { height: 0; }
+#note { height: 1; }
 RowList { height: 1fr; }
 #grid { display: none; }
 #prompt { height: 1; dock: bottom; }

@@ -53,6 +53,8 @@ class Footer(Widget):
         """The line."""
         width = self.size.width
         line, _ = footer_line(self._shown, width)
+        if self.board.message:
+            line = [(f" {self.board.message}", "accent")]
         return self.board.paint.strip(line if y == 0 else [], width)
 
     def on_click(self, event: events.Click) -> None:

@@ -38,8 +38,9 @@ class RowList(Widget):
     class HeadingClicked(Message):
         """The heading was clicked, at column `x`."""
 
-        def __init__(self, x: int) -> None:
+        def __init__(self, rows: "RowList", x: int) -> None:
             super().__init__()
+            self.rows = rows
             self.x = x
 
     def __init__(self, board: Board, rows: Rows, *, id: str, pointed: bool = True) -> None:
@@ -178,7 +179,7 @@ class RowList(Widget):
         """Select the row under the pointer; choose it when it is selected already."""
         event.stop()
         if self._headed and event.y == 0:
-            self.post_message(self.HeadingClicked(event.x))
+            self.post_message(self.HeadingClicked(self, event.x))
             return
         index = self.top + (event.y - self._headed) // self.rows.stride
         if index >= len(self.rows) or not self.pointed:

@@ -1,0 +1,200 @@
+"""What keys do to processes: filter, sort, tag, look at, signal."""
+
+import signal
+from typing import TYPE_CHECKING
+
+from accelwatch.display import printable
+from accelwatch.errors import ExpressionError
+from accelwatch.schema.reading import Process
+from accelwatch.tui import filters, signals
+from accelwatch.tui.lines import wrapped
+from accelwatch.tui.process_rows import BY_ID, COLUMNS, command
+from accelwatch.tui.screens.choice import ChoiceScreen
+from accelwatch.tui.screens.process import process_screen
+
+if TYPE_CHECKING:
+    from accelwatch.tui.app import Dashboard
+
+_MEANINGS = {
+    signal.SIGTERM: "ask it to end",
+    signal.SIGINT: "interrupt it, as ^C does",
+    signal.SIGKILL: "end it at once; it cannot tidy up",
+    signal.SIGHUP: "hang up",
+    signal.SIGSTOP: "stop it",
+    signal.SIGCONT: "let it go on",
+}
+
+
+class ProcessCommands:
+    """One method an action; False means that the action is not about a process now."""
+
+    def __init__(self, app: "Dashboard") -> None:
+        self._app = app
+
+    @property
+    def _here(self) -> bool:
+        return self._app.process_list is not None
+
+    def do_enter(self) -> bool:
+        """Details of the selected process."""
+        process = self._app.chosen_process
+        if process is None:
+            return False
+        self._look(process, environment=False)
+        return True
+
+    def do_environment(self) -> bool:
+        """Its environment, the values hidden."""
+        process = self._app.chosen_process
+        if process is not None:
+            self._look(process, environment=True)
+        return True
+
+    def _look(self, process: Process, *, environment: bool) -> None:
+        app = self._app
+        screen = process_screen(
+            app.board,
+            process,
+            app.clock.wall,
+            local=app.source.local,
+            environment=environment,
+        )
+        app.push_screen(screen)
+
+    def do_filter(self) -> bool:
+        """Ask for a filter: of devices on the Local screen, of processes on theirs."""
+        from accelwatch.tui.screens.prompt import PromptScreen
+
+        app = self._app
+        if not self._here:
+            return True
+        of_processes = app.screen.id != "local" and getattr(app.screen, "view_name", "") != "local"
+        host = app.board.snapshot.host
+        make = filters.process_filter if of_processes else filters.device_filter
+
+        def wrong(text: str) -> str:
+            try:
+                make(text, host)
+            except ExpressionError as error:
+                return filters.complaint(error)
+            return ""
+
+        def taken(text: str | None) -> None:
+            if text is None:
+                return
+            if of_processes:
+                app.processes.keeps = filters.process_filter(text, host)
+                app.processes.filter_text = text.strip()
+            else:
+                app.board.set_filter(text.strip(), filters.device_filter(text, host))
+            app.show()
+
+        title = "Filter processes" if of_processes else "Filter devices"
+        example = 'user == "ada"' if of_processes else "utilization_ratio < 0.1"
+        before = app.processes.filter_text if of_processes else app.board.filter_text
+        hint = f"plain text, or a condition such as {example}; empty shows all"
+        app.push_screen(PromptScreen(app.board, title, before, hint, wrong), taken)
+        return True
+
+    def do_sort(self) -> bool:
+        """Ask for the column."""
+        app = self._app
+        if self._here:
+            choices = [(column.id, column.title.title()) for column in COLUMNS]
+            picker = ChoiceScreen(
+                app.board, "Sort processes by", [], choices, app.board.preferences.sort
+            )
+            app.push_screen(picker, lambda column: self.sort_by(column) if column else None)
+        return True
+
+    def sort_by(self, column: str) -> None:
+        """Sort by a column, or turn its order round."""
+        if column in BY_ID:
+            self._app.processes.sort_by(column)
+            self._app.show()
+
+    def do_sort_left(self) -> bool:
+        """The column to the left."""
+        return self._sort_step(-1)
+
+    def do_sort_right(self) -> bool:
+        """The column to the right."""
+        return self._sort_step(1)
+
+    def _sort_step(self, step: int) -> bool:
+        if self._here:
+            self._app.processes.sort_step(step)
+            self._app.show()
+        return True
+
+    def do_reverse(self) -> bool:
+        """Turn the order round."""
+        if self._here:
+            preferences = self._app.board.preferences
+            preferences.descending = not preferences.descending
+            self._app.show()
+        return True
+
+    def do_tree(self) -> bool:
+        """Group, or not."""
+        if self._here:
+            preferences = self._app.board.preferences
+            preferences.tree = not preferences.tree
+            self._app.show()
+        return True
+
+    def do_tag(self) -> bool:
+        """Tag the selected process and go to the next."""
+        rows = self._app.process_list
+        if rows is not None and self._app.chosen_process is not None:
+            self._app.processes.toggle(rows.selected_key)
+            rows.move(1)
+            self._app.show()
+        return True
+
+    def do_signal(self) -> bool:
+        """Ask which signal, with Cancel under the keys."""
+        app = self._app
+        processes = self._meant()
+        if app.readonly:
+            app.say("signals are off (--readonly)")
+        elif not app.source.local:
+            app.say("a recording's processes cannot be signalled")
+        elif not processes:
+            app.say("no process is selected")
+        else:
+            self._ask(processes)
+        return True
+
+    def _meant(self) -> list[Process]:
+        tagged = self._app.processes.tagged
+        if tagged:
+            rows = self._app.processes.rows
+            return [row.process for row in rows if row.process is not None and row.key in tagged]
+        chosen = self._app.chosen_process
+        return [chosen] if chosen is not None else []
+
+    def _ask(self, processes: list[Process]) -> None:
+        app = self._app
+        found, why = signals.targets(processes)
+        ascii_only = app.board.paint.glyphs.ascii_only
+        names = {one.pid: printable(command(one), ascii_only=ascii_only) for one in processes}
+        width = min(app.size.width - 8, 64)
+        text = [f"{one.pid}  {names[one.pid]}"[:width] for one in found[:8]]
+        text += [f"and {len(found) - 8} more"] if len(found) > 8 else []
+        text += ["", *wrapped(why, width)] if why else []
+        choices = [("", "Cancel")]
+        if found:
+            choices += [(one.name, f"{one.name:8} {_MEANINGS[one]}") for one in signals.OFFERED]
+        plural = "es" if len(found) != 1 else ""
+        title = f"Signal {len(found)} process{plural}" if found else "No signal can be sent"
+        app.push_screen(
+            ChoiceScreen(app.board, title, [*text, ""], choices),
+            lambda name: self._send(found, name) if name else None,
+        )
+
+    def _send(self, found: list[signals.Target], name: str) -> None:
+        told = [signals.send(target, signal.Signals[name]) for target in found]
+        self._app.processes.tagged.clear()
+        self._app.say("; ".join(told))
+        self._app.show()

@@ -1,0 +1,87 @@
+"""A dialog of choices under a text: the first one is under the keys, Enter takes it, Esc leaves."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from accelwatch.tui.board import Board
+from accelwatch.tui.choices import Choices
+from accelwatch.tui.lines import Line
+from accelwatch.tui.widgets.panel import Panel
+from accelwatch.tui.widgets.row_list import RowList
+
+
+class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
+    """Gives the id of the choice, or None."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    CSS = """
+    ChoiceScreen Panel { height: auto; width: auto; }
+    ChoiceScreen RowList { width: auto; }
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        title: str,
+        text: list[str],
+        choices: list[tuple[str, str]],
+        start: str = "",
+    ) -> None:
+        super().__init__()
+        self.board = board
+        self._heading = title
+        self._text = text
+        self._choices = Choices(choices)
+        self._start = start
+
+    def compose(self) -> ComposeResult:
+        """Text above, choices below."""
+        with Vertical(classes="dialog", id="dialog"):
+            yield Panel(self.board, self._draw_text, id="dialog-text")
+            yield RowList(self.board, self._choices, id="choices")
+
+    def on_mount(self) -> None:
+        """As large as needed, no larger than the terminal."""
+        width, height = self.app.size
+        longest = max(len(row) for row in (*self._text, *self._choices.labels, self._heading))
+        dialog = self.query_one("#dialog")
+        dialog.border_title = self._heading
+        inner = min(longest + 4, width - 6)
+        dialog.styles.width = inner + 4
+        text = self.query_one(Panel)
+        text.styles.width = inner
+        text.styles.height = min(len(self._text), max(height - 6, 1))
+        rows = self.query_one(RowList)
+        rows.styles.width = inner
+        rows.styles.height = min(len(self._choices), max(height - 3 - len(self._text), 2))
+        rows.select(self._start)
+        rows.focus()
+
+    def _draw_text(self, _: int, __: int) -> list[Line]:
+        return [[(row, "text")] for row in self._text]
+
+    def on_key(self, event: events.Key) -> None:
+        """Move, take, or leave; nothing reaches the screen below."""
+        event.stop()
+        rows = self.query_one(RowList)
+        match event.key:
+            case "up" | "k" | "shift+tab":
+                rows.move(-1)
+            case "down" | "j" | "tab":
+                rows.move(1)
+            case "enter":
+                self._take()
+            case "escape" | "q":
+                self.dismiss(None)
+
+    def on_row_list_chosen(self) -> None:
+        """A second click takes the choice."""
+        self._take()
+
+    def _take(self) -> None:
+        key = self.query_one(RowList).selected_key
+        self.dismiss(None if key is None else str(key))

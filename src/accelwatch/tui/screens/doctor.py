@@ -1,0 +1,18 @@
+"""Screen 6: what became of each backend, and why a device is missing."""
+
+from collections.abc import Callable
+
+from accelwatch.tui import doctor_lines
+from accelwatch.tui.actions import DOCTOR
+from accelwatch.tui.board import Board
+from accelwatch.tui.screens.page import PageScreen
+
+
+def doctor_screen(board: Board, now: Callable[[], float]) -> PageScreen:
+    """The screen."""
+    return PageScreen(
+        board,
+        DOCTOR,
+        lambda width: doctor_lines.lines(board.snapshot, width, board.paint.glyphs),
+        now,
+    )

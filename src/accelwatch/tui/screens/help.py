@@ -1,0 +1,17 @@
+"""Help: every key, sign and flag."""
+
+from collections.abc import Callable
+
+from accelwatch.tui import help_lines
+from accelwatch.tui.board import Board
+from accelwatch.tui.screens.page import PageScreen
+
+
+def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:
+    """The screen."""
+    return PageScreen(
+        board,
+        "help",
+        lambda width: help_lines.lines(width, board.paint.glyphs, replay=board.recorded),
+        now,
+    )

@@ -1,0 +1,102 @@
+"""A screen of text under a header, with graphs above the text where there is room."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from accelwatch.tui.board import Board
+from accelwatch.tui.header import header
+from accelwatch.tui.lines import Line
+from accelwatch.tui.text_rows import TextRows, Write
+from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.panel import Draw, Panel
+from accelwatch.tui.widgets.row_list import RowList
+
+Heights = Callable[[int], int]
+"""Lines of the graphs for the lines of the terminal."""
+_STEPS = {"up": -1, "down": 1}
+
+
+class PageScreen(Screen[None], inherit_bindings=False):
+    """Scrolls what `write` gives. `handle` is asked first for every key."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    AUTO_FOCUS: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        board: Board,
+        view_name: str,
+        write: Write,
+        now: Callable[[], float],
+        *,
+        draw: Draw | None = None,
+        heights: Heights | None = None,
+        handle: Callable[[str], bool] | None = None,
+    ) -> None:
+        super().__init__()
+        self.board = board
+        self.view_name = view_name
+        self.text = TextRows(write)
+        self._now = now
+        self._draw = draw
+        self._heights = heights
+        self._handle = handle
+
+    def compose(self) -> ComposeResult:
+        """Header, graphs, text, keys."""
+        yield Panel(self.board, self._draw_header, id="header")
+        if self._draw is not None:
+            yield Panel(self.board, self._draw, id="strip")
+        yield RowList(self.board, self.text, id="text", pointed=False)
+        yield Footer(self.board, self.view_name)
+
+    def on_mount(self) -> None:
+        """Share the lines out."""
+        self._share_out()
+        self.query_one(RowList).focus()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Share the lines out anew."""
+        self._share_out()
+
+    def _share_out(self) -> None:
+        rows = self.app.size.height
+        self.query_one("#header").styles.height = 2 if rows >= 16 else 1
+        if self._draw is not None and self._heights is not None:
+            panel = self.query_one("#strip")
+            lines = self._heights(rows)
+            panel.styles.height = lines
+            panel.display = lines > 0
+
+    def _draw_header(self, width: int, height: int) -> list[Line]:
+        return header(self.board, width, height, self._now(), self.view_name)
+
+    def show(self) -> None:
+        """The board has changed."""
+        self.text.forget()
+        self.query_one(RowList).refreshed()
+        for panel in self.query(Panel):
+            panel.refresh()
+
+    def show_age(self) -> None:
+        """A second has passed."""
+        self.query_one("#header").refresh()
+
+    def perform(self, action: str) -> bool:
+        """Scroll, or what the page itself does."""
+        if self._handle is not None and self._handle(action):
+            self.show()
+            return True
+        rows = self.query_one(RowList)
+        steps = {**_STEPS, "page_up": -rows.page, "page_down": rows.page}
+        if action in steps:
+            rows.move(steps[action])
+        elif action in ("first", "last"):
+            rows.move(len(rows.rows) * (-1 if action == "first" else 1))
+        else:
+            return False
+        return True

@@ -1,0 +1,103 @@
+"""Settings: what can be changed, and the file it is written to on request."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from accelwatch.tui import setting_rows
+from accelwatch.tui.board import Board
+from accelwatch.tui.header import header
+from accelwatch.tui.lines import Line, clipped
+from accelwatch.tui.preferences import save
+from accelwatch.tui.setting_rows import SettingRows
+from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.panel import Panel
+from accelwatch.tui.widgets.row_list import RowList
+
+
+class SettingsScreen(Screen[None], inherit_bindings=False):
+    """A row a setting; Enter or right takes the next value, left the one before."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    AUTO_FOCUS: ClassVar[str | None] = None
+    view_name = "settings"
+
+    def __init__(
+        self, board: Board, path: Path, now: Callable[[], float], applied: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self.board = board
+        self._path = path
+        self._now = now
+        self._applied = applied
+        self._told = f"Enter on the last row writes {path}"
+
+    def compose(self) -> ComposeResult:
+        """Header, rows, a word on the file, keys."""
+        yield Panel(self.board, self._draw_header, id="header")
+        yield RowList(self.board, SettingRows(self.board.preferences), id="settings")
+        yield Panel(self.board, self._draw_note, id="note")
+        yield Footer(self.board, "settings")
+
+    def on_mount(self) -> None:
+        """The rows have the keys."""
+        self.query_one("#header").styles.height = 2 if self.app.size.height >= 16 else 1
+        self.query_one(RowList).focus()
+
+    def _draw_header(self, width: int, height: int) -> list[Line]:
+        return header(self.board, width, height, self._now(), "settings")
+
+    def _draw_note(self, width: int, _: int) -> list[Line]:
+        return [clipped([(f" {self._told}", "dim")], width)]
+
+    def show(self) -> None:
+        """Nothing here changes with readings but the header."""
+        self.query_one("#header").refresh()
+
+    def show_age(self) -> None:
+        """A second has passed."""
+        self.query_one("#header").refresh()
+
+    def perform(self, action: str) -> bool:
+        """Move, change, write."""
+        rows = self.query_one(RowList)
+        match action:
+            case "up" | "down":
+                rows.move(1 if action == "down" else -1)
+            case "enter" | "right" | "tag":
+                self._change(1)
+            case "left":
+                self._change(-1)
+            case _:
+                return False
+        return True
+
+    @on(RowList.Chosen)
+    def _chosen(self) -> None:
+        self._change(1)
+
+    def _change(self, step: int) -> None:
+        name = str(self.query_one(RowList).selected_key)
+        if name == setting_rows.WRITE:
+            self._write()
+        else:
+            setting_rows.change(self.board.preferences, name, step)
+            self._applied()
+        self.refresh_all()
+
+    def _write(self) -> None:
+        try:
+            save(self.board.preferences, self._path)
+        except OSError as error:
+            self._told = f"{self._path} cannot be written: {error.strerror}"
+        else:
+            self._told = f"written to {self._path}"
+
+    def refresh_all(self) -> None:
+        """Paint rows and note."""
+        self.query_one(RowList).refresh()
+        self.query_one("#note").refresh()

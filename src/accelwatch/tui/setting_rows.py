@@ -1,0 +1,72 @@
+"""The settings as rows, and the values each goes through. Pure."""
+
+from collections.abc import Hashable
+
+import msgspec
+
+from accelwatch.tui.lines import Line, clipped, fit
+from accelwatch.tui.palettes import PALETTES
+from accelwatch.tui.preferences import COMMENTS, DENSITIES, INTERVALS, Preferences
+from accelwatch.tui.process_rows import COLUMNS
+
+WRITE = "write"
+VALUES: dict[str, tuple[object, ...]] = {
+    "theme": tuple(PALETTES),
+    "density": DENSITIES,
+    "interval_s": INTERVALS,
+    "sort": tuple(column.id for column in COLUMNS),
+    "descending": (True, False),
+    "tree": (False, True),
+    "plot": ("braille", "block"),
+}
+
+
+def change(preferences: Preferences, name: str, step: int) -> None:
+    """The next value of a setting, round and round."""
+    values = VALUES[name]
+    present = getattr(preferences, name)
+    place = values.index(present) if present in values else 0
+    setattr(preferences, name, values[(place + step) % len(values)])
+
+
+class SettingRows:
+    """A row a setting, and one that writes the file."""
+
+    stride = 1
+
+    def __init__(self, preferences: Preferences) -> None:
+        self._preferences = preferences
+        self._names = [*msgspec.structs.asdict(preferences), WRITE]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def heading(self, width: int, /) -> Line | None:
+        """Titles."""
+        return clipped([(f" {fit('SETTING', 14)}{fit('VALUE', 14)}MEANING", "head")], width)
+
+    def line(self, index: int, width: int, _: int, /) -> Line:
+        """Name, value, meaning."""
+        name = self._names[index]
+        if name == WRITE:
+            return clipped([(" Write these to the file", "accent")], width)
+        value = getattr(self._preferences, name)
+        shown = (
+            {True: "yes", False: "no"}.get(value, str(value)) if value in (True, False) else value
+        )
+        return clipped(
+            [
+                (f" {fit(name, 14)}", "text"),
+                (fit(str(shown), 14), "strong"),
+                (COMMENTS[name], "dim"),
+            ],
+            width,
+        )
+
+    def key(self, index: int) -> Hashable:
+        """The setting's name."""
+        return self._names[index]
+
+    def place(self, key: Hashable) -> int | None:
+        """Where a setting is."""
+        return self._names.index(str(key)) if key in self._names else None
