@@ -13,6 +13,7 @@ from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import identity, presence
 from accelwatch_nvidia.nvml import Nvml
 from accelwatch_nvidia.presence import PresentGpu
+from accelwatch_nvidia.processes import HostProcesses
 from accelwatch_nvidia.reader import DeviceReader
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class NvmlSource:
     def __init__(self, context: Context, nvml: Nvml) -> None:
         self._context = context
         self._nvml = nvml
+        self._host = HostProcesses(context.root)
         self._gpm_lock = threading.Lock()
         self._readers: dict[str, DeviceReader] = {}
         self._places: dict[tuple[int, str | None], Device] = {}
@@ -90,7 +92,7 @@ class NvmlSource:
     def _reader(self, device: Device) -> DeviceReader:
         reader = self._readers.get(device.id)
         if reader is None:
-            reader = DeviceReader(self._context, self._nvml, self._gpm_lock)
+            reader = DeviceReader(self._context, self._nvml, self._gpm_lock, self._host)
             self._readers[device.id] = reader
         return reader
 

@@ -5,6 +5,7 @@ process is only named when its pid is certainly ours.
 """
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,13 @@ class _Known(msgspec.Struct):
     argv: tuple[str, ...] | None = None
     cpu_ratio: float | None = None
     read_at: float = 0.0
+    asked_at: float = 0.0
+
+
+_FRESH_S = 0.2
+"""Facts this young serve all GPUs of one turn; a pid is not given to another process so soon."""
+_MANY_PIDS = 4096
+_KEEP_S = 60.0
 
 
 def stat_ticks(root: Path, pid: int) -> tuple[int, int] | None:
@@ -81,13 +89,65 @@ def holds_gpu(root: Path, pid: int) -> bool:
     return any((sysfs.link_name(entry) or "").startswith("nvidia") for entry in entries)
 
 
-class ProcessReader:
-    """Processes of one device, with facts kept while a pid stays on it."""
+class HostProcesses:
+    """What /proc tells of the pids that GPUs name; shared by all GPUs, which often name the same."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._lock = threading.Lock()
         self._host_namespace: bool | None = None
         self._known: dict[int, _Known] = {}
+
+    def know(self, pid: int, now: float, *, argv: bool, refresh: bool) -> _Known:
+        """Facts of a pid, read anew on `refresh` unless another GPU has just asked."""
+        known = self._known.get(pid)
+        if known is None or (refresh and now - known.read_at >= _FRESH_S):
+            with self._lock:
+                known = self._read(pid, now, refresh=refresh)
+        if argv and known.argv is None and known.facts is not None:
+            # Not under the lock: reading the arguments of a stuck process can block.
+            known.argv = proc.argv(self._root, pid)
+        known.asked_at = now
+        return known
+
+    def _read(self, pid: int, now: float, *, refresh: bool) -> _Known:
+        before = self._known.get(pid)
+        if before is not None and not (refresh and now - before.read_at >= _FRESH_S):
+            return before
+        known = self._look(pid, stat_ticks(self._root, pid))
+        known.read_at = known.asked_at = now
+        if before is not None and known.facts is not None and before.ticks[0] == known.ticks[0]:
+            elapsed = (now - before.read_at) * os.sysconf("SC_CLK_TCK")
+            spent = known.ticks[1] - before.ticks[1]
+            known.cpu_ratio = spent / elapsed if elapsed > 0 and spent >= 0 else None
+        if len(self._known) >= _MANY_PIDS:
+            recent = {p: k for p, k in self._known.items() if now - k.asked_at < _KEEP_S}
+            self._known = recent if len(recent) < _MANY_PIDS else {}
+        self._known[pid] = known
+        return known
+
+    def _look(self, pid: int, ticks: tuple[int, int] | None) -> _Known:
+        if self._host_namespace is None:
+            link = sysfs.link_name(self._root / "proc/self/ns/pid")
+            self._host_namespace = link in (None, HOST_PID_NAMESPACE)
+        ours = ticks is not None and (self._host_namespace or holds_gpu(self._root, pid))
+        facts = proc.facts(self._root, pid) if ours else None
+        if facts is None:
+            return _Known(ticks=(0, 0), facts=None, namespace="foreign")
+        return _Known(
+            ticks=ticks or (0, 0),
+            facts=facts,
+            namespace="same",
+            user=None if facts.uid is None else proc.user_name(facts.uid),
+        )
+
+
+class ProcessReader:
+    """Processes of one device."""
+
+    def __init__(self, host: HostProcesses) -> None:
+        self._host = host
+        self._held: set[int] = set()
         self._seen_until_us = 0
 
     def read(
@@ -98,11 +158,11 @@ class ProcessReader:
         if isinstance(rows, Absence):
             return rows
         utilization, why = self._utilization(calls) if rows else ({}, Absence.UNSUPPORTED)
-        for pid in [pid for pid in self._known if pid not in rows]:
-            del self._known[pid]
+        arrived = rows.keys() - self._held
+        self._held = set(rows)
         found = []
         for pid in sorted(rows):
-            known = self._know(pid, now, argv=argv, refresh=refresh)
+            known = self._host.know(pid, now, argv=argv, refresh=refresh or pid in arrived)
             found.append(
                 _process(
                     device_id,
@@ -154,36 +214,6 @@ class ProcessReader:
             self._seen_until_us = max(self._seen_until_us, sample.timeStamp)
         ratios = {pid: s.smUtil / 100 for pid, s in newest.items() if s.smUtil <= 100}
         return ratios, Absence.NOT_COLLECTED
-
-    def _know(self, pid: int, now: float, *, argv: bool, refresh: bool) -> _Known:
-        before = self._known.get(pid)
-        if before is not None and not refresh and (not argv or before.argv is not None):
-            return before
-        ticks = stat_ticks(self._root, pid)
-        known = self._look(pid, ticks, argv=argv)
-        known.read_at = now
-        if before is not None and known.facts is not None and before.ticks[0] == known.ticks[0]:
-            elapsed = (now - before.read_at) * os.sysconf("SC_CLK_TCK")
-            spent = known.ticks[1] - before.ticks[1]
-            known.cpu_ratio = spent / elapsed if elapsed > 0 and spent >= 0 else None
-        self._known[pid] = known
-        return known
-
-    def _look(self, pid: int, ticks: tuple[int, int] | None, *, argv: bool) -> _Known:
-        if self._host_namespace is None:
-            link = sysfs.link_name(self._root / "proc/self/ns/pid")
-            self._host_namespace = link in (None, HOST_PID_NAMESPACE)
-        ours = ticks is not None and (self._host_namespace or holds_gpu(self._root, pid))
-        facts = proc.facts(self._root, pid) if ours else None
-        if facts is None:
-            return _Known(ticks=(0, 0), facts=None, namespace="foreign")
-        return _Known(
-            ticks=ticks or (0, 0),
-            facts=facts,
-            namespace="same",
-            user=None if facts.uid is None else proc.user_name(facts.uid),
-            argv=proc.argv(self._root, pid) if argv else None,
-        )
 
 
 def _add_memory(memory: dict[int, int | Absence], pid: int, used: int | None, kind: str) -> None:

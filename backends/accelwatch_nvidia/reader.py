@@ -14,7 +14,7 @@ from accelwatch_nvidia import conditions, identity, mig, presence, quantities, r
 from accelwatch_nvidia.gpm import GpmSampler
 from accelwatch_nvidia.mapping import put_first, settle
 from accelwatch_nvidia.nvml import DeviceCalls, Nvml, code_of
-from accelwatch_nvidia.processes import ProcessReader
+from accelwatch_nvidia.processes import HostProcesses, ProcessReader
 
 SOURCE = "nvml"
 _WORST = (returns.RESET_REQUIRED, returns.UNKNOWN, returns.NO_PERMISSION, returns.TIMEOUT)
@@ -34,15 +34,18 @@ class _Partition(msgspec.Struct):
 class DeviceReader:
     """One GPU: holds its handle, its capabilities and what is reused between readings."""
 
-    def __init__(self, context: Context, nvml: Nvml, gpm_lock: threading.Lock) -> None:
+    def __init__(
+        self, context: Context, nvml: Nvml, gpm_lock: threading.Lock, host: HostProcesses
+    ) -> None:
         self._context = context
+        self._host = host
         self._nvml = nvml
         self._gpm_lock = gpm_lock
         self._calls: DeviceCalls | None = None
         self._generation = 0
         self._slow: quantities.Slow | None = None
         self._gpm = GpmSampler(gpm_lock)
-        self._processes = ProcessReader(context.root)
+        self._processes = ProcessReader(host)
         self._partitions: list[_Partition] = []
         self.device: Device | None = None
         """The full identity, once known."""
@@ -77,7 +80,7 @@ class DeviceReader:
                     instance=instance,
                     calls=DeviceCalls(self._nvml, instance.handle, instance.device.name),
                     gpm=known.gpm if known else GpmSampler(self._gpm_lock, instance.gpu_instance),
-                    processes=known.processes if known else ProcessReader(self._context.root),
+                    processes=known.processes if known else ProcessReader(self._host),
                 )
             )
         for gone in before.values():

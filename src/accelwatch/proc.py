@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from pathlib import Path
 
 import msgspec
@@ -34,8 +35,25 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
+_BOOT_TIME_S = 60.0
+"""How long a boot time is good for: it moves only when the wall clock is stepped."""
+_MAX_ROOTS = 8
+_boot_times: dict[Path, tuple[float, float]] = {}
+
+
 def boot_time(root: Path) -> float:
-    """Unix seconds of the boot, from `btime` in /proc/stat; 0.0 where it cannot be read."""
+    """Unix seconds of the boot; 0.0 where it cannot be read. Kept for a minute: /proc/stat is slow."""
+    now = time.monotonic()
+    known = _boot_times.get(root)
+    if known is None or not known[1] or now - known[0] > _BOOT_TIME_S:
+        if len(_boot_times) > _MAX_ROOTS:
+            _boot_times.clear()
+        known = _boot_times[root] = (now, _read_boot_time(root))
+    return known[1]
+
+
+def _read_boot_time(root: Path) -> float:
+    """`btime` of /proc/stat, proc(5)."""
     for line in (_read(root / "proc/stat") or b"").splitlines():
         if line.startswith(b"btime "):
             fields = line.split()

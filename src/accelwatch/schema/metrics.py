@@ -4,7 +4,6 @@ One row per quantity. JSON keys, Prometheus families, CSV headers, `--fields`, e
 docs/metrics.md all come from these rows, so adding a quantity is adding a row.
 """
 
-import difflib
 from enum import StrEnum
 from functools import cache
 
@@ -123,5 +122,7 @@ def opt_in_groups() -> tuple[str, ...]:
 
 def nearest(word: str, known: list[str]) -> str:
     """The known word most like `word`, or an empty string; for "did you mean"."""
+    import difflib
+
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return close[0] if close else ""
