@@ -2,7 +2,8 @@
 
 import os
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,46 +13,125 @@ from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
+if TYPE_CHECKING:
+    from accelwatch.tui.preferences import Preferences
+    from accelwatch.tui.source import Source
+
+DEMO = "demo"
+_HEAD = 4096
+"""Bytes by which a recording is known."""
+
 
 def run_dashboard(
     *,
     interval: str | None = None,
+    replay: str | None = None,
     theme: str | None = None,
     ascii_only: bool = False,
     readonly: bool = False,
+    condition: str | None = None,
+    loop: bool = False,
 ) -> int:
-    """Show the dashboard until its user quits; returns the exit code. Raises UsageError."""
-    from accelwatch.sampler.settings import CollectSettings
+    """Show the dashboard until its user quits; returns the exit code.
+
+    Raises UsageError, or ExpressionError for a condition, before the terminal is touched.
+    """
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.board import Board
-    from accelwatch.tui.live import LiveSource
+    from accelwatch.tui.filters import device_filter
     from accelwatch.tui.looks import looks_for
-    from accelwatch.tui.palettes import PALETTES
-    from accelwatch.tui.preferences import INTERVALS, load, path_of
+    from accelwatch.tui.preferences import load, path_of
 
-    preferences, _ = load(path_of(os.environ))
+    path = path_of(os.environ)
+    preferences, complaint = load(path)
+    _override(preferences, interval, theme)
+    keeps = device_filter(condition or "", os.uname().nodename)
+    looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
+    source = _source(replay, preferences, loop=loop)
+    board = Board(preferences, looks)
+    board.set_filter(condition or "", keeps)
+    app = Dashboard(board, source, readonly=readonly, preferences_path=path)
+    if complaint:
+        app.call_later(app.say, complaint)
+    app.run()
+    return OK
+
+
+def _override(preferences: "Preferences", interval: str | None, theme: str | None) -> None:
+    """What the command line says goes before the file."""
+    from accelwatch.tui.palettes import PALETTES
+    from accelwatch.tui.preferences import INTERVALS
+
     if interval is not None:
         preferences.interval_s = max(seconds(interval), INTERVALS[0])
     if theme is not None:
         if theme not in PALETTES:
             raise UsageError(f"no theme {theme!r}; there are {', '.join(PALETTES)}")
         preferences.theme = theme
-    looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
+
+
+def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "Source":
+    """This machine, a recording, or a scenario of the replay backend (`demo` is the shipped one)."""
+    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.tui.live import LiveSource
+
     settings = CollectSettings(interval_s=preferences.interval_s)
-    Dashboard(Board(preferences, looks), LiveSource(settings), readonly=readonly).run()
-    return OK
+    if replay is None:
+        return LiveSource(settings)
+    path = Path(replay)
+    if replay == DEMO and not path.exists():
+        from accelwatch_replay import demo_file
+
+        path = demo_file()
+    if _is_recording(path):
+        from accelwatch.recording import Recording
+        from accelwatch.tui.replay import ReplaySource
+
+        return ReplaySource(Recording.open(path), loop=loop)
+    options: dict[str, dict[str, object]] = {"replay": {"file": str(path.absolute())}}
+    return LiveSource(
+        CollectSettings(interval_s=preferences.interval_s, backends=("replay",), options=options),
+        local=False,
+    )
+
+
+def _is_recording(path: Path) -> bool:
+    """Whether snapshots are in it; folders, patterns and what is not there are its reader's affair."""
+    from accelwatch.recording import is_recording
+
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return is_recording(file.read(_HEAD))
 
 
 def dashboard_command(
-    interval: Annotated[str | None, typer.Option(help="Time between readings: 2, 500ms.")] = None,
+    interval: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Time between readings: 2, 500ms.")
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Play a recording; `demo` is the shipped scenario."),
+    ] = None,
     theme: Annotated[str | None, typer.Option(help="Colours; T goes through them.")] = None,
     ascii_only: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII only.")] = False,
     readonly: Annotated[bool, typer.Option("--readonly", help="Send no signals.")] = False,
+    condition: Annotated[
+        str | None,
+        typer.Option("--filter", metavar="EXPRESSION", help="Show only these devices."),
+    ] = None,
+    loop: Annotated[bool, typer.Option("--loop", help="Begin a recording again.")] = False,
 ) -> None:
     """Show all devices in the terminal, and keep the picture current."""
     code = guarded(
         lambda: run_dashboard(
-            interval=interval, theme=theme, ascii_only=ascii_only, readonly=readonly
+            interval=interval,
+            replay=replay,
+            theme=theme,
+            ascii_only=ascii_only,
+            readonly=readonly,
+            condition=condition,
+            loop=loop,
         )
     )
     raise typer.Exit(code)

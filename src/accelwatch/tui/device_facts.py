@@ -7,7 +7,7 @@ from functools import cache
 
 from accelwatch.display import printable, quantity
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Kind, Metric, Scope, Series, by_key, catalogue
+from accelwatch.schema.metrics import Kind, Metric, Scope, Series, Source, by_key, catalogue
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui import format as fmt
 from accelwatch.tui.glyphs import Glyphs
@@ -38,7 +38,19 @@ _SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "memory_bandwidth",
         ),
     ),
-    ("Health", ("ecc_", "memory_re", "reset", "error_event", "health", "device_")),
+    (
+        "Health",
+        (
+            "ecc_",
+            "memory_remapped",
+            "memory_repair",
+            "memory_retired",
+            "reset",
+            "error_event",
+            "health",
+            "device_",
+        ),
+    ),
     ("Memory", ("memory_",)),
     ("Temperature, power, fans", ("temperature", "power", "energy", "fan", "voltage")),
     ("Clocks", ("clock", "performance", "throttle")),
@@ -172,7 +184,7 @@ def _quantity_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:
 def _widths(width: int) -> tuple[int, int, int]:
     """Of name, value and limit; the source gets what is left."""
     if width >= 100:
-        return 46, 16, 16
+        return 42, 12, 14
     return (36, 13, 12) if width >= 76 else (max(width - 14, 12), 12, 0)
 
 
@@ -187,7 +199,8 @@ def _value_line(view: DeviceView, row: Metric, series: Series, width: int, glyph
     limit = _limit(view, series)
     told = f"of {quantity(row.key, limit, ascii_only=glyphs.ascii_only)}" if limit else ""
     sources = view.reading.sources
-    source = sources.get(row.key) or sources.get("*") or _derived(row)
+    read_from = sources.get(row.key) or sources.get("*", "")
+    source = "derived" if row.source is Source.DERIVED else read_from
     return clipped(
         [
             (f" {fit(_name(series), name_width, ellipsis=glyphs.ellipsis)} ", "dim"),
@@ -197,10 +210,6 @@ def _value_line(view: DeviceView, row: Metric, series: Series, width: int, glyph
         ],
         width,
     )
-
-
-def _derived(row: Metric) -> str:
-    return "derived" if row.source.value == "derived" else ""
 
 
 def _limit(view: DeviceView, series: Series) -> float | None:

@@ -74,7 +74,7 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
             Column("MEMORY", cells.memory_cell, 14, 1),
             _TEMP,
             Column("POWER", cells.power_cell, 9, right=True),
-            Column("FLAGS", cells.flags_cell, 4),
+            Column("FLAGS", cells.flags_cell, 5),
         ),
     ),
     (
@@ -161,19 +161,47 @@ def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> l
         since = fmt.ago(snapshot.time - view.state_since)
         why: Line = [(f" for {since} {glyphs.dot} {fmt.trouble(view, snapshot)}", "dim")]
         return [clipped(line, width) for line in (head, why, [])]
-    half = (width - 4) // 2
-    facts: Line = [(" ", "text")]
-    for cell, size in (
-        (cells.temperature_cell, 8),
-        (cells.power_cell, 11),
-        (cells.clock_cell, 9),
-    ):
-        facts += [*cell(view, size, glyphs), ("   ", "text")]
-    facts += [*cells.throttle_cell(view, 9, glyphs), *cells.flags_cell(view, 12, glyphs)]
+    half = (width - 17) // 2
     bars: Line = [
-        (" ", "text"),
+        (" load ", "dim"),
         *cells.utilization_cell(view, half, glyphs),
-        ("  ", "text"),
+        ("   memory ", "dim"),
         *cells.memory_cell(view, half, glyphs),
     ]
-    return [clipped(line, width) for line in (head, bars, facts)]
+    return [clipped(line, width) for line in (head, bars, _facts(view, glyphs))]
+
+
+def _facts(view: DeviceView, glyphs: Glyphs) -> Line:
+    """The figures of a block, each with its name; what the device does not give is left out."""
+    held_by = cells.throttle(view)
+    shown: list[tuple[str, Line]] = [
+        ("", cells.temperature_cell(view, 8, glyphs)),
+        ("", cells.power_cell(view, 10, glyphs)),
+        ("clock ", cells.clock_cell(view, 8, glyphs)),
+        ("memory clock ", _clock(view, "memory")),
+        ("fan ", _share(view, "fan_speed_ratio")),
+        ("PCIe ", _pcie(view)),
+        ("held by ", [(held_by, "warn")] if held_by else []),
+        ("", [(cells.flags(view), "bad")] if cells.flags(view) else []),
+    ]
+    line: Line = [(" ", "text")]
+    for label, spans in shown:
+        if spans:
+            line += [(label, "dim"), *spans, ("   ", "text")]
+    return line
+
+
+def _clock(view: DeviceView, domain: str) -> Line:
+    value = view.reading.values.get(("clock_hertz", domain))
+    return [] if value is None else [(fmt.megahertz(value), "text")]
+
+
+def _share(view: DeviceView, key: str) -> Line:
+    value = fmt.number(view, key)
+    return [] if value is None else [(fmt.percent(value), "text")]
+
+
+def _pcie(view: DeviceView) -> Line:
+    generation = fmt.number(view, "pcie_link_generation")
+    lanes = fmt.number(view, "pcie_link_width_lanes")
+    return [] if generation is None else [(f"{generation} x{lanes or fmt.NOTHING}", "text")]

@@ -69,7 +69,7 @@ def _state(sign: str) -> DeviceState:
 def _facts(label: str, text: str, width: int, role: str) -> list[Line]:
     rows = wrapped(text, max(width - 16, 12))
     return [
-        clipped([(f"   {fit(label if not n else '', 12)}", "faint"), (row, role)], width)
+        clipped([(f"   {fit(label if not n else '', 12)} ", "faint"), (row, role)], width)
         for n, row in enumerate(rows)
     ]
 

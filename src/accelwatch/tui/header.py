@@ -6,8 +6,9 @@ from accelwatch.display import printable
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
 from accelwatch.tui.board import Board
-from accelwatch.tui.lines import Line, clipped, fit, in_role, spread, width_of
+from accelwatch.tui.lines import Line, clipped, fit, spread
 
+TABS = (("1", "local"), ("3", "device"), ("4", "processes"), ("6", "doctor"))
 _SLOW, _LATE = 2.0, 3.0
 """In intervals: from here the age is amber, then red."""
 
@@ -28,16 +29,30 @@ def _filled(line: Line, width: int) -> Line:
 def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
     shot = board.snapshot
     host = printable(shot.host, ascii_only=board.paint.glyphs.ascii_only)
-    left: Line = [(" accelwatch ", "title")]
-    if width >= 60:
-        left += [(f"{screen} ", "accent")]
+    narrow = width < 60
+    left: Line = [] if narrow else [(" accelwatch ", "title")]
     if host:
-        left += [(f"{host} ", "strong")]
-    right = states(board, words=width >= 80)
-    right += _age(board, now)
+        left += [(f" {host} ", "strong")]
+    left += _tabs(screen, width)
+    right = states(board)
+    right += _age(board, now, "" if narrow else "age ")
     if width >= 60 and board.started:
         right = [*right, (f" {fmt.clock_time(shot.time)}", "dim")]
     return spread(left, [*right, (" ", "text")], width)
+
+
+def _tabs(screen: str, width: int) -> Line:
+    """The numbered screens, the present one marked; only that one where there is no room."""
+    if width < 60:
+        return []
+    if width < 110:
+        return [(f" {screen} ", "tab")]
+    line: Line = [(" ", "text")]
+    if screen not in {name for _, name in TABS}:
+        line += [(f" {screen} ", "tab")]
+    for key, name in TABS:
+        line += [(f" {key} ", "key"), (f"{name} ", "tab" if name == screen else "dim")]
+    return line
 
 
 def _second_line(board: Board, width: int) -> Line:
@@ -55,7 +70,7 @@ def _second_line(board: Board, width: int) -> Line:
     return spread(left, right, width)
 
 
-def states(board: Board, *, words: bool) -> Line:
+def states(board: Board) -> Line:
     """How many devices are in each state, worst first: sign, number, word."""
     views = board.snapshot.devices
     if not board.started:
@@ -71,12 +86,11 @@ def states(board: Board, *, words: bool) -> Line:
     for word in order:
         view = example[word]
         sign = fmt.state_glyph(view, board.paint.glyphs)
-        shown = f"{sign} {counted[word]}" + (f" {word}" if words else "")
-        line += [(f"{shown}  ", fmt.state_role(view))]
+        line += [(f"{sign} {counted[word]} {word}  ", fmt.state_role(view))]
     return line
 
 
-def _age(board: Board, now: float) -> Line:
+def _age(board: Board, now: float, label: str) -> Line:
     ages = [
         view.sample_age_s
         for view in board.snapshot.devices
@@ -88,5 +102,4 @@ def _age(board: Board, now: float) -> Line:
     oldest = max(ages) + since_shown
     interval = board.snapshot.interval_s or board.preferences.interval_s
     role = "bad" if oldest > _LATE * interval else "warn" if oldest > _SLOW * interval else "dim"
-    shown = f"age {fit(fmt.age(oldest), 5, right=True)}"
-    return in_role([(shown, role)], role) if width_of([(shown, role)]) else []
+    return [(f"{label}{fit(fmt.age(oldest), 5, right=True)}", role)]

@@ -34,10 +34,12 @@ class LiveSource:
     The old store stays in view until the new one knows its devices, so nothing flickers.
     """
 
-    local = True
     recorded = False
 
-    def __init__(self, settings: CollectSettings, clock: Clock | None = None) -> None:
+    def __init__(
+        self, settings: CollectSettings, clock: Clock | None = None, *, local: bool = True
+    ) -> None:
+        self.local = local
         self._settings = settings
         self._clock = clock or SystemClock()
         self._store: Store | None = None

@@ -12,7 +12,7 @@ from accelwatch.tui.palettes import Palette
 
 
 class Paint:
-    """A palette and a set of signs, ready to use. `overlay` is `selected`, `marked` or nothing."""
+    """A palette and signs, ready to use. `overlay` is `selected`, `marked`, `edge` or nothing."""
 
     def __init__(self, palette: Palette, glyphs: Glyphs) -> None:
         self.palette = palette
@@ -30,7 +30,8 @@ class Paint:
         style = Style.parse(palette.roles.get(role, "default"))
         if not palette.ansi and style.bgcolor is None:
             style = Style.parse(f"on {palette.background}") + style
+        if overlay == "selected" and palette.ansi:
+            return Style(reverse=True, bold=style.bold)
         if overlay:
-            laid_over = palette.selected if overlay == "selected" else palette.marked
-            style = style + Style.parse(laid_over)
+            style = style + Style.parse(getattr(palette, overlay))
         return style

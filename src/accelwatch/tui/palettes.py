@@ -21,6 +21,8 @@ class Palette(msgspec.Struct, frozen=True, kw_only=True):
     """Laid over a row that is selected in the list that has the keys."""
     marked: str = ""
     """The same in a list that has not."""
+    edge: str = ""
+    """Laid over the first and the last line of a screen."""
     roles: dict[str, str] = {}
 
 
@@ -36,7 +38,6 @@ def _roles(
     info: str,
     load: str,
     track: str,
-    bar: str,
     text: str,
     plots: tuple[str, str, str, str],
 ) -> dict[str, str]:
@@ -50,6 +51,7 @@ def _roles(
         "head": f"bold {dim}",
         "sorted": f"bold {accent}",
         "accent": accent,
+        "tab": f"bold underline {title}",
         "key": f"bold {accent}",
         "ok": ok,
         "warn": warn,
@@ -58,7 +60,6 @@ def _roles(
         "load": load,
         "memory": plots[1],
         "track": track,
-        "bar": bar,
         "plot0": plots[0],
         "plot1": plots[1],
         "plot2": plots[2],
@@ -73,6 +74,7 @@ _SAFE = Palette(
     foreground="#d5dbe1",
     selected="on #26404f",
     marked="on #1a242d",
+    edge="on #18212a",
     roles=_roles(
         text="#d5dbe1",
         dim="#8593a0",
@@ -85,7 +87,6 @@ _SAFE = Palette(
         info="#56b4e9",
         load="#56b4e9",
         track="#2b3640",
-        bar="on #18212a #d5dbe1",
         plots=("#56b4e9", "#cc8fbe", "#e69f00", "#f2774b"),
     ),
 )
@@ -96,6 +97,7 @@ _DARK = Palette(
     foreground="#cdd6f4",
     selected="on #363a55",
     marked="on #1f2031",
+    edge="on #1c1d2c",
     roles=_roles(
         text="#cdd6f4",
         dim="#8a90ad",
@@ -108,7 +110,6 @@ _DARK = Palette(
         info="#89dceb",
         load="#94e2d5",
         track="#2d2e42",
-        bar="on #1c1d2c #cdd6f4",
         plots=("#94e2d5", "#cba6f7", "#f9e2af", "#fab387"),
     ),
 )
@@ -120,6 +121,7 @@ _LIGHT = Palette(
     dark=False,
     selected="on #cfe3f5",
     marked="on #eae8e1",
+    edge="on #ebe8df",
     roles=_roles(
         text="#24292f",
         dim="#5d6670",
@@ -132,7 +134,6 @@ _LIGHT = Palette(
         info="#0563a8",
         load="#0072b2",
         track="#d8d5cc",
-        bar="on #ebe8df #24292f",
         plots=("#0072b2", "#9c4f86", "#9a5b00", "#b83a06"),
     ),
 )
@@ -143,6 +144,7 @@ _CONTRAST = Palette(
     foreground="#ffffff",
     selected="on #0040c0",
     marked="on #303030",
+    edge="on #202020",
     roles=_roles(
         text="#ffffff",
         dim="#d0d0d0",
@@ -155,7 +157,6 @@ _CONTRAST = Palette(
         info="#00e5ff",
         load="#00e5ff",
         track="#707070",
-        bar="on #202020 #ffffff",
         plots=("#00e5ff", "#ff9cff", "#ffd500", "#ff8a65"),
     ),
 )
@@ -179,7 +180,6 @@ _ANSI = Palette(
         info="cyan",
         load="cyan",
         track="bright_black",
-        bar="reverse default",
         plots=("cyan", "magenta", "yellow", "red"),
     ),
 )
@@ -204,7 +204,6 @@ _MONO = Palette(
             info="default",
             load="default",
             track="dim default",
-            bar="reverse default",
             plots=("default",) * 4,
         ),
         "dim": "dim default",

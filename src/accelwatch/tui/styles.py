@@ -18,6 +18,19 @@ ModalScreen { align: center middle; background: $background 60%; }
 .dialog { border: round $primary; background: $background; padding: 0 1; width: auto; height: auto; }
 """
 
+_ANSI_VARIABLES = {
+    "ansi-background": "ansi_default",
+    "ansi-foreground": "ansi_default",
+    "border-blurred": "ansi_default",
+    "input-cursor-background": "ansi_default",
+    "input-cursor-foreground": "ansi_default",
+    "input-selection-background": "ansi_default",
+    "input-selection-foreground": "ansi_default",
+    "screen-selection-background": "ansi_default",
+    "screen-selection-foreground": "ansi_default",
+}
+"""Textual's own rules name these for themes of sixteen colours."""
+
 
 def textual_theme(palette: Palette) -> Theme:
     """What Textual's own widgets (the line for a filter, dialogs) are painted in."""
@@ -35,4 +48,5 @@ def textual_theme(palette: Palette) -> Theme:
         panel=palette.background if palette.ansi else roles["track"],
         dark=palette.dark,
         ansi=palette.ansi,
+        variables=_ANSI_VARIABLES if palette.ansi else {},
     )

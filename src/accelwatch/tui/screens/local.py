@@ -39,7 +39,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """Header, devices in either form, graphs, processes, keys."""
         board = self.board
-        yield Panel(board, self._draw_header, id="header")
+        yield Panel(board, self._draw_header, id="header", edge=True)
         yield RowList(board, self._device_rows, id="devices")
         yield HeatGrid(board)
         yield Panel(board, self._draw_strip, id="strip")

@@ -48,7 +48,7 @@ class PageScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Header, graphs, text, keys."""
-        yield Panel(self.board, self._draw_header, id="header")
+        yield Panel(self.board, self._draw_header, id="header", edge=True)
         if self._draw is not None:
             yield Panel(self.board, self._draw, id="strip")
         yield RowList(self.board, self.text, id="text", pointed=False)

@@ -33,7 +33,7 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Header, list, keys."""
-        yield Panel(self.board, self._draw_header, id="header")
+        yield Panel(self.board, self._draw_header, id="header", edge=True)
         yield RowList(self.board, self.processes, id="processes")
         yield Panel(self.board, self._draw_note, id="note")
         yield Footer(self.board, PROCESSES)

@@ -38,7 +38,7 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Header, rows, a word on the file, keys."""
-        yield Panel(self.board, self._draw_header, id="header")
+        yield Panel(self.board, self._draw_header, id="header", edge=True)
         yield RowList(self.board, SettingRows(self.board.preferences), id="settings")
         yield Panel(self.board, self._draw_note, id="note")
         yield Footer(self.board, "settings")

@@ -14,7 +14,7 @@ from accelwatch.tui.lines import Line, width_of
 
 def footer_line(actions: list[Action], width: int) -> tuple[Line, list[tuple[int, int, str]]]:
     """The line, and which cells (from, to) belong to which action's id."""
-    line: Line = [(" ", "bar")]
+    line: Line = [(" ", "text")]
     regions: list[tuple[int, int, str]] = []
     used = 1
     for action in actions:
@@ -55,7 +55,7 @@ class Footer(Widget):
         line, _ = footer_line(self._shown, width)
         if self.board.message:
             line = [(f" {self.board.message}", "accent")]
-        return self.board.paint.strip(line if y == 0 else [], width)
+        return self.board.paint.strip(line if y == 0 else [], width, "edge")
 
     def on_click(self, event: events.Click) -> None:
         """Do what is under the pointer."""

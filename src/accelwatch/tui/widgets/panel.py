@@ -19,10 +19,12 @@ class Panel(Widget):
 
     ALLOW_SELECT: ClassVar[bool] = False
 
-    def __init__(self, board: Board, draw: Draw, *, id: str) -> None:
+    def __init__(self, board: Board, draw: Draw, *, id: str, edge: bool = False) -> None:
         super().__init__(id=id)
         self.board = board
         self._draw = draw
+        self._edge = edge
+        """Whether the first line is the edge of the screen."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines of a region."""
@@ -31,7 +33,8 @@ class Panel(Widget):
         strips = []
         for y in crop.line_range:
             line = lines[y] if y < len(lines) else []
-            strips.append(self.board.paint.strip(line, width))
+            overlay = "edge" if self._edge and y == 0 else ""
+            strips.append(self.board.paint.strip(line, width, overlay))
         if crop.x == 0 and crop.width == width:
             return strips
         return [strip.crop(crop.x, crop.right) for strip in strips]

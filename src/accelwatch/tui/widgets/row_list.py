@@ -158,7 +158,8 @@ class RowList(Widget):
         if index >= len(self.rows):
             return paint.strip([], width)
         line = self.rows.line(index, width, part)
-        if not self.pointed or index != self.cursor:
+        gap = self.rows.stride > 1 and part == self.rows.stride - 1
+        if not self.pointed or index != self.cursor or gap:
             return paint.strip(line, width)
         if self.has_focus and line and line[0][0].startswith(" "):
             first, role = line[0]
