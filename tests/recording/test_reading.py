@@ -11,7 +11,7 @@ import zstandard
 
 import machines
 from accelwatch.errors import AccelwatchError, UsageError, WireError
-from accelwatch.recording import Recorder, Recording, block_index, is_recording
+from accelwatch.recording import Recorder, Recording, block_index, is_recording, names_recording
 from accelwatch.recording.block_index import BlockIndex
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.schema.wire import decode, encode
@@ -100,7 +100,11 @@ def test_a_pattern_a_folder_and_a_missing_name(tmp_path: Path) -> None:
         Recording.open(tmp_path)
     with pytest.raises(UsageError, match="no recording"):
         Recording.open(tmp_path / "*.zst")
+    assert not names_recording(tmp_path / "*.zst")
+    assert not names_recording(tmp_path / "**zst[")
     write(tmp_path / "b.ndjson", 3)
+    assert names_recording(tmp_path / "*.ndjson")
+    assert names_recording(tmp_path / "b.ndjson")
     write(tmp_path / "a.gz", 3, first=3)
     assert numbers(tmp_path / "*.*") == [0, 1, 2, 3, 4, 5]
     write(tmp_path / "c.zst", 3, first=1)
@@ -253,6 +257,18 @@ def test_damage_in_a_block_costs_only_documents_of_that_block(tmp_path: Path) ->
     )
 
 
+def test_a_block_that_cannot_be_found_is_counted_by_its_index(tmp_path: Path) -> None:
+    content = bytearray(write(tmp_path / "r.zst", 200).read_bytes())
+    content[0] = 0
+    path = tmp_path / "damaged.zst"
+    path.write_bytes(content)
+    assert numbers(path) == list(range(64, 200))
+    assert notes(path) == (
+        "recording: 64 documents lost to damage",
+        "recording: damaged in 1 places",
+    )
+
+
 def test_a_lost_index_is_made_up_by_a_search(tmp_path: Path) -> None:
     content = bytearray(write(tmp_path / "r.zst", 200).read_bytes())
     for number in range(4):
@@ -263,6 +279,7 @@ def test_a_lost_index_is_made_up_by_a_search(tmp_path: Path) -> None:
     path = tmp_path / "damaged.zst"
     path.write_bytes(content)
     assert numbers(path) == list(range(200))
+    assert notes(path) == ("recording: damaged in 4 places",)
 
 
 def test_foreign_zstd_and_gzip_are_read_however_they_are_cut(tmp_path: Path) -> None:
@@ -344,6 +361,9 @@ def test_an_index_that_lies_makes_an_error_not_a_flood(tmp_path: Path) -> None:
     )
     path = tmp_path / "r.zst"
     path.write_bytes(frame + block_index.pack(lie))
+    with Recording.open(path) as recording, pytest.raises(WireError, match="more than its index"):
+        recording.at(1)
+    path.write_bytes(frame + block_index.pack(msgspec.structs.replace(lie, unpacked=1 << 20)))
     with Recording.open(path) as recording, pytest.raises(WireError, match="damaged"):
         recording.at(1)
 

@@ -1,7 +1,8 @@
 """Recordings: snapshots written to a file as they come, and read back in any order."""
 
+from accelwatch.recording.files import names_recording
 from accelwatch.recording.layout import Compression, is_recording
 from accelwatch.recording.recorder import Recorder
 from accelwatch.recording.recording import Recording
 
-__all__ = ["Compression", "Recorder", "Recording", "is_recording"]
+__all__ = ["Compression", "Recorder", "Recording", "is_recording", "names_recording"]

@@ -17,7 +17,8 @@ _FRAME = struct.Struct("<4sI")
 _MARK = b"accelwix"
 _HEAD = struct.Struct("<8sIIQIQI")
 """Mark, CRC of what follows it, schema's major, packed bytes, CRC of them, unpacked bytes, documents."""
-_FRAME_MAGIC = b"\x5a\x2a\x4d\x18"
+FRAME_MAGIC = b"\x5a\x2a\x4d\x18"
+"""Of the 16 skippable frames the one that is ours."""
 _BODY = 12
 """Where that begins which the first CRC covers."""
 _MAX_DOCUMENTS = 4096
@@ -46,7 +47,7 @@ def pack(index: BlockIndex) -> bytes:
     head = _HEAD.pack(_MARK, 0, index.major, index.packed, index.checksum, index.unpacked, count)
     body = head[_BODY:] + struct.pack(f"<{count}d{count}I", *index.times, *index.checksums)
     frame = _MARK + struct.pack("<I", zlib.crc32(body)) + body
-    return _FRAME.pack(_FRAME_MAGIC, len(frame)) + frame
+    return _FRAME.pack(FRAME_MAGIC, len(frame)) + frame
 
 
 def unpack(content: bytes) -> BlockIndex | None:

@@ -27,6 +27,16 @@ def windows(path: Path) -> list[Window]:
     raise UsageError(f"no recording {str(path)!r}")
 
 
+def names_recording(path: Path) -> bool:
+    """Whether there is something to open under a name: a file, FILE.part, a folder, a match."""
+    if path.exists() or path.with_name(path.name + PART).exists():
+        return True
+    try:
+        return glob.has_magic(str(path)) and bool(_matching(path))
+    except UsageError:
+        return False
+
+
 def _matching(pattern: Path) -> list[Path]:
     try:
         return sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))

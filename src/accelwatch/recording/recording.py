@@ -126,7 +126,17 @@ class Recording:
 def _lines(survey: Survey, block: Block) -> Iterator[bytes]:
     if survey.whole_file:
         return iter((b"".join(content(survey, block)),))
-    return documents(content(survey, block), block.only)
+    return documents(_limited(content(survey, block), block.limit), block.only)
+
+
+def _limited(chunks: Iterator[bytes], limit: int | None) -> Iterator[bytes]:
+    """The chunks, as long as they are not more than was said. Raises WireError."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if limit is not None and size > limit:
+            raise WireError("a block of the recording holds more than its index says")
+        yield chunk
 
 
 def _decoded(line: bytes) -> Snapshot:

@@ -5,6 +5,7 @@ from array import array
 import msgspec
 
 from accelwatch.errors import WireError
+from accelwatch.recording.block_index import BlockIndex
 from accelwatch.recording.layout import Compression
 from accelwatch.recording.lines import LineCutter, NewerSchemaError, checked_moment
 from accelwatch.recording.window import Window
@@ -26,6 +27,8 @@ class Block(msgspec.Struct, frozen=True):
     count: int
     only: frozenset[int] | None = None
     """CRC-32 of the documents as they were written, of a block that is not so any more."""
+    limit: int | None = None
+    """Bytes to which it unpacks, as its index says; None for a block that was searched."""
 
 
 class Survey:
@@ -49,6 +52,7 @@ class Survey:
         self._lines = LineCutter()
         self._begun = 0
         self._before = 0
+        self._accounted = 0
         self._only: frozenset[int] | None = None
         self._budget = _FREE_BYTES + _MAX_RATIO * window.size
 
@@ -102,13 +106,18 @@ class Survey:
         self._lines.drop()
         self.end(offset)
 
-    def believe(self, offset: int, end: int, times: tuple[float, ...]) -> None:
+    def believe(self, offset: int, end: int, index: BlockIndex) -> None:
         """A block that its index describes."""
         if self.pending:
             self.damage(offset)
-        self.blocks.append(Block(offset, end, len(times)))
-        self.times.extend(times)
+        self.blocks.append(Block(offset, end, len(index.times), limit=index.unpacked))
+        self.times.extend(index.times)
         self._before = len(self.times)
+
+    def account(self, count: int) -> None:
+        """An index tells how many documents the block before it had."""
+        self.lost += max(count - (len(self.times) - self._accounted), 0)
+        self._accounted = len(self.times)
 
     def finish(self, offset: int) -> None:
         """The file ends there; its last line may lack its break."""

@@ -17,6 +17,7 @@ class Window:
     def __init__(self, path: Path, *, follow: bool = True) -> None:
         """Open. Raises AccelwatchError, also for what is no regular file or, unless `follow`, a link."""
         self.path = path
+        self._descriptor = -1
         try:
             self._descriptor = os.open(path, _FLAGS if follow else _FLAGS | os.O_NOFOLLOW)
         except OSError as error:
@@ -35,6 +36,9 @@ class Window:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def __del__(self) -> None:
+        self.close()
 
     def read(self, offset: int, count: int) -> bytes:
         """Bytes from there; fewer at the end. Raises AccelwatchError."""
