@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request
 from accelwatch.errors import BackendUnavailable, ConfigError, ReadError, WireError
+from accelwatch.recording import is_recording, names_recording
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import by_key
@@ -15,7 +17,7 @@ from accelwatch_replay.acting import ScenarioPlayer
 from accelwatch_replay.options import Options, parse_options
 from accelwatch_replay.playback import RecordingPlayer
 from accelwatch_replay.player import Moment, Player
-from accelwatch_replay.recording import is_recording, read_recording, refuse_zstd
+from accelwatch_replay.recording import read_recording
 from accelwatch_replay.scenario import FORMAT, read_scenario
 
 _LOOK_S = 0.25
@@ -47,7 +49,7 @@ class ReplayBackend:
         if not options.file:
             check = Check(subject="option file", ok=False, found="not set", remedy=_REMEDY)
             return Probe(present=False, checks=(check,))
-        there = options.path.is_file()
+        there = names_recording(options.path)
         found = "found" if there else "not found"
         remedy = "" if there else _REMEDY
         check = Check(subject=str(options.path), ok=there, found=found, remedy=remedy)
@@ -76,10 +78,7 @@ class ReplayBackend:
         options = self._options
         if not options.file:
             raise ConfigError("replay: the option file is not set")
-        with options.path.open("rb") as file:
-            head = file.read(4096)
-        refuse_zstd(head, options.path)
-        if not is_recording(head):
+        if not _is_recording(options.path):
             return ScenarioPlayer(
                 read_scenario(options.path), loop=options.loop, now=self._elapsed_s
             ), {"scenario": str(FORMAT)}
@@ -147,6 +146,14 @@ class ReplayBackend:
         """Stop playing."""
         self._closed.set()
         self._player = None
+
+
+def _is_recording(path: Path) -> bool:
+    """Whether it is a recording rather than a scenario; a folder or a pattern names recordings."""
+    if not path.is_file():
+        return True
+    with path.open("rb") as file:
+        return is_recording(file.read(4096))
 
 
 def _asked(reading: Reading, request: Request) -> Reading:

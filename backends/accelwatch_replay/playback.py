@@ -20,7 +20,7 @@ from accelwatch.schema.metrics import Kind, Series, Source, by_key
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_replay.player import Moment, loop_position
-from accelwatch_replay.recording import Recording
+from accelwatch_replay.recording import TimeLine
 
 _ERRORS: dict[Absence, type[ReadError]] = {
     Absence.LOST: DeviceLost,
@@ -69,7 +69,7 @@ class RecordingPlayer:
     Raises WireError when not even one document can be decoded.
     """
 
-    def __init__(self, recording: Recording, *, loop: bool, host: bool = True) -> None:
+    def __init__(self, recording: TimeLine, *, loop: bool, host: bool = True) -> None:
         self._recording = recording
         self._loop = loop
         self._host = host
@@ -78,7 +78,7 @@ class RecordingPlayer:
         self._unreadable: set[int] = set()
         self._told: tuple[int, set[tuple[object, ...]]] = (0, set())
         self._first = self._frame(0)
-        self._last = self._frame(len(recording.documents) - 1)
+        self._last = self._frame(recording.count - 1)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class RecordingPlayer:
 
     def _frame(self, number: int) -> _Frame:
         """The document of that number, else the nearest readable one before it, else after it."""
-        count = len(self._recording.documents)
+        count = self._recording.count
         for candidate in (*range(number, -1, -1), *range(number + 1, count)):
             if candidate in self._frames:
                 return self._frames[candidate]

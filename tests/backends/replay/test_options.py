@@ -13,13 +13,13 @@ from accelwatch_replay import ReplayBackend, demo_file
     ("options", "message"),
     [
         ({}, "file is not set"),
-        ({"file": "/nowhere/at/all"}, "No such file"),
+        ({"file": "/nowhere/at/all"}, "no recording"),
         ({"file": "demo", "spede": 2}, "did you mean speed?"),
         ({"file": "demo", "speed": 0}, "above 0"),
         ({"file": "demo", "speed": "fast"}, "speed"),
         ({"file": "demo", "start": "soon"}, "no duration"),
         ({"file": "demo", "start": -1}, "negative"),
-        ({"file": "/"}, "directory"),
+        ({"file": "/proc/self/fd"}, "no recording in"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, object], message: str) -> None:

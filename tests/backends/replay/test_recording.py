@@ -17,6 +17,7 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
+from accelwatch.recording import Recorder
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Reading, wholly_absent
@@ -246,7 +247,7 @@ def test_a_document_that_is_json_but_no_snapshot_is_passed_over(tmp_path: Path) 
 
 
 def test_an_overlong_line_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accelwatch_replay.recording.MAX_LINE", 100_000)
+    monkeypatch.setattr("accelwatch.recording.lines.MAX_LINE", 100_000)
     path = tmp_path / "r"
     path.write_bytes(b"{" + b"x" * 350_000 + b"\n" + encode(documents()[2]) + b"\n")
     backend = replay(path)
@@ -274,7 +275,7 @@ def test_a_newer_major_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\x28\xb5\x2f\xfd0000", "zstd"),
+        (b"\x28\xb5\x2f\xfd0000", "holds no accelwatch/1 document"),
         (b"{}\n{}\n", "holds no accelwatch/1 document"),
         (b"\x1f\x8b\x08", "holds no accelwatch/1 document"),
     ],
@@ -298,3 +299,40 @@ def test_a_clock_that_was_set_back_while_recording_does_no_harm(tmp_path: Path) 
     backend = replay(write(tmp_path / "r", shots), clock)
     clock.advance(6)
     assert ratio(backend) == 0.3
+
+
+def test_what_the_recorder_writes_is_played(tmp_path: Path) -> None:
+    path = tmp_path / "node.ndjson.zst"
+    for _ in range(2):
+        with Recorder(path) as recorder:
+            for shot in documents():
+                recorder.write(shot)
+    clock = ManualClock()
+    backend = replay(path, clock)
+    clock.advance(6)
+    assert ratio(backend) == 0.3
+    assert any("1 older files beside it" in note for note in first(backend).notes)
+    backend.close()
+
+
+def test_rotated_files_are_played_one_after_another(tmp_path: Path) -> None:
+    path = tmp_path / "node.ndjson.zst"
+    shots = documents(4)
+    for half in (shots[:2], shots[2:]):
+        with Recorder(path) as recorder:
+            for shot in half:
+                recorder.write(shot)
+    for name in (tmp_path, tmp_path / "node.*"):
+        clock = ManualClock()
+        backend = replay(name, clock)
+        seen = []
+        for _ in shots:
+            seen.append(ratio(backend))
+            clock.advance(2)
+        assert seen == [0.0, 0.1, 0.2, 0.3]
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BackendUnavailable, match="no recording") as caught:
+        replay(tmp_path / "missing.zst")
+    assert caught.value.reason == "file"
