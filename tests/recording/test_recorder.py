@@ -254,6 +254,19 @@ except AccelwatchError as error:
 """
 
 
+def test_a_disk_that_is_full_from_the_beginning_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "r.ndjson"
+    done = subprocess.run(
+        [sys.executable, "-c", _FILL, str(path), "100"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.endswith("the recording has ended, there is no document before\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("limit", [30_000, 30_001, 33_333])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_full_disk_ends_the_recording_in_order(tmp_path: Path, name: str, limit: int) -> None:

@@ -191,6 +191,8 @@ class Recorder:
             self.close()
         where = f" in {self._path}{PART}" if self._unnamed else ""
         kept = f"the {self.documents} documents before are kept{where}"
+        if not self.documents:
+            kept = "there is no document before"
         why = error.strerror or str(error)
         return AccelwatchError(f"{self._path}: {why}; the recording has ended, {kept}")
 
