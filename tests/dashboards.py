@@ -1,0 +1,257 @@
+"""A dashboard over a source that a test feeds, and machines worth looking at."""
+
+import asyncio
+import contextlib
+import math
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from textual.events import Key
+from textual.pilot import Pilot
+
+from accelwatch.clock import ManualClock
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.reading import Process, wholly_absent
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui.app import Dashboard
+from accelwatch.tui.board import Board
+from accelwatch.tui.glyphs import ASCII, UNICODE
+from accelwatch.tui.lines import plain
+from accelwatch.tui.looks import Looks
+from accelwatch.tui.preferences import Preferences
+from machines import GIB, NOW, lost_view, snapshot, view
+
+COMMANDS = ("python3 train.py --config a.yaml", "vllm serve", "jupyter-kernel")
+USERS = ("ada", "grace", "trainer")
+
+
+_TYPED = {"less_than_sign": "<", "greater_than_sign": ">", "equals_sign": "=", "space": " "}
+_NAMED = {'"': "quotation_mark", "=": "equals_sign", "%": "percent_sign", ".": "full_stop"}
+"""What a terminal's parser would call a character, and the other way about."""
+
+
+class FedSource:
+    """Shows what it is given; keeps what it was told."""
+
+    recorded = False
+
+    def __init__(self, shot: Snapshot | None, *, local: bool = True) -> None:
+        self.shot = shot
+        self.local = local
+        self.interval_s: float | None = None
+        self.ended = False
+        self._changed: Callable[[], None] = lambda: None
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Tell once, then wait."""
+        self._changed = changed
+        changed()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+
+    def snapshot(self) -> Snapshot | None:
+        """What was given last."""
+        return self.shot
+
+    def set_interval(self, interval_s: float) -> None:
+        """Only noted."""
+        self.interval_s = interval_s
+
+    def feed(self, shot: Snapshot) -> None:
+        """Something new."""
+        self.shot = shot
+        self._changed()
+
+
+def busy_view(index: int, **changes: Any) -> DeviceView:
+    """A device at work, each with other figures and three processes."""
+    one = view(index % 8)
+    device = msgspec.structs.replace(
+        one.device,
+        index=index,
+        name=f"nvidia{index}",
+        id=f"nvidia:{index}",
+        uuid=f"GPU-{index:04d}",
+    )
+    share = (index * 37 % 100) / 100
+    found = {
+        **one.reading.values,
+        ("utilization_ratio",): share,
+        ("memory_used_bytes",): int(80 * GIB * (0.2 + share * 0.7)),
+        ("power_watts",): 200 + 450 * share,
+        ("temperature_celsius", "gpu"): 40 + 40 * share,
+    }
+    reading = msgspec.structs.replace(
+        one.reading,
+        device_id=device.id,
+        values=found,
+        processes=tuple(busy_process(device.id, index * 3 + n) for n in range(3)),
+    )
+    return msgspec.structs.replace(one, device=device, reading=reading, **changes)
+
+
+def busy_process(device_id: str, number: int, **changes: Any) -> Process:
+    """A process with all figures."""
+    whole = Process(
+        device_id=device_id,
+        pid=4000 + number,
+        start_time=NOW - 3600 - number,
+        user=USERS[number % 3],
+        command=COMMANDS[number % 3],
+        gpu_memory_bytes=(number * 7 % 29 + 1) * GIB,
+        utilization_ratio=(number * 13 % 100) / 100,
+        host_memory_bytes=(number * 5 % 40 + 1) * GIB,
+        cpu_utilization_ratio=number % 4 + 0.5,
+        job="48121" if number < 12 else None,
+        pod="research/llama-0" if number >= 18 else None,
+    )
+    return msgspec.structs.replace(whole, **changes)
+
+
+def lost(index: int) -> DeviceView:
+    """A device that fell off the bus."""
+    device = busy_view(index).device
+    reading = wholly_absent(device.id, Absence.LOST)
+    return msgspec.structs.replace(lost_view(index % 8), device=device, reading=reading)
+
+
+def hung(index: int) -> DeviceView:
+    """A device whose driver does not answer."""
+    device = busy_view(index).device
+    return DeviceView(
+        device=device,
+        state=DeviceState.UNRESPONSIVE,
+        state_since=NOW - 42,
+        reading=wholly_absent(device.id, Absence.TIMEOUT),
+        sample_time=NOW - 42,
+        sample_age_s=42.0,
+        health=Health.FAILED,
+        health_reasons=("the device does not answer",),
+    )
+
+
+def stale(index: int) -> DeviceView:
+    """A device nobody has heard from."""
+    device = busy_view(index).device
+    return DeviceView(
+        device=device,
+        state=DeviceState.UNRESPONSIVE,
+        state_since=NOW - 9,
+        reading=wholly_absent(device.id, Absence.STALE),
+        sample_time=NOW - 12,
+        sample_age_s=12.0,
+        health=Health.UNKNOWN,
+        health_reasons=("no reading for 12 s",),
+    )
+
+
+def node(count: int = 8, **replaced: DeviceView) -> Snapshot:
+    """`count` busy devices; `d3=lost(3)` puts another in a place."""
+    views = [busy_view(index) for index in range(count)]
+    for place, other in replaced.items():
+        views[int(place[1:])] = other
+    return msgspec.structs.replace(snapshot(), devices=tuple(views), interval_s=2.0)
+
+
+def empty_node() -> Snapshot:
+    """No accelerator."""
+    return msgspec.structs.replace(snapshot(), devices=(), errors=(), events=())
+
+
+def board_of(*, theme: str = "safe", ascii_only: bool = False, **preferences: Any) -> Board:
+    """A board with preferences."""
+    looks = Looks(glyphs=ASCII if ascii_only else UNICODE)
+    return Board(Preferences(theme=theme, **preferences), looks)
+
+
+def with_history(board: Board, shot: Snapshot, seconds: int = 300) -> Board:
+    """Waves in the rings of the devices that can be read."""
+    for second in range(seconds):
+        wave = 0.5 + 0.45 * math.sin(second / 23)
+        views = []
+        for one in shot.devices:
+            if ("*",) in one.reading.absent:
+                continue
+            values = {
+                **one.reading.values,
+                ("utilization_ratio",): wave,
+                ("power_watts",): 200 + 450 * wave,
+            }
+            reading = msgspec.structs.replace(one.reading, values=values)
+            moment = NOW - seconds + second
+            views.append(msgspec.structs.replace(one, sample_time=moment, reading=reading))
+        board.history.record(views)
+    return board
+
+
+@contextlib.asynccontextmanager
+async def running(
+    source: Any,
+    size: tuple[int, int] = (120, 40),
+    *,
+    board: Board | None = None,
+    readonly: bool = False,
+    path: Path = Path("unwritten.yaml"),
+) -> AsyncIterator["Stage"]:
+    """The dashboard in a terminal of a size, with what the source has on it."""
+    clock = ManualClock(wall=NOW + 0.25)
+    app = Dashboard(
+        board or board_of(), source, clock=clock, readonly=readonly, preferences_path=path
+    )
+    async with app.run_test(size=size) as pilot:
+        stage = Stage(app, pilot)
+        app.take()
+        await pilot.pause()
+        yield stage
+
+
+class Stage:
+    """A running dashboard in the hands of a test."""
+
+    def __init__(self, app: Dashboard, pilot: "Pilot[None]") -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def press(self, *keys: str) -> None:
+        """Keys one after another, each with time to take effect."""
+        for key in keys:
+            name, char = _NAMED.get(key, key), _TYPED.get(key, key if len(key) == 1 else None)
+            self.app.post_message(Key(name, char))
+            await self.pilot.pause()
+
+    async def feed(self, shot: Snapshot) -> None:
+        """A newer snapshot, painted."""
+        source = self.app.source
+        assert isinstance(source, FedSource)
+        source.shot = shot
+        self.app.take()
+        await self.pilot.pause()
+
+    @property
+    def screen_name(self) -> str:
+        """Name of the present screen; the class's for a dialog."""
+        screen = self.app.screen
+        return str(getattr(screen, "view_name", type(screen).__name__))
+
+    def text(self) -> str:
+        """What is on the terminal, line by line."""
+        width, _ = self.app.size
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.text.ljust(width) for strip in strips)
+
+    def line_with(self, word: str) -> str:
+        """The first line with a word on it."""
+        found = [line for line in self.text().splitlines() if word in line]
+        assert found, f"{word!r} is not on the screen:\n{self.text()}"
+        return found[0]
+
+
+def texts(lines: "list[Any]") -> str:
+    """Lines of spans as text."""
+    return "\n".join(plain(line) for line in lines)
