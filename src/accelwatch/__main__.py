@@ -3,19 +3,19 @@
 import sys
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    words = sys.argv[1:] if argv is None else argv
+def main() -> None:
+    """Run the command line and end with its exit code."""
+    words = sys.argv[1:]
     if words in (["--version"], ["-V"]):
         from accelwatch.cli.output import write_stdout
         from accelwatch.version import __version__
 
         write_stdout(f"accelwatch {__version__}\n".encode())
-        return 0
-    from accelwatch.cli.entry import dispatch
+        sys.exit(0)
+    from accelwatch.cli.entry import dispatch, leave
 
-    return dispatch(words)
+    leave(dispatch(words))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -211,8 +211,12 @@ def test_visibility_variables_are_honoured(h100: NvmlScenario) -> None:
 
 
 def test_version_needs_nothing_else() -> None:
-    probe = "import sys; sys.argv=['a','--version']; from accelwatch.__main__ import main; main(); " \
-        "print([m for m in ('typer','msgspec','asyncio','subprocess') if m in sys.modules])"  # fmt: skip
+    probe = (
+        "import sys, atexit; sys.argv = ['accelwatch', '--version'];"
+        "heavy = ('typer', 'msgspec', 'asyncio', 'subprocess');"
+        "atexit.register(lambda: print([m for m in heavy if m in sys.modules]));"
+        "from accelwatch.__main__ import main; main()"
+    )
     run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "[]"
 
@@ -220,7 +224,7 @@ def test_version_needs_nothing_else() -> None:
 @pytest.mark.parametrize("words", [["--json"], ["--format", "csv"], ["--format", "prometheus"], []])
 def test_the_one_shot_path_loads_no_heavy_module(h100: NvmlScenario, words: list[str]) -> None:
     probe = (
-        "import sys; from accelwatch.__main__ import main; main(sys.argv[1:]); "
+        "import sys; from accelwatch.cli.entry import dispatch; dispatch(sys.argv[1:]); "
         "heavy = 'textual numpy aiohttp typer rich asyncio prometheus_client'.split(); "
         "sys.stderr.write(repr([m for m in heavy if m in sys.modules]))"
     )

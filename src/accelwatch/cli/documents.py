@@ -104,10 +104,14 @@ def status_of_shown(snapshot: Snapshot, shown: Snapshot, strict: bool) -> int:
 
 
 def load_renderer(name: str) -> None:
-    """Import what `render` will need, while the devices are still being read."""
+    """Load what `render` will need, while the devices are still being read."""
     import importlib
 
+    from accelwatch.schema.metrics import by_key, reading_metrics
+
     importlib.import_module(_RENDERERS[name])
+    by_key()
+    reading_metrics()
 
 
 _RENDERERS = {

@@ -102,8 +102,18 @@ def _sound_reading(reading: Reading) -> Reading:
     return msgspec.structs.replace(reading, values=values, absent=absent)
 
 
+_checked: set[object] = set()
+"""Series found to be sound; the same ones come at every turn."""
+_MANY_SERIES = 20_000
+
+
 def _is_series(series: object) -> bool:
-    return isinstance(series, tuple) and all(type(part) is str for part in series) and series != ()
+    if series in _checked:
+        return True
+    sound = isinstance(series, tuple) and all(type(p) is str for p in series) and series != ()
+    if sound and len(_checked) < _MANY_SERIES:
+        _checked.add(series)
+    return sound
 
 
 def _possible(series: Series, value: Number) -> bool:
