@@ -1,5 +1,6 @@
 """Where the command starts: the one-shot path without typer, everything else with it."""
 
+import os
 import sys
 
 
@@ -12,9 +13,24 @@ def main() -> None:
 
         write_stdout(f"accelwatch {__version__}\n".encode())
         sys.exit(0)
+    if _reads_once(words):
+        from accelwatch.sampler import early
+
+        early.begin()
+        early.load_msgspec()
     from accelwatch.cli.entry import dispatch, leave
 
     leave(dispatch(words))
+
+
+_NOT_ONCE = ("-w", "--watch", "-l", "--loop", "-h", "--help", "--install", "--show")
+
+
+def _reads_once(words: list[str]) -> bool:
+    """Whether the words look like a single reading, so that its collector may be begun at once."""
+    if "_ACCELWATCH_COMPLETE" in os.environ or any(word.startswith(_NOT_ONCE) for word in words):
+        return False
+    return words[:1] == ["snapshot"] or (words != [] and words[0].startswith("-"))
 
 
 if __name__ == "__main__":

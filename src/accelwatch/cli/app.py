@@ -13,6 +13,7 @@ from accelwatch.cli.completion import completer
 from accelwatch.cli.config_command import config
 from accelwatch.cli.doctor import backends_command, doctor_command
 from accelwatch.cli.pick import pick_command
+from accelwatch.cli.record import record_command
 from accelwatch.cli.welcome import welcome_command
 from accelwatch.exit_codes import OK
 
@@ -87,6 +88,7 @@ def build() -> typer.Typer:
     app.command("doctor")(doctor_command)
     app.command("agent")(agent)
     app.add_typer(config, name="config")
+    app.command("record")(record_command)
     app.command("welcome")(welcome_command)
     return app
 

@@ -1,19 +1,18 @@
-"""`accelwatch dashboard`: the terminal dashboard on this machine, or on a recording."""
+"""The terminal dashboard on this machine, or on a recording; loads no command line parser."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from accelwatch.cli.entry import guarded
 from accelwatch.display import utf8
 from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
+    from accelwatch.tui.board import DeviceFilter
     from accelwatch.tui.preferences import Preferences
     from accelwatch.tui.source import Source
 
@@ -36,25 +35,33 @@ def run_dashboard(
 
     Raises UsageError, or ExpressionError for a condition, before the terminal is touched.
     """
-    from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.board import Board
-    from accelwatch.tui.filters import device_filter
-    from accelwatch.tui.looks import looks_for
     from accelwatch.tui.preferences import load, path_of
 
     path = path_of(os.environ)
     preferences, complaint = load(path)
     _override(preferences, interval, theme)
-    keeps = device_filter(condition or "", os.uname().nodename)
-    looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
-    source = _source(replay, preferences, loop=loop)
-    board = Board(preferences, looks)
-    board.set_filter(condition or "", keeps)
-    app = Dashboard(board, source, readonly=readonly, preferences_path=path)
-    if complaint:
-        app.call_later(app.say, complaint)
-    app.run()
+    keeps = _filter(condition)
+    with contextlib.closing(_source(replay, preferences, loop=loop)) as source:
+        from accelwatch.tui.app import Dashboard
+        from accelwatch.tui.board import Board
+        from accelwatch.tui.looks import looks_for
+
+        looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
+        board = Board(preferences, looks)
+        board.set_filter(condition or "", keeps)
+        app = Dashboard(board, source, readonly=readonly, preferences_path=path)
+        if complaint:
+            app.call_later(app.say, complaint)
+        app.run()
     return OK
+
+
+def _filter(condition: str | None) -> "DeviceFilter | None":
+    if not condition:
+        return None
+    from accelwatch.tui.filters import device_filter
+
+    return device_filter(condition, os.uname().nodename)
 
 
 def _override(preferences: "Preferences", interval: str | None, theme: str | None) -> None:
@@ -71,13 +78,18 @@ def _override(preferences: "Preferences", interval: str | None, theme: str | Non
 
 
 def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "Source":
-    """This machine, a recording, or a scenario of the replay backend (`demo` is the shipped one)."""
+    """This machine, a recording, or a scenario of the replay backend (`demo` is the shipped one).
+
+    This machine's collector begins at once, while the rest of the program is still being loaded.
+    """
     from accelwatch.sampler.settings import CollectSettings
     from accelwatch.tui.live import LiveSource
 
     settings = CollectSettings(interval_s=preferences.interval_s)
     if replay is None:
-        return LiveSource(settings)
+        live = LiveSource(settings)
+        live.begin()
+        return live
     path = Path(replay)
     if replay == DEMO and not path.exists():
         from accelwatch_replay import demo_file
@@ -103,35 +115,3 @@ def _is_recording(path: Path) -> bool:
         return True
     with path.open("rb") as file:
         return is_recording(file.read(_HEAD))
-
-
-def dashboard_command(
-    interval: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Time between readings: 2, 500ms.")
-    ] = None,
-    replay: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Play a recording; `demo` is the shipped scenario."),
-    ] = None,
-    theme: Annotated[str | None, typer.Option(help="Colours; T goes through them.")] = None,
-    ascii_only: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII only.")] = False,
-    readonly: Annotated[bool, typer.Option("--readonly", help="Send no signals.")] = False,
-    condition: Annotated[
-        str | None,
-        typer.Option("--filter", metavar="EXPRESSION", help="Show only these devices."),
-    ] = None,
-    loop: Annotated[bool, typer.Option("--loop", help="Begin a recording again.")] = False,
-) -> None:
-    """Show all devices in the terminal, and keep the picture current."""
-    code = guarded(
-        lambda: run_dashboard(
-            interval=interval,
-            replay=replay,
-            theme=theme,
-            ascii_only=ascii_only,
-            readonly=readonly,
-            condition=condition,
-            loop=loop,
-        )
-    )
-    raise typer.Exit(code)

@@ -111,7 +111,9 @@ def _recording(name: str) -> str:
         from accelwatch_replay import demo_file
 
         return str(demo_file())
-    if not path.exists():
+    from accelwatch.recording import names_recording
+
+    if not names_recording(path):
         raise UsageError(f"no recording {name!r}; `demo` is the shipped one")
     return str(path.absolute())
 

@@ -98,14 +98,15 @@ def _obey(control: int, inbox: Inbox) -> None:
     threading.Thread(target=follow, name="orders", daemon=True).start()
 
 
-def _first_order(control: int) -> Begin:
+def first_order(control: int) -> Begin | None:
+    """The order to begin; None when the owner went away without one."""
     splitter = Splitter()
     while chunk := os.read(control, 1):
         for body in splitter.feed(chunk):
             order = decode_order(body)
             if isinstance(order, Begin):
                 return order
-    raise WireError("the orders ended before they began")
+    return None
 
 
 def main() -> None:
@@ -116,7 +117,9 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(2, 1)
     _die_with_parent()
-    collect(_first_order(0), out, 0, int(sys.argv[1]))
+    order = first_order(0)
+    if order is not None:
+        collect(order, out, 0, int(sys.argv[1]))
     os._exit(0)
 
 

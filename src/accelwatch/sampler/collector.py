@@ -3,7 +3,6 @@
 The loop thread alone decides and reports; it never calls into a backend.
 """
 
-import logging
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,8 +19,6 @@ from accelwatch.sampler.stack import Stack
 from accelwatch.sampler.worker import Admit, Answer, Batch, Inbox, Stop
 from accelwatch.store.reports import Done, Events, Heartbeat
 from accelwatch.store.usage import cpu_seconds, resident_bytes
-
-logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 0.5
 _LONGEST_WAIT_S = 1.0

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 
+from accelwatch.sampler import early
 from accelwatch.sampler.blame import CallsOut, backends_of
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import encode, write_all
@@ -117,6 +118,8 @@ def fork(order: Begin) -> Child:
     Its standard output is closed, so that a vendor library cannot print into our data.
     """
     reap_leftovers()
+    if (begun := early.take()) is not None and (child := _ordered(begun, order)) is not None:
+        return child
     read_end, write_end = os.pipe()
     crash = _anonymous_file()
     pid = os.fork()
@@ -125,6 +128,20 @@ def fork(order: Begin) -> Child:
         _be_child(order, write_end, crash)
     os.close(write_end)
     return Child(pid, read_end, None, crash)
+
+
+def _ordered(begun: early.Begun, order: Begin) -> Child | None:
+    """The child that was begun early, now with its order; None when it has died meanwhile."""
+    pid, reports, orders, crash = begun
+    child = Child(pid, reports, None, crash)
+    try:
+        write_all(orders, encode(order))
+    except OSError:
+        child.release()
+        return None
+    finally:
+        os.close(orders)
+    return child
 
 
 def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:

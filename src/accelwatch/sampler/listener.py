@@ -1,6 +1,5 @@
 """A daemon thread that waits in a backend's event source and hands over what comes, batch by batch."""
 
-import logging
 import threading
 
 from accelwatch.backend import EventSource
@@ -8,8 +7,6 @@ from accelwatch.sampler.contract import sound_events
 from accelwatch.sampler.schedule import Backoff
 from accelwatch.sampler.worker import Batch, Inbox
 from accelwatch.schema.event import ErrorEvent
-
-logger = logging.getLogger(__name__)
 
 _WAIT_S = 1.0
 _BATCH = 256
@@ -45,6 +42,9 @@ class Listener:
                 events = sound_events(self._source.wait_events(_WAIT_S))
             except Exception as error:  # noqa: BLE001 - one backend call; recorded, and all goes on
                 if not pause.failures:
+                    import logging
+
+                    logger = logging.getLogger(__name__)
                     logger.warning("event source fails error=%r backend=%s", error, self._name)
                 self._stop.wait(pause.failed(0.0))
                 continue

@@ -1,0 +1,70 @@
+"""A collector process begun before its owner has read its own command line, so that both load at once.
+
+Nothing but `os` and `sys` is imported here: a fork is cheapest then. A child whose owner turns out to
+want no reading ends when the pipe for its orders closes.
+"""
+
+import os
+import sys
+
+Begun = tuple[int, int, int, int]
+"""(process id, descriptor to read reports from, descriptor to write orders to, crash file)."""
+
+_begun: Begun | None = None
+
+
+def begin() -> None:
+    """Fork a collector that loads its modules and waits for the order. Call it with one thread only."""
+    global _begun  # noqa: PLW0603 - one process, one child before its time
+    if _begun is not None or not hasattr(os, "memfd_create"):
+        return
+    reports, out = os.pipe()
+    control, orders = os.pipe()
+    crash = os.memfd_create("accelwatch-crash")
+    pid = os.fork()
+    if pid == 0:
+        os.close(reports)
+        os.close(orders)
+        _be_child(control, out, crash)
+    os.close(out)
+    os.close(control)
+    _begun = (pid, reports, orders, crash)
+
+
+def load_msgspec() -> None:
+    """Import msgspec without typing_extensions, which alone loads inspect, ast and tokenize.
+
+    msgspec does with typing what typing_extensions would give it; Python 3.11 has all it looks for.
+    """
+    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment] # import sees: not installed
+    try:
+        import msgspec  # noqa: F401 - for the side of having it loaded
+    finally:
+        del sys.modules["typing_extensions"]
+
+
+def take() -> Begun | None:
+    """The child that was begun, for its owner to order; None when there is none."""
+    global _begun
+    begun, _begun = _begun, None
+    return begun
+
+
+def _be_child(control: int, out: int, crash: int) -> None:
+    """Run as the child; never returns. Its standard output is closed: libraries print there."""
+    try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, 0)
+        os.dup2(nowhere, 1)
+        load_msgspec()
+        from accelwatch.sampler.child import collect, first_order
+
+        order = first_order(control)
+        if order is not None:
+            collect(order, out, None, crash)
+    except BaseException as error:  # noqa: BLE001 - nothing may pass into the code that forked
+        os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+        os._exit(1)
+    os._exit(0)

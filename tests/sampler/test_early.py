@@ -1,0 +1,96 @@
+"""The collector that is begun before the command line is read."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from standins import NvmlScenario
+
+WANTS_NOTHING = """
+import os, sys
+from accelwatch.sampler import early
+early.begin()
+pid, reports, orders, crash = early.take()
+os.close(orders)
+print(os.waitpid(pid, 0)[1])
+"""
+TWICE = """
+from accelwatch.sampler import early
+early.begin()
+first = early._begun
+early.begin()
+assert early._begun is first
+assert early.take() is first
+assert early.take() is None
+import os
+os.close(first[2])
+"""
+LIGHT = """
+import sys
+from accelwatch.sampler import early
+early.load_msgspec()
+print([m for m in ("typing_extensions", "inspect", "ast") if m in sys.modules])
+import msgspec, typing
+class One(msgspec.Struct):
+    a: typing.Annotated[int, msgspec.Meta(gt=0)]
+print(msgspec.json.decode(b'{"a": 1}', type=One).a)
+import typing_extensions
+print(typing_extensions.__name__)
+"""
+
+
+def output_of(program: str) -> str:
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_a_child_that_gets_no_order_ends_by_itself() -> None:
+    assert output_of(WANTS_NOTHING) == "0\n"
+
+
+def test_there_is_only_one_and_it_is_taken_once() -> None:
+    assert output_of(TWICE) == ""
+
+
+def test_msgspec_loads_without_what_it_does_not_need() -> None:
+    assert output_of(LIGHT) == "[]\n1\ntyping_extensions\n"
+
+
+def test_a_mistake_on_the_command_line_leaves_no_process(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.write()
+    run = subprocess.run(
+        [sys.executable, "-m", "accelwatch", "--fields", "nonsense"],
+        env={**os.environ, **scenario.environment()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (2, "")
+
+
+def test_a_child_that_died_before_its_order_is_replaced(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
+    scenario.write()
+    program = (
+        "import os, signal\n"
+        "from accelwatch.sampler import early\n"
+        "early.begin()\n"
+        "os.kill(early._begun[0], signal.SIGKILL)\n"
+        "os.waitpid(early._begun[0], 0)\n"
+        "from accelwatch.readings import CollectSettings, read_once\n"
+        "shot = read_once(CollectSettings(backends=('nvidia',), timeout_s=10.0), isolation='fork')\n"
+        "print(len(shot.devices), shot.devices[0].state)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **scenario.environment()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout == "8 ok\n", run.stderr
