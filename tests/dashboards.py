@@ -63,6 +63,9 @@ class FedSource:
         """Only noted."""
         self.interval_s = interval_s
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     def feed(self, shot: Snapshot) -> None:
         """Something new."""
         self.shot = shot

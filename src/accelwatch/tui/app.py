@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import deque
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -13,8 +14,9 @@ from textual.timer import Timer
 
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.actions import ACTIONS
-from accelwatch.tui.board import Board
+from accelwatch.tui.board import SLICE, Board
 from accelwatch.tui.commands import Commands
 from accelwatch.tui.process_list import ProcessList
 from accelwatch.tui.process_rows import column_at
@@ -28,6 +30,8 @@ from accelwatch.tui.widgets.row_list import RowList
 
 _GATHER_S = 0.05
 """Reports that come together are painted together."""
+_MOST_UNNOTED = 64
+"""Snapshots that wait for the history; when it cannot keep up, the oldest are left out."""
 _SAID_S = 4.0
 _GAP_S = 0.4
 """Between two paintings of data, once the first seconds are over."""
@@ -95,6 +99,8 @@ class Dashboard(App[None], inherit_bindings=False):
         board.recorded = source.recorded
         self._collecting: asyncio.Task[None] | None = None
         self._saying: Timer | None = None
+        self._unnoted: deque[Snapshot] = deque(maxlen=_MOST_UNNOTED)
+        self._noting: asyncio.Task[None] | None = None
         self._due = False
         self._painted = 0.0
         self._began = 0.0
@@ -125,10 +131,11 @@ class Dashboard(App[None], inherit_bindings=False):
 
     async def on_unmount(self) -> None:
         """End the collection."""
-        if self._collecting is not None:
-            self._collecting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._collecting
+        for task in (self._noting, self._collecting):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
 
     def news(self) -> None:
         """There is something new: paint soon, together with what else comes."""
@@ -149,17 +156,34 @@ class Dashboard(App[None], inherit_bindings=False):
             return
         if isinstance(self.source, ReplaySource):
             self._take_passed(self.source)
+        self._note([snapshot])
         self.board.take(snapshot)
         if not self.board.paused:
             self.show()
+
+    def _note(self, shots: list[Snapshot]) -> None:
+        """Into the history: a little at once, large machines between other work."""
+        self._unnoted.extend(shots)
+        if self._noting is not None and not self._noting.done():
+            return
+        if len(self._unnoted) == 1 and len(self._unnoted[0].devices) <= SLICE:
+            for _ in self.board.note(self._unnoted.popleft()):
+                pass
+        elif self._unnoted:
+            self._noting = asyncio.create_task(self._note_slowly())
+
+    async def _note_slowly(self) -> None:
+        while self._unnoted:
+            for _ in self.board.note(self._unnoted.popleft()):
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
     def _take_passed(self, source: ReplaySource) -> None:
         """Frames that were passed over belong to the history; a jump begins it anew."""
         anew, passed = source.drain()
         if anew:
             self.board.forget()
-        for shot in passed:
-            self.board.note(shot)
+        self._note(passed)
         self.board.banner = banner(source, self.board.paint.glyphs)
 
     def say(self, text: str) -> None:

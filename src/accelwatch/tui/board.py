@@ -3,18 +3,20 @@
 No Textual in here: a screen asks the board, and the board knows no screen.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.tui.format import STATE_ORDER
 from accelwatch.tui.history import History
 from accelwatch.tui.looks import Looks
 from accelwatch.tui.paint import Paint
 from accelwatch.tui.preferences import Preferences
 from accelwatch.tui.process_history import ProcessHistory
+from accelwatch.tui.summary import Summary, summary
 
 EMPTY = Snapshot(time=0.0, host="", version="")
 """Stands until the first one comes."""
+SLICE = 128
+"""Devices that are noted at a time; two milliseconds."""
 DeviceFilter = Callable[[DeviceView], bool]
 
 
@@ -42,6 +44,8 @@ class Board:
         """A word on the pause or the recording, for the header."""
         self.filter_text = ""
         self._filter: DeviceFilter | None = None
+        self._places: dict[str, int] = {}
+        self._summary: tuple[Snapshot, Summary] | None = None
 
     @property
     def started(self) -> bool:
@@ -50,13 +54,16 @@ class Board:
 
     def take(self, snapshot: Snapshot) -> None:
         """A newer state of the node; it is shown unless the view is paused."""
-        self.note(snapshot)
         if not self.paused:
             self.show(snapshot)
 
-    def note(self, snapshot: Snapshot) -> None:
-        """Take a snapshot into the history alone."""
-        self.history.record(snapshot.devices)
+    def note(self, snapshot: Snapshot) -> Iterator[None]:
+        """Take a snapshot into the history; yields after each slice of a large one."""
+        views = snapshot.devices
+        for start in range(0, len(views), SLICE):
+            if start:
+                yield
+            self.history.record(views[start : start + SLICE])
         self.process_history.record(snapshot)
 
     def forget(self) -> None:
@@ -78,29 +85,30 @@ class Board:
         keeps = self._filter
         views = self.snapshot.devices
         self.devices = views if keeps is None else tuple(view for view in views if keeps(view))
-        ids = {view.device.id for view in self.devices}
-        if self.selected_id not in ids and self.devices:
+        self._places = {view.device.id: place for place, view in enumerate(self.devices)}
+        if self.selected_id not in self._places and self.devices:
             self.selected_id = self.devices[0].device.id
+
+    def place(self, device_id: str) -> int | None:
+        """Where a device is among those that are shown."""
+        return self._places.get(device_id)
 
     @property
     def selected(self) -> DeviceView | None:
         """The device the history and the Device screen are about."""
-        for view in self.devices:
-            if view.device.id == self.selected_id:
-                return view
-        return None
+        place = self._places.get(self.selected_id)
+        return None if place is None else self.devices[place]
 
     def select_next(self, step: int) -> None:
         """Select the device `step` places on, stopping at the ends."""
-        ids = [view.device.id for view in self.devices]
-        if not ids:
-            return
-        here = ids.index(self.selected_id) if self.selected_id in ids else 0
-        self.selected_id = ids[min(max(here + step, 0), len(ids) - 1)]
+        if self.devices:
+            wanted = self._places.get(self.selected_id, 0) + step
+            place = min(max(wanted, 0), len(self.devices) - 1)
+            self.selected_id = self.devices[place].device.id
 
     @property
-    def worst(self) -> DeviceView | None:
-        """A device in the worst state there is."""
-        order = {state: place for place, state in enumerate(STATE_ORDER)}
-        views = self.snapshot.devices
-        return min(views, key=lambda view: order[view.state], default=None)
+    def summary(self) -> Summary:
+        """Of all devices of the snapshot."""
+        if self._summary is None or self._summary[0] is not self.snapshot:
+            self._summary = (self.snapshot, summary(self.snapshot.devices))
+        return self._summary[1]

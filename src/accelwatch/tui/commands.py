@@ -4,16 +4,10 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
-from accelwatch.tui import copying
 from accelwatch.tui.palettes import next_palette
 from accelwatch.tui.preferences import DENSITIES, slower
 from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
-from accelwatch.tui.screens.device import device_screen
-from accelwatch.tui.screens.doctor import doctor_screen
-from accelwatch.tui.screens.help import help_screen
-from accelwatch.tui.screens.processes import ProcessesScreen
-from accelwatch.tui.screens.settings import SettingsScreen
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -68,14 +62,24 @@ class Commands:
         now = app.clock.wall
         match name:
             case "device":
+                from accelwatch.tui.screens.device import device_screen
+
                 return device_screen(app.board, now)
             case "processes":
+                from accelwatch.tui.screens.processes import ProcessesScreen
+
                 return ProcessesScreen(app.board, app.processes, now)
             case "doctor":
+                from accelwatch.tui.screens.doctor import doctor_screen
+
                 return doctor_screen(app.board, now)
             case "settings":
+                from accelwatch.tui.screens.settings import SettingsScreen
+
                 return SettingsScreen(app.board, app.preferences_path, now, self._applied)
             case _:
+                from accelwatch.tui.screens.help import help_screen
+
                 return help_screen(app.board, now)
 
     def _applied(self) -> None:
@@ -171,10 +175,14 @@ class Commands:
 
     def do_copy(self) -> None:
         """The uuid or pid."""
+        from accelwatch.tui import copying
+
         self._copied(copying.name_of(self._app.board, self._app.chosen_process))
 
     def do_copy_row(self) -> None:
         """All of it as JSON."""
+        from accelwatch.tui import copying
+
         self._copied(copying.document_of(self._app.board, self._app.chosen_process))
 
     def _copied(self, text: str) -> None:

@@ -15,8 +15,6 @@ class DeviceList:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        self._places: dict[str, int] = {}
-        self._of: object = None
         self.full = False
 
     @property
@@ -47,7 +45,4 @@ class DeviceList:
 
     def place(self, key: Hashable) -> int | None:
         """Where a device is."""
-        if self._of is not self._board.devices:
-            self._of = self._board.devices
-            self._places = {v.device.id: n for n, v in enumerate(self._board.devices)}
-        return self._places.get(str(key))
+        return self._board.place(str(key))

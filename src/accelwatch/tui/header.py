@@ -1,9 +1,6 @@
 """The lines at the top of every screen: host, time, drivers, worst state, age of the sample. Pure."""
 
-from collections import Counter
-
 from accelwatch.display import printable
-from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
 from accelwatch.tui.board import Board
 from accelwatch.tui.lines import Line, clipped, fit, spread
@@ -72,34 +69,23 @@ def _second_line(board: Board, width: int) -> Line:
 
 def states(board: Board) -> Line:
     """How many devices are in each state, worst first: sign, number, word."""
-    views = board.snapshot.devices
     if not board.started:
         return [("reading ", "dim")]
-    if not views:
+    if not board.snapshot.devices:
         return [("no accelerator ", "dim")]
-    counted = Counter(fmt.state_word(view) for view in views)
-    example: dict[str, DeviceView] = {}
-    for view in views:
-        example.setdefault(fmt.state_word(view), view)
-    order = sorted(example, key=lambda word: fmt.STATE_ORDER.index(example[word].state))
-    line: Line = []
-    for word in order:
-        view = example[word]
-        sign = fmt.state_glyph(view, board.paint.glyphs)
-        line += [(f"{sign} {counted[word]} {word}  ", fmt.state_role(view))]
-    return line
+    glyphs = board.paint.glyphs
+    return [
+        (f"{fmt.state_glyph(view, glyphs)} {count} {fmt.state_word(view)}  ", fmt.state_role(view))
+        for view, count in board.summary.states
+    ]
 
 
 def _age(board: Board, now: float, label: str) -> Line:
-    ages = [
-        view.sample_age_s
-        for view in board.snapshot.devices
-        if view.sample_age_s is not None and fmt.readable(view)
-    ]
-    if not ages:
+    age = board.summary.oldest_s
+    if age is None:
         return []
     since_shown = 0.0 if board.recorded else max(now - board.snapshot.time, 0.0)
-    oldest = max(ages) + since_shown
+    oldest = age + since_shown
     interval = board.snapshot.interval_s or board.preferences.interval_s
     role = "bad" if oldest > _LATE * interval else "warn" if oldest > _SLOW * interval else "dim"
     return [(f"{label}{fit(fmt.age(oldest), 5, right=True)}", role)]

@@ -10,7 +10,7 @@ from accelwatch.clock import Clock, SystemClock
 from accelwatch.sampler.load import resolve
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import supervise
+from accelwatch.sampler.supervisor import CHECK_S, STOP_S, Supervisor
 from accelwatch.schema.snapshot import BackendState, Snapshot
 from accelwatch.store import Store
 from accelwatch.store.reports import (
@@ -47,6 +47,8 @@ class LiveSource:
         self._known = False
         self._changed: Callable[[], None] = lambda: None
         self._again = asyncio.Event()
+        self._supervisor: Supervisor | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def snapshot(self) -> Snapshot | None:
         """The state now; None until a device is known or every backend was heard."""
@@ -58,30 +60,67 @@ class LiveSource:
             self._settings = msgspec.structs.replace(self._settings, interval_s=interval_s)
             self._again.set()
 
+    def begin(self) -> Supervisor:
+        """Start the collector now; `run` goes on from there. Needs no event loop."""
+        store = store_for(self._settings, self._clock)
+        self._unheard = set(resolve(self._settings))
+        self._supervisor = Supervisor(
+            self._settings,
+            self._sink(store),
+            clock=self._clock,
+            watch=self._watched,
+            unwatch=self._unwatched,
+        )
+        self._supervisor.check()
+        return self._supervisor
+
+    def close(self) -> None:
+        """End a collector that `run` has not taken over."""
+        if self._supervisor is not None:
+            self._supervisor.stop()
+            self._supervisor = None
+
+    def _watched(self, descriptor: int) -> None:
+        if self._loop is not None and self._supervisor is not None:
+            self._loop.add_reader(descriptor, self._supervisor.receive)
+
+    def _unwatched(self, descriptor: int) -> None:
+        if self._loop is not None:
+            self._loop.remove_reader(descriptor)
+
     async def run(self, changed: Callable[[], None]) -> None:
         """Collect until cancelled."""
         self._changed = changed
         while True:
-            self._again.clear()
-            store = store_for(self._settings, self._clock)
-            try:
-                await self._collect(store)
-            finally:
-                store.close()
+            await self._collect()
 
-    async def _collect(self, store: Store) -> None:
-        self._unheard = set(resolve(self._settings))
-        collecting = asyncio.create_task(supervise(self._settings, self._sink(store)))
-        anew = asyncio.create_task(self._settled())
+    async def _collect(self) -> None:
+        """Take reports in and look after the child, until a new interval is wanted."""
+        supervisor = self._supervisor or self.begin()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            if supervisor.descriptor is not None:
+                self._watched(supervisor.descriptor)
         try:
-            await asyncio.wait((collecting, anew), return_when=asyncio.FIRST_COMPLETED)
-            if collecting.done():
-                collecting.result()
+            while not self._again.is_set():
+                supervisor.check()
+                await asyncio.sleep(CHECK_S)
+            await self._settled()
         finally:
-            for task in (anew, collecting):
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            await self._end(supervisor)
+
+    async def _end(self, supervisor: Supervisor) -> None:
+        """Ask the child to end and give it its time, while the event loop goes on."""
+        supervisor.ask_to_stop()
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOP_S):
+                    while not supervisor.stopped:
+                        await asyncio.sleep(0.01)
+                        supervisor.receive()
+        finally:
+            supervisor.stop()
+            self._supervisor = None
 
     def _sink(self, store: Store) -> Callable[[Report], None]:
         def take(report: Report) -> None:
@@ -112,7 +151,7 @@ class LiveSource:
         return self._known
 
     async def _settled(self) -> None:
-        await self._again.wait()
+        """Wait until no other interval follows."""
         while self._again.is_set():
             self._again.clear()
             await asyncio.sleep(_SETTLE_S)

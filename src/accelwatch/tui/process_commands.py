@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 from accelwatch.display import printable
 from accelwatch.errors import ExpressionError
 from accelwatch.schema.reading import Process
-from accelwatch.tui import filters, signals
+from accelwatch.tui import signals
 from accelwatch.tui.lines import wrapped
 from accelwatch.tui.process_rows import BY_ID, COLUMNS, command
-from accelwatch.tui.screens.choice import ChoiceScreen
-from accelwatch.tui.screens.process import process_screen
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -51,6 +49,8 @@ class ProcessCommands:
         return True
 
     def _look(self, process: Process, *, environment: bool) -> None:
+        from accelwatch.tui.screens.process import process_screen
+
         app = self._app
         screen = process_screen(
             app.board,
@@ -63,6 +63,7 @@ class ProcessCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter: of devices on the Local screen, of processes on theirs."""
+        from accelwatch.tui import filters
         from accelwatch.tui.screens.prompt import PromptScreen
 
         app = self._app
@@ -98,6 +99,8 @@ class ProcessCommands:
 
     def do_sort(self) -> bool:
         """Ask for the column."""
+        from accelwatch.tui.screens.choice import ChoiceScreen
+
         app = self._app
         if self._here:
             choices = [(column.id, column.title.title()) for column in COLUMNS]
@@ -175,6 +178,8 @@ class ProcessCommands:
         return [chosen] if chosen is not None else []
 
     def _ask(self, processes: list[Process]) -> None:
+        from accelwatch.tui.screens.choice import ChoiceScreen
+
         app = self._app
         found, why = signals.targets(processes)
         ascii_only = app.board.paint.glyphs.ascii_only

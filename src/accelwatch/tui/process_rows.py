@@ -1,6 +1,7 @@
 """Processes as rows: columns by width, sorting, grouping into a tree. Pure."""
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -165,7 +166,8 @@ def _bytes(value: int | None) -> str:
     return fmt.NOTHING if value is None else size(value)
 
 
-def columns_for(width: int) -> list[tuple[Column, int]]:
+@lru_cache(maxsize=32)
+def columns_for(width: int) -> tuple[tuple[Column, int], ...]:
     """The columns that fit and their widths; the command takes what is left."""
     left = width - 1
     for most in (7, 6, 5, 4, 3, 2, 1):
@@ -174,7 +176,7 @@ def columns_for(width: int) -> list[tuple[Column, int]]:
         if needed <= left or most == 1:
             break
     extra = max(left - needed, 0)
-    return [(c, c.width + extra if c.id == "command" else c.width) for c in chosen]
+    return tuple((c, c.width + extra if c.id == "command" else c.width) for c in chosen)
 
 
 def heading(width: int, sort: str, descending: bool, glyphs: Glyphs) -> Line:

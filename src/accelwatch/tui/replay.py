@@ -41,6 +41,10 @@ class Frames(Protocol):
         """One snapshot. Raises WireError for one that is damaged."""
         ...
 
+    def close(self) -> None:
+        """Let go of files."""
+        ...
+
 
 class ReplaySource:
     """Plays frames. At the end it stops, or begins again with `loop`."""
@@ -77,6 +81,10 @@ class ReplaySource:
 
     def set_interval(self, interval_s: float) -> None:
         """A recording has its own; `speed` is what can be set."""
+
+    def close(self) -> None:
+        """Let go of the recording's files."""
+        self._frames.close()
 
     def faster(self, step: int) -> None:
         """The next speed of the list; a negative step is slower."""

@@ -26,23 +26,6 @@ class Source(Protocol):
         """Read this often from now on."""
         ...
 
-
-class Playback(Protocol):
-    """What a recorded source can do besides."""
-
-    speed: float
-    playing: bool
-    loop: bool
-
-    @property
-    def progress(self) -> tuple[float, float, float]:
-        """(first, present, last moment) in Unix seconds."""
-        ...
-
-    def step(self, frames: int) -> None:
-        """Stop, and show the frame so many places on."""
-        ...
-
-    def seek(self, moment: float) -> None:
-        """Show the frame of a moment."""
+    def close(self) -> None:
+        """Let go of what `run` has not taken over, and of files."""
         ...

@@ -40,7 +40,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         """Header, devices in either form, graphs, processes, keys."""
         board = self.board
         yield Panel(board, self._draw_header, id="header", edge=True)
-        yield RowList(board, self._device_rows, id="devices")
+        yield RowList(board, self._device_rows, id="devices", moved=self._moved)
         yield HeatGrid(board)
         yield Panel(board, self._draw_strip, id="strip")
         yield RowList(board, self.processes, id="processes")
@@ -115,11 +115,9 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         """A second has passed."""
         self._header.refresh()
 
-    @on(RowList.Moved)
-    def _moved(self, event: RowList.Moved) -> None:
-        if event.rows is self._devices:
-            self.board.selected_id = str(self._devices.selected_key)
-            self._strip.refresh()
+    def _moved(self) -> None:
+        self.board.selected_id = str(self._devices.selected_key)
+        self._strip.refresh()
 
     @on(HeatGrid.Moved)
     def _grid_moved(self) -> None:
@@ -158,9 +156,7 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         part: RowList | HeatGrid = self._list if self.on_processes else self.device_part
         if isinstance(part, HeatGrid):
             steps = {"page_up": -part.columns * 10, "page_down": part.columns * 10}
-            here = next(
-                (n for n, v in enumerate(self.board.devices) if v is self.board.selected), 0
-            )
+            here = self.board.place(self.board.selected_id) or 0
             wanted = {"first": 0, "last": len(self.board.devices) - 1}.get(
                 action, here + steps.get(action, 0)
             )

@@ -77,8 +77,7 @@ class HeatGrid(Widget):
 
     @property
     def _cursor(self) -> int:
-        ids = (view.device.id for view in self.board.devices)
-        return next((n for n, one in enumerate(ids) if one == self.board.selected_id), 0)
+        return self.board.place(self.board.selected_id) or 0
 
     def lines_needed(self, width: int) -> int:
         """Height that shows all of it."""

@@ -1,6 +1,6 @@
 """A list with a selected row. It paints the lines that are visible and nothing else."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import ClassVar
 
 from textual import events
@@ -21,13 +21,6 @@ class RowList(Widget):
     ALLOW_SELECT: ClassVar[bool] = False
     can_focus = True
 
-    class Moved(Message):
-        """Another row is selected."""
-
-        def __init__(self, rows: "RowList") -> None:
-            super().__init__()
-            self.rows = rows
-
     class Chosen(Message):
         """Enter, or a second click on the selected row."""
 
@@ -43,7 +36,15 @@ class RowList(Widget):
             self.rows = rows
             self.x = x
 
-    def __init__(self, board: Board, rows: Rows, *, id: str, pointed: bool = True) -> None:
+    def __init__(
+        self,
+        board: Board,
+        rows: Rows,
+        *,
+        id: str,
+        pointed: bool = True,
+        moved: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__(id=id)
         self.board = board
         self.rows = rows
@@ -52,6 +53,8 @@ class RowList(Widget):
         self.pointed = pointed
         """Whether a row is selected at all, or the lines only scroll."""
         self._key: Hashable = None
+        self._moved = moved
+        """Called at once when another row is selected, so that nothing comes between."""
 
     @property
     def selected_key(self) -> Hashable:
@@ -106,7 +109,8 @@ class RowList(Widget):
         else:
             self._refresh_row(before)
             self._refresh_row(self.cursor)
-        self.post_message(self.Moved(self))
+        if self._moved is not None:
+            self._moved()
 
     def _put(self, index: int) -> None:
         count = len(self.rows)

@@ -1,0 +1,193 @@
+"""The dashboard in a terminal of 140 by 50: first paint, processor time, memory, keys, a hung device.
+
+Eight stand-in devices with 128 processes, beside nvitop where `make peers` was run; and a list of
+8,000 devices.
+"""
+
+import json
+import statistics
+import sys
+import time
+
+from node import Node, peer
+from terminal import Terminal
+
+RUNS = int(sys.argv[1]) if sys.argv[1:2] and sys.argv[1].isdecimal() else 7
+SECONDS = 20.0
+KEYS = 200
+RUN = "from accelwatch.cli.dashboard import run_dashboard; raise SystemExit(run_dashboard())"
+OURS = [sys.executable, "-c", RUN]
+MANY = [sys.executable, __file__, "--many"]
+CURSOR = "▌".encode()
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Median, least and greatest."""
+    return {
+        "median": round(statistics.median(values), 4),
+        "min": round(min(values), 4),
+        "max": round(max(values), 4),
+    }
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The value that `share` of the values do not exceed."""
+    return sorted(values)[min(int(len(values) * share), len(values) - 1)]
+
+
+def first_paint(node: Node) -> dict[str, object]:
+    """Cold: seconds to the first frame, and to the first row with figures."""
+    painted: list[float] = []
+    filled: list[float] = []
+    theirs: list[float] = []
+    nvitop = peer("nvitop")
+    for number in range(RUNS + 1):
+        terminal = Terminal(OURS, node.environ())
+        terminal.wait_for(b"accelwatch", 20)
+        frame_s = time.perf_counter() - terminal.began
+        terminal.wait_for(rb"nvidia7 .*\d+%", 20)
+        row_s = time.perf_counter() - terminal.began
+        terminal.kill()
+        if number:
+            painted.append(frame_s)
+            filled.append(row_s)
+        if nvitop:
+            terminal = Terminal(nvitop, node.environ())
+            terminal.wait_for(rb"\d+W / \d+W", 20)
+            if number:
+                theirs.append(time.perf_counter() - terminal.began)
+            terminal.kill()
+    given: dict[str, object] = {"frame_s": spread(painted), "first_figures_s": spread(filled)}
+    if theirs:
+        given["nvitop_first_figures_s"] = spread(theirs)
+    return given
+
+
+def standing(words: list[str], ready: bytes, node: Node) -> dict[str, object]:
+    """Share of a core and memory while it runs, all its processes together."""
+    terminal = Terminal(words, node.environ())
+    terminal.wait_for(ready, 20)
+    terminal.drain(6)
+    before = terminal.cpu_s()
+    terminal.drain(SECONDS)
+    used = terminal.cpu_s() - before
+    given: dict[str, object] = {
+        "cpu_percent_of_a_core": round(100 * used / SECONDS, 2),
+        "memory_mib": terminal.memory_mib(),
+    }
+    terminal.kill()
+    return given
+
+
+def keys(words: list[str], node: Node, name: bytes = b"nvidia") -> dict[str, object]:
+    """Milliseconds from a key to the selection drawn at the row it should be at."""
+    terminal = Terminal(words, node.environ())
+    terminal.wait_for(CURSOR + name + b"0", 60)
+    terminal.drain(3)
+    times: list[float] = []
+    here, step = 0, 1
+    for number in range(KEYS):
+        step = 1 if here == 0 else -1 if here == 7 else step
+        here += step
+        start = terminal.press(b"j" if step > 0 else b"k")
+        waited = terminal.wait_for(CURSOR + name + str(here).encode() + rb"\b", 5, start)
+        if waited is None:
+            terminal.kill()
+            return {"lost_key": number}
+        times.append(waited * 1000)
+        terminal.drain(0.013 * (number % 7))
+    quit_s = _quit(terminal)
+    return {
+        "p50_ms": round(percentile(times, 0.5), 1),
+        "p99_ms": round(percentile(times, 0.99), 1),
+        "max_ms": round(max(times), 1),
+        "keys": KEYS,
+        "quit_s": quit_s,
+    }
+
+
+def _quit(terminal: Terminal) -> float | None:
+    terminal.press(b"q")
+    quit_s = terminal.ended_after(20)
+    if quit_s is None:
+        terminal.kill()
+        return None
+    return round(quit_s, 2)
+
+
+def one_hung(node: Node) -> dict[str, object]:
+    """One of eight devices hangs for ever."""
+    node.scenario.fault("*", "hang", device=3)
+    node.scenario.write()
+    try:
+        terminal = Terminal(OURS, node.environ())
+        shown = terminal.wait_for(rb"nvidia3 .*hung.*", 20)
+        others = terminal.wait_for(rb"nvidia7 .*\d+%", 20)
+        terminal.kill()
+        given = {"hung_row_shown": shown is not None, "other_rows_shown": others is not None}
+        return {**given, "keys": keys(OURS, node)}
+    finally:
+        node.scenario.heal("*", device=3)
+        node.scenario.write()
+
+
+def run_many() -> None:
+    """The program that the list of 8,000 devices is measured with; new readings every two seconds."""
+    import asyncio
+
+    import msgspec
+
+    from accelwatch.tui.app import Dashboard
+    from dashboards import FedSource, board_of, busy_view, node
+
+    shot = node(0)
+    bare = busy_view(0)
+    reading = msgspec.structs.replace(bare.reading, processes=())
+    views = tuple(
+        msgspec.structs.replace(
+            bare,
+            device=msgspec.structs.replace(
+                bare.device, id=f"nvidia:{index}", index=index, name=f"nvidia{index}"
+            ),
+            reading=reading,
+        )
+        for index in range(8000)
+    )
+
+    class Updating(FedSource):
+        async def run(self, changed):  # type: ignore[no-untyped-def]
+            while True:
+                now = time.time()
+                fresh = tuple(msgspec.structs.replace(v, sample_time=now) for v in views)
+                self.shot = msgspec.structs.replace(shot, time=now, devices=fresh)
+                changed()
+                await asyncio.sleep(2)
+
+    Dashboard(board_of(density="compact"), Updating(None)).run()
+
+
+def main() -> None:
+    """One JSON document."""
+    node = Node()
+    try:
+        nvitop = peer("nvitop")
+        document: dict[str, object] = {
+            "first_paint": first_paint(node),
+            "standing_2s": standing(OURS, rb"nvidia7 .*\d+%", node),
+            "keys": keys(OURS, node),
+            "one_hung": one_hung(node),
+            "list_of_8000": keys(MANY, node),
+        }
+        if nvitop:
+            words = [*nvitop, "--interval", "2"]
+            document["nvitop_standing_2s"] = standing(words, rb"\d+W / \d+W", node)
+        print(json.dumps(document, indent=2))
+    finally:
+        node.close()
+
+
+if __name__ == "__main__":
+    if "--many" in sys.argv:
+        run_many()
+    else:
+        main()
