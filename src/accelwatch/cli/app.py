@@ -11,6 +11,7 @@ from accelwatch.cli.agent_command import agent
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
 from accelwatch.cli.completion import completer
 from accelwatch.cli.config_command import config
+from accelwatch.cli.dashboard_command import dashboard_command
 from accelwatch.cli.doctor import backends_command, doctor_command
 from accelwatch.cli.pick import pick_command
 from accelwatch.cli.record import record_command
@@ -86,6 +87,7 @@ def build() -> typer.Typer:
     app.command("pick", context_settings={"allow_extra_args": True})(pick_command)
     app.command("backends")(backends_command)
     app.command("doctor")(doctor_command)
+    app.command("dashboard")(dashboard_command)
     app.command("agent")(agent)
     app.add_typer(config, name="config")
     app.command("record")(record_command)

@@ -17,6 +17,10 @@ _COMPLETION = "_ACCELWATCH_COMPLETE"
 
 def dispatch(words: list[str]) -> int:
     """Run what the words say; returns the exit code."""
+    if not words and _on_terminal():
+        from accelwatch.cli.dashboard import run_dashboard
+
+        return guarded(run_dashboard)
     arguments = parse(words) if _may_be_one_shot(words) else None
     if arguments is None:
         return guarded(lambda: _with_typer(words))
@@ -35,6 +39,13 @@ def leave(code: int) -> NoReturn:
         except (OSError, ValueError):
             continue
     os._exit(code)
+
+
+def _on_terminal() -> bool:
+    """Whether a person looks: a dashboard needs both ends of a terminal that can move its cursor."""
+    if _COMPLETION in os.environ or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _may_be_one_shot(words: list[str]) -> bool:

@@ -36,7 +36,7 @@ def _recorded(shot: Snapshot, style: Style) -> str:
 
 
 _NEXT = """
-Next: accelwatch --json | jq .    accelwatch doctor    accelwatch agent    accelwatch --help
+Next: accelwatch dashboard --replay demo    accelwatch doctor    accelwatch agent    accelwatch --help
 """
 
 
