@@ -87,9 +87,10 @@ class Metric(msgspec.Struct, frozen=True):
 @cache
 def catalogue() -> tuple[Metric, ...]:
     """Every row, in the order in which families are exposed."""
-    from accelwatch.schema.catalogue import device, health, host, service
+    from accelwatch.schema.catalogue import device, health, host, ownership, service, window
 
-    return (*device.METRICS, *health.METRICS, *host.METRICS, *service.METRICS)
+    parts = (device, window, health, ownership, host, service)
+    return tuple(row for part in parts for row in part.METRICS)
 
 
 @cache
