@@ -29,6 +29,7 @@ class ReplayBackend:
     """Plays `options["file"]`; docs/backends/replay.md describes options and files."""
 
     name = "replay"
+    elsewhere = True
     vendor = "replay"
     serial = False
 

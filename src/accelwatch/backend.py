@@ -121,6 +121,16 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class Elsewhere(Protocol):
+    """Optional mark of a backend whose devices are not in this machine, such as recorded ones.
+
+    Their PCI ids mean nothing here, so that nobody looks them up in this machine's /sys.
+    """
+
+    elsewhere: bool
+
+
+@runtime_checkable
 class EventSource(Protocol):
     """Optional ability of a backend: faults that the driver or the kernel reports by itself."""
 

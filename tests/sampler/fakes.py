@@ -196,6 +196,12 @@ class Serial(Fake):
     serial = True
 
 
+class Elsewhere(Fake):
+    """Devices that are recorded, not in this machine."""
+
+    elsewhere = True
+
+
 class Telling(Fake):
     """A backend with an event source; `devices` may be empty."""
 
@@ -221,4 +227,5 @@ class Telling(Fake):
 FAKE = "sampler.fakes:Fake"
 SECOND = "sampler.fakes:Second"
 SERIAL = "sampler.fakes:Serial"
+ELSEWHERE = "sampler.fakes:Elsewhere"
 TELLING = "sampler.fakes:Telling"

@@ -16,7 +16,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
-from sampler.fakes import FAKE, SECOND, SERIAL, TELLING
+from sampler.fakes import ELSEWHERE, FAKE, SECOND, SERIAL, TELLING
 
 
 def settings(
@@ -216,6 +216,20 @@ def test_a_sleeping_device_is_not_woken(tmp_path: Any) -> None:
     snapshot = read_once(chosen)
     assert state(snapshot, "0") == (DeviceState.SUSPENDED, {("*",): Absence.SUSPENDED})
     assert snapshot.errors == ()
+
+
+def test_a_device_that_is_elsewhere_is_not_looked_up_in_this_machine(tmp_path: Any) -> None:
+    power = tmp_path / "sys/bus/pci/devices/0000:65:00.0/power"
+    power.mkdir(parents=True)
+    (power / "runtime_status").write_text("suspended\n")
+    recorded = {"id": "0", "pci": "0000:65:00.0"}
+    chosen = CollectSettings(
+        backends=(ELSEWHERE,),
+        timeout_s=5.0,
+        root=str(tmp_path),
+        options={ELSEWHERE: {"devices": [recorded]}},
+    )
+    assert state(read_once(chosen), "0")[0] is DeviceState.OK
 
 
 def test_partitions_follow_their_parent() -> None:
