@@ -91,13 +91,10 @@ def put_memory(root: Path, out: Collected) -> None:
         out.put("host_memory_size_bytes", memory.size)
         out.put("host_memory_available_bytes", memory.available)
         out.put("host_memory_used_bytes", memory.size - memory.available)
-    swap = system.swap(root)
-    if isinstance(swap, Absence):
-        out.miss("host_swap_size_bytes", swap)
-        out.miss("host_swap_used_bytes", swap)
-    else:
-        out.put("host_swap_size_bytes", swap.size)
-        out.put("host_swap_used_bytes", swap.used)
+    text = read_table(root / "proc/meminfo")
+    swap = None if isinstance(text, Absence) else procfs.swap(text)
+    _put(out, "host_swap_size_bytes", swap.size if swap else None, text)
+    _put(out, "host_swap_used_bytes", swap.used if swap else None, text)
 
 
 def put_pressure(root: Path, out: Collected) -> None:

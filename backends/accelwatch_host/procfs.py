@@ -13,6 +13,7 @@ from accelwatch.sysfs import reason_of
 
 _MAX_BYTES = 8 << 20
 
+_SWAP = re.compile(r"^(SwapTotal|SwapFree):\s*([0-9]{1,17}) kB\s*$", re.MULTILINE)
 _PRESSURE = re.compile(r"(some|full) avg10=[\d.]+ avg60=([\d.]+) avg300=[\d.]+ total=(\d+)")
 
 
@@ -62,6 +63,22 @@ def kernel_stat(text: str) -> KernelStat:
         elif name == "procs_blocked" and rest.strip().isascii() and rest.strip().isdigit():
             blocked = int(rest)
     return KernelStat(cpus=cpus or None, blocked=blocked)
+
+
+class Swap(msgspec.Struct, frozen=True, kw_only=True):
+    """Swap space in bytes; a machine without has a size of 0."""
+
+    size: int
+    used: int
+
+
+def swap(text: str) -> Swap | None:
+    """Swap space from /proc/meminfo, proc(5); None where one of its two lines is missing or damaged."""
+    rows = dict(_SWAP.findall(text))
+    if rows.keys() != {"SwapTotal", "SwapFree"}:
+        return None
+    total, free = int(rows["SwapTotal"]) * 1024, int(rows["SwapFree"]) * 1024
+    return Swap(size=total, used=total - free) if free <= total else None
 
 
 def load_averages(text: str) -> tuple[float, float, float] | None:

@@ -1,4 +1,4 @@
-"""What psutil reads: processor times, memory, swap, disks, network traffic, size of a file system.
+"""What psutil reads: processor times, memory, disks, network traffic, size of a file system.
 
 The only module that imports psutil. Its /proc is turned to the root for the time of a call; every
 failure of it, also over damaged files, is a typed absence.
@@ -26,13 +26,6 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
     size: int
     available: int
-
-
-class Swap(msgspec.Struct, frozen=True, kw_only=True):
-    """Swap space in bytes."""
-
-    size: int
-    used: int
 
 
 class DiskTraffic(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,18 +100,6 @@ def memory(root: Path) -> Memory | Absence:
 
         found = psutil.virtual_memory()
         return Memory(size=found.total, available=found.available)
-
-    return _ask(root, question)
-
-
-def swap(root: Path) -> Swap | Absence:
-    """Swap space."""
-
-    def question() -> Swap:
-        import psutil
-
-        found = psutil.swap_memory()
-        return Swap(size=found.total, used=found.used)
 
     return _ask(root, question)
 
