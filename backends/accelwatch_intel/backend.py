@@ -1,7 +1,8 @@
 """The Intel backend's contract. What an open backend does is imported when it is first needed."""
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -26,8 +27,9 @@ class IntelBackend:
     vendor = "intel"
     serial = False
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, pause: Callable[[float], None] = time.sleep) -> None:
         self._context = context
+        self._pause = pause
         self._lock = Lock()
         self._opened: Session | None = None
 
@@ -74,7 +76,7 @@ class IntelBackend:
             if self._opened is None:
                 from accelwatch_intel.session import Session
 
-                self._opened = Session(self._context)
+                self._opened = Session(self._context, self._pause)
             return self._opened
 
 

@@ -44,18 +44,20 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Busy ratio by engine over all clients; empty before the second reading."""
     measured: bool
     """Whether there were two readings, so that an engine that is not listed was idle."""
-    memory_bytes: int
-    """Sum over clients, buffers that clients share left out."""
+    memory_bytes: int | None
+    """Sum over clients, buffers that clients share left out; None where a client tells no memory."""
     seen: int
     unreadable: int
     """Processes looked at, and those of them that may not be read."""
+    untold: Absence | None
+    """Why an open file of the device did not tell of its client."""
     hidden: bool
     """Whether there may be processes that were not even seen: another pid namespace, or no /proc."""
 
     @property
     def whole(self) -> bool:
         """Whether sums over the clients are sums over all clients."""
-        return not self.hidden and self.unreadable == 0
+        return not self.hidden and self.unreadable == 0 and self.untold is None
 
 
 class Clients:
@@ -88,13 +90,18 @@ class Clients:
             ),
             engines=_named(self._meter.engine_totals(self._pdev)) if measured else {},
             measured=measured,
-            memory_bytes=sum(
-                unshared_bytes(client, self._regions(client)) or 0 for client in scan.clients
-            ),
+            memory_bytes=self._memory(scan.clients),
             seen=scan.processes_seen,
             unreadable=scan.processes_unreadable,
+            untold=scan.untold,
             hidden=scan.processes_seen == 0 or _in_container(self._root),
         )
+
+    def _memory(self, clients: Sequence[DrmClient]) -> int | None:
+        """i915 tells of memory since Linux 6.8; before, a sum would be an invented 0."""
+        if not all(client.memory for client in clients):
+            return None
+        return sum(unshared_bytes(client, self._regions(client)) or 0 for client in clients)
 
     def _regions(self, client: DrmClient) -> list[str]:
         if not self._discrete:

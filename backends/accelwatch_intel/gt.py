@@ -97,19 +97,29 @@ def _put_largest(out: Collected, series: tuple[str, ...], value: int | Absence) 
 
 
 def read_throttle(gts: Iterable[Gt], out: Collected) -> None:
-    """Which clock-limiting reasons are active, over all GTs; only reasons the kernel offers."""
-    states: dict[str, int] = {}
+    """Which clock-limiting reasons are active, over all GTs; only reasons the kernel offers.
+
+    Several kernel words may mean one reason: one that is active settles it, one that cannot be read
+    leaves it open.
+    """
+    states: dict[str, list[int | Absence]] = {}
     for gt in gts:
         for word, path in gt.throttle.items():
-            value = sysfs.read_int(path)
-            if isinstance(value, Absence):
-                out.miss("throttle_active", value, reason_of(word))
-            else:
-                states[reason_of(word)] = max(states.get(reason_of(word), 0), int(value != 0))
+            states.setdefault(reason_of(word), []).append(_flag(path))
         for word in _listed(gt.throttle_list):
-            states[reason_of(word)] = 1
-    for reason, active in states.items():
-        out.put("throttle_active", active, reason)
+            states.setdefault(reason_of(word), []).append(1)
+    for reason, found in states.items():
+        why = next((state for state in found if isinstance(state, Absence)), None)
+        if 1 in found or why is None:
+            out.put("throttle_active", int(1 in found), reason)
+        else:
+            out.miss("throttle_active", why, reason)
+
+
+def _flag(path: Path) -> int | Absence:
+    """0 or 1; any other number is no answer."""
+    value = sysfs.read_int(path)
+    return value if isinstance(value, Absence) or value in (0, 1) else Absence.ERROR
 
 
 def _listed(path: Path | None) -> list[str]:
@@ -122,7 +132,8 @@ def _listed(path: Path | None) -> list[str]:
 def busy_bound(gt: Gt, rates: Rates, now: float) -> float | Absence:
     """Share of time since the last reading in which the GT was not idle: an upper bound of work.
 
-    `not_collected` the first time, since it takes two readings of the residency counter.
+    `not_collected` the first time, since it takes two readings of the residency counter. A counter
+    that stands still while the clock says that the GT sleeps is an error.
     """
     if gt.idle is None:
         return Absence.UNSUPPORTED
@@ -132,4 +143,6 @@ def busy_bound(gt: Gt, rates: Rates, now: float) -> float | Absence:
     rate = rates.per_second(str(gt.idle), idle_ms, now)
     if rate is None:
         return Absence.NOT_COLLECTED
+    if rate == 0 and "actual" in gt.clocks and sysfs.read_int(gt.clocks["actual"]) == 0:
+        return Absence.ERROR
     return min(max(1.0 - rate / 1000.0, 0.0), 1.0)

@@ -53,9 +53,14 @@ def _gt(folder: Path, number: int, *, tiled: bool) -> Gt:
         tile=number if tiled else 0,
         domain="graphics" if tiled or number == 0 else "media",
         clocks={name: files[file] for name, file in _CLOCKS.items() if file in files},
-        idle=folder / "rc6_residency_ms",
+        idle=None if _never_idle(folder) else folder / "rc6_residency_ms",
         throttle=reasons,
     )
+
+
+def _never_idle(folder: Path) -> bool:
+    """Whether the driver keeps RC6 off, so that its counter stands still on an idle GT as well."""
+    return sysfs.read_int(folder / "rc6_enable") == 0
 
 
 def _old(folder: Path) -> tuple[Gt, ...]:
@@ -64,5 +69,6 @@ def _old(folder: Path) -> tuple[Gt, ...]:
     clocks = {name: files[file] for name, file in names.items() if file in files}
     if not clocks:
         return ()
-    idle = folder / "power/rc6_residency_ms"
+    power = folder / "power"
+    idle = None if _never_idle(power) else power / "rc6_residency_ms"
     return (Gt(name="gt0", tile=0, domain="graphics", clocks=clocks, idle=idle),)

@@ -42,6 +42,22 @@ class CardReader:
         self.tiles = _tiles(self._gts)
         self._standing: Standing | None = None
 
+    def prime(self, device: Device, now: float, sysman: SysmanCard | None) -> None:
+        """Look at the counters whose movement the next reading tells. Raises DeviceLost."""
+        out = Collected(device.id)
+        if self.card.kind is DeviceKind.NPU:
+            npu.read(self.card, self._rates, now, out)
+        else:
+            tiles = (hwmon.find_tile(self.card, tile) for tile in self.tiles)
+            for sensors in (hwmon.find(self.card), *tiles):
+                if sensors is not None:
+                    hwmon.read_energy(sensors, self._rates, now, out, detail=True)
+        self._busy_bounds(now)
+        if sysman is not None:
+            parts = {tile: Collected(f"{device.id}/{tile}") for tile in self.tiles}
+            sysman_reading.read(sysman, Sink(out, parts))
+        self._clients.read(device.id, now, Request(processes=False))
+
     def read(
         self, device: Device, request: Request, now: float, sysman: SysmanCard | None
     ) -> list[Reading]:
@@ -120,12 +136,11 @@ class CardReader:
             elif _fill_busy(out, _largest(bounds)):
                 sources["utilization_ratio"] = "gtidle"
         if ("memory_used_bytes",) not in out.values:
-            if usage.whole:
+            if usage.whole and usage.memory_bytes is not None:
                 out.put("memory_used_bytes", usage.memory_bytes)
                 sources["memory_used_bytes"] = "fdinfo"
             elif ("memory_used_bytes",) not in out.absent:
-                reason = Absence.PERMISSION if usage.seen else Absence.UNSUPPORTED
-                out.miss("memory_used_bytes", reason)
+                out.miss("memory_used_bytes", _why_no_sum(usage))
         return sources
 
     def _processes(
@@ -187,6 +202,13 @@ def _largest(
     if numbers:
         return max(numbers)
     return next((value for value in mine if isinstance(value, Absence)), Absence.UNSUPPORTED)
+
+
+def _why_no_sum(usage: Usage) -> Absence:
+    """Reason for a missing sum over clients."""
+    if usage.unreadable or (usage.seen and usage.hidden):
+        return Absence.PERMISSION
+    return usage.untold or Absence.UNSUPPORTED
 
 
 def _fill_busy(out: Collected, bound: float | Absence) -> bool:

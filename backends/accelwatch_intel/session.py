@@ -1,6 +1,7 @@
 """What an open backend does: find cards, say who they are, read them."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -22,12 +23,19 @@ from accelwatch_intel.card import DRIVERS, Card, find_cards
 from accelwatch_intel.reader import CardReader, is_lost
 from accelwatch_intel.sysman_source import SysmanSource
 
+_SPAN_S = 0.1
+"""What passes between the two looks of a single reading; the counters move every millisecond."""
+
 
 class Session:
-    """The cards of a machine, and one reader for each that is awake."""
+    """The cards of a machine, and one reader for each that is awake.
 
-    def __init__(self, context: Context) -> None:
+    `pause` lets the seconds pass that a single reading needs to see counters move.
+    """
+
+    def __init__(self, context: Context, pause: Callable[[float], None] = time.sleep) -> None:
         self._context = context
+        self._pause = pause
         self._scanner = FdinfoScanner(context.root, context.clock)
         self._sysman = SysmanSource(context)
         self._cards: dict[str, Card] = {}
@@ -77,7 +85,7 @@ class Session:
         return [whole, *(identity.tile_device(whole, tile) for tile in tiles)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
-        """Readings of the card and its tiles.
+        """Readings of the card and its tiles; a single reading looks at the counters twice.
 
         Raises DeviceSuspended before anything that could wake it, DeviceLost, DevicePermission.
         """
@@ -89,8 +97,12 @@ class Session:
             self._readers.pop(card.pci_bus_id, None)
             raise DeviceLost(f"{card.pci_bus_id} is gone from the PCI bus", code="gone")
         _require_driver(card)
-        now = self._context.clock.monotonic()
-        return self._reader(card).read(device, request, now, self._sysman.card(card))
+        reader, sysman = self._reader(card), self._sysman.card(card)
+        clock = self._context.clock
+        if self._context.one_shot:
+            reader.prime(device, clock.monotonic(), sysman)
+            self._pause(_SPAN_S)
+        return reader.read(device, request, clock.monotonic(), sysman)
 
     def close(self) -> None:
         """Forget everything; the library keeps no session that would have to be ended."""

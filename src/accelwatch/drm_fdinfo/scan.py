@@ -9,7 +9,8 @@ import msgspec
 from accelwatch.clock import Clock
 from accelwatch.drm_fdinfo.client import DrmClient, parse_fdinfo
 from accelwatch.proc import pids
-from accelwatch.sysfs import link_name
+from accelwatch.schema.absence import Absence
+from accelwatch.sysfs import link_name, reason_of
 
 RESCAN_S = 5.0
 """Between two searches through all processes only the known holders are read: a search is dear."""
@@ -26,6 +27,11 @@ class FdinfoScan(msgspec.Struct, frozen=True, kw_only=True):
     processes_seen: int
     processes_unreadable: int
     """Processes of other users; reading them needs root or CAP_SYS_PTRACE."""
+    untold: Absence | None = None
+    """Why an open file of the device did not tell of its client; None when all did.
+
+    Drivers without fdinfo, such as i915 before Linux 5.19, are `unsupported`.
+    """
 
 
 class _Holder:
@@ -63,11 +69,18 @@ class FdinfoScanner:
             holders = list(self._holders.items())
             seen, unreadable = self._seen, self._unreadable
         found: dict[tuple[str, int | str], DrmClient] = {}
+        untold: Absence | None = None
         for pid, holder in holders:
             for client in self._clients(pid, holder, pdev):
-                found.setdefault(client.key(), client)
+                if isinstance(client, Absence):
+                    untold = untold or client
+                else:
+                    found.setdefault(client.key(), client)
         return FdinfoScan(
-            clients=tuple(found.values()), processes_seen=seen, processes_unreadable=unreadable
+            clients=tuple(found.values()),
+            processes_seen=seen,
+            processes_unreadable=unreadable,
+            untold=untold,
         )
 
     def _search(self) -> None:
@@ -89,31 +102,38 @@ class FdinfoScanner:
             return known
         return _Holder(start, nodes)
 
-    def _clients(self, pid: int, holder: _Holder, pdev: str | None) -> list[DrmClient]:
+    def _clients(self, pid: int, holder: _Holder, pdev: str | None) -> list[DrmClient | Absence]:
         if _start(self._root, pid) != holder.start:
             return []
-        clients = []
+        clients: list[DrmClient | Absence] = []
         for fd, node in holder.nodes.items():
             if pdev is not None and holder.pdevs.get(fd, pdev) != pdev:
                 continue
             client = self._client(pid, fd, node)
-            if client is None:
+            if isinstance(client, Absence):
+                device = self._device_of(node)
+                mine = pdev is None or device in ("", pdev)
+                if mine and self._still_open(pid, fd, node):
+                    clients.append(client)
                 continue
             holder.pdevs[fd] = client.pdev
             if pdev in (None, client.pdev):
                 clients.append(client)
         return clients
 
-    def _client(self, pid: int, fd: str, node: str) -> DrmClient | None:
+    def _still_open(self, pid: int, fd: str, node: str) -> bool:
+        return _target(str(self._root / "proc" / str(pid) / "fd" / fd)) == node
+
+    def _client(self, pid: int, fd: str, node: str) -> DrmClient | Absence:
         folder = self._root / "proc" / str(pid)
         try:
             with (folder / "fdinfo" / fd).open("rb", buffering=0) as file:
                 text = file.read(_MAX_BYTES).decode("utf-8", "replace")
-        except OSError:
-            return None
+        except OSError as error:
+            return reason_of(error)
         client = parse_fdinfo(text)
         if client is None:
-            return None
+            return Absence.UNSUPPORTED
         return msgspec.structs.replace(
             client,
             pid=pid,
