@@ -171,6 +171,28 @@ def test_an_answer_that_says_reset_me_is_degraded(node: Node) -> None:
     assert view.health is Health.FAILED
 
 
+CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
+
+
+@pytest.mark.parametrize(
+    ("answered", "state"), [((), DeviceState.DEGRADED), (("memory_used_bytes",), DeviceState.OK)]
+)
+def test_a_device_whose_core_quantities_all_err_is_degraded(
+    node: Node, answered: tuple[str, ...], state: DeviceState
+) -> None:
+    values: dict[Series, Number] = {(key,): 1 for key in (*answered, "memory_size_bytes")}
+    values["temperature_celsius", "memory"] = 72
+    absent: dict[Series, Absence] = {(key,): Absence.ERROR for key in CORE if key not in answered}
+    node.read("n:0", Reading(device_id="n:0", values=values, absent=absent))
+    assert node.view().state is state
+
+
+def test_a_device_that_merely_lacks_the_core_quantities_is_ok(node: Node) -> None:
+    absent: dict[Series, Absence] = {(key,): Absence.UNSUPPORTED for key in CORE}
+    node.read("n:0", Reading(device_id="n:0", values={("memory_size_bytes",): 1}, absent=absent))
+    assert node.view().state is DeviceState.OK
+
+
 def test_old_values_are_stale_and_silence_is_not_a_fault_of_the_device(node: Node) -> None:
     read_at = node.clock.wall()
     node.clock.advance(3.0)

@@ -25,6 +25,10 @@ _STATE_OF = {
 _PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
 _OWN_WORD = ("reset_required", "memory_repair_failed")
 """Quantities by which a device that answers says itself that something is wrong."""
+_CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
+"""Quantities of which a device that works answers at least one."""
+_BESIDE = frozenset({"memory", "vr", "soc", "board", "inlet", "outlet"})
+"""Sensors that may answer although the chip does not."""
 _ENERGY = "energy_joules_total"
 
 FIRST = Failure(absence=Absence.NOT_COLLECTED, code="first", message="not read yet")
@@ -121,6 +125,10 @@ def _state_of_reading(reading: Reading) -> DeviceState:
     if any(reading.values.get((key,)) for key in _OWN_WORD):
         return DeviceState.DEGRADED
     if any(reason in _PARTLY_GONE for reason in reading.absent.values()):
+        return DeviceState.DEGRADED
+    given = {series[0] for series in reading.values if not _BESIDE.intersection(series[1:])}
+    erring = {series[0] for series, why in reading.absent.items() if why is Absence.ERROR}
+    if erring.intersection(_CORE) and not given.intersection(_CORE):
         return DeviceState.DEGRADED
     return DeviceState.OK
 
