@@ -44,15 +44,19 @@ class Pages:
             "/-/ready": self._readiness,
         }
 
-    def has(self, path: str) -> bool:
-        """Whether there is such a path."""
-        return path in self._pages or path == STREAM
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty when there is no such path."""
+        return ("GET", "HEAD") if path in self._pages or path == STREAM else ()
 
     def page(self, path: str, query: Query, headers: Headers) -> Page:
         """The page. Raises AccelwatchError for parameters that make no sense."""
         if path == STREAM:
             return plain(200, "")
         return self._pages[path](query, headers)
+
+    async def act(self, path: str, query: Query, headers: Headers) -> Page:
+        """There is nothing to be changed in an agent."""
+        raise NotImplementedError(path)
 
     def _metrics(self, query: Query, headers: Headers) -> Page:
         accept, encoding = headers.get("Accept", ""), headers.get("Accept-Encoding", "")

@@ -1,55 +1,25 @@
-"""The HTTP server of the agent: admits requests, finds their page, sends it, and ends in good order.
+"""The server of the agent: its pages and its stream over the HTTP server.
 
 A request only ever looks at the store; nothing here waits for a device.
 """
 
-import asyncio
-import contextlib
-import logging
 import socket
 from collections.abc import Callable, Iterable, Sequence
-from urllib.parse import parse_qs
 
-import msgspec
-from aiohttp import web
-
-from accelwatch.agent.authentication import Verdict, challenges, judge
-from accelwatch.agent.connections import Connection, Connections, Limits
 from accelwatch.agent.feed import Feed
-from accelwatch.agent.http_protocol import STANDING_HEADERS, HttpProtocol
-from accelwatch.agent.negotiation import choose
+from accelwatch.agent.http_server import HttpServer, ServerLimits
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.page import Page, Query, ask_again, plain
-from accelwatch.agent.passwords import Busy, PasswordChecker
-from accelwatch.agent.routes import OPEN_PATHS, STREAM, Pages
+from accelwatch.agent.page import Query, ask_again
+from accelwatch.agent.routes import Pages
 from accelwatch.agent.scrape import Scrape
-from accelwatch.agent.stream import OFFERED, Pulse, Stalled, send_stream
+from accelwatch.agent.stream import Outlet, Pulse, send_stream
 from accelwatch.agent.web_config import Protection
 from accelwatch.clock import Clock
-from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.exporter import Exporter
 
-logger = logging.getLogger(__name__)
+__all__ = ["AgentServer", "ServerLimits"]
 
 SCRAPE = "/metrics"
-_MAX_BODY = 64 << 10
-_MAX_LINE = 8190
-_MAX_FIELDS = 64
-_MAX_PARAMETERS = 64
-_LINGER_S = 1.0
-_NEVER_S = 86400.0
-"""Idle connections are ours to close (`connections`), not aiohttp's."""
-
-
-class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds on requests and streams; times in seconds."""
-
-    requests: int = 40
-    slow_s: float = 1.0
-    """A client that takes longer to read its answer gives way when there are too many requests."""
-    streams: int = 32
-    stall_s: float = 10.0
-    connections: Limits = Limits()
 
 
 class AgentServer:
@@ -69,242 +39,80 @@ class AgentServer:
         limits: ServerLimits | None = None,
         protection: Protection | None = None,
     ) -> None:
-        self.limits = limits or ServerLimits()
-        self.protection = protection or Protection()
         self.pulse = Pulse(feed, interval_s)
-        self._feed = feed
-        self._own = own
-        self._clock = clock
-        self._pages = Pages(feed, scrape, own, document=document, ready=ready, workloads=workloads)
-        self._checker = PasswordChecker()
-        self._http = web.Server(self._handle)
-        self._connections = Connections(
-            self._protocol, self.limits.connections, lambda: self.protection.tls
+
+        def answered(path: str, code: int, seconds: float) -> None:
+            if path == SCRAPE:
+                own.scraped(code, seconds)
+
+        self._server = HttpServer(
+            Pages(feed, scrape, own, document=document, ready=ready, workloads=workloads),
+            AgentStreams(feed, self.pulse, clock),
+            clock,
+            answered=answered,
+            limits=limits,
+            protection=protection,
         )
-        self._beating: asyncio.Task[None] | None = None
-        self._in_flight = 0
-        self._sending: dict[Connection, float] = {}
-        self.streams = 0
-        """Streams open now."""
-        self._quiet = asyncio.Event()
-        self._stopping = False
+
+    @property
+    def protection(self) -> Protection:
+        """What is asked of clients; may be exchanged at any time."""
+        return self._server.protection
+
+    @protection.setter
+    def protection(self, protection: Protection) -> None:
+        self._server.protection = protection
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The bounds in force."""
+        return self._server.limits
 
     @property
     def connections(self) -> int:
         """Connections open now."""
-        return len(self._connections.open)
+        return self._server.connections
+
+    @property
+    def streams(self) -> int:
+        """Streams open now."""
+        return self._server.streams
 
     def set_limits(self, limits: ServerLimits) -> None:
         """Other bounds from now on."""
-        self.limits = limits
-        self._connections.limits = limits.connections
+        self._server.set_limits(limits)
 
     def start(self, sockets: Iterable[socket.socket]) -> None:
         """Serve on listening sockets, which the server closes in the end."""
-        self._beating = asyncio.get_running_loop().create_task(self.pulse.run())
-        self._connections.listen(sockets)
+        self._server.start(sockets)
 
     async def stop(self, grace_s: float = 1.0) -> None:
         """Accept nothing more, let what is under way end within the grace, then abort the rest."""
-        self._stopping = True
-        await self._connections.stop_accepting()
-        self.pulse.end()
-        if self._beating is not None:
-            self._beating.cancel()
-            await asyncio.gather(self._beating, return_exceptions=True)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace_s):
-                while self._in_flight or self.streams:
-                    self._quiet.clear()
-                    await self._quiet.wait()
-        await self._connections.close()
-        await self._http.shutdown(0.1)
-        self._checker.close()
+        await self._server.stop(grace_s)
 
-    def _protocol(self) -> asyncio.Protocol:
-        return HttpProtocol(
-            self._http,
-            loop=asyncio.get_running_loop(),
-            access_log=None,  # type: ignore[arg-type]  # aiohttp takes None: no access log
-            logger=logger,
-            keepalive_timeout=_NEVER_S,
-            max_line_size=_MAX_LINE,
-            max_field_size=_MAX_LINE,
-            max_headers=_MAX_FIELDS,
-            lingering_time=_LINGER_S,
+
+class AgentStreams:
+    """The store as streams of the compact form."""
+
+    def __init__(self, feed: Feed, pulse: Pulse, clock: Clock) -> None:
+        self._feed = feed
+        self._pulse = pulse
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Keep time for the streams until cancelled."""
+        await self._pulse.run()
+
+    def end(self) -> None:
+        """Nothing will follow: streams end."""
+        self._pulse.end()
+
+    def check(self, query: Query) -> None:
+        """Raise UsageError for any parameter: there is none."""
+        ask_again(query, ())
+
+    async def send(self, media: str, outlet: Outlet, _query: Query, stall_s: float) -> None:
+        """Send the present state, then tick by tick until the pulse ends. Raises Stalled."""
+        await send_stream(
+            self._feed, self._pulse, media, outlet, clock=self._clock, stall_s=stall_s
         )
-
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        began = self._clock.monotonic()
-        connection = self._connections.of(request.transport)
-        if connection is not None:
-            connection.request_began(timed=True)
-        code = 500
-        try:
-            response = await self._answer(request, connection)
-            code = response.status
-        finally:
-            if connection is not None:
-                connection.request_ended()
-            if request.path == SCRAPE:
-                self._own.scraped(code, self._clock.monotonic() - began)
-        return response
-
-    async def _answer(
-        self, request: web.BaseRequest, connection: Connection | None
-    ) -> web.StreamResponse:
-        if self._in_flight >= self.limits.requests and not self._make_room():
-            return await self._send(request, plain(503, "too many requests", _RETRY))
-        self._in_flight += 1
-        try:
-            page = await self._page(request)
-            if page is not None:
-                if connection is not None:
-                    self._sending[connection] = self._clock.monotonic()
-                return await self._send(request, page)
-        finally:
-            if connection is not None:
-                self._sending.pop(connection, None)
-            self._in_flight -= 1
-            self._quiet.set()
-        return await self._stream(request, connection)
-
-    def _make_room(self) -> bool:
-        """Let go of the client that has been reading its answer for longest, if it is slow."""
-        for connection, since in self._sending.items():
-            if self._clock.monotonic() - since < self.limits.slow_s:
-                return False
-            del self._sending[connection]
-            connection.abort()
-            return True
-        return False
-
-    async def _page(self, request: web.BaseRequest) -> Page | None:
-        """The answer; None when it is a stream, which takes longer than a request."""
-        refusal = await self._refusal(request)
-        if refusal is not None:
-            return refusal
-        try:
-            query = _query(request)
-            if request.path == STREAM and request.method == "GET":
-                ask_again(query, ())
-                return None
-            return self._pages.page(request.path, query, request.headers)
-        except UnmetError as error:
-            return plain(404, str(error))
-        except AccelwatchError as error:
-            return plain(400, str(error))
-        except Exception:
-            logger.exception("a page failed path=%s", request.path[:100])
-            return plain(500, "internal error")
-
-    async def _refusal(self, request: web.BaseRequest) -> Page | None:
-        """Why a request is not answered: credentials, method, size."""
-        if request.path not in OPEN_PATHS and not _is_local_file(request):
-            authorization = request.headers.get("Authorization", "")
-            certificate = request.get_extra_info("peercert")
-            protection = self.protection
-            try:
-                verdict = await judge(protection, self._checker, authorization, certificate)
-            except Busy:
-                return plain(503, "too many passwords to check", _RETRY)
-            if verdict is Verdict.FORBID:
-                return plain(403, "this certificate is not among those admitted")
-            if verdict is Verdict.CHALLENGE:
-                challenge = {"WWW-Authenticate": ", ".join(challenges(protection))}
-                return plain(401, "credentials are needed", challenge)
-        if not self._pages.has(request.path):
-            return plain(404, "no such page")
-        if request.method not in ("GET", "HEAD"):
-            return plain(405, "only GET and HEAD are answered", {"Allow": "GET, HEAD"})
-        if (request.content_length or 0) > _MAX_BODY or "Transfer-Encoding" in request.headers:
-            return plain(413, "a request needs no body")
-        return None
-
-    async def _send(self, request: web.BaseRequest, page: Page) -> web.StreamResponse:
-        response = web.Response(
-            body=page.body, status=page.code, headers=self._headers(page.headers)
-        )
-        if self._stopping or page.code in (401, 413):
-            response.force_close()
-        with contextlib.suppress(ConnectionError):  # the client has gone; aiohttp notices it too
-            await response.prepare(request)
-            await response.write_eof()
-        return response
-
-    def _headers(self, headers: dict[str, str]) -> dict[str, str]:
-        return {**STANDING_HEADERS, **self.protection.headers, **headers}
-
-    async def _stream(
-        self, request: web.BaseRequest, connection: Connection | None
-    ) -> web.StreamResponse:
-        media = choose(request.headers.get("Accept", ""), OFFERED)
-        if media is None:
-            return await self._send(request, plain(406, f"there are {', '.join(OFFERED)}"))
-        if self.streams >= self.limits.streams or self._stopping:
-            return await self._send(request, plain(503, "too many streams", _RETRY))
-        if connection is not None:
-            connection.request_began(timed=False)
-        headers = {"Content-Type": media, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        response = web.StreamResponse(headers=self._headers(headers))
-        response.force_close()
-        self.streams += 1
-        stall_s = self.limits.stall_s
-        outlet = _Outlet(response, request, stall_s)
-        try:
-            await response.prepare(request)
-            await send_stream(
-                self._feed, self.pulse, media, outlet, clock=self._clock, stall_s=stall_s
-            )
-            await response.write_eof()
-        except ConnectionError:
-            logger.debug("a stream's client has gone")
-        except (Stalled, TimeoutError):
-            logger.info("a stream's client does not read and is let go")
-            if request.transport is not None:
-                request.transport.abort()
-        finally:
-            self.streams -= 1
-            self._quiet.set()
-        return response
-
-
-_RETRY = {"Retry-After": "1"}
-
-
-class _Outlet:
-    """Writes to a response; a write that waits longer than the stall time is given up."""
-
-    def __init__(
-        self, response: web.StreamResponse, request: web.BaseRequest, stall_s: float
-    ) -> None:
-        self._response = response
-        self._request = request
-        self._stall_s = stall_s
-
-    async def write(self, data: bytes) -> None:
-        async with asyncio.timeout(self._stall_s):
-            await self._response.write(data)
-
-    def backlog(self) -> int:
-        transport = self._request.transport
-        if transport is None:
-            raise ConnectionResetError("the client has gone")
-        return transport.get_write_buffer_size()
-
-
-def _query(request: web.BaseRequest) -> Query:
-    try:
-        return parse_qs(
-            request.rel_url.raw_query_string,
-            keep_blank_values=True,
-            max_num_fields=_MAX_PARAMETERS,
-        )
-    except ValueError as error:
-        raise AccelwatchError("the query cannot be read") from error
-
-
-def _is_local_file(request: web.BaseRequest) -> bool:
-    """Whether the request came over the Unix socket, whose mode says who may connect."""
-    sock = request.get_extra_info("socket")
-    return sock is not None and sock.family == socket.AF_UNIX
