@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.tui import process_commands
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui import signals
 from accelwatch.tui.actions import ACTIONS
 from accelwatch.tui.replay import ReplaySource
 from accelwatch.tui.signals import Target
@@ -250,7 +251,7 @@ class Sent:
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
     given = Sent()
-    monkeypatch.setattr(process_commands.signals, "send", given)
+    monkeypatch.setattr(signals, "send", given)
     return given
 
 
@@ -447,14 +448,17 @@ class Shots:
     def times(self) -> list[float]:
         return [1_800_000_000.0 + 10 * index for index in range(len(self.shots))]
 
-    def at(self, index: int) -> object:
+    def at(self, index: int) -> Snapshot:
         moment = self.times()[index]
         return msgspec.structs.replace(self.shots[index], time=moment)
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
     async def go() -> None:
-        source = ReplaySource(Shots(30))  # type: ignore[arg-type]  # `at` gives snapshots
+        source = ReplaySource(Shots(30))
         async with running(source, board=board_of()) as stage:
             await stage.press("p")
             assert not source.playing

@@ -53,10 +53,10 @@ def flags(view: DeviceView) -> str:
     return " ".join(shown)
 
 
-def name_cell(view: DeviceView, width: int, _: Glyphs) -> Line:
+def name_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """The device's short name; partitions are set in."""
     indent = "  " if view.device.parent_id else ""
-    return [(fit(indent + view.device.name, width), "strong")]
+    return [(fit(indent + view.device.name, width, ellipsis=glyphs.ellipsis), "strong")]
 
 
 def model_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
@@ -68,7 +68,7 @@ def model_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
 def state_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """Sign and word."""
     word = f"{fmt.state_glyph(view, glyphs)} {fmt.state_word(view)}"
-    return [(fit(word, width), fmt.state_role(view))]
+    return [(fit(word, width, ellipsis=glyphs.ellipsis), fmt.state_role(view))]
 
 
 def sign_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
@@ -115,7 +115,7 @@ def _barred(
         "text" if ratio is not None else "faint",
     )
     if room < 4:
-        return [(fit(text, width, right=True), shown[1])]
+        return [(fit(text, width, right=True, ellipsis=glyphs.ellipsis), shown[1])]
     return [*fmt.bar(ratio, room, glyphs, role), (" ", "text"), shown]
 
 
@@ -142,13 +142,13 @@ def clock_cell(view: DeviceView, width: int, _: Glyphs) -> Line:
     return [(fit(fmt.megahertz(value), width, right=True), "text" if value else "faint")]
 
 
-def throttle_cell(view: DeviceView, width: int, _: Glyphs) -> Line:
+def throttle_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """Why the clocks are held down."""
     word = throttle(view)
     grave = word.startswith(("hot", "brake"))
-    return [(fit(word, width), "warn" if grave else "dim")]
+    return [(fit(word, width, ellipsis=glyphs.ellipsis), "warn" if grave else "dim")]
 
 
-def flags_cell(view: DeviceView, width: int, _: Glyphs) -> Line:
+def flags_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     """Error flags; the Device screen spells them out."""
-    return [(fit(flags(view), width), "bad")]
+    return [(fit(flags(view), width, ellipsis=glyphs.ellipsis), "bad")]

@@ -46,6 +46,8 @@ _SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "memory_repair",
             "memory_retired",
             "reset",
+            "recovery",
+            "fabric",
             "error_event",
             "health",
             "device_",
@@ -168,7 +170,9 @@ def _event_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) -
 def _quantity_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:
     sections: dict[str, list[Line]] = {title: [] for title, _ in _SECTIONS}
     for row in catalogue():
-        if row.scope is not Scope.DEVICE or row.kind in (Kind.INFO, Kind.HISTOGRAM):
+        if row.scope is not Scope.DEVICE or row.kind is Kind.HISTOGRAM:
+            continue
+        if row.kind is Kind.INFO and row.source is not Source.READ:
             continue
         found = sorted(series for series in view.reading.values if series[0] == row.key)
         place = sections.setdefault(_section_of(row.key), [])
@@ -196,6 +200,8 @@ def _value_line(view: DeviceView, row: Metric, series: Series, width: int, glyph
     name_width, value_width, limit_width = _widths(width)
     value = view.reading.values[series]
     shown = quantity(row.key, value, ascii_only=glyphs.ascii_only)
+    if row.kind is Kind.INFO:
+        shown = "yes" if value else "no"
     limit = _limit(view, series)
     told = f"of {quantity(row.key, limit, ascii_only=glyphs.ascii_only)}" if limit else ""
     sources = view.reading.sources

@@ -20,7 +20,8 @@ def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") ->
         return ""
     length = cell_len(text)
     if length > width:
-        return set_cell_size(text, width - len(ellipsis)) + ellipsis if width > 1 else text[:1]
+        room = width - len(ellipsis) if width > 1 else width
+        return set_cell_size(text, room) + (ellipsis if width > 1 else "")
     gap = " " * (width - length)
     return gap + text if right else text + gap
 

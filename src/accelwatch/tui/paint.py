@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
@@ -23,6 +24,8 @@ class Paint:
         """One line of the screen, exactly `width` cells."""
         style = self._style
         given = [Segment(text, style(role, overlay)) for text, role in clipped(line, width)]
+        if self.glyphs.ascii_only:
+            given = [Segment(_ascii(text), look) for text, look, _ in given]
         return Strip(given, width)
 
     def _new_style(self, role: str, overlay: str) -> Style:
@@ -35,3 +38,12 @@ class Paint:
         if overlay:
             style = style + Style.parse(getattr(palette, overlay))
         return style
+
+
+def _ascii(text: str) -> str:
+    """A last gate: what is no ASCII, in as many cells."""
+    if text.isascii():
+        return text
+    return "".join(
+        char if char.isascii() else "~" if char == "…" else "?" * cell_len(char) for char in text
+    )

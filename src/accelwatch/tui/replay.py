@@ -13,8 +13,6 @@ SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 _LONGEST_WAIT_S = 2.0
 """A gap in a recording is passed over after this long."""
 _LEAST_WAIT_S = 0.1
-_STRIDE = 400
-"""More frames than playing passes over at a time: further is a jump."""
 _LOOK_BACK_S = 300.0
 _LOOK_BACK = 60
 """Frames that are decoded after a jump."""
@@ -140,7 +138,8 @@ class ReplaySource:
             self._moved.clear()
             wait = self._wait()
             try:
-                await asyncio.wait_for(self._moved.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._moved.wait()
             except TimeoutError:
                 self._advance()
 
@@ -162,11 +161,13 @@ class ReplaySource:
             shot = self._read(place)
             if shot is not None:
                 self._passed.append(shot)
-        self._go(wanted)
+        self._go(wanted, played=True)
 
-    def _go(self, index: int) -> None:
+    def _go(self, index: int, *, played: bool = False) -> None:
+        """Show a frame; unless it was `played` up to, or is the next one, that is a jump."""
         index = min(max(index, 0), len(self._times) - 1)
-        self._anew = self._anew or not 0 <= index - self._index <= _STRIDE or self._shot is None
+        near = played or 0 <= index - self._index <= 1
+        self._anew = self._anew or not near or self._shot is None
         self._index = index
         self._shot = self._read(index) or self._shot
         self._moved.set()

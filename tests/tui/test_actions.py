@@ -1,0 +1,102 @@
+"""The table of actions: no key means two things, and documents come from it."""
+
+from collections import Counter
+
+import pytest
+
+from accelwatch.tui import help_lines
+from accelwatch.tui.actions import ACTIONS, by_id, key_name, usable
+from accelwatch.tui.glyphs import ASCII, UNICODE
+from accelwatch.tui.lines import width_of
+from accelwatch.tui.widgets.footer import footer_line
+from dashboards import texts
+from samples import FIXTURES
+
+DOCS = FIXTURES.parent / "docs" / "dashboard.md"
+PROMISED = {
+    "quit": {"q", "ctrl+c", "f10"},
+    "help": {"question_mark", "f1"},
+    "up": {"up", "k"},
+    "down": {"down", "j"},
+    "first": {"home", "g"},
+    "last": {"end", "G"},
+    "page_up": {"pageup"},
+    "page_down": {"pagedown"},
+    "filter": {"slash"},
+    "sort": {"s", "f6"},
+    "sort_left": {"less_than_sign"},
+    "sort_right": {"greater_than_sign"},
+    "reverse": {"r"},
+    "tree": {"t"},
+    "enter": {"enter"},
+    "environment": {"e"},
+    "tag": {"space"},
+    "signal": {"f9", "K"},
+    "pause": {"p"},
+    "faster": {"plus"},
+    "slower": {"minus"},
+    "redraw": {"f5", "ctrl+l"},
+    "settings": {"f2"},
+    "next_screen": {"tab"},
+    "density": {"c"},
+    "theme": {"T"},
+    "copy": {"y"},
+    "back": {"escape"},
+}
+
+
+def test_no_key_has_two_meanings() -> None:
+    counted = Counter(key for action in ACTIONS for key in action.keys)
+    assert [key for key, number in counted.items() if number > 1] == []
+
+
+def test_the_promised_keys_are_there() -> None:
+    for name, keys in PROMISED.items():
+        assert keys <= set(by_id()[name].keys), name
+
+
+def test_destructive_keys_are_upper_case_or_function_keys() -> None:
+    assert all(key.isupper() or key[0] == "f" for key in by_id()["signal"].keys)
+
+
+def test_every_function_key_has_another_key() -> None:
+    alone = {
+        action.id
+        for action in ACTIONS
+        if all(k[0] == "f" and k[1:].isdecimal() for k in action.keys)
+    }
+    assert alone == {"settings"}
+
+
+def test_ctrl_q_is_not_needed_and_escape_does_not_quit() -> None:
+    assert "ctrl+q" not in {key for action in ACTIONS for key in action.keys}
+    assert "escape" not in by_id()["quit"].keys
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_the_footer_fits_and_begins_with_quit_and_help(width: int) -> None:
+    shown = [action for action in usable("local", replay=False) if action.footer]
+    shown.sort(key=lambda action: action.id not in ("quit", "help"))
+    line, regions = footer_line(shown, width)
+    assert [name for *_, name in regions][:2] == ["quit", "help"]
+    assert max(last for _, last, _ in regions) <= width
+    assert width_of(line) <= width + 3
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+def test_help_names_every_key(width: int) -> None:
+    text = texts(help_lines.lines(width, UNICODE, replay=True))
+    for action in ACTIONS:
+        for key in action.keys:
+            assert key_name(key) in text
+    assert texts(help_lines.lines(width, ASCII, replay=True)).isascii()
+
+
+def test_replay_keys_are_told_only_with_a_recording() -> None:
+    assert "loop" not in {action.id for action in usable("local", replay=False)}
+    assert "loop" in {action.id for action in usable("local", replay=True)}
+
+
+def test_the_docs_page_is_current() -> None:
+    """`python docs/build_dashboard.py` writes it anew."""
+    assert help_lines.markdown().strip() in DOCS.read_text()

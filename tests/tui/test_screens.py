@@ -1,0 +1,243 @@
+"""What each screen shows, at every size, in every theme, whatever the devices do."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.tui.palettes import PALETTES
+from accelwatch.tui.preferences import Preferences, document, load, save
+from accelwatch.tui.preferences import path_of as preferences_path
+from dashboards import FedSource, Stage, board_of, empty_node, hung, lost, node, running, stale
+
+SIZES = [(40, 12), (40, 24), (60, 20), (80, 24), (120, 40), (200, 60)]
+SCREENS = {"local": "1", "device": "3", "processes": "4", "doctor": "6", "help": "question_mark"}
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+def test_every_screen_works_at_every_size(size: tuple[int, int]) -> None:
+    async def go() -> None:
+        shot = node(8, d3=lost(3), d5=hung(5), d6=stale(6))
+        async with running(FedSource(shot), size) as stage:
+            for name, key in {**SCREENS, "settings": "f2"}.items():
+                await stage.press(key)
+                lines = stage.text().splitlines()
+                assert stage.screen_name == name
+                assert len(lines) == size[1]
+                assert "1 lost" in lines[0]
+                assert "quit" in lines[-1]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("size", SIZES[:4], ids=lambda size: "x".join(map(str, size)))
+@pytest.mark.parametrize("count", [1, 2, 8, 17, 300])
+def test_any_number_of_devices_fits_any_size(count: int, size: tuple[int, int]) -> None:
+    async def go() -> None:
+        async with running(FedSource(node(count)), size) as stage:
+            assert f"{count} ok" in stage.text()
+            await stage.press("end")
+            assert stage.app.board.selected_id == f"nvidia:{count - 1}"
+            assert stage.text().count("PID") == 1
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("theme", PALETTES)
+def test_every_theme_shows_states_in_words_and_signs(theme: str) -> None:
+    async def go() -> None:
+        shot = node(8, d3=lost(3), d5=hung(5), d6=stale(6))
+        async with running(FedSource(shot), board=board_of(theme=theme)) as stage:
+            text = stage.text()
+            for word in ("✕ lost", "◌ hung", "◔ stale", "● ok"):
+                assert word in text
+            for key in SCREENS.values():
+                await stage.press(key)
+
+    asyncio.run(go())
+
+
+def test_ascii_mode_draws_nothing_else() -> None:
+    async def go() -> None:
+        shot = node(8, d3=lost(3), d5=hung(5))
+        async with running(FedSource(shot), board=board_of(ascii_only=True)) as stage:
+            for key in (*SCREENS.values(), "f2"):
+                await stage.press(key)
+                assert stage.text().isascii()
+
+    asyncio.run(go())
+
+
+def test_a_device_in_trouble_stays_where_it_was_and_the_others_go_on() -> None:
+    async def go() -> None:
+        async with running(FedSource(node())) as stage:
+            before = [line.split()[0] for line in stage.text().splitlines()[3:11]]
+            await stage.feed(node(8, d3=lost(3), d5=hung(5)))
+            lines = stage.text().splitlines()[3:11]
+            assert [line.strip("▌ ").split()[0] for line in lines] == [
+                name.strip("▌") for name in before
+            ]
+            assert "for 10 min · the device is lost" in lines[3]
+            assert "for 42 s · the device does not answer" in lines[5]
+            assert "%" in lines[4]
+
+    asyncio.run(go())
+
+
+def test_the_header_tells_the_worst_state_first_and_the_age() -> None:
+    async def go() -> None:
+        shot = node(8, d3=lost(3), d5=hung(5))
+        async with running(FedSource(shot)) as stage:
+            head = stage.text().splitlines()[0]
+            assert head.index("1 lost") < head.index("1 hung") < head.index("6 ok")
+            assert "n01" in head
+            assert "age 0.5 s 08:00:00" in head
+            assert "nvidia 590.48.01" in stage.text().splitlines()[1]
+
+    asyncio.run(go())
+
+
+def test_before_the_first_reading_the_screen_says_so() -> None:
+    async def go() -> None:
+        async with running(FedSource(None)) as stage:
+            assert "reading" in stage.text().splitlines()[0]
+            assert "no accelerator" not in stage.text()
+
+    asyncio.run(go())
+
+
+def test_without_a_device_the_doctor_tells_why() -> None:
+    absent = BackendStatus(
+        name="nvidia",
+        vendor="nvidia",
+        state=BackendState.UNAVAILABLE,
+        reason="library",
+        message="libnvidia-ml.so.1 cannot be loaded",
+        remedy="install the driver's libraries",
+    )
+    shot = msgspec.structs.replace(empty_node(), backends=(absent,))
+
+    async def go() -> None:
+        async with running(FedSource(shot)) as stage:
+            assert "no accelerator" in stage.text()
+            await stage.press("down", "enter", "3", "4", "6")
+            assert "libnvidia-ml.so.1 cannot be loaded" in stage.text()
+            assert "install the driver's libraries" in stage.text()
+
+    asyncio.run(go())
+
+
+def everything_on(stage: Stage) -> str:
+    rows = stage.app.screen.query_one("#text").rows  # type: ignore[attr-defined]  # a RowList
+    lines = rows.lines(stage.app.size.width)
+    return "\n".join("".join(text for text, _ in line) for line in lines)
+
+
+def test_the_device_screen_has_every_quantity_or_its_reason() -> None:
+    async def go() -> None:
+        async with running(FedSource(node())) as stage:
+            await stage.press("3")
+            text = everything_on(stage)
+            reading = stage.app.board.devices[0].reading
+            for key in {series[0] for series in (*reading.values, *reading.absent)}:
+                assert key in text, key
+            assert "power_watts" in text
+            assert "of 700 W" in text
+            assert "nvml" in text
+            assert "opt-in group pipes is off" in text
+            assert "last 5 min" in stage.text()
+            assert "last 60 min" in stage.text()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("reason", list(Absence))
+def test_every_reason_of_absence_is_spelt_out(reason: Absence) -> None:
+    shot = node(1)
+    one = shot.devices[0]
+    values = {s: v for s, v in one.reading.values.items() if s != ("power_watts",)}
+    absent = {**one.reading.absent, ("power_watts",): reason}
+    reading = msgspec.structs.replace(one.reading, values=values, absent=absent)
+    changed = msgspec.structs.replace(
+        shot, devices=(msgspec.structs.replace(one, reading=reading),)
+    )
+
+    async def go() -> None:
+        async with running(FedSource(changed), (140, 50)) as stage:
+            await stage.press("3")
+            line = next(row for row in everything_on(stage).splitlines() if "power_watts " in row)
+            assert f"{reason.value}: " in line
+
+    asyncio.run(go())
+
+
+def test_a_process_that_ends_is_said_on_its_screen() -> None:
+    async def go() -> None:
+        async with running(FedSource(node())) as stage:
+            await stage.press("4", "enter")
+            assert stage.screen_name == "process"
+            await stage.feed(empty_node())
+            assert "this process has ended" in stage.text()
+            await stage.press("escape")
+            assert stage.screen_name == "processes"
+
+    asyncio.run(go())
+
+
+def test_many_readings_at_once_are_painted_once() -> None:
+    async def go() -> None:
+        source = FedSource(node())
+        async with running(source) as stage:
+            taken = []
+            take = stage.app.take
+            stage.app.take = lambda: (taken.append(1), take())[1]  # type: ignore[method-assign,func-returns-value]
+            for _ in range(500):
+                source.feed(node(2))
+            await stage.pilot.pause(0.15)
+            assert len(taken) <= 2
+            assert len(stage.app.board.devices) == 2
+
+    asyncio.run(go())
+
+
+def test_preferences_come_back_from_their_own_document(tmp_path: Path) -> None:
+    path = preferences_path({"XDG_CONFIG_HOME": str(tmp_path)})
+    assert load(path) == (Preferences(), "")
+    given = Preferences(theme="light", density="full", interval_s=5.0, tree=True)
+    save(given, path)
+    assert load(path) == (given, "")
+    text = document(given)
+    assert all(line.startswith("#") or ": " in line or not line for line in text.splitlines())
+    path.write_text("theme: pink\ninterval_s: 0.001\n")
+    found, complaint = load(path)
+    assert (found.theme, found.interval_s) == ("safe", 0.25)
+    assert "no theme 'pink'" in complaint
+    path.write_text("theme: [1\n")
+    assert load(path)[0] == Preferences()
+    assert str(path) in load(path)[1]
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    path = preferences_path({"XDG_CONFIG_HOME": str(tmp_path)})
+    path.parent.mkdir(parents=True)
+    victim = path.parent / "victim"
+    victim.write_text("kept")
+    path.symlink_to(victim)
+    save(Preferences(), path)
+    assert victim.read_text() == "kept"
+    assert not path.is_symlink()
+
+
+def test_the_clock_of_the_header_counts_between_readings() -> None:
+    async def go() -> None:
+        async with running(FedSource(node())) as stage:
+            clock = stage.app.clock
+            clock.advance(7.0)  # type: ignore[attr-defined]  # a ManualClock
+            stage.app.screen.show_age()  # type: ignore[attr-defined]  # a View
+            await stage.pilot.pause()
+            assert "age 7.5 s" in stage.text().splitlines()[0]
+
+    asyncio.run(go())

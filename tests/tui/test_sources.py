@@ -1,0 +1,223 @@
+"""The live source on the stand-in library, and the replay source over frames."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch.errors import WireError
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.live import LiveSource
+from accelwatch.tui.replay import ReplaySource
+from dashboards import node
+from machines import NOW
+from standins import NvmlScenario
+
+LONG_S = 20.0
+"""A guard against a test that never ends."""
+
+
+def scenario_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NvmlScenario:
+    scenario = NvmlScenario(tmp_path / "node.scenario").devices(4)
+    scenario.write()
+    for name, value in scenario.environment().items():
+        monkeypatch.setenv(name, value)
+    return scenario
+
+
+def live(interval_s: float = 0.25) -> LiveSource:
+    settings = CollectSettings(interval_s=interval_s, timeout_s=0.2, backends=("nvidia",))
+    return LiveSource(settings)
+
+
+async def watching(source: LiveSource, check: Callable[[], Awaitable[None]]) -> None:
+    task = asyncio.create_task(source.run(lambda: None))
+    try:
+        async with asyncio.timeout(LONG_S):
+            await check()
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def until(source: LiveSource, good: Callable[[Snapshot], bool]) -> Snapshot:
+    while (shot := source.snapshot()) is None or not good(shot):
+        await asyncio.sleep(0.02)
+    return shot
+
+
+def states(shot: Snapshot) -> list[str]:
+    return [view.state.value for view in shot.devices]
+
+
+def test_devices_come_fail_and_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = scenario_of(tmp_path, monkeypatch)
+    source = live()
+
+    async def check() -> None:
+        await until(source, lambda shot: states(shot) == ["ok"] * 4)
+        scenario.fault("*", "hang", device=1).lose(2).write()
+        shot = await until(
+            source, lambda shot: states(shot) == ["ok", "unresponsive", "lost", "ok"]
+        )
+        assert [view.device.index for view in shot.devices] == [0, 1, 2, 3]
+
+    source.begin()
+    asyncio.run(watching(source, check))
+    assert source.snapshot() is not None
+
+
+def test_a_new_interval_keeps_the_devices_in_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario_of(tmp_path, monkeypatch)
+    source = live(1.0)
+
+    async def check() -> None:
+        await until(source, lambda shot: states(shot) == ["ok"] * 4)
+        source.set_interval(0.5)
+
+        def renewed(shot: Snapshot) -> bool:
+            assert len(shot.devices) == 4
+            return shot.interval_s == 0.5
+
+        await until(source, renewed)
+
+    asyncio.run(watching(source, check))
+
+
+def test_a_collector_that_was_begun_and_never_run_is_ended() -> None:
+    source = live()
+    supervisor = source.begin()
+    assert supervisor.pid is not None
+    source.close()
+    assert supervisor.stopped
+
+
+class Shots:
+    """Frames ten seconds apart; the ones in `damaged` cannot be read."""
+
+    def __init__(self, count: int, damaged: frozenset[int] = frozenset()) -> None:
+        self.count = count
+        self.damaged = damaged
+        self.closed = False
+
+    def times(self) -> list[float]:
+        return [NOW + 10 * index for index in range(self.count)]
+
+    def at(self, index: int) -> Snapshot:
+        if index in self.damaged:
+            raise WireError("damaged")
+        return msgspec.structs.replace(node(index % 3 + 1), time=self.times()[index])
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def played(source: ReplaySource, check: Callable[[], Awaitable[None]]) -> None:
+    async def go() -> None:
+        task = asyncio.create_task(source.run(lambda: None))
+        async with asyncio.timeout(LONG_S):
+            await asyncio.sleep(0)
+            await check()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(go())
+
+
+def time_of(source: ReplaySource) -> float:
+    shot = source.snapshot()
+    assert shot is not None
+    return shot.time - NOW
+
+
+def test_a_recording_plays_to_its_end_and_stays_there() -> None:
+    source = ReplaySource(Shots(8))
+    source.speed = 300.0
+
+    async def check() -> None:
+        while source.place[0] < 8:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.25)
+        assert source.place == (8, 8)
+
+    played(source, check)
+
+
+def test_a_loop_begins_again() -> None:
+    source = ReplaySource(Shots(3), loop=True)
+    source.speed = 300.0
+    seen: list[int] = []
+
+    async def check() -> None:
+        while seen[-2:] != [3, 1]:
+            if not seen or source.place[0] != seen[-1]:
+                seen.append(source.place[0])
+            await asyncio.sleep(0.01)
+
+    played(source, check)
+
+
+def test_steps_stop_at_the_ends_and_stop_playing() -> None:
+    source = ReplaySource(Shots(3))
+
+    async def check() -> None:
+        source.step(-1)
+        assert (time_of(source), source.playing) == (0.0, False)
+        source.step(1)
+        source.step(1)
+        source.step(1)
+        assert time_of(source) == 20.0
+
+    played(source, check)
+
+
+def test_a_jump_brings_the_frames_before_it_for_the_history() -> None:
+    source = ReplaySource(Shots(100))
+
+    async def check() -> None:
+        source.pause()
+        assert source.drain() == (True, [])
+        source.seek(NOW + 555)
+        anew, before = source.drain()
+        assert anew
+        assert [shot.time - NOW for shot in before] == [float(t) for t in range(250, 550, 10)]
+        assert time_of(source) == 550.0
+
+    played(source, check)
+
+
+def test_a_step_forward_goes_on_with_the_history() -> None:
+    source = ReplaySource(Shots(10))
+
+    async def check() -> None:
+        source.drain()
+        source.step(1)
+        assert source.drain() == (False, [])
+
+    played(source, check)
+
+
+def test_a_damaged_frame_is_passed_over() -> None:
+    source = ReplaySource(Shots(3, frozenset({1})))
+
+    async def check() -> None:
+        source.step(1)
+        assert time_of(source) == 0.0
+        source.step(1)
+        assert time_of(source) == 20.0
+
+    played(source, check)
+
+
+def test_closing_lets_go_of_the_frames() -> None:
+    shots = Shots(2)
+    ReplaySource(shots).close()
+    assert shots.closed
