@@ -48,7 +48,10 @@ def read_memory(calls: DeviceCalls, collected: Collected) -> None:
         collected.miss("memory_used_bytes", answer)
         return
     collected.put("memory_size_bytes", answer.total)
-    collected.put("memory_used_bytes", answer.used)
+    if answer.used <= answer.total:
+        collected.put("memory_used_bytes", answer.used)
+    else:
+        collected.miss("memory_used_bytes", Absence.ERROR)
 
 
 def read_shared_memory(root: Path, collected: Collected) -> None:

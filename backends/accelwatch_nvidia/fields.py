@@ -75,8 +75,8 @@ _PCIE_ERRORS = (
 )
 
 FIELDS: tuple[Field, ...] = (
-    Field(186, GPU, ("power_watts",), _MILLI),
-    Field(185, GPU, ("power_watts",), _MILLI),
+    Field(186, GPU, ("power_watts",), mapping.milliwatts),
+    Field(185, GPU, ("power_watts",), mapping.milliwatts),
     Field(83, GPU, ("energy_joules_total", "hardware"), _MILLI),
     Field(82, GPU, ("temperature_celsius", "memory"), mapping.celsius),
     *(
@@ -87,10 +87,10 @@ FIELDS: tuple[Field, ...] = (
     Field(198, GPU, ("pcie_bytes_total", "receive"), mapping.plain),
     Field(138, ALL_LINKS, ("interconnect_bytes_total", "nvlink", "transmit"), _KIB),
     Field(139, ALL_LINKS, ("interconnect_bytes_total", "nvlink", "receive"), _KIB),
-    Field(186, MODULE, ("power_component_watts", "module"), _MILLI, group="components"),
-    Field(185, MODULE, ("power_component_watts", "module"), _MILLI, group="components"),
-    Field(186, MEMORY, ("power_component_watts", "memory"), _MILLI, group="components"),
-    Field(185, MEMORY, ("power_component_watts", "memory"), _MILLI, group="components"),
+    Field(186, MODULE, ("power_component_watts", "module"), mapping.milliwatts, group="components"),
+    Field(185, MODULE, ("power_component_watts", "module"), mapping.milliwatts, group="components"),
+    Field(186, MEMORY, ("power_component_watts", "memory"), mapping.milliwatts, group="components"),
+    Field(185, MEMORY, ("power_component_watts", "memory"), mapping.milliwatts, group="components"),
     *(
         Field(number, GPU, ("pcie_errors_total", kind), mapping.plain, slow=True)
         for number, kind in _PCIE_ERRORS

@@ -83,6 +83,11 @@ def divide(divisor: int) -> Callable[[Number], Outcome]:
     return convert
 
 
+def milliwatts(raw: Number) -> Outcome:
+    """Watts; more than 100 kW, such as 32 bits that are all ones, cannot be true."""
+    return raw / 1000 if 0 <= raw <= 100_000_000 else Absence.ERROR
+
+
 def plain(raw: Number) -> Outcome:
     """The number as it is."""
     return raw

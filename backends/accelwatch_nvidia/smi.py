@@ -82,7 +82,11 @@ class SmiSource:
         if not self._any_asleep():
             document = self._shared()
             versions = {"driver": document.driver_version, "cuda": document.cuda_version}
-        known = {key: version for key, version in versions.items() if version}
+        known = {
+            key: version
+            for key, version in versions.items()
+            if version and smi_text.absence(version) is None
+        }
         return Opened(source=smi_mapping.SOURCE, versions=known)
 
     def _run(self, *arguments: str) -> CommandResult:

@@ -3,6 +3,7 @@
 A document may be cut off or damaged (a killed process, a full pipe); what has not ended is not used.
 """
 
+import codecs
 import re
 import xml.etree.ElementTree as ET  # only Element; the parsing is ours
 from xml.parsers import expat
@@ -12,6 +13,8 @@ import msgspec
 MAX_DEPTH = 32
 """Real documents nest eight deep."""
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_BEGIN = re.compile(r"<\?xml|<!DOCTYPE|<nvidia_smi_log")
+_END = "</nvidia_smi_log>"
 _STRAY_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6});)")
 
 
@@ -32,8 +35,13 @@ class _RefusedError(Exception):
 
 
 def parse(content: bytes) -> Document:
-    """The document; never raises. Text that is not UTF-8 is replaced, a stray `&` is taken as text."""
-    text = _ILLEGAL.sub("\ufffd", content.decode("utf-8", "replace"))
+    """The document; never raises. Text that is not UTF-8 is replaced, a stray `&` is taken as text.
+
+    Warnings before and after it (`WARNING: infoROM is corrupted ...`) are left out.
+    """
+    text = _ILLEGAL.sub("\ufffd", _decoded(content))
+    first, last = _BEGIN.search(text), text.rfind(_END)
+    text = text[first.start() if first else 0 : last + len(_END) if last >= 0 else None]
     builder = _Builder()
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
@@ -56,6 +64,12 @@ def parse(content: bytes) -> Document:
         complete=not fault and builder.root == "nvidia_smi_log",
         fault=fault,
     )
+
+
+def _decoded(content: bytes) -> str:
+    """UTF-16 is what a Windows shell makes of redirected output; it marks it as such."""
+    utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if utf_16 else "utf-8", "replace")
 
 
 class _Builder:

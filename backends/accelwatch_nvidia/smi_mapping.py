@@ -1,10 +1,11 @@
 """One `gpu` element of nvidia-smi's XML to a device, its MIG instances and their readings; pure."""
 
+import re
 import xml.etree.ElementTree as ET  # only Element; parsing is in smi_document
 
 import msgspec
 
-from accelwatch.errors import DeviceLost
+from accelwatch.errors import DeviceLost, DevicePermission, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.reading import Collected, Process, Reading
@@ -12,6 +13,8 @@ from accelwatch_nvidia import identity, mapping, mig, returns, smi_rows, smi_tex
 from accelwatch_nvidia.mapping import Outcome, put_first, settle
 
 SOURCE = "nvidia-smi"
+_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
+"""A path there begins with a drive or two backslashes, and may hold blanks."""
 _TYPES = {"C": "compute", "G": "graphics", "M": "mps"}
 _UNSEEN = (
     "start_time",
@@ -24,6 +27,8 @@ _UNSEEN = (
     "host_memory_bytes",
     "cpu_utilization_ratio",
 )
+_TELLING = ("gpu_util", "gpu_temp", "used")
+"""Tags that a GPU in need of a reset does not answer, whatever else it still does."""
 _HEALTH_FAULTS = {
     "bandwidth": ("degraded",),
     "route_recovery_in_progress": ("true",),
@@ -69,7 +74,7 @@ def check_usable(gpu: ET.Element, name: str) -> None:
         word = (element.text or "").strip().strip("[]").lower()
         if word == "gpu is lost":
             raise returns.failure(returns.GPU_IS_LOST, name, "nvidia-smi")
-        if word == "gpu requires reset" and element.tag == "gpu_util":
+        if word == "gpu requires reset" and element.tag in _TELLING:
             raise returns.failure(returns.RESET_REQUIRED, name, "nvidia-smi")
 
 
@@ -145,8 +150,25 @@ def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
     _read_conditions(gpu, collected)
     notes = _read_fabric(gpu, collected)
     if not collected.values:
-        raise DeviceLost(f"{device.name}: nvidia-smi gives no value", code="no_values")
+        raise _nothing(device, set(collected.absent.values()))
+    _refuse_overfull(collected)
     return _finish(collected, processes(device, gpu), notes)
+
+
+def _nothing(device: Device, reasons: set[Absence]) -> ReadError:
+    """Why a GPU without any value has none."""
+    message = f"{device.name}: nvidia-smi gives no value"
+    if Absence.PERMISSION in reasons and Absence.ERROR not in reasons:
+        return DevicePermission(message, code="permission")
+    return DeviceLost(message, code="no_values")
+
+
+def _refuse_overfull(collected: Collected) -> None:
+    """More memory in use than there is cannot be true."""
+    used = collected.values.get(("memory_used_bytes",), 0)
+    if used > collected.values.get(("memory_size_bytes",), used):
+        del collected.values[("memory_used_bytes",)]
+        collected.miss("memory_used_bytes", Absence.ERROR)
 
 
 def read_partition(device: Device, element: ET.Element, gpu: ET.Element) -> Reading:
@@ -157,6 +179,7 @@ def read_partition(device: Device, element: ET.Element, gpu: ET.Element) -> Read
             outcome = first_value(element, row)
             if outcome is not None:
                 put_first(collected, row.series, outcome)
+    _refuse_overfull(collected)
     return _finish(collected, processes(device, gpu), ())
 
 
@@ -223,8 +246,8 @@ def _read_conditions(gpu: ET.Element, collected: Collected) -> None:
         elif pending or ("memory_repair_pending",) not in collected.values:
             collected.put("memory_repair_pending", pending)
     action = text_at(gpu, "gpu_recovery_action")
-    if action is not None and smi_text.absence(action) is None:
-        name = smi_text.word(action)
+    name = smi_text.word(action or "unknown")
+    if action is not None and smi_text.absence(action) is None and name != "unknown":
         collected.put("recovery_action_info", 1, _ACTIONS.get(name, name))
         collected.put("reset_required", int(name != "none"))
         return
@@ -273,8 +296,17 @@ def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...]:
             continue
         process = _process(device, element)
         if process is not None:
-            rows[process.pid] = process
+            rows[process.pid] = _joined(rows.get(process.pid), process)
     return tuple(rows[pid] for pid in sorted(rows))
+
+
+def _joined(first: Process | None, second: Process) -> Process:
+    """One process that computes and draws stands in two rows, each with all of its memory."""
+    if first is None:
+        return second
+    types = dict.fromkeys((*first.type.split("+"), *second.type.split("+")))
+    fuller = max(first, second, key=lambda process: process.gpu_memory_bytes or 0)
+    return msgspec.structs.replace(fuller, type="+".join(types))
 
 
 def _process(device: Device, element: ET.Element) -> Process | None:
@@ -282,13 +314,14 @@ def _process(device: Device, element: ET.Element) -> Process | None:
     if not pid.isdecimal() or not pid.isascii():
         return None
     types = [_TYPES[word] for word in (text_at(element, "type") or "").split("+") if word in _TYPES]
-    name = _program(text_at(element, "process_name") or "")
+    text = text_at(element, "process_name") or ""
+    name = _program(text)
     memory = smi_text.number(text_at(element, "used_memory") or "N/A", "bytes")
     absent = dict.fromkeys(_UNSEEN, Absence.UNSUPPORTED)
     if isinstance(memory, Absence):
         absent["gpu_memory_bytes"] = memory
     if not name:
-        absent["command"] = Absence.UNSUPPORTED
+        absent["command"] = smi_text.absence(text) or Absence.UNSUPPORTED
     return Process(
         device_id=device.id,
         pid=int(pid),
@@ -300,7 +333,9 @@ def _process(device: Device, element: ET.Element) -> Process | None:
 
 
 def _program(name: str) -> str | None:
-    """The program's own name: nvidia-smi may print its path and all of its arguments."""
+    """The program's own name: nvidia-smi may print its path and, but on Windows, all arguments."""
+    if _WINDOWS.match(name):
+        return name.rsplit("\\", 1)[-1].strip() or None
     words = name.split(maxsplit=1)
     if not words or smi_text.absence(name) is not None or name.strip("[]") == "Not Found":
         return None

@@ -24,6 +24,7 @@ class TextRow(msgspec.Struct, frozen=True):
 
 
 _RATIO = partial(smi_text.number, kind="ratio")
+_FAN = partial(smi_text.number, kind="fan_ratio")
 _CELSIUS = partial(smi_text.number, kind="celsius")
 _WATTS = partial(smi_text.number, kind="watts")
 _HERTZ = partial(smi_text.number, kind="hertz")
@@ -110,7 +111,7 @@ ROWS: tuple[TextRow, ...] = (
         "components",
     ),
     TextRow(("voltage_volts", "graphics"), ("voltage/graphics_volt",), _VOLTS, "components"),
-    TextRow(("fan_speed_ratio", "0"), ("fan_speed",), _RATIO),
+    TextRow(("fan_speed_ratio", "0"), ("fan_speed",), _FAN),
     *(
         TextRow(("clock_hertz", domain), (f"clocks/{tag}_clock",), _HERTZ)
         for tag, domain in _DOMAINS

@@ -1,5 +1,6 @@
 """nvidia-smi's words for values, absences and failures, turned into numbers in base units."""
 
+import math
 import re
 
 import msgspec
@@ -25,6 +26,7 @@ _ABSENCES = {
 
 UNITS: dict[str, dict[str, float]] = {
     "ratio": {"%": 0.01},
+    "fan_ratio": {"%": 0.01},
     "celsius": {"C": 1},
     "watts": {"W": 1, "mW": 0.001},
     "hertz": {"MHz": MHZ},
@@ -37,10 +39,19 @@ UNITS: dict[str, dict[str, float]] = {
 }
 """Per kind of quantity: the units nvidia-smi may print, and their factor to the base unit."""
 
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "ratio": (0, 1),
+    "fan_ratio": (0, 10),
+    "celsius": (-60, 200),
+    "watts": (0, 100_000),
+    "hertz": (0, 20_000 * MHZ),
+    "lanes": (0, 32),
+}
+"""What can be true, as in the readings through NVML; fans may turn faster than their 100 %."""
+
 _FLAGS = {"yes": 1, "no": 0, "enabled": 1, "disabled": 0, "active": 1, "not active": 0}
 _NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(\D\S*)?", re.ASCII)
 _STATE = re.compile(r"P(\d{1,2})", re.ASCII)
-_NEGATIVE = frozenset({"celsius"})
 
 
 def absence(text: str) -> Absence | None:
@@ -50,17 +61,17 @@ def absence(text: str) -> Absence | None:
 
 
 def number(text: str, kind: str) -> Outcome:
-    """The value in base units; a unit or sign that the kind cannot have is an error."""
+    """The value in base units; a unit, sign or size that the kind cannot have is an error."""
     if why := absence(text):
         return why
     match = _NUMBER.fullmatch(text.strip())
     factor = UNITS[kind].get(match[2] or "") if match else None
     if match is None or factor is None:
         return Absence.ERROR
-    if match[1].startswith("-") and kind not in _NEGATIVE:
-        return Absence.ERROR
     value = float(match[1]) if "." in match[1] else int(match[1])
-    return value / 100 if kind == "ratio" else _scaled(value, factor)
+    scaled = value / 100 if kind.endswith("ratio") else _scaled(value, factor)
+    lowest, highest = _BOUNDS.get(kind, (0, math.inf))
+    return scaled if lowest <= scaled <= highest else Absence.ERROR
 
 
 def _scaled(value: float, factor: float) -> float:
