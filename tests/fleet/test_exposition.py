@@ -1,0 +1,269 @@
+"""The exposition reader: what it reads, what it leaves out and says so, what it remembers."""
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+import machines
+from accelwatch.fleet.exposition import ExpositionReader, Key, Limits, Scrape
+from accelwatch_prometheus import PrometheusExporter
+from samples import sample
+
+Series = tuple[str, frozenset[tuple[str, str]]]
+
+
+def table(scrape: Scrape) -> dict[Series, float]:
+    return {
+        (key.name, frozenset(zip(key.labels, key.values, strict=True))): value
+        for key, value in zip(scrape.keys, scrape.values, strict=True)
+    }
+
+
+def oracle(text: str) -> dict[Series, float]:
+    return {
+        (one.name, frozenset(one.labels.items())): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+def read(text: str | bytes, limits: Limits | None = None) -> Scrape:
+    return ExpositionReader(limits).read(text)
+
+
+def value(text: str) -> float:
+    scrape = read(text)
+    assert scrape.values, dict(scrape.rejected)
+    return scrape.values[0]
+
+
+def reason(line: str) -> str:
+    """Why a line is left out; the good lines beside it stay."""
+    scrape = read(f"before 1\n{line}\nafter 2\n")
+    assert scrape.values == [1, 2]
+    assert scrape.rejected.total() == 1
+    return next(iter(scrape.rejected))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a 5", 5),
+        ("a -5", -5),
+        ("a +1.5e-3", 0.0015),
+        ("a 8.5520809984e+10", 85520809984),
+        ("a 9223372036854775794", 9223372036854775794.0),
+        ("a +Inf", math.inf),
+        ("a -Inf", -math.inf),
+        ('a{b="c"} 7 1700000000123', 7),
+        ('a { b = "c" , } \t 7', 7),
+        ('a_bucket{le="1"} 3 # {trace_id="x y"} 0.5 1700000000', 3),
+        ("a 5\r", 5),
+        (" a 5 ", 5),
+    ],
+)
+def test_numbers_and_spacing(text: str, expected: float) -> None:
+    assert value(text) == expected
+
+
+def test_nan_is_kept_for_the_reader_of_meaning() -> None:
+    assert math.isnan(value("a NaN"))
+
+
+def test_whole_numbers_stay_whole() -> None:
+    values = read("a 123456789012\nb 1.0\n").values
+    assert [type(one) for one in values] == [int, float]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("garbage", "value"),
+        ("9lives 1", "syntax"),
+        ('a{b="c} 1', "syntax"),
+        ("a{b=c} 1", "syntax"),
+        ('a{b="1",b="2"} 1', "syntax"),
+        ("a 1_000", "value"),
+        ("a 0x10", "value"),
+        ("a \u0661", "value"),
+        ("a one", "value"),
+        ("a 1 yesterday", "syntax"),
+        ("before 3", "duplicate"),
+        ("a" * 70_000 + " 1", "line_length"),
+        ("a{" + ",".join(f'l{n}="x"' for n in range(65)) + "} 1", "labels"),
+    ],
+)
+def test_a_bad_line_costs_one_line(line: str, expected: str) -> None:
+    assert reason(line) == expected
+
+
+def test_duplicates_are_noticed_whatever_the_order_of_labels() -> None:
+    scrape = read('a{b="1",c="2"} 5\na{c="2",b="1"} 6\n')
+    assert (scrape.values, scrape.rejected["duplicate"]) == ([5], 1)
+
+
+def test_labels_are_unescaped() -> None:
+    scrape = read(r'a{b="x\\y\"z\nw",c="} 1 # "} 2')
+    assert scrape.keys == (Key("a", ("b", "c"), ('x\\y"z\nw', "} 1 # ")),)
+
+
+def test_a_quote_that_was_not_escaped_costs_nothing() -> None:
+    scrape = read('DCGM_FI_DEV_GPU_TEMP{gpu="0",pod="the "best" one",UUID="GPU-1"} 41\n')
+    assert scrape.keys[0].get("pod") == 'the "best" one'
+    assert scrape.keys[0].get("UUID") == "GPU-1"
+    assert scrape.values == [41]
+
+
+def test_bytes_that_are_no_utf8_are_read_around() -> None:
+    assert read(b'a{b="\xff"} 1\nc 2\n').values == [1, 2]
+
+
+def test_the_body_is_bounded_to_whole_lines() -> None:
+    scrape = read("\n".join(f"a{n} {n}" for n in range(1000)), Limits(body_bytes=100))
+    assert scrape.values == list(range(len(scrape.values)))
+    assert 10 < len(scrape.values) < 20
+    assert scrape.rejected["bytes"] >= 980
+
+
+def test_samples_are_bounded() -> None:
+    scrape = read("\n".join(f"a{n} {n}" for n in range(50)), Limits(samples=20))
+    assert (len(scrape.values), scrape.rejected["samples"]) == (20, 30)
+
+
+def test_a_line_of_a_million_labels_is_one_rejection() -> None:
+    line = "a{" + ",".join(f'l{n}="x"' for n in range(1_000_000)) + "} 1"
+    scrape = read(f"{line}\nb 2\n", Limits(body_bytes=20 << 20))
+    assert (scrape.values, dict(scrape.rejected)) == ([2], {"line_length": 1})
+
+
+def test_a_target_that_invents_labels_leaves_nothing_behind() -> None:
+    reader = ExpositionReader()
+    for turn in range(20):
+        scrape = reader.read("".join(f'a{{b="{turn}-{n}"}} 1\n' for n in range(100)))
+        assert len(scrape.keys) == 100
+
+
+def ours() -> str:
+    return PrometheusExporter().render(machines.snapshot(), {}).decode()
+
+
+def test_our_text_reads_as_the_reference_parser_reads_it() -> None:
+    assert table(read(ours())) == oracle(ours())
+
+
+def test_keys_are_the_same_object_while_the_series_are_the_same() -> None:
+    reader = ExpositionReader()
+    first = reader.read("# HELP a x\na 1\nb 2\n")
+    again = reader.read("# HELP a x\na 3\nb 4.5\n")
+    turned = reader.read("b 6\n# HELP a x\na 5\n")
+    assert first.keys is again.keys
+    assert again.keys is turned.keys
+    assert [first.values, again.values, turned.values] == [[1, 2], [3, 4.5], [5, 6]]
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("a 1\nb 2\nc 3\n", {"a": 1, "b": 2, "c": 3}),
+        ("b 2\n", {"b": 2}),
+        ("a x\nb 2\n", {"b": 2}),
+        ("a 1 1700000000000\nb 2\n", {"a": 1, "b": 2}),
+        ("a NaNa\nb -2\n", {"b": -2}),
+        ("a  1\nb 2\n", {"a": 1, "b": 2}),
+        ("", {}),
+    ],
+)
+def test_a_change_of_the_text_is_never_missed(then: str, expected: dict[str, float]) -> None:
+    reader = ExpositionReader()
+    reader.read("a 10\nb 20\n")
+    for _ in range(2):
+        scrape = reader.read(then)
+        found = dict(zip([key.name for key in scrape.keys], scrape.values, strict=True))
+        assert found == expected
+    back = reader.read("a 11\nb 21\n")
+    assert dict(zip([key.name for key in back.keys], back.values, strict=True)) == {
+        "a": 11,
+        "b": 21,
+    }
+
+
+def test_what_was_left_out_is_counted_every_time() -> None:
+    reader = ExpositionReader()
+    text = "a 1\nbad{ 2\nc 3\n"
+    assert [reader.read(text).rejected["syntax"] for _ in range(3)] == [1, 1, 1]
+
+
+def test_a_bad_number_may_become_good() -> None:
+    reader = ExpositionReader()
+    assert reader.read("a 1\nb ?\n").rejected["value"] == 1
+    assert reader.read("a 1\nb 2\n").values == [1, 2]
+
+
+def test_families_in_a_new_order_each_time() -> None:
+    reader, lines, rng = ExpositionReader(), ours().splitlines(), random.Random(7)
+    expected = table(reader.read(ours()))
+    for _ in range(5):
+        rng.shuffle(lines)
+        assert table(reader.read("\n".join(lines))) == expected
+
+
+NAMES = [
+    "demo__seeded",
+    "linux-x86_64__nvidia-geforce-rtx-2080-super__595.71.05__load",
+    "linux-x86_64__nvidia-h100-80gb-hbm3__590.48.01__load",
+    "linux-x86_64__nvidia-l40s__595.80__idle",
+]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_scrapes_read_as_the_reference_parser_reads_them(name: str) -> None:
+    text = sample(f"exporters/nvidia_gpu_exporter/{name}.metrics").read_text()
+    scrape = read(text)
+    assert table(scrape) == oracle(text)
+    assert not scrape.rejected
+
+
+@pytest.mark.oracle
+def test_macmon_reads_as_the_reference_parser_reads_it() -> None:
+    path: Path = sample("apple/macmon_metrics.prom")
+    assert table(read(path.read_text())) == oracle(path.read_text())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.binary(max_size=200), max_size=3))
+def test_any_bytes_are_survived(bodies: list[bytes]) -> None:
+    reader = ExpositionReader()
+    for body in bodies:
+        scrape = reader.read(body)
+        assert len(scrape.keys) == len(scrape.values)
+
+
+_LABEL_VALUE = st.text(max_size=12).map(
+    lambda text: text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+)
+_LINE = st.builds(
+    lambda name, labels, number: (
+        name + "{" + ",".join(f'{key}="{one}"' for key, one in labels.items()) + f"}} {number!r}"
+    ),
+    st.sampled_from(["up", "DCGM_FI_DEV_GPU_TEMP", "a:b"]),
+    st.dictionaries(st.sampled_from(["gpu", "uuid", "x"]), _LABEL_VALUE, max_size=3),
+    st.floats(allow_nan=False) | st.integers(-(10**25), 10**25),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(_LINE, max_size=6), min_size=1, max_size=3))
+def test_well_formed_text_reads_the_same_warm_and_cold(scrapes: list[list[str]]) -> None:
+    reader = ExpositionReader()
+    for lines in scrapes:
+        text = "\n".join(lines) + "\n"
+        cold = read(text)
+        assert table(reader.read(text)) == table(cold)
+        assert table(reader.read(text)) == table(cold)
+        assert set(cold.rejected) <= {"duplicate"}
