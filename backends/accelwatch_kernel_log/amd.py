@@ -10,8 +10,9 @@ _BLOCKS = frozenset(
     )
 )
 """The RAS blocks of amdgpu_ras.c; others are counted as `ras_other` to keep the codes few."""
-_DEVICE = rf"(?P<driver>amdgpu|hygpu) {BDF}: (?:(?:amdgpu|hygpu): )?(?:\[drm\] )?(?:\*ERROR\* )?"
-_FUNCTION = r"\[drm:amdgpu_\w+(?: \[amdgpu\])?\] \*ERROR\* "
+_DRM = r"(?:\[drm(?::[\w.]+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"
+_DEVICE = rf"(?P<driver>amdgpu|hygpu) {BDF}: (?:(?:amdgpu|hygpu): )?{_DRM}"
+_FUNCTION = r"\[drm:(?:amdgpu_\w+(?: \[amdgpu\])?|[\w.]+ \[amdgpu\])\] \*ERROR\* "
 _DRIVER = rf"(?:{_DEVICE}|{_FUNCTION})(?:\{{\d+\}} ?)?"
 """Kernels before 6.10 print the function and no device in some errors; RAS lines may begin with an
 event number in braces."""
@@ -42,7 +43,23 @@ AMD: tuple[Pattern, ...] = (
     _named("ring_timeout", Category.HANG, rf"{_DRIVER}ring (?P<ring>\S+) timeout"),
     _named("ring_reset_failed", Category.HANG, rf"{_DRIVER}Ring (?P<ring>\S+) reset failed"),
     _named("ring_reset", Category.APPLICATION, rf"{_DRIVER}Ring (?P<ring>\S+) reset succe"),
-    _named("mes_timeout", Category.FIRMWARE, rf"{_DRIVER}MES(?:\(\d+\))? failed to respond to msg"),
+    _named(
+        "mes_timeout",
+        Category.FIRMWARE,
+        rf"{_DRIVER}MES(?:\(\d+\))? failed to respon(?:d to|se) msg",
+    ),
+    _named(
+        "queue_stuck",
+        Category.HANG,
+        rf"(?:{_DRIVER}|amdgpu: )(?:qcm fence wait loop timeout|[^\n]{{0,80}}Queue preemption "
+        r"(?:failed|time out))",
+    ),
+    _named("device_lost", Category.BUS, rf"{_DRIVER}device lost from bus"),
+    _named(
+        "over_temperature",
+        Category.THERMAL,
+        rf"{_DRIVER}ERROR: GPU (?:over temperature range|HW Critical Temperature Fault)",
+    ),
     _named("reset_begin", Category.HANG, rf"{_DRIVER}GPU reset begin!"),
     _named("reset_succeeded", Category.OTHER, rf"{_DRIVER}GPU reset\((?P<count>\d+)\) succeeded"),
     _named(

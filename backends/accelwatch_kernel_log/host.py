@@ -137,13 +137,14 @@ _KERNEL: tuple[Pattern, ...] = (
     row(
         "oom_kill",
         _APPLICATION,
-        r"Out of memory: Kill(?:ed)? process (?P<pid>\d+)(?:, UID \d+)?,? \((?P<subject>[^)\n]+)\)",
+        r"Out of memory: Kill(?:ed)? process (?P<pid>\d+)(?:, UID \d+)?,? "
+        r"\((?P<subject>[^\n]+?)\)(?!\))",
     ),
     row(
         "oom_kill_cgroup",
         _APPLICATION,
         r"Memory cgroup out of memory: Kill(?:ed)? process (?P<pid>\d+)(?:, UID \d+)?,? "
-        r"\((?P<subject>[^)\n]+)\)",
+        r"\((?P<subject>[^\n]+?)\)(?!\))",
     ),
 )
 
@@ -161,7 +162,7 @@ _HARDWARE: tuple[Pattern, ...] = (
     row(
         "edac",
         _OTHER,
-        r"EDAC (?P<controller>MC\d+): (?P<count>\d+) (?P<severity>UE|CE) [^\n]*? on "
+        r"EDAC (?P<controller>MC\d+): (?P<count>\d+) (?P<severity>UE|CE)(?: [^\n]*?)? on "
         r"(?P<subject>[^\n(]+?) \(",
         decide=_edac,
     ),

@@ -47,13 +47,18 @@ def _sxid(groups: dict[str, str]) -> Verdict:
     return f"sxid_{sxid}", sxid_category(sxid, groups["severity"] == "Fatal")
 
 
+_XID = (
+    r"(?: GPU-I:(?P<gpu_instance>[0-9a-fA-F]+))?\): (?P<xid>\d{1,4})\b"
+    r"(?:, pid=(?:'?(?P<pid>\d+)'?|'?<unknown>'?)"
+    r"(?:, name=(?:'?<unknown>'?|(?P<process>[^,\n]*)))?)?(?:, ?(?P<message>.*))?"
+)
+
 NVIDIA: tuple[Pattern, ...] = (
+    row("xid", Category.OTHER, rf"NVRM: Xid ?\((?:PCI:)?{BDF}{_XID}", decide=_xid),
     row(
         "xid",
         Category.OTHER,
-        rf"NVRM: Xid \((?:PCI:)?{BDF}(?: GPU-I:(?P<gpu_instance>[0-9a-fA-F]+))?\): (?P<xid>\d{{1,4}})\b"
-        r"(?:, pid=(?:(?P<pid>\d+)|'?<unknown>'?)"
-        r"(?:, name=(?:<unknown>|(?P<process>[^,\n]*)))?)?(?:, ?(?P<message>.*))?",
+        rf"NVRM: Xid ?\((?:PCI:)?[0-9a-fA-F][0-9a-fA-F:]{{0,20}}{_XID}",
         decide=_xid,
     ),
     row(
@@ -66,7 +71,7 @@ NVIDIA: tuple[Pattern, ...] = (
     row(
         "nvidia_fallen_off_bus",
         Category.BUS,
-        rf"NVRM: GPU (?:at PCI:)?{BDF}: GPU has fallen off the bus",
+        rf"NVRM: GPU (?:at (?:PCI:)?)?{BDF}:? (?:GPU )?has fallen off the bus",
         fault=_LOST_FAULT,
     ),
     row(

@@ -52,7 +52,7 @@ def _listed(folder: Path) -> PresentGpu | None:
     text = sysfs.read_text(folder / "information")
     rows = {} if isinstance(text, Absence) else information(text)
     bus = normal_pci_bus_id(rows.get("Bus Location", folder.name))
-    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", bus):
+    if not re.fullmatch(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", bus):
         return None
     minor = rows.get("Device Minor", "")
     return PresentGpu(

@@ -88,7 +88,8 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
 def normal_pci_bus_id(text: str) -> str:
     """`00000000:65:00.0` or `0000:65:00` as lower-case `0000:65:00.0`; other text is only lowered.
 
-    NVML and nvidia-smi print eight-digit upper-case domains, the kernel log omits the function.
+    NVML and nvidia-smi print eight-digit upper-case domains, the kernel log omits the function. A
+    domain behind a VMD bridge has five digits (`10000:e1:00.0`) and keeps them.
     """
     parts = text.strip().lower().split(":")
     if len(parts) == 2:
@@ -98,4 +99,4 @@ def normal_pci_bus_id(text: str) -> str:
     domain, bus, slot = parts
     if "." not in slot:
         slot += ".0"
-    return f"{domain[-4:].rjust(4, '0')}:{bus}:{slot}"
+    return f"{domain.lstrip('0').rjust(4, '0')}:{bus}:{slot}"

@@ -19,7 +19,56 @@ AMD, XE, NIC = (
     "mlx5_core 0000:5e:00.0: ",
 )
 
+_MES = "[drm:mes_v11_0_submit_pkt_and_poll_completion.constprop.0 [amdgpu]] *ERROR* "
+
 FAULTS: list[tuple[str, str, Category, str]] = [
+    (
+        "NVRM: Xid (PCI:0000:65:00 GPU-I:05): 43, pid='1234', name=python, Ch 00000008",
+        "xid_43",
+        Category.APPLICATION,
+        "0000:65:00.0",
+    ),
+    ("NVRM: Xid (0004:00): 13, 0001 00000000", "xid_13", Category.APPLICATION, ""),
+    (
+        "NVRM: GPU at 0000:65:00.0 has fallen off the bus.",
+        "nvidia_fallen_off_bus",
+        Category.BUS,
+        "0000:65:00.0",
+    ),
+    (
+        "amdgpu 0000:c1:00.0: [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx timeout, signaled",
+        "amdgpu_ring_timeout",
+        Category.HANG,
+        "0000:c1:00.0",
+    ),
+    (f"{AMD}MES failed to response msg=3", "amdgpu_mes_timeout", Category.FIRMWARE, "0000:c1:00.0"),
+    (f"{_MES}MES failed to response msg=14", "amdgpu_mes_timeout", Category.FIRMWARE, ""),
+    (f"{AMD}device lost from bus!", "amdgpu_device_lost", Category.BUS, "0000:c1:00.0"),
+    (
+        f"{AMD}ERROR: GPU over temperature range(SW CTF) detected!",
+        "amdgpu_over_temperature",
+        Category.THERMAL,
+        "0000:c1:00.0",
+    ),
+    ("amdgpu: qcm fence wait loop timeout expired", "amdgpu_queue_stuck", Category.HANG, ""),
+    (
+        "pcieport 10000:e0:06.0: AER: Corrected error received: 10000:e1:00.0",
+        "pcie_corrected",
+        Category.LINK,
+        "10000:e1:00.0",
+    ),
+    (
+        "EDAC MC0: 1 UE on mc#0csrow#0channel#0 (csrow:0 channel:0 page:0x0)",
+        "edac_ue",
+        Category.MEMORY_FATAL,
+        "mc#0csrow#0channel#0",
+    ),
+    (
+        "Memory cgroup out of memory: Killed process 44 (a (b)) total-vm:1kB",
+        "oom_kill_cgroup",
+        Category.APPLICATION,
+        "a (b)",
+    ),
     (
         "NVRM: The NVIDIA GPU 0000:65:00.0\n"
         "NVRM: (PCI ID: 10de:2330) installed in this system has\n"
