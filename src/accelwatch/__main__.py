@@ -8,11 +8,7 @@ def main() -> None:
     """Run the command line and end with its exit code."""
     words = sys.argv[1:]
     if words in (["--version"], ["-V"]):
-        from accelwatch.cli.output import write_stdout
-        from accelwatch.version import __version__
-
-        write_stdout(f"accelwatch {__version__}\n".encode())
-        sys.exit(0)
+        sys.exit(_version())
     if _reads_once(words):
         from accelwatch.sampler import early
 
@@ -21,6 +17,19 @@ def main() -> None:
     from accelwatch.cli.entry import dispatch, leave
 
     leave(dispatch(words))
+
+
+def _version() -> int:
+    from accelwatch.cli.output import complain, write_stdout
+    from accelwatch.errors import AccelwatchError
+    from accelwatch.version import __version__
+
+    try:
+        write_stdout(f"accelwatch {__version__}\n".encode())
+    except AccelwatchError as error:
+        complain(str(error))
+        return error.exit_code
+    return 0
 
 
 _NOT_ONCE = ("-w", "--watch", "-l", "--loop", "-h", "--help", "--install", "--show")

@@ -20,19 +20,32 @@ _SCALED = {
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
-def utf8(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a stream can show more than ASCII."""
-    encoding = (stream.encoding or "").lower().replace("-", "")
-    return encoding == "utf8" and environ.get("TERM") != "dumb"
+def utf8(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a stream can show more than ASCII; false for a closed one.
+
+    Python writes UTF-8 in the C locale too (PEP 540), so a locale that was chosen is looked at first.
+    """
+    if stream is None or environ.get("TERM") == "dumb" or _plain_locale(environ):
+        return False
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
-def colour(choice: str, stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+def _plain_locale(environ: Mapping[str, str]) -> bool:
+    """Whether C or POSIX was asked for. Python adds an LC_CTYPE of its own to LANG=C (PEP 538)."""
+    plain = ("C", "POSIX")
+    if everything := environ.get("LC_ALL"):
+        return everything in plain
+    own = environ.get("LC_CTYPE") or "C.UTF-8"
+    return own in plain or (own == "C.UTF-8" and environ.get("LANG") in plain)
+
+
+def colour(choice: str, stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether to colour: `always`, `never`, or `auto` by terminal, NO_COLOR, FORCE_COLOR, TERM=dumb."""
     if choice != "auto":
         return choice == "always"
     if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
         return False
-    return bool(environ.get("FORCE_COLOR")) or stream.isatty()
+    return bool(environ.get("FORCE_COLOR")) or (stream is not None and stream.isatty())
 
 
 def size(value: float) -> str:

@@ -23,6 +23,17 @@ def seconds(text: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+def deadline(text: str) -> float:
+    """A duration that something may be waited for, in seconds: above 0, an hour at most.
+
+    Raises UsageError.
+    """
+    value = seconds(text)
+    if not 0 < value <= 3600:
+        raise UsageError(f"a timeout of {text} is out of range; write 10ms to 1h")
+    return value
+
+
 def size_bytes(text: str) -> int:
     """`10GiB`, `10G` (binary), `500MB` (decimal), plain bytes. Raises UsageError."""
     match = _SIZE.fullmatch(text.strip())

@@ -78,6 +78,8 @@ def pick(views: Sequence[DeviceView], wish: Wish) -> Pick:
         chosen = sorted(fit[vendor], key=_preference)[: wish.count]
         if len(chosen) == wish.count:
             return Pick(tuple(chosen), VISIBILITIES[vendor].variable, _value(chosen))
+    if not views:
+        raise UnmetError(f"{wish.count} wanted, no device found; `accelwatch doctor` says why")
     found = max(map(len, fit.values()), default=0)
     reasons = "".join(f"\n  {refusal.device}: {refusal.reason}" for refusal in refusals)
     raise UnmetError(f"{wish.count} wanted, {found} of one vendor qualify{reasons}")

@@ -30,6 +30,10 @@ def test_no_two_options_share_a_flag() -> None:
         (["--watch", "--json"], Arguments(watch="2s", json=True)),
         (["-w", "500ms", "-n", "3"], Arguments(watch="500ms", count=3)),
         (["--watch=1"], Arguments(watch="1")),
+        (["-w", "5x"], Arguments(watch="5x")),
+        (["-lms", "500", "-n", "2"], Arguments(watch="500ms", count=2)),
+        (["--loop-ms", "1000"], Arguments(watch="1000ms")),
+        (["-l", "1"], Arguments(watch="1")),
         (
             ["--query-gpu=name", "--format=csv,noheader"],
             Arguments(query_gpu="name", format="csv,noheader"),

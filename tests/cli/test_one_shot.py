@@ -101,6 +101,9 @@ def test_a_filter_keeps_what_is_true(h100: NvmlScenario) -> None:
         (("--format", "jsno"), "did you mean json?"),
         (("--json", "--format", "csv"), "contradict"),
         (("--timeout", "soon"), "is no duration"),
+        (("--timeout", "0"), "out of range"),
+        (("--timeout", "99999d"), "out of range"),
+        (("--watch", "5x"), "is no duration"),
         (("--count", "3"), "--count goes with --watch"),
         (("--collect", "everything"), "no opt-in group"),
         (("--nonsense",), "No such option: --nonsense"),
@@ -152,6 +155,35 @@ def test_a_crash_in_the_library_is_told_and_survived(h100: NvmlScenario) -> None
     parsed = json.loads(run.stdout)
     assert any(error["code"] == "SIGSEGV" for error in parsed["errors"])
     assert any(backend["state"] == "failed" for backend in parsed["backends"])
+
+
+def test_the_table_says_that_devices_could_not_be_read(h100: NvmlScenario) -> None:
+    h100.fault("nvmlInit_v2", "error:9")
+    h100.write()
+    run = accelwatch("-b", "nvidia", environ=h100.environment())
+    assert run.returncode == 1
+    assert "no device could be read (nvidia)" in run.stdout
+    assert run.stderr.startswith("accelwatch: nvidia: ")
+
+
+def test_no_permission_for_any_device_is_exit_5(h100: NvmlScenario) -> None:
+    h100.fault("*", "error:4", device="*")
+    h100.write()
+    run = accelwatch("--json", environ=h100.environment())
+    assert run.returncode == 5
+    devices = json.loads(run.stdout)["devices"]
+    assert [item["absent"]["*"] for item in devices] == ["permission"] * 8
+
+
+def test_no_permission_for_one_device_costs_its_row_only(h100: NvmlScenario) -> None:
+    h100.fault("*", "error:4", device=2)
+    h100.write()
+    run = accelwatch("--json", environ=h100.environment())
+    assert run.returncode == 0
+    devices = json.loads(run.stdout)["devices"]
+    refused = [item["index"] for item in devices if item["absent"].get("*") == "permission"]
+    assert refused == [2]
+    assert sum(item["power_watts"] is not None for item in devices) == 7
 
 
 def test_watch_writes_a_document_a_line(h100: NvmlScenario) -> None:

@@ -76,6 +76,7 @@ OPTIONS: tuple[Option, ...] = (
            help="Answer as nvidia-smi --query-gpu does, for every vendor; 'help' lists fields."),
 )  # fmt: skip
 
+_LOOP_MS = ("-lms", "--loop-ms")
 _BY_FLAG = {flag: option for option in OPTIONS for flag in option.flags}
 
 
@@ -106,17 +107,21 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def normalised(argv: list[str]) -> list[str]:
-    """The words with the value put in where an option with an optional value stands without one."""
-    from accelwatch.durations import is_duration
+    """The words with the value put in where an option with an optional value stands without one.
 
+    nvidia-smi's loop in milliseconds becomes `--watch`. A word that begins with a digit is always a
+    value, so that a mistake in it is told as such.
+    """
     words: list[str] = []
     for position, word in enumerate(argv):
-        words.append(word)
-        option = _BY_FLAG.get(word)
-        if option is not None and option.optional is not None:
-            following = argv[position + 1] if position + 1 < len(argv) else ""
-            if not is_duration(following):
-                words.append(option.optional)
+        following = argv[position + 1] if position + 1 < len(argv) else ""
+        if position and argv[position - 1] in _LOOP_MS and word.isdecimal():
+            words.append(f"{word}ms")
+            continue
+        words.append("--watch" if word in _LOOP_MS else word)
+        option = _BY_FLAG.get(words[-1])
+        if option is not None and option.optional is not None and not following[:1].isdigit():
+            words.append(option.optional)
     return words
 
 

@@ -9,7 +9,7 @@ import typer
 from accelwatch.backend import Check, Context
 from accelwatch.cli.output import write_stdout
 from accelwatch.diagnosis import BackendReport, Diagnosis, Verdict, diagnose, probe_all
-from accelwatch.durations import seconds
+from accelwatch.durations import deadline
 from accelwatch.exit_codes import OK
 
 _JSON = Annotated[bool, typer.Option("--json", help="One JSON document.")]
@@ -28,7 +28,7 @@ def _diagnosis(timeout: str) -> Diagnosis:
     from accelwatch.sampler.settings import CollectSettings
 
     probes, problems = probe_all(Context(environ=dict(os.environ), one_shot=True))
-    snapshot = read_once(CollectSettings(one_shot=True, timeout_s=seconds(timeout)))
+    snapshot = read_once(CollectSettings(one_shot=True, timeout_s=deadline(timeout)))
     return diagnose(snapshot, probes, problems)
 
 

@@ -55,7 +55,9 @@ def render(snapshot: Snapshot, wanted: Plan) -> bytes:
 
 
 def _to_terminal(arguments: Arguments) -> bool:
-    return arguments.output == "-" and sys.stdout.isatty()
+    from accelwatch.display import stdout_is_terminal
+
+    return arguments.output == "-" and stdout_is_terminal()
 
 
 def _table(snapshot: Snapshot, wanted: Plan) -> bytes:

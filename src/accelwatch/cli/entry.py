@@ -36,7 +36,7 @@ def leave(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
+        except (AttributeError, OSError, ValueError):  # None when it was closed at the start
             continue
     os._exit(code)
 

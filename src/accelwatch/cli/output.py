@@ -1,6 +1,7 @@
 """Where data goes: stdout without a traceback on a closed pipe, or a file replaced in one step."""
 
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from accelwatch.errors import AccelwatchError
 
 def write_stdout(data: bytes) -> None:
     """Data to stdout, flushed. A closed pipe ends the program quietly, as other tools do."""
+    if sys.stdout is None:
+        raise AccelwatchError("cannot write to stdout: it is closed")
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -43,11 +46,32 @@ def write_file(path: str, data: bytes) -> None:
 
 
 def emit(path: str, data: bytes) -> None:
-    """The data to a file, or to stdout when the path is `-`."""
+    """The data to a file, or to stdout when the path is `-`; a pipe or device is written into."""
     if path == "-":
         write_stdout(data)
+    elif _is_special(path):
+        _write_into(path, data)
     else:
         write_file(path, data)
+
+
+def _is_special(path: str) -> bool:
+    """Whether the name is taken by what must not be replaced: /dev/null, a FIFO, a terminal."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode)
+
+
+def _write_into(path: str, data: bytes) -> None:
+    try:
+        with Path(path).open("wb") as file:
+            file.write(data)
+    except BrokenPipeError:
+        quiet_exit()
+    except OSError as error:
+        raise AccelwatchError(f"cannot write {path}: {error.strerror}") from error
 
 
 def complain(message: str) -> None:

@@ -7,7 +7,7 @@ import msgspec
 import typer
 
 from accelwatch.cli.output import write_stdout
-from accelwatch.durations import seconds, size_bytes
+from accelwatch.durations import deadline, size_bytes
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.expr import compile_condition, device_names
@@ -52,7 +52,7 @@ def pick_command(
         unused=unused,
         condition=None if condition is None else compile_condition(condition, device_names()),
     )
-    chosen = _choose(wish, seconds(timeout))
+    chosen = _choose(wish, deadline(timeout))
     if ctx.args:
         _run(ctx.args, chosen)
     write_stdout(_text(chosen, output).encode())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.cli.arguments import Arguments, split_list
-from accelwatch.durations import seconds
+from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
 from accelwatch.sampler.settings import CollectSettings
 
@@ -132,7 +132,7 @@ def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
         interval_s=2.0
         if arguments.watch is None
         else max(MIN_INTERVAL_S, seconds(arguments.watch)),
-        timeout_s=seconds(arguments.timeout),
+        timeout_s=deadline(arguments.timeout),
         groups=groups,
         argv=arguments.argv,
         root=_root(arguments.root),

@@ -39,7 +39,7 @@ def run(arguments: Arguments) -> int:
         return run_query(arguments)
     wanted = plan(arguments)
     code = OK
-    told = wanted.format == "table"
+    told = False
     for snapshot in snapshots(wanted):
         from accelwatch.cli.documents import chosen, narrate, render, status_of_shown
 

@@ -196,15 +196,13 @@ def heading(snapshot: Snapshot) -> str:
     return printable("  ".join([*parts, *drivers]))
 
 
-def nothing_found(snapshot: Snapshot) -> list[str]:
-    """Why there is no device row: the backends that could not be used, or that none has hardware."""
-    troubled = [
-        f"{backend.name}: {backend.message or backend.reason}"
-        + (f"; {backend.remedy}" if backend.remedy else "")
-        for backend in snapshot.backends
-        if backend.state in (BackendState.UNAVAILABLE, BackendState.FAILED)
-    ]
-    return [*troubled, "no accelerator found; `accelwatch doctor` says what was looked for"]
+def nothing_found(snapshot: Snapshot) -> str:
+    """Why there is no device row: a backend that could not be used, or no hardware for any."""
+    bad = (BackendState.UNAVAILABLE, BackendState.FAILED)
+    troubled = [backend.name for backend in snapshot.backends if backend.state in bad]
+    if troubled:
+        return f"no device could be read ({', '.join(troubled)}); `accelwatch doctor` says more"
+    return "no accelerator found; `accelwatch doctor` says what was looked for"
 
 
 def render(snapshot: Snapshot, names: Sequence[str], style: Style) -> str:
@@ -213,10 +211,7 @@ def render(snapshot: Snapshot, names: Sequence[str], style: Style) -> str:
         return "\n".join(fields_table(snapshot, names, style)) + "\n"
     lines = [heading(snapshot), *devices_table(snapshot, style)]
     if not snapshot.devices:
-        lines = [
-            heading(snapshot),
-            "no accelerator found; `accelwatch doctor` says what was looked for",
-        ]
+        lines = [heading(snapshot), nothing_found(snapshot)]
     processes = processes_table(snapshot, style)
     if processes:
         lines += ["", *processes]
