@@ -15,6 +15,7 @@ from accelwatch.cli.dashboard_command import dashboard_command
 from accelwatch.cli.doctor import backends_command, doctor_command
 from accelwatch.cli.pick import pick_command
 from accelwatch.cli.record import record_command
+from accelwatch.cli.serve import serve_command
 from accelwatch.cli.welcome import welcome_command
 from accelwatch.exit_codes import OK
 
@@ -91,6 +92,7 @@ def build() -> typer.Typer:
     app.command("agent")(agent)
     app.add_typer(config, name="config")
     app.command("record")(record_command)
+    app.command("serve")(serve_command)
     app.command("welcome")(welcome_command)
     return app
 
