@@ -62,6 +62,22 @@ def test_an_unknown_name_lists_the_installed() -> None:
         plugins.load(plugins.EXPORTERS, "jsno")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "complaint"),
+    [
+        (["nvidia", "host"], ""),
+        (["my_module:Backend"], ""),
+        (["nvidia", "nvidai"], "'nvidai' is not installed; did you mean nvidia?"),
+        (
+            ["zzz"],
+            "'zzz' is not installed; installed: amd, host, intel, kernel_log, nvidia, replay",
+        ),
+    ],
+)
+def test_names_are_checked_before_anything_is_loaded(wanted: list[str], complaint: str) -> None:
+    assert plugins.unknown(plugins.BACKENDS, wanted) == complaint
+
+
 def test_sections_comments_extras_and_damage_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ file): `importlib.metadata` gives the same and costs a one-shot command more tha
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,22 @@ def _by_standard_library(group: str) -> dict[str, str]:
 def names(group: str) -> list[str]:
     """Names of the installed plug-ins of a group; imports nothing."""
     return list(addresses(group))
+
+
+def unknown(group: str, wanted: Iterable[str]) -> str:
+    """A complaint about the first name that is not installed, with the nearest; empty when all are.
+
+    An address (`module:attribute`) is no name and always passes.
+    """
+    import difflib
+
+    known = names(group)
+    for name in wanted:
+        if ":" not in name and name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            meant = f"; did you mean {close[0]}?" if close else f"; installed: {', '.join(known)}"
+            return f"{name!r} is not installed{meant}"
+    return ""
 
 
 def load_address(address: str) -> Any:

@@ -14,7 +14,7 @@ import msgspec
 
 from accelwatch.agent.collection import Collection
 from accelwatch.agent.connections import Limits
-from accelwatch.agent.exposure import check_exposure, protection_of
+from accelwatch.agent.exposure import check_exposure, checked
 from accelwatch.agent.feed import Exposition, Histograms, Own
 from accelwatch.agent.listeners import open_tcp, open_unix
 from accelwatch.agent.logs import set_up_logging
@@ -170,7 +170,7 @@ class Agent:
         self._watch: Watch | None = None
         self._state = state_folder(self._settings, os.environ)
         set_up_logging(self._settings.log.level, self._settings.log.format)
-        protection = protection_of(self._settings.web)
+        protection = checked(self._settings)
         self._workloads = Workloads(workload_settings(self._settings), clock=self._clock)
         self._collection = Collection(
             collect_settings(self._settings, self._state), self._clock, self._workloads.annotate
@@ -273,7 +273,7 @@ class Agent:
         self._notifier.reloading()
         try:
             settings = self._read().settings
-            protection = protection_of(settings.web)
+            protection = checked(settings)
         except ConfigError as error:
             logger.error("configuration refused, the one before stays in force: %s", error)
             self._own.reloads["agent"] = False

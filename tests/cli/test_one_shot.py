@@ -102,6 +102,7 @@ def test_a_filter_keeps_what_is_true(h100: NvmlScenario) -> None:
         (("--json", "--format", "csv"), "contradict"),
         (("--timeout", "soon"), "is no duration"),
         (("--timeout", "0"), "out of range"),
+        (("--backend", "nvidai"), "did you mean nvidia?"),
         (("--timeout", "99999d"), "out of range"),
         (("--watch", "5x"), "is no duration"),
         (("--count", "3"), "--count goes with --watch"),

@@ -2,10 +2,18 @@
 
 from pathlib import Path
 
+from accelwatch import plugins
 from accelwatch.agent.listeners import exposed
 from accelwatch.agent.web_config import Protection, load_protection
-from accelwatch.config.model import Web
+from accelwatch.config.model import Settings, Web
 from accelwatch.errors import ConfigError
+
+
+def checked(settings: Settings) -> Protection:
+    """The protection in force. Raises ConfigError for what no single key shows: names, exposure."""
+    if missing := plugins.unknown(plugins.BACKENDS, settings.collect.backends):
+        raise ConfigError(f"collect.backends: {missing}")
+    return protection_of(settings.web)
 
 
 def protection_of(web: Web) -> Protection:

@@ -19,14 +19,14 @@ config = typer.Typer(
 
 def config_check(file: Path | None) -> int:
     """Check a file, and the web configuration it names. Raises ConfigError with every mistake."""
-    from accelwatch.agent.exposure import protection_of
+    from accelwatch.agent.exposure import checked
     from accelwatch.config.layers import effective, find_file
 
     found = find_file(str(file) if file else None, os.environ)
     if found is None:
         complain("no configuration file; the defaults are in force")
         return OK
-    protection_of(effective(found, {}).settings.web)
+    checked(effective(found, {}).settings)
     complain(f"{found}: ok")
     return OK
 

@@ -93,6 +93,16 @@ def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(asked | {row.group for row in rows if row is not None and row.group})
 
 
+def _backends(arguments: Arguments) -> tuple[str, ...]:
+    asked = split_list(arguments.backend)
+    if asked:
+        from accelwatch import plugins
+
+        if missing := plugins.unknown(plugins.BACKENDS, asked):
+            raise UsageError(f"--backend {missing}")
+    return asked
+
+
 def _without(groups: frozenset[str]) -> frozenset[str]:
     """Backends that have nothing to say here: the host unless asked for, the log of the past."""
     return frozenset({"kernel_log"} if "host" in groups else {"host", "kernel_log"})
@@ -120,7 +130,7 @@ def _recording(name: str) -> str:
 
 def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
     options: dict[str, dict[str, object]] = {}
-    backends = split_list(arguments.backend)
+    backends = _backends(arguments)
     if arguments.replay is not None:
         options["replay"] = {"file": _recording(arguments.replay)}
         backends = backends or ("replay",)
