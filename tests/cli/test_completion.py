@@ -1,0 +1,51 @@
+"""What the shells' completion functions get from the command, and the scripts that ask for it."""
+
+from pathlib import Path
+
+import pytest
+
+from accelwatch.cli.completion import completer
+from installed_command import accelwatch
+from standins import NvmlScenario
+
+
+def test_lists_are_completed_word_by_word() -> None:
+    assert completer("fields")("name,power_w") == ["name,power_watts"]
+    assert completer("formats")("") == ["table", "json", "csv", "prometheus"]
+    assert completer("groups")("all") == ["all"]
+    assert "memory.used" in completer("query_fields")("memory.u")
+
+
+def test_devices_of_the_machine_are_offered(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "node.scenario", "h100x8")
+    scenario.write()
+    asked = {"COMP_WORDS": "accelwatch --device nvidia:7", "COMP_CWORD": "2"}
+    environ = {**scenario.environment(), "_ACCELWATCH_COMPLETE": "complete_bash", **asked}
+    assert accelwatch(environ=environ).stdout.split() == ["nvidia:7"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "environ"),
+    [
+        ("bash", {"COMP_WORDS": "accelwatch --fields power_wat", "COMP_CWORD": "2"}),
+        ("zsh", {"_TYPER_COMPLETE_ARGS": "accelwatch --fields power_wat"}),
+        (
+            "fish",
+            {
+                "_TYPER_COMPLETE_ARGS": "accelwatch --fields power_wat",
+                "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            },
+        ),
+    ],
+)
+def test_each_shell_is_answered(shell: str, environ: dict[str, str]) -> None:
+    run = accelwatch(environ={"_ACCELWATCH_COMPLETE": f"complete_{shell}", **environ})
+    assert "power_watts" in run.stdout
+    assert run.stderr == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_its_script(shell: str) -> None:
+    run = accelwatch(environ={"_ACCELWATCH_COMPLETE": f"source_{shell}"})
+    assert (run.returncode, run.stderr) == (0, "")
+    assert f"complete_{shell}" in run.stdout
