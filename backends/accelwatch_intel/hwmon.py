@@ -27,6 +27,10 @@ _ATTRIBUTE = re.compile(r"(temp|fan|in|energy|power)(\d+)_")
 _COLDEST, _HOTTEST = -50.0, 150.0
 """Celsius that silicon bears; a number beyond is a broken sensor."""
 
+_FASTEST_RPM, _MOST_RATIO = 50_000, 2
+"""A fan may pass what the driver calls its maximum, but not by far."""
+_MOST_WATTS = 10_000
+
 _TEMPERATURE_LIMITS = (("crit", "slowdown"), ("emergency", "shutdown"), ("max", "target"))
 """temp*_ attribute to our kind. `max` lies far below what a card bears (60 on a recorded B580)."""
 
@@ -124,11 +128,12 @@ def read_fans(sensors: Sensors, out: Collected) -> None:
     for number in sensors.of("fan"):
         fan = str(number - 1)
         speed = sysfs.read_int(sensors.folder / f"fan{number}_input")
-        if isinstance(speed, int) and speed < 0:
+        if isinstance(speed, int) and not 0 <= speed <= _FASTEST_RPM:
             speed = Absence.ERROR
         _put(out, speed, "fan_speed_rpm", fan)
         if isinstance(speed, int) and number in sensors.fan_tops:
-            out.put("fan_speed_ratio", speed / sensors.fan_tops[number], fan)
+            ratio = speed / sensors.fan_tops[number]
+            _put(out, ratio if ratio <= _MOST_RATIO else Absence.ERROR, "fan_speed_ratio", fan)
 
 
 def read_voltages(sensors: Sensors, out: Collected) -> None:
@@ -152,7 +157,7 @@ def read_power_limits(sensors: Sensors, out: Collected) -> None:
     for limit, attributes in (("enforced", ("max", "cap")), ("default", ("rated_max",))):
         for attribute in attributes:
             value = _scaled(sensors.folder / f"power{number}_{attribute}", 1e6)
-            if isinstance(value, float) and value > 0:
+            if isinstance(value, float) and 0 < value <= _MOST_WATTS:
                 out.put("power_limit_watts", value, limit)
                 break
 
@@ -201,4 +206,4 @@ def _power(name: str, joules: float | Absence, rates: Rates, now: float) -> floa
     watts = rates.per_second(name, joules, now)
     if watts is None:
         return Absence.NOT_COLLECTED
-    return watts if watts > 0 else Absence.ERROR
+    return watts if 0 < watts <= _MOST_WATTS else Absence.ERROR

@@ -7,18 +7,21 @@ from accelwatch_intel.card import Card
 from accelwatch_intel.rates import Rates
 
 _ROWS = (
-    ("npu_current_frequency_mhz", ("clock_hertz", "npu"), 1_000_000),
-    ("npu_max_frequency_mhz", ("clock_limit_hertz", "npu", "max"), 1_000_000),
-    ("npu_memory_utilization", ("memory_used_bytes",), 1),
+    ("npu_current_frequency_mhz", ("clock_hertz", "npu"), 1_000_000, 20_000),
+    ("npu_max_frequency_mhz", ("clock_limit_hertz", "npu", "max"), 1_000_000, 20_000),
+    ("npu_memory_utilization", ("memory_used_bytes",), 1, 1 << 48),
 )
-"""File, series, factor to base units (drivers/accel/ivpu/ivpu_sysfs.c). A clock of 0 is real."""
+"""File, series, factor to base units, greatest number that can be true.
+
+Source: drivers/accel/ivpu/ivpu_sysfs.c. A clock of 0 is real.
+"""
 
 
 def read(card: Card, rates: Rates, now: float, out: Collected) -> None:
     """Clock, memory in use (of the host's) and busy ratio since the last reading."""
-    for file, series, factor in _ROWS:
+    for file, series, factor, highest in _ROWS:
         value = sysfs.read_int(card.folder / file)
-        if isinstance(value, int) and value >= 0:
+        if isinstance(value, int) and 0 <= value <= highest:
             out.put(series[0], value * factor, *series[1:])
         else:
             out.miss(series[0], Absence.ERROR if isinstance(value, int) else value, *series[1:])

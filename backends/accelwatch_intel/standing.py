@@ -7,6 +7,9 @@ from accelwatch.schema.reading import Collected
 from accelwatch_intel import gt, hwmon, i915, pcie, xe
 from accelwatch_intel.card import Card
 
+_MOST_BYTES = 1 << 48
+"""256 TiB; a larger number is damage."""
+
 
 class Standing:
     """Read once when made; filled into reading after reading until the next slow one."""
@@ -43,11 +46,15 @@ def _read_memory_size(card: Card, whole: Collected, tiles: Mapping[int, Collecte
     """Device memory, where the driver tells it: of the card, and of each tile."""
     if card.driver != "xe":
         size = i915.memory_bytes(card)
-        if isinstance(size, int) and size > 0:
+        if isinstance(size, int) and 0 < size <= _MOST_BYTES:
             whole.put("memory_size_bytes", size)
         return
     sizes = {int(tile.name[4:]): xe.memory_bytes(tile) for tile in xe.tiles(card)}
-    known = {tile: size for tile, size in sizes.items() if isinstance(size, int) and size > 0}
+    known = {
+        tile: size
+        for tile, size in sizes.items()
+        if isinstance(size, int) and 0 < size <= _MOST_BYTES
+    }
     if known and len(known) == len(sizes):
         whole.put("memory_size_bytes", sum(known.values()))
     for tile, out in tiles.items():

@@ -116,3 +116,39 @@ def test_one_single_reading_has_power_and_load(composed: Composed) -> None:
     assert reading.values["power_component_watts", "package"] == pytest.approx(120.0)
     assert reading.values["utilization_ratio",] == pytest.approx(0.75)
     assert reading.sources["utilization_ratio"] == "gtidle"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "series"),
+    [
+        ("hwmon/hwmon4/fan1_input", "4294967295", ("fan_speed_rpm", "0")),
+        ("hwmon/hwmon4/fan1_max", "18", ("fan_speed_ratio", "0")),
+        ("hwmon/hwmon4/temp2_input", "-273150", ("temperature_celsius", "gpu")),
+        (f"{TILE}/freq0/act_freq", "627200", ("clock_hertz", "graphics")),
+        (f"{TILE}/freq0/act_freq", "2_450", ("clock_hertz", "graphics")),
+    ],
+)
+def test_numbers_that_cannot_be_true_are_errors(
+    composed: Composed, file: str, text: str, series: tuple[str, ...]
+) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, file).write_text(text)
+    (reading,) = machine.read()
+    assert reading.absent[series] is Absence.ERROR
+
+
+def test_an_energy_counter_that_leaps_is_no_power(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    machine.read()
+    machine.clock.advance(1.0)
+    machine.device_file(B580, "hwmon/hwmon4/energy1_input").write_text("9223372036854775807\n")
+    (reading,) = machine.read()
+    assert reading.absent["power_watts",] is Absence.ERROR
+
+
+def test_a_memory_size_beyond_any_card_is_left_out(composed: Composed) -> None:
+    machine = composed("max1550-two-tiles")
+    for file in machine.root.glob("sys/devices/**/physical_vram_size_bytes"):
+        file.write_text("18446744073709551615\n")
+    whole, *_ = machine.read()
+    assert ("memory_size_bytes",) not in whole.values
