@@ -13,6 +13,7 @@ _VIRTUAL = re.compile(
     r"|ip6|ip_vti|nodelocaldns|tap|vnet|nerdctl|podman|teql)\S*"
 )
 _RATE = re.compile(r"([\d.]+) Gb/sec")
+_ALL_ONES = (1 << 64) - 1
 _WORD_BYTES = 4
 """port_xmit_data and port_rcv_data count 4-byte words (ABI/stable/sysfs-class-infiniband)."""
 
@@ -89,7 +90,7 @@ def interfaces(root: Path, limit: int) -> list[Interface]:
         Interface(
             name=folder.name,
             up=_carrier(folder),
-            carrier_changes=read_int(folder / "carrier_changes"),
+            carrier_changes=_natural(folder / "carrier_changes"),
         )
         for folder in folders[:limit]
     ]
@@ -104,9 +105,17 @@ def port_rate(text: str) -> float | None:
         return None
 
 
+def _natural(path: Path) -> int | Absence:
+    """A counter of 64 bits; all ones is a device that does not answer."""
+    count = read_int(path)
+    if isinstance(count, int) and not 0 <= count < _ALL_ONES:
+        return Absence.ERROR
+    return count
+
+
 def _count(path: Path) -> int | Absence:
     """A counter; a driver without it says `N/A (no PMA)`, which is no error."""
-    count = read_int(path)
+    count = _natural(path)
     if count is not Absence.ERROR:
         return count
     text = read_text(path)
@@ -118,7 +127,7 @@ def _moved(folder: Path, words: str, plain: str) -> int | Absence:
     count = _count(folder / "counters" / words)
     if not isinstance(count, Absence):
         return count * _WORD_BYTES
-    other = read_int(folder / "hw_counters" / plain)
+    other = _natural(folder / "hw_counters" / plain)
     return count if isinstance(other, Absence) else other
 
 

@@ -13,6 +13,9 @@ from accelwatch.sysfs import reason_of
 
 _MAX_BYTES = 8 << 20
 
+_MOST_TASKS = 1 << 22
+"""PID_MAX_LIMIT of include/linux/threads.h."""
+_LONGEST_S = 1e10
 _SWAP = re.compile(r"^(SwapTotal|SwapFree):\s*([0-9]{1,17}) kB\s*$", re.MULTILINE)
 _PRESSURE = re.compile(r"(some|full) avg10=[\d.]+ avg60=([\d.]+) avg300=[\d.]+ total=(\d+)")
 
@@ -88,12 +91,14 @@ def load_averages(text: str) -> tuple[float, float, float] | None:
         one, five, fifteen = (float(field) for field in fields[:3])
     except ValueError:
         return None
-    return one, five, fifteen
+    loads = (one, five, fifteen)
+    return loads if all(0 <= load <= _MOST_TASKS for load in loads) else None
 
 
 def uptime(text: str) -> float | None:
-    """Seconds since boot from /proc/uptime."""
+    """Seconds since boot from /proc/uptime; None when the text is no such line."""
     try:
-        return float(text.split(maxsplit=1)[0])
+        seconds = float(text.split(maxsplit=1)[0])
     except (ValueError, IndexError):
         return None
+    return seconds if 0 <= seconds <= _LONGEST_S else None

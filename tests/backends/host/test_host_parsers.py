@@ -164,3 +164,40 @@ def test_damaged_mountstats_invent_nothing(data: st.DataObject) -> None:
     for mount in nfs.mountstats(whole[:cut]):
         assert mount.operations is None or mount.operations.requests == 4
         assert mount.backlog in (None, 7)
+
+
+@pytest.mark.parametrize("text", ["-5 1", "1e300 1", "nan", "", "soon"])
+def test_an_uptime_that_cannot_be_true_is_none(text: str) -> None:
+    assert procfs.uptime(text) is None
+
+
+def test_a_negative_load_is_none() -> None:
+    assert procfs.load_averages("0.5 -1 2 1/2 3") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("SwapTotal:  8 kB\nSwapFree:  2 kB\n", 8192),
+        ("SwapTotal:  0 kB\nSwapFree:  0 kB\n", 0),
+        ("SwapTotal:  8 kB\n", None),
+        ("SwapTotal:  8 kB\nSwapFree:  9 kB\n", None),
+        ("SwapTotal:  8\nSwapFree:  2\n", None),
+        ("", None),
+    ],
+)
+def test_swap_needs_both_of_its_lines(text: str, size: int | None) -> None:
+    found = procfs.swap(text)
+    assert (found.size if found else None) == size
+
+
+@pytest.mark.parametrize("text", ["-1", "18446744073709551615", "9" * 30, "1_000"])
+def test_a_port_counter_that_cannot_be_true_is_left_out(tmp_path: Path, text: str) -> None:
+    port = tmp_path / "sys/class/infiniband/mlx5_0/ports/1"
+    (port / "counters").mkdir(parents=True)
+    (port / "state").write_text("4: ACTIVE\n")
+    (port / "counters/symbol_error").write_text(text)
+    (port / "counters/port_rcv_data").write_text(text)
+    (found,) = network.rdma_ports(tmp_path, 4)
+    assert found.errors == {}
+    assert found.received is Absence.ERROR
