@@ -15,7 +15,9 @@ _GENERATIONS = {
     "16.0": 4,
     "16": 4,
     "32.0": 5,
+    "32": 5,
     "64.0": 6,
+    "64": 6,
 }
 """GT/s per lane to generation, PCI Express Base Specification."""
 _SPEED = re.compile(r"^(\d+(?:\.\d+)?) GT/s")

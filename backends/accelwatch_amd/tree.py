@@ -60,12 +60,7 @@ class Tree:
     def integer(self, name: str) -> int | Absence:
         """A decimal or 0x-hexadecimal attribute; other text, empty too, is `error`."""
         text = self.text(name)
-        if isinstance(text, Absence):
-            return text
-        try:
-            return int(text, 16) if text.lower().startswith("0x") else int(text)
-        except ValueError:
-            return Absence.ERROR
+        return text if isinstance(text, Absence) else sysfs.integer(text)
 
     def names(self, pattern: str = "*") -> list[str]:
         """Names in this folder that match, in natural order; empty where there is no folder."""

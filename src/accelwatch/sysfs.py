@@ -1,6 +1,7 @@
 """Reads of /sys under an injectable root. Every failure is a typed absence; nothing raises."""
 
 import errno
+import re
 from pathlib import Path
 
 from accelwatch.schema.absence import Absence
@@ -8,6 +9,8 @@ from accelwatch.schema.device import normal_pci_bus_id
 
 _MAX_BYTES = 1 << 20
 """More than any attribute file holds (the kernel's limit for a text attribute is one page)."""
+
+_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,32}|[0-9]{1,32})")
 
 _REASONS = {
     errno.ENOENT: Absence.UNSUPPORTED,
@@ -48,12 +51,15 @@ def read_text(path: Path) -> str | Absence:
 def read_int(path: Path) -> int | Absence:
     """A decimal or 0x-hexadecimal attribute; empty or other text is `error`."""
     text = read_text(path)
-    if isinstance(text, Absence):
-        return text
-    try:
-        return int(text, 0) if text.lower().startswith(("0x", "-0x")) else int(text)
-    except ValueError:
+    return text if isinstance(text, Absence) else integer(text)
+
+
+def integer(text: str) -> int | Absence:
+    """The number that the kernel prints so, of 64 bits at most; `1_000` is none, though Python's."""
+    if _INTEGER.fullmatch(text) is None:
         return Absence.ERROR
+    number = int(text, 16 if "x" in text.lower() else 10)
+    return number if abs(number) < 1 << 64 else Absence.ERROR
 
 
 def list_dir(path: Path) -> list[Path]:
