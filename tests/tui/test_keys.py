@@ -226,6 +226,19 @@ def test_filtering_processes_knows_their_names() -> None:
     on(check)
 
 
+def test_escape_clears_tags_and_filter_before_it_leaves() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "slash", *"vllm", "enter", "space")
+        assert "processes vllm" in stage.text().splitlines()[1]
+        await stage.press("escape")
+        assert stage.screen_name == "processes"
+        assert len(stage.app.processes.rows) == 24
+        await stage.press("escape")
+        assert stage.screen_name == "local"
+
+    on(check)
+
+
 def test_tagging_goes_on_to_the_next_row() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("4", "space", "space")

@@ -64,8 +64,8 @@ def test_ascii_mode_draws_nothing_else() -> None:
     async def go() -> None:
         shot = node(8, d3=lost(3), d5=hung(5))
         async with running(FedSource(shot), board=board_of(ascii_only=True)) as stage:
-            for key in (*SCREENS.values(), "f2"):
-                await stage.press(key)
+            for keys in (*SCREENS.values(), "f2", "4 K", "escape s", "escape slash"):
+                await stage.press(*keys.split())
                 assert stage.text().isascii()
 
     asyncio.run(go())

@@ -43,6 +43,7 @@ class Board:
         self.banner = ""
         """A word on the pause or the recording, for the header."""
         self.filter_text = ""
+        self.process_filter_text = ""
         self._filter: DeviceFilter | None = None
         self._places: dict[str, int] = {}
         self._summary: tuple[Snapshot, Summary] | None = None

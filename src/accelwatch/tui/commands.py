@@ -40,11 +40,13 @@ class Commands:
     def do_back(self) -> None:
         """Leave a screen, else clear the filter; never the program."""
         app = self._app
-        if len(app.screen_stack) > 1:
+        name = getattr(app.screen, "view_name", "")
+        if name in ("local", "processes") and app.processes.clear():
+            app.show()
+        elif len(app.screen_stack) > 1:
             app.pop_screen()
             app.show()
-        elif app.board.filter_text or app.processes.tagged:
-            app.processes.tagged.clear()
+        elif app.board.filter_text:
             app.board.set_filter("", None)
             app.show()
 

@@ -3,7 +3,7 @@
 from accelwatch.display import printable
 from accelwatch.tui import format as fmt
 from accelwatch.tui.board import Board
-from accelwatch.tui.lines import Line, clipped, fit, spread
+from accelwatch.tui.lines import Line, clipped, fit, spread, width_of
 
 TABS = (("1", "local"), ("3", "device"), ("4", "processes"), ("6", "doctor"))
 _SLOW, _LATE = 2.0, 3.0
@@ -13,14 +13,10 @@ _SLOW, _LATE = 2.0, 3.0
 def header(board: Board, width: int, height: int, now: float, screen: str) -> list[Line]:
     """One or two lines."""
     first = _first_line(board, width, now, screen)
-    lines = [_filled(first, width)]
+    lines = [clipped(first, width)]
     if height > 1:
         lines.append(_second_line(board, width))
     return lines
-
-
-def _filled(line: Line, width: int) -> Line:
-    return clipped(line, width)
 
 
 def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
@@ -30,26 +26,26 @@ def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
     left: Line = [] if narrow else [(" accelwatch ", "title")]
     if host:
         left += [(f" {host} ", "strong")]
-    left += _tabs(screen, width)
     right = states(board)
     right += _age(board, now, "" if narrow else "age ")
     if width >= 60 and board.started:
         right = [*right, (f" {fmt.clock_time(shot.time)}", "dim")]
-    return spread(left, [*right, (" ", "text")], width)
+    if width_of(left) + width_of(right) + 2 > width and host:
+        left = [(f" {host} ", "strong")]
+    room = width - width_of(left) - width_of(right) - 2
+    return spread([*left, *_tabs(screen, room)], [*right, (" ", "text")], width)
 
 
-def _tabs(screen: str, width: int) -> Line:
+def _tabs(screen: str, room: int) -> Line:
     """The numbered screens, the present one marked; only that one where there is no room."""
-    if width < 60:
-        return []
-    if width < 110:
-        return [(f" {screen} ", "tab")]
     line: Line = [(" ", "text")]
     if screen not in {name for _, name in TABS}:
         line += [(f" {screen} ", "tab")]
     for key, name in TABS:
         line += [(f" {key} ", "key"), (f"{name} ", "tab" if name == screen else "dim")]
-    return line
+    if width_of(line) <= room:
+        return line
+    return [(f" {screen} ", "tab")] if len(screen) + 2 <= room else []
 
 
 def _second_line(board: Board, width: int) -> Line:
@@ -58,6 +54,8 @@ def _second_line(board: Board, width: int) -> Line:
     left: Line = [(f" {told}", "dim")]
     if board.filter_text:
         left += [(f"  filter {board.filter_text}", "accent")]
+    if board.process_filter_text:
+        left += [(f"  processes {board.process_filter_text}", "accent")]
     right: Line = []
     if board.banner:
         right = [(f"{board.banner} ", "warn" if board.paused else "accent")]

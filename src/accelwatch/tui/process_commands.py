@@ -84,8 +84,7 @@ class ProcessCommands:
             if text is None:
                 return
             if of_processes:
-                app.processes.keeps = filters.process_filter(text, host)
-                app.processes.filter_text = text.strip()
+                app.processes.set_filter(text, filters.process_filter(text, host))
             else:
                 app.board.set_filter(text.strip(), filters.device_filter(text, host))
             app.show()
@@ -103,7 +102,7 @@ class ProcessCommands:
 
         app = self._app
         if self._here:
-            choices = [(column.id, column.title.title()) for column in COLUMNS]
+            choices = [(column.id, column.title) for column in COLUMNS]
             picker = ChoiceScreen(
                 app.board, "Sort processes by", [], choices, app.board.preferences.sort
             )

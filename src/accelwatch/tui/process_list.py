@@ -85,6 +85,18 @@ class ProcessList:
             if row.key == key and row.process is not None:
                 self.tagged ^= {row.key}
 
+    def set_filter(self, text: str, keeps: ProcessFilter | None) -> None:
+        """Keep only processes that `keeps` is true for; the header tells the text."""
+        self.filter_text = self._board.process_filter_text = text.strip()
+        self.keeps = keeps
+
+    def clear(self) -> bool:
+        """Forget tags and filter; whether there were any."""
+        given = bool(self.tagged or self.filter_text)
+        self.tagged.clear()
+        self.set_filter("", None)
+        return given
+
     def note(self, width: int) -> Line:
         """How many there are, what is tagged, and a word on numbers of other namespaces."""
         shown = [row.process for row in self.rows if row.process is not None]

@@ -122,7 +122,9 @@ def _drawn(board: Board, one: Graph, width: int, height: int) -> list[Line]:
     known = _known(one.values)
     now = fmt.NOTHING if one.now is None else one.write(one.now)
     left: Line = [(f"{one.title} ", "dim"), (now, "strong")]
-    right: Line = [(f"max {one.write(max(known))}", "faint")] if known and width >= 24 else []
+    right: Line = [(f"max {one.write(max(known))}", "faint")] if known else []
+    if width_of(left) + width_of(right) + 2 > width:
+        right = []
     rows = graph(one.values, width, height - 1, one.top, kind)
     return [spread(left, right, width), *([(fit(row, width), one.role)] for row in rows)]
 

@@ -50,6 +50,8 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
         longest = max(len(row) for row in (*self._text, *self._choices.labels, self._heading))
         dialog = self.query_one("#dialog")
         dialog.border_title = self._heading
+        if self.board.paint.glyphs.ascii_only:
+            dialog.styles.border = ("ascii", dialog.styles.border_top[1])
         inner = min(longest + 4, width - 6)
         dialog.styles.width = inner + 4
         text = self.query_one(Panel)
