@@ -1,0 +1,80 @@
+"""Attribute files that vanish, are empty, or hold nonsense: a typed absence, never an exception."""
+
+import errno
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch import sysfs
+from accelwatch.schema.absence import Absence
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"42\n", 42),
+        (b"0x1f\n", 31),
+        (b"-7", -7),
+        (b"18446744073709551615\n", (1 << 64) - 1),
+        (b"", Absence.ERROR),
+        (b"\0" * 64, Absence.ERROR),
+        (b"N/A\n", Absence.ERROR),
+        (b"1_000\n", Absence.ERROR),
+        (b"nan", Absence.ERROR),
+        (b"1.5", Absence.ERROR),
+        (b"18446744073709551616", Absence.ERROR),
+        ("٤٢".encode(), Absence.ERROR),
+        (b"\xff\xfe", Absence.ERROR),
+    ],
+)
+def test_numbers_and_nonsense(tmp_path: Path, content: bytes, expected: int | Absence) -> None:
+    path = tmp_path / "attribute"
+    path.write_bytes(content)
+    assert sysfs.read_int(path) == expected
+
+
+def test_what_is_not_there_is_unsupported(tmp_path: Path) -> None:
+    assert sysfs.read_int(tmp_path / "gone") is Absence.UNSUPPORTED
+    assert sysfs.read_text(tmp_path) is Absence.UNSUPPORTED
+    (tmp_path / "file").write_text("1")
+    assert sysfs.read_bytes(tmp_path / "file" / "below") is Absence.UNSUPPORTED
+    assert sysfs.list_dir(tmp_path / "gone") == []
+    assert sysfs.link_name(tmp_path / "file") is None
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.EACCES, Absence.PERMISSION),
+        (errno.ENODEV, Absence.LOST),
+        (errno.ENXIO, Absence.LOST),
+        (errno.EIO, Absence.ERROR),
+        (errno.EBUSY, Absence.ERROR),
+        (errno.ETIMEDOUT, Absence.TIMEOUT),
+        (None, Absence.ERROR),
+    ],
+)
+def test_what_the_kernel_answers_instead(number: int | None, reason: Absence) -> None:
+    error = OSError() if number is None else OSError(number, "told")
+    assert sysfs.reason_of(error) is reason
+
+
+def test_a_file_without_end_is_read_up_to_a_bound() -> None:
+    content = sysfs.read_bytes(Path("/dev/zero"))
+    assert isinstance(content, bytes)
+    assert len(content) == 1 << 20
+
+
+def test_entries_come_in_natural_order(tmp_path: Path) -> None:
+    for name in ("card10", "card2", "card1", "renderD128"):
+        (tmp_path / name).touch()
+    found = [path.name for path in sysfs.list_dir(tmp_path)]
+    assert found == ["card1", "card2", "card10", "renderD128"]
+
+
+@given(st.text())
+def test_any_text_is_a_number_of_64_bits_or_an_error(text: str) -> None:
+    found = sysfs.integer(text)
+    assert found is Absence.ERROR or abs(int(found)) < 1 << 64
