@@ -18,6 +18,11 @@ from accelwatch.sysfs import reason_of
 
 T = TypeVar("T")
 _LOCK = threading.Lock()
+_FAULTS = (
+    *(ValueError, LookupError, TypeError, ArithmeticError),
+    *(RuntimeError, AttributeError, AssertionError),
+)
+"""What psutil raises over files that are damaged; its assertions are about them too."""
 CPU_MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
@@ -76,7 +81,7 @@ def _ask(root: Path, question: Callable[[], T]) -> T | Absence:
         return reason_of(error)
     except (NotImplementedError, ImportError):
         return Absence.UNSUPPORTED
-    except (ValueError, LookupError, TypeError, RuntimeError, AttributeError):
+    except _FAULTS:
         return Absence.ERROR
 
 

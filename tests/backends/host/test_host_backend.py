@@ -14,7 +14,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import by_key, host_metrics
 from accelwatch.schema.reading import Reading
-from accelwatch_host import HostBackend
+from accelwatch_host import HostBackend, system
 from samples import FIXTURES
 
 NODE = FIXTURES / "host/hgx-ib2/root"
@@ -314,3 +314,9 @@ def test_without_psutil_the_backend_is_unavailable(monkeypatch: pytest.MonkeyPat
         HostBackend(Context(root=NODE)).open()
     assert caught.value.reason == "library"
     assert "psutil" in caught.value.remedy
+
+
+def test_a_traffic_table_that_psutil_rejects_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "proc/net").mkdir(parents=True)
+    (tmp_path / "proc/net/dev").write_text("Inter-|\n face |\n \n")
+    assert system.networks(tmp_path) is Absence.ERROR
