@@ -5,9 +5,10 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from accelwatch import xid
 from accelwatch.clock import Clock
 from accelwatch.schema.event import ErrorEvent
-from accelwatch_nvidia import returns, xid
+from accelwatch_nvidia import returns
 from accelwatch_nvidia.library import Handle
 from accelwatch_nvidia.nvml import Nvml, code_of
 

@@ -27,8 +27,10 @@ _UNSEEN = (
     "host_memory_bytes",
     "cpu_utilization_ratio",
 )
+_NO_NAMES = ("unknown", "none", "not found")
 _TELLING = ("gpu_util", "gpu_temp", "used")
 """Tags that a GPU in need of a reset does not answer, whatever else it still does."""
+_MIG_MODES = {"Enabled": "enabled", "Disabled": "disabled"}
 _HEALTH_FAULTS = {
     "bandwidth": ("degraded",),
     "route_recovery_in_progress": ("true",),
@@ -86,7 +88,9 @@ def bus_of(gpu: ET.Element) -> str | None:
 
 def _known(gpu: ET.Element, path: str) -> str | None:
     text = text_at(gpu, path)
-    return None if text is None or smi_text.absence(text) is not None else text
+    if text is None or smi_text.absence(text) is not None or text.lower() in _NO_NAMES:
+        return None
+    return text
 
 
 def complete_device(device: Device, gpu: ET.Element, driver_version: str | None) -> Device:
@@ -114,7 +118,7 @@ def complete_device(device: Device, gpu: ET.Element, driver_version: str | None)
         pci_bus_id=bus,
         device_nodes=nodes,
         memory_kind=MemoryKind.SHARED if shared else MemoryKind.DEDICATED,
-        partition_mode=(_known(gpu, "mig_mode/current_mig") or "").lower() or None,
+        partition_mode=_MIG_MODES.get(_known(gpu, "mig_mode/current_mig") or ""),
     )
 
 

@@ -45,7 +45,9 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "celsius": (-60, 200),
     "watts": (0, 100_000),
     "hertz": (0, 20_000 * MHZ),
+    "bytes": (0, 1 << 48),
     "lanes": (0, 32),
+    "count": (0, (1 << 63) - 1),
 }
 """What can be true, as in the readings through NVML; fans may turn faster than their 100 %."""
 
