@@ -13,6 +13,8 @@ from accelwatch_amd.tree import fill
 
 _MHZ = 1_000_000
 _KIB = 1024
+_MOST_KIB = 1 << 53
+"""More than links move in a machine's life."""
 _JOULES_PER_TICK = 2.0**-16
 """Energy counters tick 15.259 uJ."""
 _ENERGY_TARGETS = ("gfx906", "gfx908", "gfx90a", "gfx94", "gfx95")
@@ -154,17 +156,7 @@ def _links(table: Table, out: Collected) -> None:
     for field, kind in _PCIE_ERRORS:
         if field in table.numbers:
             fill(out, "pcie_errors_total", table.numbers[field], kind)
-    for field, direction in (
-        ("xgmi_read_data_acc", "receive"),
-        ("xgmi_write_data_acc", "transmit"),
-    ):
-        moved = table.arrays.get(field, ())
-        if moved:
-            total = sum(amount or 0 for amount in moved)
-            fill(out, "interconnect_bytes_total", total * _KIB, "xgmi", direction)
-        for link, amount in enumerate(moved):
-            if amount is not None:
-                fill(out, "link_bytes_total", amount * _KIB, "xgmi", str(link), direction)
+    _traffic(table, out)
     status = [up for up in table.arrays.get("xgmi_link_status", ()) if up in (0, 1)]
     if status:
         fill(out, "interconnect_links", status.count(1), "xgmi", "up")
@@ -172,6 +164,22 @@ def _links(table: Table, out: Collected) -> None:
     for link, up in enumerate(table.arrays.get("xgmi_link_status", ())):
         if up in (0, 1):
             fill(out, "link_up", up, "xgmi", str(link))
+
+
+def _traffic(table: Table, out: Collected) -> None:
+    for field, direction in (
+        ("xgmi_read_data_acc", "receive"),
+        ("xgmi_write_data_acc", "transmit"),
+    ):
+        moved = table.arrays.get(field, ())
+        if any(amount and amount > _MOST_KIB for amount in moved):
+            continue
+        if moved:
+            total = sum(amount or 0 for amount in moved)
+            fill(out, "interconnect_bytes_total", total * _KIB, "xgmi", direction)
+        for link, amount in enumerate(moved):
+            if amount is not None:
+                fill(out, "link_bytes_total", amount * _KIB, "xgmi", str(link), direction)
 
 
 def _apu(table: Table, out: Collected) -> None:
