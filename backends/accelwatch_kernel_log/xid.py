@@ -1,29 +1,10 @@
-"""What each NVIDIA Xid and NVSwitch SXid touches.
+"""What each NVIDIA Xid and NVSwitch SXid touches, by its code and the words of its message.
 
-Xid: NVIDIA's Xid catalogue (docs.nvidia.com/deploy/xid-errors) by its immediate-action bucket; a code
-whose bucket asks for a reset, a restart of the machine or service is in a fatal category, one that is
-to be ignored or only watched never is. SXid: Fabric Manager user guide DU-09883, table of errors.
+SXid: Fabric Manager user guide DU-09883, table of errors.
 """
 
-from collections.abc import Mapping
-
 from accelwatch.schema.event import Category
-
-_APPLICATION = (
-    8, 11, 13, 25, 31, 32, 39, 40, 41, 43, 45, 60, 68, 69, 70, 71, 72, 75, 76, 77, 80, 82, 83, 84,
-    85, 86, 88, 89, *range(96, 106), *range(126, 136), 139,
-)  # fmt: skip
-_BY_CATEGORY: tuple[tuple[Category, tuple[int, ...]], ...] = (
-    (Category.APPLICATION, _APPLICATION),
-    (Category.MEMORY_CONTAINED, (63, 92, 94, 157, 160, 161)),
-    (Category.MEMORY_FATAL, (48, 64, 95, 140, 156, 168, 171, 172)),
-    (Category.BUS, (79, 167)),
-    (Category.LINK, (121, 137, 144, 145, 146, 147, 148, 149, 150, 170)),
-    (Category.LINK_FATAL, (74, 136, 155, 166, 173)),
-    (Category.POWER, (54, 162, 163, 164, 165)),
-    (Category.FIRMWARE, (62, 110, 119, 120, 143, 151, 169)),
-    (Category.HANG, (46, 109, 158)),
-)
+from accelwatch.xid import describe
 
 NVLINK5_XIDS = frozenset(range(144, 151))
 """Codes whose message carries its own severity word (Blackwell NVLink)."""
@@ -40,13 +21,6 @@ _SXID_PORT = frozenset(
 _SXID_THERMAL = frozenset({10004, 10005})
 
 
-def _table(rows: tuple[tuple[Category, tuple[int, ...]], ...]) -> Mapping[int, Category]:
-    return {xid: category for category, xids in rows for xid in xids}
-
-
-_XID = _table(_BY_CATEGORY)
-
-
 def xid_category(xid: int, message: str = "") -> Category:
     """Category of an Xid; codes 144-150 go by the word `Fatal` in the message, as NVIDIA says.
 
@@ -55,7 +29,7 @@ def xid_category(xid: int, message: str = "") -> Category:
     words = message.partition("(")[0].lower().split()
     if xid in NVLINK5_XIDS and "fatal" in words:
         return Category.LINK_FATAL
-    return _XID.get(xid, Category.OTHER)
+    return describe(xid)[0]
 
 
 def sxid_category(sxid: int, fatal: bool) -> Category:

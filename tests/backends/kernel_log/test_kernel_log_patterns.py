@@ -11,7 +11,6 @@ from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import find
 from accelwatch_kernel_log.tables import PATTERNS
 from accelwatch_kernel_log.xid import sxid_category, xid_category
-from accelwatch_nvidia.xid import describe
 
 AMD, XE, NIC = (
     "amdgpu 0000:c1:00.0: amdgpu: ",
@@ -491,13 +490,6 @@ def test_unit_and_link_of_a_link_fault() -> None:
     assert found is not None
     assert found.category is Category.LINK_FATAL
     assert (found.detail["unit"], found.detail["link"]) == ("RLW_REMAP", "02")
-
-
-def test_both_sources_of_xids_give_one_category() -> None:
-    """An Xid told by NVML and by the kernel log is one event, whichever comes first."""
-    assert [xid_category(xid) for xid in range(1, 200)] == [
-        describe(xid)[0] for xid in range(1, 200)
-    ]
 
 
 def test_codes_that_nobody_documented_are_never_fatal() -> None:

@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
+from accelwatch import xid
 from accelwatch.backend import EventSource
 from accelwatch.clock import ManualClock
 from accelwatch.schema.event import Category
-from accelwatch_kernel_log.xid import xid_category
-from accelwatch_nvidia import NvidiaBackend, xid
+from accelwatch_nvidia import NvidiaBackend
 from samples import sample
 
 from .conftest import Rig
@@ -104,11 +104,6 @@ def test_the_backend_is_an_event_source() -> None:
 )
 def test_category_of_an_xid(number: int, category: Category) -> None:
     assert xid.describe(number)[0] is category
-
-
-def test_nvml_and_the_kernel_log_agree_on_every_category() -> None:
-    for number in range(1, 256):
-        assert xid.describe(number)[0] is xid_category(number), number
 
 
 def test_undocumented_codes_say_so() -> None:
