@@ -67,7 +67,7 @@ _PCIE_ERRORS = (
     (176, "bad_tlp"),
     (177, "nak_sent"),
     (178, "bad_dllp"),
-    (179, "non_fatal"),
+    (179, "nonfatal"),
     (180, "fatal"),
     (181, "unsupported_request"),
     (182, "lcrc"),

@@ -18,6 +18,15 @@ SEVERITY = "corrected|uncorrected|deferred"
 """`deferred` is AMD's: found uncorrectable, not yet consumed (kernel doc, amdgpu RAS)."""
 DIRECTION = "receive|transmit"
 CLOCK_LIMIT = "min|max|hardware_min|hardware_max|requested|achievable|efficient|boost"
+ENGINE = (
+    "encoder|decoder|jpeg|optical_flow|vcn|media|"
+    "render|compute|copy|video|video_enhance|gfx|dma|tensor|vector"
+)
+DOMAIN = "graphics|sm|memory|video|video_decode|media|soc|fabric|display|npu"
+PCIE_ERROR = (
+    "correctable|nonfatal|fatal|replay|replay_rollover|nak_sent|nak_received|receiver|"
+    "bad_tlp|bad_dllp|unsupported_request|lcrc|lane|l0_to_recovery"
+)
 WORD = r"[a-z0-9][a-z0-9_]*"
 
 BY_LABEL: Mapping[str, str] = {
@@ -27,13 +36,13 @@ BY_LABEL: Mapping[str, str] = {
     "severity": SEVERITY,
     "fan": r"\d+",
     "link": r"\d+",
-    "engine": WORD,
+    "engine": ENGINE,
     "pipe": WORD,
     "core": WORD,
     "pool": "bar1|gtt|visible|sram|host",
     "component": WORD,
     "rail": WORD,
-    "domain": WORD,
+    "domain": DOMAIN,
     "location": WORD,
     "cause": WORD,
     "type": WORD,
@@ -48,6 +57,7 @@ BY_KEY: Mapping[tuple[str, str], str] = {
     ("pcie_link_generation", "state"): "current|max",
     ("pcie_link_width_lanes", "state"): "current|max",
     ("interconnect_links", "state"): "up|down",
+    ("pcie_errors_total", "type"): PCIE_ERROR,
     ("pcie_bytes_total", "direction"): DIRECTION,
     ("pcie_throughput_bytes_per_second", "direction"): DIRECTION,
     ("interconnect_bytes_total", "direction"): DIRECTION,
