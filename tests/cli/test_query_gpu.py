@@ -1,5 +1,7 @@
 """The nvidia-smi dialect: names, aliases, units and tokens, against a recording and on other vendors."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -108,10 +110,18 @@ def test_headers_are_those_of_the_recording() -> None:
             assert answer(name, view(0))[0] == by_name[name]
 
 
-def test_the_command_answers_through_the_library(tmp_path: object) -> None:
-    from pathlib import Path
+def test_a_driver_that_will_not_start_is_told_on_stderr(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "node.scenario", "h100x8")
+    scenario.fault("nvmlInit_v2", "error:9")
+    scenario.write()
+    run = accelwatch("--query-gpu=index", "--format=csv", environ=scenario.environment())
+    assert (run.returncode, run.stdout) == (1, "index\n")
+    assert run.stderr.startswith("accelwatch: nvidia: ")
+    assert run.stderr.count("\n") == 1
 
-    scenario = NvmlScenario.of(Path(str(tmp_path)) / "s.scenario", "h100x8")
+
+def test_the_command_answers_through_the_library(tmp_path: Path) -> None:
+    scenario = NvmlScenario.of(tmp_path / "s.scenario", "h100x8")
     scenario.write()
     run = accelwatch(
         "--query-gpu=index,name,power.limit,ecc.mode.current,mig.mode.current",

@@ -11,7 +11,7 @@ from accelwatch.durations import deadline, size_bytes
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.picking import Pick, Wish, pick
+from accelwatch.picking import VISIBILITIES, Pick, Wish, pick
 
 _FORMATS = ("env", "export", "value", "json")
 
@@ -44,6 +44,8 @@ def pick_command(
     """
     if output not in _FORMATS:
         raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {output!r}")
+    if vendor is not None and vendor not in VISIBILITIES:
+        raise UsageError(f"--vendor is {', '.join(sorted(VISIBILITIES))}, not {vendor!r}")
     wish = Wish(
         count=count,
         vendor=vendor,

@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.cli.arguments import Arguments, split_list
-from accelwatch.cli.documents import chosen, status
+from accelwatch.cli.documents import chosen, narrate, status
 from accelwatch.cli.output import emit
 from accelwatch.cli.plan import plan
 from accelwatch.cli.snapshot import snapshots
@@ -26,7 +26,11 @@ def run_query(arguments: Arguments) -> int:
         )
     )
     code = OK
+    told = False
     for snapshot in snapshots(wanted):
+        if not told:
+            narrate(snapshot)
+            told = True
         shown = chosen(snapshot, wanted)
         text = render(shown, asked, header=header, units=units)
         emit(arguments.output, text.encode())
