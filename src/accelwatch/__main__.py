@@ -28,7 +28,9 @@ def _version() -> int:
         write_stdout(f"accelwatch {__version__}\n".encode())
     except AccelwatchError as error:
         complain(str(error))
-        return error.exit_code
+        os._exit(
+            error.exit_code
+        )  # Python would try the same text again, and end with a code of its own
     return 0
 
 
