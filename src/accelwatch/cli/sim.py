@@ -1,0 +1,163 @@
+"""`accelwatch sim`: a simulated fleet on loopback until ^C."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.errors import UsageError
+from accelwatch.exit_codes import OK
+
+if TYPE_CHECKING:
+    from accelwatch.clock import Clock
+    from accelwatch.fleet.simulator.exposition import Render
+    from accelwatch.fleet.simulator.fleet import Fleet
+
+DEFAULT_LISTEN = "127.0.0.1:19400"
+_PORTS = ("many", "one")
+_MIN_INTERVAL_S = 0.05
+
+
+class SimPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to simulate and where to serve it."""
+
+    nodes: int = 63
+    devices: int = 8
+    vendor: str = "mixed"
+    dialect: str = "own"
+    seed: int = 0
+    scenario: Path | None = None
+    listen: str = DEFAULT_LISTEN
+    listen_any: bool = False
+    ports: str = "many"
+    targets_file: Path | None = None
+    interval: str = "1s"
+
+
+def sim_command(
+    nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.")] = 63,
+    devices: Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.")] = 8,
+    vendor: Annotated[str, typer.Option(help="nvidia, amd, intel or mixed.")] = "mixed",
+    dialect: Annotated[
+        str, typer.Option(help="What /metrics speaks: own, dcgm, dcgm-4.9, all-smi or mixed.")
+    ] = "own",
+    scenario: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Jobs and faults over time (docs).")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same values.")] = 0,
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address, or the first of many ports.")
+    ] = DEFAULT_LISTEN,
+    listen_any: Annotated[
+        bool, typer.Option("--listen-any", help="Let other machines read it too.")
+    ] = False,
+    ports: Annotated[
+        str, typer.Option(help="many: a port for each node; one: a path /node/NAME for each.")
+    ] = "many",
+    print_targets: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the targets, for --targets-file and Prometheus."),
+    ] = None,
+    interval: Annotated[
+        str, typer.Option(metavar="DURATION", help="Time between two ticks of a stream.")
+    ] = "1s",
+) -> None:
+    """Serve a fleet of simulated agents on loopback, with jobs and faults, until stopped."""
+    plan = SimPlan(
+        nodes=nodes,
+        devices=devices,
+        vendor=vendor,
+        dialect=dialect,
+        seed=seed,
+        scenario=scenario,
+        listen=listen,
+        listen_any=listen_any,
+        ports=ports,
+        targets_file=print_targets,
+        interval=interval,
+    )
+    raise typer.Exit(run_sim(plan))
+
+
+def run_sim(plan: SimPlan) -> int:
+    """Serve until ^C or SIGTERM; returns the exit code. Raises AccelwatchError."""
+    import asyncio
+
+    from accelwatch.clock import SystemClock
+
+    clock = SystemClock()
+    fleet = build_fleet(plan, clock)
+    asyncio.run(_serve(plan, fleet, clock))
+    return OK
+
+
+def build_fleet(plan: SimPlan, clock: "Clock") -> "Fleet":
+    """The fleet of a plan, beginning now. Raises UsageError and ConfigError."""
+    from accelwatch.durations import seconds
+    from accelwatch.fleet.simulator.fleet import Fleet
+    from accelwatch.fleet.simulator.nodes import FleetSize, build, dealing_order, names
+    from accelwatch.fleet.simulator.scenario import everyday, read_scenario
+
+    interval_s = seconds(plan.interval)
+    if interval_s < _MIN_INTERVAL_S:
+        raise UsageError("--interval must be at least 50ms")
+    if plan.ports not in _PORTS:
+        raise UsageError(f"--ports is {plan.ports!r}; there are {', '.join(_PORTS)}")
+    size = FleetSize(
+        nodes=plan.nodes,
+        devices=plan.devices,
+        vendor=plan.vendor,
+        dialect=plan.dialect,
+        seed=plan.seed,
+    )
+    nodes = build(size)
+    called = names(plan.nodes)
+    played = (
+        everyday(called)
+        if plan.scenario is None
+        else read_scenario(plan.scenario, called, plan.devices, dealing_order(size))
+    )
+    return Fleet(nodes, played, seed=plan.seed, start=clock.wall(), interval_s=interval_s)
+
+
+def own_exposition() -> "Render":
+    """The exporter of agents as the simulator takes it."""
+    from accelwatch_prometheus.render import Renderer
+    from accelwatch_prometheus.selection import selection
+
+    renderer = Renderer()
+    forms = {wanted: selection(openmetrics=wanted) for wanted in (False, True)}
+    return lambda snapshot, openmetrics: renderer.render(snapshot, forms[openmetrics])
+
+
+async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
+    import asyncio
+    import resource
+    import signal
+
+    from accelwatch.agent.listeners import exposed
+    from accelwatch.fleet.simulator.server import SimulatorServer
+    from accelwatch.fleet.simulator.targets import address, open_sockets, targets, write_targets
+
+    if not plan.listen_any and exposed([plan.listen]):
+        raise UsageError(f"{plan.listen} can be reached by other machines; add --listen-any")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    sockets = open_sockets(plan.listen, fleet, many=plan.ports == "many")
+    server = SimulatorServer(fleet, clock, own_exposition())
+    ending = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ending.set)
+    try:
+        await server.listen(sockets)
+        server.start()
+        groups = targets(fleet, sockets)
+        if plan.targets_file is not None:
+            write_targets(plan.targets_file, groups)
+        where = plan.listen if plan.ports == "one" else address(sockets[fleet.nodes[0].name][0])
+        typer.echo(f"serving {len(fleet.nodes)} simulated nodes from {where} on", err=True)
+        await ending.wait()
+    finally:
+        await server.stop()
