@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from accelwatch.display import utf8
 from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
@@ -13,6 +15,7 @@ from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
     from accelwatch.tui.board import DeviceFilter
+    from accelwatch.tui.live import LiveSource
     from accelwatch.tui.preferences import Preferences
     from accelwatch.tui.source import Source
 
@@ -80,16 +83,14 @@ def _override(preferences: "Preferences", interval: str | None, theme: str | Non
 def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "Source":
     """This machine, a recording, or a scenario of the replay backend (`demo` is the shipped one).
 
-    This machine's collector begins at once, while the rest of the program is still being loaded.
+    A collector begins at once, while the rest of the program is still being loaded.
     """
     from accelwatch.sampler.settings import CollectSettings
     from accelwatch.tui.live import LiveSource
 
     settings = CollectSettings(interval_s=preferences.interval_s)
     if replay is None:
-        live = LiveSource(settings)
-        live.begin()
-        return live
+        return _begun(LiveSource(settings))
     path = Path(replay)
     if replay == DEMO and not path.exists():
         from accelwatch_replay import demo_file
@@ -101,10 +102,13 @@ def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "S
 
         return ReplaySource(Recording.open(path), loop=loop)
     options: dict[str, dict[str, object]] = {"replay": {"file": str(path.absolute())}}
-    return LiveSource(
-        CollectSettings(interval_s=preferences.interval_s, backends=("replay",), options=options),
-        local=False,
-    )
+    settings = msgspec.structs.replace(settings, backends=("replay",), options=options)
+    return _begun(LiveSource(settings, local=False))
+
+
+def _begun(source: "LiveSource") -> "LiveSource":
+    source.begin()
+    return source
 
 
 def _is_recording(path: Path) -> bool:

@@ -4,6 +4,8 @@ from functools import cache
 
 import msgspec
 
+SCREEN = "screen_"
+"""Begins the id of an action that opens a numbered screen; the screen's name follows."""
 LOCAL, DEVICE, PROCESSES, DOCTOR = "local", "device", "processes", "doctor"
 TABLES = frozenset({LOCAL, PROCESSES})
 
@@ -278,6 +280,16 @@ def usable(screen: str, *, replay: bool) -> list[Action]:
         for action in ACTIONS
         if (not action.screens or screen in action.screens) and (replay or not action.replay_only)
     ]
+
+
+@cache
+def numbered_screens() -> tuple[tuple[str, str], ...]:
+    """(key, name) of the screens that have a number, in their order."""
+    return tuple(
+        (action.keys[0], action.id.removeprefix(SCREEN))
+        for action in ACTIONS
+        if action.id.startswith(SCREEN)
+    )
 
 
 def groups() -> dict[str, list[Action]]:

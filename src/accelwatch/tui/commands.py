@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from textual.screen import Screen
-
+from accelwatch.tui.actions import SCREEN, numbered_screens
+from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.palettes import next_palette
 from accelwatch.tui.preferences import DENSITIES, slower
 from accelwatch.tui.process_commands import ProcessCommands
@@ -11,9 +11,6 @@ from accelwatch.tui.replay_commands import ReplayCommands
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
-
-ORDER = ("local", "device", "processes", "doctor")
-"""The screens that Tab goes through."""
 
 
 class Commands:
@@ -27,6 +24,9 @@ class Commands:
 
     def perform(self, action: str) -> bool:
         """Do it; false when there is no such command now."""
+        if action.startswith(SCREEN):
+            self.open(action.removeprefix(SCREEN))
+            return True
         for holder in (*reversed(self._more), self):
             method = getattr(holder, f"do_{action}", None)
             if method is not None and method() is not False:
@@ -56,55 +56,14 @@ class Commands:
         while len(app.screen_stack) > 1:
             app.pop_screen()
         if name != "local":
-            app.push_screen(self._new(name))
+            app.push_screen(OPENINGS[name](app))
         app.call_after_refresh(app.show)
 
-    def _new(self, name: str) -> Screen[None]:
-        app = self._app
-        now = app.clock.wall
-        match name:
-            case "device":
-                from accelwatch.tui.screens.device import device_screen
-
-                return device_screen(app.board, now)
-            case "processes":
-                from accelwatch.tui.screens.processes import ProcessesScreen
-
-                return ProcessesScreen(app.board, app.processes, now)
-            case "doctor":
-                from accelwatch.tui.screens.doctor import doctor_screen
-
-                return doctor_screen(app.board, now)
-            case "settings":
-                from accelwatch.tui.screens.settings import SettingsScreen
-
-                return SettingsScreen(app.board, app.preferences_path, now, self._applied)
-            case _:
-                from accelwatch.tui.screens.help import help_screen
-
-                return help_screen(app.board, now)
-
-    def _applied(self) -> None:
+    def preferences_changed(self) -> None:
         """A setting was changed on the settings screen."""
         self._app.set_theme(self._app.board.preferences.theme)
         self._app.source.set_interval(self._app.board.preferences.interval_s)
         self.do_redraw()
-
-    def do_screen_local(self) -> None:
-        """Screen 1."""
-        self.open("local")
-
-    def do_screen_device(self) -> None:
-        """Screen 3."""
-        self.open("device")
-
-    def do_screen_processes(self) -> None:
-        """Screen 4."""
-        self.open("processes")
-
-    def do_screen_doctor(self) -> None:
-        """Screen 6."""
-        self.open("doctor")
 
     def do_help(self) -> None:
         """The keys."""
@@ -124,8 +83,9 @@ class Commands:
 
     def _go(self, step: int) -> None:
         name = getattr(self._app.screen, "view_name", "local")
-        place = ORDER.index(name) if name in ORDER else 0
-        self.open(ORDER[(place + step) % len(ORDER)])
+        order = [screen for _, screen in numbered_screens()]
+        place = order.index(name) if name in order else 0
+        self.open(order[(place + step) % len(order)])
 
     def do_enter(self) -> None:
         """Details of the selected device."""

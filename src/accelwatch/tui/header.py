@@ -2,10 +2,10 @@
 
 from accelwatch.display import printable
 from accelwatch.tui import format as fmt
+from accelwatch.tui.actions import numbered_screens
 from accelwatch.tui.board import Board
 from accelwatch.tui.lines import Line, clipped, fit, spread, width_of
 
-TABS = (("1", "local"), ("3", "device"), ("4", "processes"), ("6", "doctor"))
 _SLOW, _LATE = 2.0, 3.0
 """In intervals: from here the age is amber, then red."""
 
@@ -39,9 +39,10 @@ def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
 def _tabs(screen: str, room: int) -> Line:
     """The numbered screens, the present one marked; only that one where there is no room."""
     line: Line = [(" ", "text")]
-    if screen not in {name for _, name in TABS}:
+    tabs = numbered_screens()
+    if screen not in {name for _, name in tabs}:
         line += [(f" {screen} ", "tab")]
-    for key, name in TABS:
+    for key, name in tabs:
         line += [(f" {key} ", "key"), (f"{name} ", "tab" if name == screen else "dim")]
     if width_of(line) <= room:
         return line

@@ -1,0 +1,56 @@
+"""How each screen is made, by name; a screen is loaded when it is first opened.
+
+A further screen is a row here and a `screen_<name>` row in the table of actions.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from accelwatch.tui.app import Dashboard
+
+Opening = Callable[["Dashboard"], Screen[None]]
+
+
+def _device(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.device import device_screen
+
+    return device_screen(app.board, app.clock.wall)
+
+
+def _processes(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.processes import ProcessesScreen
+
+    return ProcessesScreen(app.board, app.processes, app.clock.wall)
+
+
+def _doctor(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.doctor import doctor_screen
+
+    return doctor_screen(app.board, app.clock.wall)
+
+
+def _help(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.help import help_screen
+
+    return help_screen(app.board, app.clock.wall)
+
+
+def _settings(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.settings import SettingsScreen
+
+    return SettingsScreen(
+        app.board, app.preferences_path, app.clock.wall, app.commands.preferences_changed
+    )
+
+
+OPENINGS: dict[str, Opening] = {
+    "device": _device,
+    "processes": _processes,
+    "doctor": _doctor,
+    "help": _help,
+    "settings": _settings,
+}
+"""The Local screen is not among them: it is always there, below all others."""

@@ -1,0 +1,155 @@
+"""The command: what it refuses before the terminal is touched, and which source it chooses."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from accelwatch.cli.dashboard import run_dashboard
+from accelwatch.cli.dashboard_command import dashboard_command
+from accelwatch.errors import ExpressionError, UsageError
+from accelwatch.recording import Recorder
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.app import Dashboard
+from accelwatch.tui.live import LiveSource
+from accelwatch.tui.replay import ReplaySource
+from dashboards import node
+from machines import NOW
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Dashboard]:
+    """The applications that were run, without running them."""
+    given: list[Dashboard] = []
+
+    def run(app: Dashboard) -> None:
+        given.append(app)
+
+    monkeypatch.setattr(Dashboard, "run", run)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return given
+
+
+def recording(folder: Path) -> Path:
+    path = folder / "node.ndjson.zst"
+    with_times = [msgspec.structs.replace(node(2), time=NOW + second) for second in range(5)]
+    recorder = Recorder(path)
+    for shot in with_times:
+        recorder.write(shot)
+    recorder.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "told"),
+    [
+        ({"theme": "pink"}, UsageError, "no theme 'pink'; there are safe"),
+        ({"condition": "indx == 1"}, ExpressionError, "did you mean index"),
+        ({"replay": "/nowhere.zst"}, UsageError, "nowhere.zst"),
+        ({"interval": "soon"}, UsageError, "soon"),
+    ],
+)
+def test_mistakes_are_told_before_the_terminal_is_touched(
+    shown: list[Dashboard], wrong: dict[str, str], error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        run_dashboard(**wrong)  # type: ignore[arg-type]  # one option of text each
+    assert shown == []
+
+
+def test_a_recording_is_played_and_its_files_are_let_go(
+    shown: list[Dashboard], tmp_path: Path
+) -> None:
+    path = recording(tmp_path)
+    assert run_dashboard(replay=str(path), loop=True, theme="light", readonly=True) == 0
+    source = shown[0].source
+    assert isinstance(source, ReplaySource)
+    assert source.place == (1, 5)
+    assert source.loop
+    assert shown[0].readonly
+    assert shown[0].board.preferences.theme == "light"
+
+
+def test_the_demo_is_a_scenario_whose_processes_are_not_ours(shown: list[Dashboard]) -> None:
+    assert run_dashboard(replay="demo", condition="index == 0") == 0
+    source = shown[0].source
+    assert isinstance(source, LiveSource)
+    assert not source.local
+    assert shown[0].board.filter_text == "index == 0"
+
+
+def test_options_go_before_the_file(shown: list[Dashboard], tmp_path: Path) -> None:
+    path = tmp_path / "accelwatch" / "dashboard.yaml"
+    path.parent.mkdir()
+    path.write_text("theme: dark\ninterval_s: 5\n")
+    run_dashboard(replay="demo", interval="500ms")
+    assert shown[0].board.preferences.theme == "dark"
+    assert shown[0].board.preferences.interval_s == 0.5
+
+
+def test_what_is_wrong_with_the_file_is_told_on_the_screen(
+    shown: list[Dashboard], tmp_path: Path
+) -> None:
+    path = tmp_path / "accelwatch" / "dashboard.yaml"
+    path.parent.mkdir()
+    path.write_text("theme: pink\n")
+    run_dashboard(replay="demo")
+    app = shown[0]
+
+    async def go() -> None:
+        async with app.run_test(size=(120, 30)) as pilot:
+            await pilot.pause()
+            assert "no theme 'pink'" in app.board.message
+
+    app.source = ReplaySource(Frames())
+    asyncio.run(go())
+
+
+class Frames:
+    """One frame."""
+
+    def times(self) -> list[float]:
+        return [NOW]
+
+    def at(self, index: int) -> Snapshot:
+        return node(1)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def test_the_options_of_the_command_line_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, object] = {}
+
+    def run(**options: object) -> int:
+        given.update(options)
+        return 0
+
+    monkeypatch.setattr("accelwatch.cli.dashboard_command.run_dashboard", run)
+    app = typer.Typer()
+    app.command()(dashboard_command)
+    words = ["--interval", "1", "--replay", "x", "--theme", "mono", "--ascii", "--readonly"]
+    result = CliRunner().invoke(app, [*words, "--filter", "index == 1", "--loop"])
+    assert result.exit_code == 0, result.output
+    assert given == {
+        "interval": "1",
+        "replay": "x",
+        "theme": "mono",
+        "ascii_only": True,
+        "readonly": True,
+        "condition": "index == 1",
+        "loop": True,
+    }
+
+
+def test_a_shown_machine_is_read_from_the_start(
+    shown: list[Dashboard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(LiveSource, "begin", lambda self: begun.append("begun"))
+    monkeypatch.setattr(LiveSource, "close", lambda self: begun.append("closed"))
+    assert run_dashboard() == 0
+    assert begun == ["begun", "closed"]
