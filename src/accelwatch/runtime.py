@@ -168,8 +168,8 @@ class Agent:
         self._clock = SystemClock()
         self._own = OwnMetrics()
         self._watch: Watch | None = None
-        self._state = state_folder(self._settings, os.environ)
         set_up_logging(self._settings.log.level, self._settings.log.format)
+        self._state = state_folder(self._settings, os.environ)
         protection = checked(self._settings)
         self._workloads = Workloads(workload_settings(self._settings), clock=self._clock)
         self._collection = Collection(

@@ -1,5 +1,6 @@
 """The agent as a process: start, scrape, reload, notification, and its end with clients attached."""
 
+import json
 import os
 import re
 import signal
@@ -54,7 +55,7 @@ class Process:
 
     @property
     def address(self) -> str:
-        found = re.search(r"listening address=(127\S+)", self.told())
+        found = re.search(r"listening address=(127[\d.:]+)", self.told())
         return found[1] if found else ""
 
     def get(self, path: str) -> str:
@@ -173,6 +174,13 @@ def test_a_mistake_in_the_configuration_ends_the_start(start: Start) -> None:
     assert agent.told() == (
         f"accelwatch: {agent.file}:1: collect.intervall: unknown key; did you mean interval?\n"
     )
+
+
+def test_the_first_words_are_in_the_format_that_was_asked_for(start: Start) -> None:
+    agent = start(CONFIG + "state_dir: /proc/nowhere\nlog: {format: json}\n")
+    agent.wait_for(agent.ready)
+    records = [json.loads(line) for line in agent.told().splitlines()]
+    assert any("state cannot be kept" in record["message"] for record in records)
 
 
 def test_other_machines_are_not_let_in_by_accident(start: Start) -> None:
