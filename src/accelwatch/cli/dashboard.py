@@ -88,7 +88,7 @@ def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "S
     from accelwatch.sampler.settings import CollectSettings
     from accelwatch.tui.live import LiveSource
 
-    settings = CollectSettings(interval_s=preferences.interval_s)
+    settings = CollectSettings(interval_s=preferences.interval_s, argv=True)
     if replay is None:
         return _begun(LiveSource(settings))
     path = Path(replay)
