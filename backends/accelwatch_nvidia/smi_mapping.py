@@ -13,6 +13,7 @@ from accelwatch_nvidia import identity, mapping, mig, returns, smi_rows, smi_tex
 from accelwatch_nvidia.mapping import Outcome, put_first, settle
 
 SOURCE = "nvidia-smi"
+_BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 _WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
 """A path there begins with a drive or two backslashes, and may hold blanks."""
 _TYPES = {"C": "compute", "G": "graphics", "M": "mps"}
@@ -81,9 +82,9 @@ def check_usable(gpu: ET.Element, name: str) -> None:
 
 
 def bus_of(gpu: ET.Element) -> str | None:
-    """PCI id of a `gpu` element."""
-    text = gpu.get("id") or text_at(gpu, "pci/pci_bus_id")
-    return normal_pci_bus_id(text) if text else None
+    """PCI id of a `gpu` element; None for a GPU that is on no PCI bus and prints `N/A`."""
+    bus = normal_pci_bus_id(gpu.get("id") or text_at(gpu, "pci/pci_bus_id") or "")
+    return bus if _BUS.fullmatch(bus) else None
 
 
 def _known(gpu: ET.Element, path: str) -> str | None:

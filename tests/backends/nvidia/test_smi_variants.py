@@ -125,3 +125,11 @@ def test_windows_paths_hold_blanks_and_memory_is_not_told() -> None:
     assert (edge.command, edge.type) == ("msedge.exe", "compute+graphics")
     assert edge.absent["gpu_memory_bytes"] is Absence.UNSUPPORTED
     assert hidden.absent["command"] is Absence.PERMISSION
+
+
+@pytest.mark.parametrize("bus", ["N/A", "", "GPU is lost"])
+def test_a_gpu_on_no_bus_has_no_pci_id(bus: str) -> None:
+    text = f'<nvidia_smi_log><gpu id="{bus}"><uuid>GPU-1</uuid></gpu></nvidia_smi_log>'
+    (gpu,) = smi_document.parse(text.encode()).gpus
+    assert smi_mapping.bus_of(gpu) is None
+    assert smi_mapping.complete_device(BLANK, gpu, None).pci_bus_id is None
