@@ -144,5 +144,5 @@ def busy_bound(gt: Gt, rates: Rates, now: float) -> float | Absence:
     if rate is None:
         return Absence.NOT_COLLECTED
     if rate == 0 and "actual" in gt.clocks and sysfs.read_int(gt.clocks["actual"]) == 0:
-        return Absence.ERROR
+        return rates.still
     return min(max(1.0 - rate / 1000.0, 0.0), 1.0)

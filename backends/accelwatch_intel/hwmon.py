@@ -206,4 +206,6 @@ def _power(name: str, joules: float | Absence, rates: Rates, now: float) -> floa
     watts = rates.per_second(name, joules, now)
     if watts is None:
         return Absence.NOT_COLLECTED
-    return watts if 0 < watts <= _MOST_WATTS else Absence.ERROR
+    if watts == 0:
+        return rates.still
+    return watts if watts <= _MOST_WATTS else Absence.ERROR

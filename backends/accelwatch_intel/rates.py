@@ -1,10 +1,16 @@
 """What a counter did since it was last read."""
 
+from accelwatch.schema.absence import Absence
+
 
 class Rates:
-    """Remembers the last value and time of each counter of one device."""
+    """Remembers the last value and time of each counter of one device.
 
-    def __init__(self) -> None:
+    `still` is why a counter that always moves, but did not, gives no value.
+    """
+
+    def __init__(self, still: Absence = Absence.ERROR) -> None:
+        self.still = still
         self._last: dict[str, tuple[float, float]] = {}
 
     def per_second(self, name: str, value: float, now: float) -> float | None:

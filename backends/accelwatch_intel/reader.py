@@ -32,10 +32,13 @@ _CLEAN = "No error state collected"
 class CardReader:
     """Reads one card again and again; keeps what does not change and the last counters."""
 
-    def __init__(self, root: Path, card: Card, scanner: FdinfoScanner) -> None:
+    def __init__(
+        self, root: Path, card: Card, scanner: FdinfoScanner, *, one_shot: bool = False
+    ) -> None:
         self.card = card
         self._root = root
-        self._rates = Rates()
+        self._one_shot = one_shot
+        self._rates = Rates(Absence.NOT_COLLECTED if one_shot else Absence.ERROR)
         self._clients = Clients(root, scanner, card)
         find = {"xe": xe.find_gts, "i915": i915.find_gts}.get(card.driver or "")
         self._gts = find(card) if find else ()
@@ -72,6 +75,8 @@ class CardReader:
             npu.read(self.card, self._rates, now, whole)
         self._read_sysfs(whole, self._gts, self._standing.sensors, now, request.groups)
         bounds = self._busy_bounds(now)
+        if self._one_shot and whole.absent.get(("power_watts",)) is self._rates.still:
+            bounds = [(group, self._believed(bound)) for group, bound in bounds]
         for tile, out in parts.items():
             mine = [group for group in self._gts if group.tile == tile]
             sensors = self._standing.tile_sensors.get(tile)
@@ -119,6 +124,10 @@ class CardReader:
 
     def _busy_bounds(self, now: float) -> list[tuple[gt.Gt, float | Absence]]:
         return [(group, gt.busy_bound(group, self._rates, now)) for group in self._gts]
+
+    def _believed(self, bound: float | Absence) -> float | Absence:
+        """No full load where for a moment the energy counter stood still too: nothing was counted."""
+        return self._rates.still if bound == 1.0 else bound
 
     def _fill_usage(
         self, out: Collected, usage: Usage, bounds: list[tuple[gt.Gt, float | Absence]]

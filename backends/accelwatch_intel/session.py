@@ -122,7 +122,9 @@ class Session:
     def _reader(self, card: Card) -> CardReader:
         reader = self._readers.get(card.pci_bus_id)
         if reader is None or reader.card != card:
-            reader = CardReader(self._context.root, card, self._scanner)
+            reader = CardReader(
+                self._context.root, card, self._scanner, one_shot=self._context.one_shot
+            )
             self._readers[card.pci_bus_id] = reader
         return reader
 

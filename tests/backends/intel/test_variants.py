@@ -152,3 +152,15 @@ def test_a_memory_size_beyond_any_card_is_left_out(composed: Composed) -> None:
         file.write_text("18446744073709551615\n")
     whole, *_ = machine.read()
     assert ("memory_size_bytes",) not in whole.values
+
+
+def test_counters_that_all_stand_still_for_a_moment_tell_nothing(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    machine.link("proc/self/ns/pid", "/pid:[4026532999]")
+    context = Context(
+        root=machine.root, clock=machine.clock, options={"sysman": "off"}, one_shot=True
+    )
+    backend = IntelBackend(context, machine.clock.advance)
+    (reading,) = backend.read(backend.discover()[0], Request())
+    assert reading.absent["power_watts",] is Absence.NOT_COLLECTED
+    assert reading.absent["utilization_ratio",] is Absence.NOT_COLLECTED
