@@ -67,6 +67,23 @@ class FixtureMachine(msgspec.Struct, frozen=True):
     healthy: bool
     stage: Callable[[Path], contextlib.AbstractContextManager[Stage]]
 
+    @property
+    def traits(self) -> frozenset[str]:
+        """What can be tried on it: `sleeps`, `removable`, `events`, `devices`."""
+        found = set(_TRAITS[self.vendor])
+        return frozenset(found | {"sleeps"} if self.name in _SLEEPING else found)
+
+
+_TRAITS = {
+    "nvidia": {"devices", "removable", "events"},
+    "amd": {"devices", "removable", "events"},
+    "intel": {"devices", "removable"},
+    "host": {"devices"},
+    "kernel": {"events"},
+    "replay": {"devices", "events"},
+}
+_SLEEPING = {"nvidia-asleep", "amd-mi300x-faulty", "intel-arc-a770-faulty"}
+
 
 def _content(packed: str | dict[str, Any]) -> bytes:
     if isinstance(packed, str):

@@ -39,4 +39,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = metafunc.definition.iter_markers("parametrize")
     chosen = any("machine" in str(mark.args[0]) for mark in marks)
     if "machine" in metafunc.fixturenames and not chosen:
-        metafunc.parametrize("machine", MACHINES, ids=lambda one: one.name, indirect=True)
+        needs = {mark.args[0] for mark in metafunc.definition.iter_markers("needs")}
+        fit = [machine for machine in MACHINES if needs <= machine.traits]
+        metafunc.parametrize("machine", fit, ids=lambda one: one.name, indirect=True)

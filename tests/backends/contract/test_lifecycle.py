@@ -104,9 +104,9 @@ def test_a_single_reading_starts_no_thread(stage: Stage, poll: Poll) -> None:
     backend.close()
 
 
+@pytest.mark.needs("events")
 def test_events_are_well_formed(backend: Backend, machine: FixtureMachine) -> None:
-    if not isinstance(backend, EventSource):
-        pytest.skip("this backend has no events")
+    assert isinstance(backend, EventSource)
     for _ in range(2):
         for event in backend.wait_events(0.0):
             assert CODE.fullmatch(event.code)
@@ -114,3 +114,15 @@ def test_events_are_well_formed(backend: Backend, machine: FixtureMachine) -> No
             assert event.source
             assert event.time > 0
             assert event.text
+
+
+def test_the_table_tells_what_can_be_tried(
+    stage: Stage, backend: Backend, machine: FixtureMachine
+) -> None:
+    found = {
+        "sleeps": bool(stage.asleep),
+        "removable": stage.remove is not None,
+        "events": isinstance(backend, EventSource),
+        "devices": bool(backend.discover()),
+    }
+    assert machine.traits == {trait for trait, there in found.items() if there}

@@ -61,9 +61,8 @@ def below(paths: list[str], folder: Path) -> set[str]:
     return found
 
 
+@pytest.mark.needs("sleeps")
 def test_a_sleeping_device_is_not_touched(stage: Stage, backend: Backend, poll: Poll) -> None:
-    if not stage.asleep:
-        pytest.skip("no device of this machine sleeps")
     with opens() as paths:
         for _ in range(2):
             polled = poll(backend)
@@ -75,9 +74,8 @@ def test_a_sleeping_device_is_not_touched(stage: Stage, backend: Backend, poll: 
         assert stage.calls_into(one.found.index) == 0
 
 
+@pytest.mark.needs("sleeps")
 def test_it_is_read_when_waking_is_allowed(stage: Stage, poll: Poll) -> None:
-    if not stage.asleep:
-        pytest.skip("no device of this machine sleeps")
     backend = stage.backend(wake_suspended=True)
     backend.open()
     polled = poll(backend)
