@@ -102,6 +102,9 @@ def test_a_filter_keeps_what_is_true(h100: NvmlScenario) -> None:
         (("--json", "--format", "csv"), "contradict"),
         (("--timeout", "soon"), "is no duration"),
         (("--timeout", "0"), "out of range"),
+        (("--device", ""), "--device is empty"),
+        (("--fields=",), "--fields is empty"),
+        (("-w", "1", "-n", "0"), "--count is at least 1"),
         (("--backend", "nvidai"), "did you mean nvidia?"),
         (("--timeout", "99999d"), "out of range"),
         (("--watch", "5x"), "is no duration"),
@@ -194,6 +197,22 @@ def test_watch_writes_a_document_a_line(h100: NvmlScenario) -> None:
     assert len(lines) == 3
     times = [json.loads(line)["time"] for line in lines]
     assert times == sorted(set(times))
+
+
+def test_a_watched_csv_has_one_header(h100: NvmlScenario) -> None:
+    words = ("--format", "csv", "--fields", "index,power_watts", "-w", "250ms", "-n", "3")
+    lines = accelwatch(*words, environ=h100.environment()).stdout.splitlines()
+    assert lines.count("index,power_watts") == 1
+    assert len(lines) == 1 + 3 * 8
+
+
+def test_a_watched_file_is_whole_each_time(h100: NvmlScenario, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    words = ("-w", "250ms", "-n", "2", "-o", str(target))
+    accelwatch("--format", "csv", "--fields", "index", *words, environ=h100.environment())
+    assert target.read_text().splitlines() == ["index", *map(str, range(8))]
+    accelwatch("--query-gpu=index", "--format=csv", *words, environ=h100.environment())
+    assert target.read_text().splitlines() == ["index", *map(str, range(8))]
 
 
 def test_a_closed_pipe_ends_it_quietly(h100: NvmlScenario) -> None:

@@ -33,6 +33,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan(arguments: Arguments) -> Plan:
     """What to do. Raises UsageError or ExpressionError before anything is read."""
+    _refuse_empty(arguments)
     names: tuple[str, ...] = ()
     if arguments.fields:
         from accelwatch.fields import resolve
@@ -58,6 +59,16 @@ def plan(arguments: Arguments) -> Plan:
         interval_s=interval_s,
         arguments=arguments,
     )
+
+
+def _refuse_empty(arguments: Arguments) -> None:
+    """A variable of a script that was never set must not mean everything, nor no end."""
+    if arguments.device and not split_list(arguments.device):
+        raise UsageError("--device is empty; 'all' means every device")
+    if arguments.fields == "":
+        raise UsageError("--fields is empty; 'help' lists them")
+    if arguments.count == 0:
+        raise UsageError("--count is at least 1")
 
 
 def _format(arguments: Arguments) -> str:

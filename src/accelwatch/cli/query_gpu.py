@@ -35,7 +35,7 @@ def run_query(arguments: Arguments) -> int:
         text = render(shown, asked, header=header, units=units)
         emit(arguments.output, text.encode())
         code = status(snapshot, arguments.strict)
-        header = False
+        header = header and arguments.output != "-"
     return code
 
 

@@ -40,6 +40,7 @@ def run(arguments: Arguments) -> int:
     wanted = plan(arguments)
     code = OK
     told = False
+    header = b""
     for snapshot in snapshots(wanted):
         from accelwatch.cli.documents import chosen, narrate, render, status_of_shown
 
@@ -47,9 +48,19 @@ def run(arguments: Arguments) -> int:
             narrate(snapshot)
             told = True
         shown = chosen(snapshot, wanted)
-        emit(arguments.output, render(shown, wanted))
+        document = render(shown, wanted)
+        if wanted.format == "csv" and arguments.output == "-":
+            header, document = _once(header, document)
+        emit(arguments.output, document)
         code = status_of_shown(snapshot, shown, arguments.strict)
     return code
+
+
+def _once(before: bytes, table: bytes) -> tuple[bytes, bytes]:
+    """(the table's header, the table without it when it is the one before)."""
+    header, line_end, rows = table.partition(b"\r\n")
+    header += line_end
+    return header, rows if header == before else table
 
 
 def fields_help() -> str:
