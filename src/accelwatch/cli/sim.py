@@ -131,17 +131,27 @@ def own_exposition() -> "Render":
     return lambda snapshot, openmetrics: renderer.render(snapshot, forms[openmetrics])
 
 
+def _check_exposure(plan: SimPlan) -> None:
+    """Raise UsageError for an address that others reach, unless that is meant."""
+    from accelwatch.agent.listeners import is_loopback
+
+    try:
+        shared = not is_loopback(plan.listen)
+    except ValueError as error:
+        raise UsageError(f"--listen: {error}; write 127.0.0.1:19400") from error
+    if shared and not plan.listen_any:
+        raise UsageError(f"{plan.listen} can be reached by other machines; add --listen-any")
+
+
 async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
     import asyncio
     import resource
     import signal
 
-    from accelwatch.agent.listeners import exposed
     from accelwatch.fleet.simulator.server import SimulatorServer
     from accelwatch.fleet.simulator.targets import address, open_sockets, targets, write_targets
 
-    if not plan.listen_any and exposed([plan.listen]):
-        raise UsageError(f"{plan.listen} can be reached by other machines; add --listen-any")
+    _check_exposure(plan)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     sockets = open_sockets(plan.listen, fleet, many=plan.ports == "many")

@@ -77,7 +77,7 @@ def signals(
     return (
         busy,
         work,
-        0.48 * work + 0.01 * first,
+        0.48 * work * (1.0 + 0.03 * first),
         0.52 * work,
         memory,
         power,

@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import pytest
+
+from accelwatch.errors import ConfigError, UsageError
+from accelwatch.fleet.simulator.located import parse
+from accelwatch.fleet.simulator.ranges import expand
+from accelwatch.fleet.simulator.scenario import Scenario, check, everyday, read_scenario
+
+NAMES = tuple(f"n{number:03d}" for number in range(1, 17))
+
+
+def checked(text: str) -> Scenario:
+    return check(parse(text.encode(), "day.yaml"), NAMES, 8, list(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "day.yaml:1: no scenario"),
+        ("- 1", "day.yaml:1: no scenario"),
+        ("scenario: 2", "day.yaml:1: scenario: this version reads format 1"),
+        ("scenario: 1\nnoise: loud", "day.yaml:2: noise: Expected `float`"),
+        ("scenario: 1\nnoise: -1", "day.yaml:2: noise: -1 is not between 0 and 5"),
+        ("scenario: 1\nfault: []", "day.yaml:2: fault: unknown key; did you mean faults?"),
+        ("scenario: 1\nscenario: 1", "day.yaml:2: scenario: given twice"),
+        ("scenario: [", "day.yaml:1: bad YAML"),
+        ("scenario: 1\nfaults:\n- {nodes: n001}", "day.yaml:3: faults[0]: Object missing"),
+        (
+            "scenario: 1\nfaults:\n- nodes: n001\n  kind: explode",
+            "day.yaml:4: faults[0].kind: Invalid enum value 'explode'",
+        ),
+        (
+            "scenario: 1\nfaults:\n- kind: lost\n  nodes: n099",
+            "day.yaml:4: faults[0].nodes: no node 'n099'; there are n001 to n016",
+        ),
+        (
+            "scenario: 1\nfaults:\n- kind: lost\n  nodes: n[3-1]",
+            "day.yaml:4: faults[0].nodes: '3-1' in 'n[3-1]' runs backwards",
+        ),
+        (
+            "scenario: 1\nfaults:\n- kind: lost\n  nodes: 0%",
+            "day.yaml:4: faults[0].nodes: '0%' is no share",
+        ),
+        (
+            "scenario: 1\nfaults:\n- kind: lost\n  nodes: n001\n  device: 8",
+            "day.yaml:5: faults[0].device: no device 8; there are 0 to 7",
+        ),
+        (
+            "scenario: 1\nfaults:\n- {kind: garbage, nodes: n001, device: 1}",
+            "day.yaml:3: faults[0].device: garbage befalls the whole node",
+        ),
+        (
+            "scenario: 1\nfaults:\n- {kind: lost, nodes: n001, at: 2m, back: 1m}",
+            "day.yaml:3: faults[0].back: back must be after at",
+        ),
+        (
+            "scenario: 1\nfaults:\n- {kind: lost, nodes: n001, at: soon}",
+            "day.yaml:3: faults[0].at: 'soon' is no duration",
+        ),
+        (
+            "scenario: 1\nfaults:\n- {kind: lost, nodes: n001, back: 2m, every: 1m}",
+            "faults[0].every: a fault that comes again must be back before that",
+        ),
+        (
+            "scenario: 1\njobs:\n- {name: a, nodes: '*'}\n- {name: b, nodes: n002}",
+            "day.yaml:4: jobs[1].nodes: n002 belongs to a already",
+        ),
+        (
+            "scenario: 1\njobs:\n- {name: a, nodes: '*', step: 0}",
+            "day.yaml:3: jobs[0].step: a step takes time",
+        ),
+        (
+            "scenario: 1\njobs:\n- {name: a, nodes: '*', checkpoint: {evry: 1m}}",
+            "day.yaml:3: jobs[0].checkpoint.evry: unknown key; did you mean every?",
+        ),
+        (
+            "scenario: 1\njobs:\n- name: a\n  nodes: '*'\n  stalls:\n"
+            "  - {at: 1m, lasts: 1m}\n  - {at: 90s, lasts: 1m}",
+            "day.yaml:5: jobs[0].stalls: stalls must be in order",
+        ),
+        ("scenario: 1\njobs:\n- {name: a, nodes: '*', load: 2}", "load: 2 is not between 0 and 1"),
+    ],
+)
+def test_a_mistake_is_named_with_file_line_and_key(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        checked(text)
+    assert message in str(told.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="absent.yaml: cannot be read"):
+        read_scenario(tmp_path / "absent.yaml", NAMES, 8, list(NAMES))
+
+
+def test_ranges_name_nodes_once() -> None:
+    scenario = checked("scenario: 1\nfaults:\n- {kind: lost, nodes: 'n[001-003,002], n016'}")
+    assert scenario.faults[0].nodes == ("n001", "n002", "n003", "n016")
+
+
+@pytest.mark.parametrize("text", ["n[", "n]", "n[a-b]", "n[1-2]x[3]", "n[1-99999999]"])
+def test_no_range(text: str) -> None:
+    with pytest.raises(UsageError):
+        expand(text)
+
+
+def test_without_a_file_there_are_jobs_and_no_faults() -> None:
+    scenario = everyday(NAMES)
+    assert scenario.faults == ()
+    held = [name for job in scenario.jobs for name in job.nodes]
+    assert len(held) == len(set(held)) == 15
+
+
+def test_a_fleet_of_one_has_a_job() -> None:
+    assert [job.nodes for job in everyday(("n001",)).jobs] == [("n001",)]

@@ -1,0 +1,380 @@
+"""The simulator over real sockets, in a time of our own."""
+
+import asyncio
+import gzip
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict
+from prometheus_client.parser import text_string_to_metric_families
+
+from accelwatch.schema import wire
+from accelwatch.schema.compact import CompactDecoder, CompactEncoder
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.metrics import Kind, by_key
+from accelwatch.schema.snapshot import DeviceView
+
+Start = Callable[..., Any]
+MSGPACK, NDJSON = {"Accept": "application/msgpack"}, {"Accept": "application/x-ndjson"}
+
+
+def compacted(snapshot: Any) -> tuple[DeviceView, ...]:
+    """What the agent's own encoder makes of a snapshot."""
+    decoder, found = CompactDecoder(), None
+    for message in CompactEncoder().messages(snapshot):
+        found = decoder.feed(message)
+    assert found is not None
+    return found
+
+
+def comparable(views: tuple[DeviceView, ...]) -> list[object]:
+    """Without the standing absences: they depend on what a layout was first made from."""
+    return [
+        (
+            view.device,
+            view.state,
+            view.state_since,
+            view.health,
+            view.sample_time,
+            view.reading.values,
+            view.reading.absent.get(("*",)),
+        )
+        for view in views
+    ]
+
+
+@pytest.mark.parametrize("accept", [MSGPACK, NDJSON])
+def test_a_stream_says_what_the_snapshot_says(
+    start_bench: Start, follower: Any, accept: dict[str, str]
+) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            for name in ("n001", "n003", "n008", "n013"):
+                node = bench.node(name)
+                async with bench.http.get(bench.url(name, "/v1/stream"), headers=accept) as answer:
+                    follow = follower(answer)
+                    await follow.views()
+                    for _ in range(3):
+                        bench.clock.advance(50)
+                        bench.server.tick()
+                        seen = await follow.views()
+                        expected = compacted(bench.fleet.snapshot(node, bench.server.now()))
+                        assert comparable(seen) == comparable(expected)
+                    assert follow.decoder.gaps == 0
+                    assert follow.decoder.hello.host == name
+
+    asyncio.run(run())
+
+
+def test_absences_of_a_healthy_device_are_those_of_the_agent(
+    start_bench: Start, follower: Any
+) -> None:
+    async def run() -> None:
+        async with start_bench(vendor="amd") as bench:
+            url = bench.url("n008", "/v1/stream")
+            async with bench.http.get(url, headers=MSGPACK) as answer:
+                seen = await follower(answer).views()
+            expected = bench.fleet.snapshot(bench.node("n008"), bench.server.now())
+            for one, two in zip(seen, (*expected.devices, expected.node), strict=True):
+                assert one.reading.absent == two.reading.absent
+
+    asyncio.run(run())
+
+
+def test_several_followers_of_a_node_count_for_themselves(
+    start_bench: Start, follower: Any
+) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            url = bench.url("n001", "/v1/stream")
+            async with bench.http.get(url, headers=MSGPACK) as first:
+                one = follower(first)
+                await one.views()
+                bench.server.tick()
+                await one.views()
+                async with bench.http.get(url, headers=MSGPACK) as second:
+                    two = follower(second)
+                    assert comparable(await two.views())
+                    bench.server.tick()
+                    assert await one.views() == await two.views()
+                    assert bench.server.streams == 2
+                    assert one.decoder.gaps == two.decoder.gaps == 0
+
+    asyncio.run(run())
+
+
+def test_metrics_follow_the_catalogue(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            bench.clock.advance(130)
+            for name in ("n001", "n008", "n014"):
+                families = list(text_string_to_metric_families(await bench.text(name)))
+                assert len(families) > 50
+                for family in families:
+                    key = family.name.removeprefix("accel_")
+                    row = by_key()[f"{key}_total" if family.type == "counter" else key]
+                    assert (row.kind is Kind.COUNTER) == (family.type == "counter")
+
+    asyncio.run(run())
+
+
+def test_a_node_of_eight_has_as_many_series_as_an_agent_of_eight(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            text = await bench.text("n014")
+            first = [line for line in text.splitlines() if 'device="nvidia0"' in line]
+            assert len(first) == 86
+
+    asyncio.run(run())
+
+
+def test_the_quick_exposition_is_the_exporters(start_bench: Start) -> None:
+    async def run() -> None:
+        from accelwatch.cli.sim import own_exposition
+
+        async with start_bench(vendor="mixed") as bench:
+            render = own_exposition()
+            for seconds in (0, 90, 61):
+                bench.clock.advance(seconds)
+                for node in bench.fleet.nodes[:8]:
+                    moment = bench.server.now()
+                    for wanted, accept in ((False, "text/plain"), (True, OPENMETRICS)):
+                        seen = await bench.text(node.name, Accept=accept)
+                        assert seen == render(bench.fleet.snapshot(node, moment), wanted)
+
+    asyncio.run(run())
+
+
+OPENMETRICS = "application/openmetrics-text"
+
+
+def test_openmetrics_parses(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            text = await bench.text("n008", Accept=OPENMETRICS)
+            assert any(family.name == "accel_power_watts" for family in strict(text))
+
+    asyncio.run(run())
+
+
+def test_metrics_are_compressed_for_who_takes_it(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            url = bench.url("n008", "/metrics")
+            plain = await bench.text("n008", **{"Accept-Encoding": "identity"})
+            asked = {"Accept-Encoding": "gzip"}
+            async with (
+                aiohttp.ClientSession(auto_decompress=False) as session,
+                session.get(url, headers=asked) as answer,
+            ):
+                assert answer.headers["Content-Encoding"] == "gzip"
+                assert gzip.decompress(await answer.read()).decode() == plain
+
+    asyncio.run(run())
+
+
+def test_the_snapshot_decodes(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            bench.clock.advance(130)
+            found = wire.decode((await bench.text("n001", "/v1/snapshot")).encode())
+            assert found.host == "n001"
+            assert found.devices[3].state is DeviceState.LOST
+            assert found.devices[0].owners[0].user == "trainer"
+
+    asyncio.run(run())
+
+
+def sample(text: str, family: str, **labels: str) -> float | None:
+    """A sample; the parser gives every counter the ending `_total`."""
+    for one in text_string_to_metric_families(text):
+        for line in one.samples:
+            if line.name in (family, f"{family}_total") and labels.items() <= line.labels.items():
+                return float(line.value)
+    return None
+
+
+def test_dcgm_speaks_in_its_units(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench(dialect="dcgm") as bench:
+            bench.clock.advance(100)
+            node, moment = bench.node("n008"), bench.server.now()
+            values = bench.fleet.snapshot(node, moment).devices[2].reading.values
+            text = await bench.text("n008")
+            old = {name: sample(text, f"DCGM_FI_{name}", gpu="2") for name in LEGACY}
+            assert old["DEV_SM_CLOCK"] == round(values["clock_hertz", "sm"] / 1e6)
+            assert old["DEV_GPU_UTIL"] == round(values["utilization_ratio",] * 100)
+            assert old["DEV_FB_USED"] == round(values["memory_used_bytes",] / 2**20)
+            assert old["DEV_POWER_USAGE"] == pytest.approx(values["power_watts",], abs=1e-4)
+            energy = values["energy_joules_total", "hardware"]
+            assert old["DEV_TOTAL_ENERGY_CONSUMPTION"] == round(energy * 1000)
+            assert old["DEV_XID_ERRORS"] == 0
+            assert 'Hostname="n008"' in text
+            assert 'pci_bus_id="00000000:12:00.0"' in text
+            new = await bench.text("n008", "/dcgm-4.9/metrics")
+            assert sample(new, "DCGM_FI_DEV_SM_CLOCK_HERTZ", gpu="2") == values["clock_hertz", "sm"]
+            capacity = sample(new, "DCGM_FI_DEV_FB_CAPACITY_BYTES", gpu="2", hostname="n008")
+            assert capacity == values["memory_size_bytes",]
+            async with bench.http.get(bench.url("n008", "/v1/snapshot")) as answer:
+                assert answer.status == 404
+
+    asyncio.run(run())
+
+
+LEGACY = (
+    "DEV_SM_CLOCK",
+    "DEV_GPU_UTIL",
+    "DEV_FB_USED",
+    "DEV_POWER_USAGE",
+    "DEV_TOTAL_ENERGY_CONSUMPTION",
+    "DEV_XID_ERRORS",
+)
+
+
+def test_dcgm_has_no_line_for_a_lost_device_and_blanks_for_a_hung_one(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench(dialect="dcgm") as bench:
+            bench.clock.advance(130)
+            lost, hung = await bench.text("n001"), await bench.text("n002")
+            assert sample(lost, "DCGM_FI_DEV_GPU_TEMP", gpu="3") is None
+            assert sample(lost, "DCGM_FI_DEV_GPU_TEMP", gpu="2") is not None
+            blank = sample(hung, "DCGM_FI_DEV_GPU_TEMP", gpu="0")
+            assert blank == float(9223372036854775794)
+            since = await bench.text("n002", "/dcgm-4.9/metrics")
+            assert sample(since, "DCGM_FI_DEV_GPU_TEMP_CELSIUS", gpu="0") is None
+            bench.clock.advance(600)
+            again = await bench.text("n001")
+            assert sample(again, "DCGM_FI_DEV_XID_ERRORS", gpu="3") == 79
+
+    asyncio.run(run())
+
+
+def test_all_smi_speaks_in_its_units(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench(dialect="all-smi", vendor="amd") as bench:
+            node = bench.node("n008")
+            values = bench.fleet.snapshot(node, bench.server.now()).devices[1].reading.values
+            text = await bench.text("n008")
+            where = {"gpu_index": "1", "instance": "n008", "gpu": "AMD Instinct MI300X"}
+            found = sample(text, "all_smi_gpu_utilization", **where)
+            assert found == pytest.approx(values["utilization_ratio",] * 100)
+            heat = values["temperature_celsius", "junction"]
+            assert sample(text, "all_smi_gpu_temperature_celsius", **where) == heat
+            assert sample(text, "all_smi_gpu_performance_state") is None
+            assert sample(text, "all_smi_gpu_info", type="GPU", **where) == 1
+
+    asyncio.run(run())
+
+
+def test_a_node_that_is_down_cuts_every_connection(start_bench: Start, follower: Any) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            url = bench.url("n009", "/v1/stream")
+            async with bench.http.get(url, headers=MSGPACK) as answer:
+                follow = follower(answer)
+                await follow.views()
+                bench.clock.advance(130)
+                bench.server.tick()
+                with pytest.raises((aiohttp.ClientError, asyncio.IncompleteReadError, OSError)):
+                    await follow.message()
+            with pytest.raises((aiohttp.ClientError, OSError)):
+                await bench.text("n009")
+            bench.clock.advance(120)
+            assert await bench.text("n009")
+
+    asyncio.run(run())
+
+
+def test_a_node_that_hangs_says_nothing(start_bench: Start, follower: Any) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            url = bench.url("n010", "/v1/stream")
+            async with bench.http.get(url, headers=MSGPACK) as answer:
+                follow = follower(answer)
+                await follow.views()
+                bench.clock.advance(130)
+                bench.server.tick()
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(bench.text("n010"), 0.1)
+                bench.clock.advance(120)
+                bench.server.tick()
+                assert await follow.views()
+                assert follow.decoder.gaps == 0
+
+    asyncio.run(run())
+
+
+def test_a_slow_node_drips_and_a_mad_one_tells_nonsense(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            bench.clock.advance(130)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(bench.text("n011"), 0.1)
+            async with bench.http.get(bench.url("n012", "/metrics")) as answer:
+                first = await answer.read()
+                assert answer.status == 200
+            with pytest.raises(ValueError):  # noqa: PT011 - whichever way the parser stumbles
+                list(text_string_to_metric_families(first.decode("latin-1")))
+            async with bench.http.get(bench.url("n012", "/metrics")) as answer:
+                assert await answer.read() == first
+
+    asyncio.run(run())
+
+
+def test_thousands_of_paths_are_served_by_one_port(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench(nodes=3000, devices=2, scenario=None) as bench:
+            index = await (await bench.http.get(f"http://{bench.address}/")).text()
+            paths = index.split()
+            assert len(paths) == 3000
+            for path in paths[::300]:
+                async with bench.http.get(f"http://{bench.address}{path}") as answer:
+                    text = await answer.text()
+                name = path.split("/")[2]
+                node = bench.node(name)
+                assert text.count("accel_device_up{") == 2
+                assert str(node.units[1].device.uuid) in text
+
+    asyncio.run(run())
+
+
+def test_the_simulator_tells_where_the_jobs_are(start_bench: Start) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            bench.clock.advance(200)
+            async with bench.http.get(f"http://{bench.address}/sim/jobs") as answer:
+                first = (await answer.json())["jobs"][0]
+            assert (first["name"], first["phase"], first["checkpoint"]) == (
+                "pretraining",
+                "stall",
+                0,
+            )
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("request_line", "code"),
+    [
+        (b"GET /nowhere HTTP/1.1", b"404"),
+        (b"GET /node/n999/metrics HTTP/1.1", b"404"),
+        (b"GET /node HTTP/1.1", b"404"),
+        (b"POST /node/n001/metrics HTTP/1.1", b"405"),
+        (b"hello", b"400"),
+        (b"GET " + b"x" * 20_000, b"400"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    start_bench: Start, request_line: bytes, code: bytes
+) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            host, _, port = bench.address.rpartition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(request_line + b"\r\n\r\n")
+            assert (await reader.readline()).split()[1] == code
+            writer.close()
+
+    asyncio.run(run())

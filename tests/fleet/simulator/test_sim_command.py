@@ -1,0 +1,74 @@
+"""The command in a process of its own."""
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys, typer
+from accelwatch.cli.entry import guarded
+from accelwatch.cli.sim import sim_command
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(sim_command)
+def run():
+    try:
+        typer.main.get_command(app).main(args=sys.argv[1:])
+    except SystemExit as end:
+        return end.code
+sys.exit(guarded(run))
+"""
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PROGRAM, *words]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("ports", ["one", "many"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_targets_are_written_once_it_serves_and_a_signal_ends_it(
+    tmp_path: Path, ports: str, number: signal.Signals
+) -> None:
+    file = tmp_path / "targets.json"
+    words = ("--nodes", "5", "--listen", "127.0.0.1:0", "--ports", ports)
+    process = start(*words, "--print-targets", str(file))
+    try:
+        assert process.stderr is not None
+        assert "serving 5 simulated nodes" in process.stderr.readline()
+        groups = json.loads(file.read_text())
+        assert [group["labels"]["node"] for group in groups] == [f"n00{n}" for n in range(1, 6)]
+        for group in groups:
+            path = group["labels"].get("__metrics_path__", "/metrics")
+            with urllib.request.urlopen(f"http://{group['targets'][0]}{path}") as answer:
+                assert answer.status == 200
+        assert len({group["targets"][0] for group in groups}) == (1 if ports == "one" else 5)
+        assert [one.name for one in tmp_path.iterdir()] == ["targets.json"]
+        process.send_signal(number)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--listen", "0.0.0.0:0"), "can be reached by other machines; add --listen-any"),
+        (("--listen", "here"), "is no listen address"),
+        (("--nodes", "100", "--listen", "127.0.0.1:65500"), "use --ports one"),
+        (("--scenario", "/nowhere.yaml"), "/nowhere.yaml: cannot be read"),
+        (("--print-targets", "/nowhere/t.json"), "/nowhere/t.json: cannot be written"),
+        (("--interval", "soon"), "'soon' is no duration"),
+    ],
+)
+def test_a_mistake_is_told_in_a_line(words: tuple[str, ...], message: str) -> None:
+    process = start("--nodes", "2", "--listen", "127.0.0.1:0", *words)
+    _, told = process.communicate(timeout=20)
+    assert process.returncode != 0
+    assert message in told
+    assert "Traceback" not in told
