@@ -14,6 +14,7 @@ _VIRTUAL = re.compile(
 )
 _RATE = re.compile(r"([\d.]+) Gb/sec")
 _ALL_ONES = (1 << 64) - 1
+_MOST_WORDS = 1 << 60
 _WORD_BYTES = 4
 """port_xmit_data and port_rcv_data count 4-byte words (ABI/stable/sysfs-class-infiniband)."""
 
@@ -126,7 +127,7 @@ def _count(path: Path) -> int | Absence:
 def _moved(folder: Path, words: str, plain: str) -> int | Absence:
     count = _count(folder / "counters" / words)
     if not isinstance(count, Absence):
-        return count * _WORD_BYTES
+        return count * _WORD_BYTES if count <= _MOST_WORDS else Absence.ERROR
     other = _natural(folder / "hw_counters" / plain)
     return count if isinstance(other, Absence) else other
 
