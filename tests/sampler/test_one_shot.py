@@ -20,7 +20,7 @@ from sampler.fakes import ELSEWHERE, FAKE, SECOND, SERIAL, TELLING
 
 
 def settings(
-    options: dict[str, dict[str, Any]], *backends: str, timeout_s: float = 5.0
+    options: dict[str, dict[str, Any]], *backends: str, timeout_s: float = 30.0
 ) -> CollectSettings:
     return CollectSettings(
         backends=backends or tuple(options),
@@ -31,7 +31,7 @@ def settings(
 
 
 def shot(
-    devices: list[dict[str, Any]], timeout_s: float = 5.0, backend: str = FAKE, **more: Any
+    devices: list[dict[str, Any]], timeout_s: float = 30.0, backend: str = FAKE, **more: Any
 ) -> Snapshot:
     return read_once(settings({backend: {"devices": devices, **more}}, timeout_s=timeout_s))
 
