@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import exporter
-import fleet
+import fleet_totals
 import job_pod
 import node_device
 from model import Board, Kind, Panel, Variable
 
 Json = dict[str, Any]
 
-BOARDS = (fleet.BOARD, node_device.BOARD, job_pod.BOARD, exporter.BOARD)
+BOARDS = (fleet_totals.BOARD, node_device.BOARD, job_pod.BOARD, exporter.BOARD)
 
 HERE = Path(__file__).resolve().parent
 SCHEMA_VERSION = 39
