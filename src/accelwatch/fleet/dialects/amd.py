@@ -1,0 +1,147 @@
+"""AMD device-metrics-exporter (docs/configuration/metricslist.md): everything is typed gauge.
+
+"MB" is MiB in effect. Partitions other than 0 report 0 or nothing, and before 1.4 whatever is not
+supported was 0. Operators may put a prefix before every name; 0.x wrote labels in capitals.
+"""
+
+from accelwatch.fleet.dialects.table import (
+    KIB,
+    MEGA,
+    MIB,
+    MICRO,
+    ONE,
+    PERCENT,
+    Combine,
+    Dialect,
+    Labels,
+    Processes,
+    Row,
+    Scale,
+)
+
+_BLOCKS = (
+    *("sdma", "gfx", "mmhub", "athub", "bif", "hdp", "xgmi_wafl", "df", "smn", "sem"),
+    *("mp0", "mp1", "fuse", "umc", "mca", "vcn", "jpeg", "ih", "mpio"),
+)
+"""RAS blocks of amdgpu (amdgpu_ras.h)."""
+_SEVERITIES = (("correct", "corrected"), ("uncorrect", "uncorrected"), ("deferred", "deferred"))
+_DOMAINS = {
+    "clock_type": {
+        "system": "graphics",
+        "GPU_CLOCK_TYPE_SYSTEM": "graphics",
+        "GPU_CLOCK_TYPE_MEMORY": "memory",
+        "GPU_CLOCK_TYPE_VIDEO": "video",
+        "GPU_CLOCK_TYPE_DATA": "data",
+        "GPU_CLOCK_TYPE_SOC": "soc",
+    }
+}
+
+
+def _row(name: str, target: str, scale: Scale = ONE) -> Row:
+    return Row(name=name, target=target, scale=scale)
+
+
+def _over(name: str, target: str, scale: Scale, over: str, combine: Combine = Combine.MEAN) -> Row:
+    return Row(name=name, target=target, scale=scale, over=over, combine=combine)
+
+
+def _clock(name: str, target: str) -> Row:
+    return Row(
+        name=name,
+        target=target,
+        scale=MEGA,
+        words=_DOMAINS,
+        over="clock_index",
+        combine=Combine.MEAN,
+    )
+
+
+def _violation(name: str, reason: str) -> Row:
+    return Row(
+        name=f"gpu_violation_{name}_percentage", target=f"throttle_active.{reason}", flag=True
+    )
+
+
+_ECC = tuple(
+    row
+    for word, severity in _SEVERITIES
+    for row in (
+        _row(f"gpu_ecc_{word}_total", f"ecc_errors_total.{severity}"),
+        *(
+            _row(f"gpu_ecc_{word}_{block}", f"ecc_location_errors_total.{severity}.{block}")
+            for block in _BLOCKS
+        ),
+    )
+)
+
+AMD = Dialect(
+    name="amd-device-metrics-exporter",
+    vendor="amd",
+    fingerprints=("gpu_gfx_activity", "gpu_gfx_busy_instantaneous", "gpu_used_vram"),
+    any_prefix=True,
+    zero_may_be_failure=True,
+    where={"gpu_partition_id": ("", "0")},
+    labels=Labels(
+        uuid=("gpu_uuid", "GPU_UUID"),
+        serial=("serial_number", "SERIAL_NUMBER"),
+        index=("gpu_id", "GPU_ID"),
+        model=("card_series", "card_model", "CARD_SERIES", "CARD_MODEL"),
+        driver=("driver_version", "DRIVER_VERSION"),
+        vbios=("vbios_version", "VBIOS_VERSION"),
+        namespace=("namespace", "exported_namespace", "NAMESPACE"),
+        pod=("pod", "exported_pod", "POD"),
+        container=("container", "exported_container", "CONTAINER"),
+        pod_uid=("pod_uuid",),
+        job=("job_id", "JOB_ID"),
+        job_user=("job_user", "JOB_USER"),
+        job_queue=("job_partition", "JOB_PARTITION"),
+    ),
+    processes=Processes(info="gpu_process_cu_occupancy", pid="process_id"),
+    rows=(
+        _row("gpu_gfx_activity", "utilization_ratio", PERCENT),
+        _over("gpu_gfx_busy_instantaneous", "utilization_ratio", PERCENT, "xcc_index"),
+        _row("gpu_usage", "utilization_ratio", PERCENT),
+        _row("gpu_umc_activity", "memory_controller_utilization_ratio", PERCENT),
+        _over("gpu_vcn_busy_instantaneous", "engine_utilization_ratio.vcn", PERCENT, "*"),
+        _over("gpu_jpeg_busy_instantaneous", "engine_utilization_ratio.jpeg", PERCENT, "*"),
+        _row("gpu_prof_sm_active", "compute_active_ratio", PERCENT),
+        _row("gpu_prof_occupancy_percent", "compute_occupancy_ratio", PERCENT),
+        _row("gpu_prof_tensor_active_percent", "matrix_active_ratio", PERCENT),
+        _row("gpu_total_vram", "memory_size_bytes", MIB),
+        _row("gpu_total_memory", "memory_size_bytes", MIB),
+        _row("gpu_used_vram", "memory_used_bytes", MIB),
+        _row("gpu_used_memory", "memory_used_bytes", MIB),
+        _row("gpu_total_visible_vram", "memory_pool_size_bytes.visible", MIB),
+        _row("gpu_used_visible_vram", "memory_pool_used_bytes.visible", MIB),
+        _row("gpu_total_gtt", "memory_pool_size_bytes.gtt", MIB),
+        _row("gpu_used_gtt", "memory_pool_used_bytes.gtt", MIB),
+        _row("gpu_edge_temperature", "temperature_celsius.gpu"),
+        _row("gpu_junction_temperature", "temperature_celsius.junction"),
+        _row("gpu_memory_temperature", "temperature_celsius.memory"),
+        _row("gpu_hbm_temperature", "temperature_celsius.hbm{hbm_index}"),
+        _row("gpu_package_power", "power_watts"),
+        _row("gpu_average_package_power", "power_watts"),
+        _row("gpu_power_usage", "power_watts"),
+        _row("gpu_energy_consumed", "energy_joules_total.hardware", MICRO),
+        _clock("gpu_clock", "clock_hertz.{clock_type}"),
+        _clock("gpu_min_clock", "clock_limit_hertz.{clock_type}.min"),
+        _clock("gpu_max_clock", "clock_limit_hertz.{clock_type}.max"),
+        _row("pcie_replay_count", "pcie_errors_total.replay"),
+        _row("pcie_recovery_count", "pcie_errors_total.recovery"),
+        _row("pcie_replay_rollover_count", "pcie_errors_total.replay_rollover"),
+        _row("pcie_nack_sent_count", "pcie_errors_total.nak_sent"),
+        _row("pcie_nac_sent_count", "pcie_errors_total.nak_sent"),
+        _row("pcie_nack_received_count", "pcie_errors_total.nak_received"),
+        _row("pcie_nac_received_count", "pcie_errors_total.nak_received"),
+        _over("gpu_xgmi_link_rx", "interconnect_bytes_total.xgmi.receive", KIB, "*", Combine.SUM),
+        _over("gpu_xgmi_link_tx", "interconnect_bytes_total.xgmi.transmit", KIB, "*", Combine.SUM),
+        *_ECC,
+        _violation("processor_hot", "power_brake"),
+        _violation("ppt", "power"),
+        _violation("socket_thermal", "thermal_software"),
+        _violation("vr_thermal", "thermal_hardware"),
+        _violation("hbm_thermal", "memory_thermal"),
+        _violation("low_utilization", "low_utilization"),
+        Row(name="gpu_health", target="health", states={1: "ok", 0: "failed"}),
+    ),
+)

@@ -1,0 +1,221 @@
+"""dcgm-exporter: fields of DCGM (dcgm_fields.h), up to 4.8 in vendor units, from 4.9 on in base units.
+
+The default set has no total memory before 4.9: it is the sum of used, free and reserved. Label values
+are not escaped, blank integers are near 2^63, and `XID_ERRORS` never clears and says no time.
+"""
+
+from accelwatch.fleet.dialects.table import (
+    KIB,
+    MEGA,
+    MIB,
+    MILLI,
+    NANO,
+    ONE,
+    PERCENT,
+    Combine,
+    Dialect,
+    Labels,
+    Row,
+)
+
+_DEV = "DCGM_FI_DEV_"
+_PROF = "DCGM_FI_PROF_"
+
+LABELS = Labels(
+    uuid=("UUID", "uuid", "gpu_uuid"),
+    pci=("pci_bus_id",),
+    index=("gpu",),
+    name=("device",),
+    model=("modelName", "model_name"),
+    driver=("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION"),
+    partition=("GPU_I_ID",),
+    profile=("GPU_I_PROFILE",),
+    namespace=("namespace", "exported_namespace", "pod_namespace"),
+    pod=("pod", "exported_pod", "pod_name"),
+    container=("container", "exported_container", "container_name"),
+    job=("hpc_job",),
+)
+
+
+def _dev(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
+    return Row(name=_DEV + name, target=target, scale=scale)
+
+
+def _prof(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
+    return Row(name=_PROF + name, target=target, scale=scale)
+
+
+def _links(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
+    return Row(name=_DEV + name, target=target, scale=scale, over="nvlink", combine=Combine.SUM)
+
+
+def _size(name: str, optional: bool = False) -> Row:
+    return Row(
+        name=_DEV + name,
+        target="memory_size_bytes",
+        scale=MIB,
+        group="framebuffer",
+        optional=optional,
+    )
+
+
+BOTH = (
+    Row(
+        name="DCGM_EXP_GPU_HEALTH_STATUS",
+        target="health",
+        states={0: "ok", 10: "degraded", 20: "failed"},
+        over="health_watch",
+        combine=Combine.MAX,
+    ),
+    Row(name="DCGM_EXP_XID_ERRORS_TOTAL", target="error_events_total.xid_{xid}.other"),
+)
+"""Families of the exporter itself, the same in both generations."""
+
+_LEGACY = (
+    _dev("GPU_UTIL", "utilization_ratio", PERCENT),
+    _prof("GR_ENGINE_ACTIVE", "utilization_ratio"),
+    _dev("MEM_COPY_UTIL", "memory_controller_utilization_ratio", PERCENT),
+    _prof("DRAM_ACTIVE", "memory_bandwidth_utilization_ratio"),
+    _dev("ENC_UTIL", "engine_utilization_ratio.encoder", PERCENT),
+    _dev("DEC_UTIL", "engine_utilization_ratio.decoder", PERCENT),
+    _prof("SM_ACTIVE", "compute_active_ratio"),
+    _prof("SM_OCCUPANCY", "compute_occupancy_ratio"),
+    _prof("PIPE_TENSOR_ACTIVE", "matrix_active_ratio"),
+    _prof("PIPE_FP64_ACTIVE", "pipe_active_ratio.fp64"),
+    _prof("PIPE_FP32_ACTIVE", "pipe_active_ratio.fp32"),
+    _prof("PIPE_FP16_ACTIVE", "pipe_active_ratio.fp16"),
+    _dev("FB_TOTAL", "memory_size_bytes", MIB),
+    _size("FB_USED"),
+    _size("FB_FREE"),
+    _size("FB_RESERVED", optional=True),
+    _dev("FB_USED", "memory_used_bytes", MIB),
+    _dev("FB_RESERVED", "memory_reserved_bytes", MIB),
+    _dev("GPU_TEMP", "temperature_celsius.gpu"),
+    _dev("MEMORY_TEMP", "temperature_celsius.memory"),
+    _dev("POWER_USAGE", "power_watts"),
+    _dev("ENFORCED_POWER_LIMIT", "power_limit_watts.enforced"),
+    _dev("POWER_MGMT_LIMIT", "power_limit_watts.requested"),
+    _dev("TOTAL_ENERGY_CONSUMPTION", "energy_joules_total.hardware", MILLI),
+    _dev("SM_CLOCK", "clock_hertz.sm", MEGA),
+    _dev("SM_CLOCK", "clock_hertz.graphics", MEGA),
+    _dev("MEM_CLOCK", "clock_hertz.memory", MEGA),
+    _dev("VIDEO_CLOCK", "clock_hertz.video", MEGA),
+    _dev("FAN_SPEED", "fan_speed_ratio.0", PERCENT),
+    _dev("PSTATE", "performance_state"),
+    _prof("PCIE_TX_BYTES", "pcie_throughput_bytes_per_second.transmit"),
+    _prof("PCIE_RX_BYTES", "pcie_throughput_bytes_per_second.receive"),
+    _dev("PCIE_TX_THROUGHPUT", "pcie_throughput_bytes_per_second.transmit", KIB),
+    _dev("PCIE_RX_THROUGHPUT", "pcie_throughput_bytes_per_second.receive", KIB),
+    _dev("PCIE_REPLAY_COUNTER", "pcie_errors_total.replay"),
+    _links("NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.crc_flit"),
+    _links("NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.crc_data"),
+    _links("NVLINK_REPLAY_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.replay"),
+    _links("NVLINK_RECOVERY_ERROR_COUNT_TOTAL", "interconnect_errors_total.nvlink.recovery"),
+    _dev("ECC_SBE_VOL_TOTAL", "ecc_errors_total.corrected"),
+    _dev("ECC_DBE_VOL_TOTAL", "ecc_errors_total.uncorrected"),
+    _dev("ECC_SBE_AGG_TOTAL", "ecc_lifetime_errors.corrected"),
+    _dev("ECC_DBE_AGG_TOTAL", "ecc_lifetime_errors.uncorrected"),
+    _dev("RETIRED_SBE", "memory_retired_pages.single_bit"),
+    _dev("RETIRED_DBE", "memory_retired_pages.double_bit"),
+    _dev("RETIRED_PENDING", "memory_repair_pending"),
+    _dev("CORRECTABLE_REMAPPED_ROWS", "memory_remapped_rows.corrected"),
+    _dev("UNCORRECTABLE_REMAPPED_ROWS", "memory_remapped_rows.uncorrected"),
+    _dev("ROW_REMAP_PENDING", "memory_repair_pending"),
+    _dev("ROW_REMAP_FAILURE", "memory_repair_failed"),
+    _dev("POWER_VIOLATION", "throttle_seconds_total.power", NANO),
+    _dev("THERMAL_VIOLATION", "throttle_seconds_total.thermal_software", NANO),
+    _dev("SYNC_BOOST_VIOLATION", "throttle_seconds_total.sync_boost", NANO),
+    _dev("BOARD_LIMIT_VIOLATION", "throttle_seconds_total.other", NANO),
+    _dev("LOW_UTIL_VIOLATION", "throttle_seconds_total.low_utilization", NANO),
+    _dev("RELIABILITY_VIOLATION", "throttle_seconds_total.reliability", NANO),
+)
+
+_BASE_UNITS = (
+    _dev("GPU_UTIL_RATIO", "utilization_ratio"),
+    _prof("GR_ENGINE_UTIL_RATIO", "utilization_ratio"),
+    _dev("MEMORY_UTIL_RATIO", "memory_controller_utilization_ratio"),
+    _prof("DRAM_UTIL_RATIO", "memory_bandwidth_utilization_ratio"),
+    _dev("ENC_UTIL_RATIO", "engine_utilization_ratio.encoder"),
+    _dev("DEC_UTIL_RATIO", "engine_utilization_ratio.decoder"),
+    _prof("SM_UTIL_RATIO", "compute_active_ratio"),
+    _prof("SM_OCCUPANCY_RATIO", "compute_occupancy_ratio"),
+    _prof("TENSOR_UTIL_RATIO", "matrix_active_ratio"),
+    _prof("FP64_UTIL_RATIO", "pipe_active_ratio.fp64"),
+    _prof("FP32_UTIL_RATIO", "pipe_active_ratio.fp32"),
+    _prof("FP16_UTIL_RATIO", "pipe_active_ratio.fp16"),
+    _prof("INT_UTIL_RATIO", "pipe_active_ratio.integer"),
+    _prof("IMMA_UTIL_RATIO", "pipe_active_ratio.tensor_imma"),
+    _prof("HMMA_UTIL_RATIO", "pipe_active_ratio.tensor_hmma"),
+    _prof("DFMA_UTIL_RATIO", "pipe_active_ratio.tensor_dfma"),
+    _dev("FB_CAPACITY_BYTES", "memory_size_bytes"),
+    _dev("FB_USED_BYTES", "memory_used_bytes"),
+    _dev("FB_RESERVED_BYTES", "memory_reserved_bytes"),
+    _dev("BAR1_CAPACITY_BYTES", "memory_pool_size_bytes.bar1"),
+    _dev("BAR1_USED_BYTES", "memory_pool_used_bytes.bar1"),
+    _dev("GPU_TEMP_CELSIUS", "temperature_celsius.gpu"),
+    _dev("MEMORY_TEMP_CELSIUS", "temperature_celsius.memory"),
+    _dev("TEMP_SLOWDOWN_CELSIUS", "temperature_limit_celsius.gpu.slowdown"),
+    _dev("TEMP_SHUTDOWN_CELSIUS", "temperature_limit_celsius.gpu.shutdown"),
+    _dev("TEMP_MARGIN_CELSIUS", "temperature_headroom_celsius"),
+    _dev("BOARD_POWER_WATTS", "power_watts"),
+    _dev("BOARD_POWER_LIMIT_ENFORCED_WATTS", "power_limit_watts.enforced"),
+    _dev("BOARD_POWER_LIMIT_REQUESTED_WATTS", "power_limit_watts.requested"),
+    _dev("BOARD_POWER_LIMIT_DEFAULT_WATTS", "power_limit_watts.default"),
+    _dev("BOARD_POWER_LIMIT_MIN_WATTS", "power_limit_watts.min"),
+    _dev("BOARD_POWER_LIMIT_MAX_WATTS", "power_limit_watts.max"),
+    _dev("GPU_ENERGY_JOULES_TOTAL", "energy_joules_total.hardware"),
+    _dev("SM_CLOCK_HERTZ", "clock_hertz.sm"),
+    _dev("SM_CLOCK_HERTZ", "clock_hertz.graphics"),
+    _dev("MEMORY_CLOCK_HERTZ", "clock_hertz.memory"),
+    _dev("VIDEO_CLOCK_HERTZ", "clock_hertz.video"),
+    _dev("SM_MAX_CLOCK_HERTZ", "clock_limit_hertz.sm.max"),
+    _dev("FAN_SPEED_RATIO", "fan_speed_ratio.0"),
+    _dev("GPU_PSTATE", "performance_state"),
+    _prof("PCIE_TX_BYTES_TOTAL", "pcie_bytes_total.transmit"),
+    _prof("PCIE_RX_BYTES_TOTAL", "pcie_bytes_total.receive"),
+    _dev("PCIE_REPLAY_TOTAL", "pcie_errors_total.replay"),
+    _links("NVLINK_TX_BYTES_TOTAL", "interconnect_bytes_total.nvlink.transmit"),
+    _links("NVLINK_RX_BYTES_TOTAL", "interconnect_bytes_total.nvlink.receive"),
+    _links("NVLINK_CRC_FLIT_ERROR_TOTAL", "interconnect_errors_total.nvlink.crc_flit"),
+    _links("NVLINK_CRC_DATA_ERROR_TOTAL", "interconnect_errors_total.nvlink.crc_data"),
+    _links("NVLINK_REPLAY_ERROR_TOTAL", "interconnect_errors_total.nvlink.replay"),
+    _links("NVLINK_RECOVERY_ERROR_TOTAL", "interconnect_errors_total.nvlink.recovery"),
+    _dev("PAGE_RETIRED_SBE_TOTAL", "memory_retired_pages.single_bit"),
+    _dev("PAGE_RETIRED_DBE_TOTAL", "memory_retired_pages.double_bit"),
+    _dev("PAGE_RETIRED_PENDING", "memory_repair_pending"),
+    _dev("ROW_REMAP_CORRECTABLE_TOTAL", "memory_remapped_rows.corrected"),
+    _dev("ROW_REMAP_UNCORRECTABLE_TOTAL", "memory_remapped_rows.uncorrected"),
+    _dev("ROW_REMAP_PENDING", "memory_repair_pending"),
+    _dev("ROW_REMAP_FAILED", "memory_repair_failed"),
+)
+
+_NOT_WITH_BASE_UNITS = (
+    "SM_CLOCK",
+    "GPU_UTIL",
+    "FB_USED",
+    "GPU_TEMP",
+    "POWER_USAGE",
+    "MEM_COPY_UTIL",
+)
+_BASE_UNITS_ONLY = (
+    "SM_CLOCK_HERTZ",
+    "GPU_UTIL_RATIO",
+    "FB_USED_BYTES",
+    "GPU_TEMP_CELSIUS",
+    "BOARD_POWER_WATTS",
+)
+
+LEGACY = Dialect(
+    name="dcgm-exporter",
+    vendor="nvidia",
+    fingerprints=(*(_DEV + name for name in _NOT_WITH_BASE_UNITS), _PROF + "GR_ENGINE_ACTIVE"),
+    labels=LABELS,
+    rows=(*_LEGACY, *BOTH),
+)
+BASE_UNITS = Dialect(
+    name="dcgm-exporter-4.9",
+    vendor="nvidia",
+    fingerprints=(*(_DEV + name for name in _BASE_UNITS_ONLY), _PROF + "GR_ENGINE_UTIL_RATIO"),
+    labels=LABELS,
+    rows=(*_BASE_UNITS, *BOTH),
+)

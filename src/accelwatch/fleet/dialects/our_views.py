@@ -1,0 +1,207 @@
+"""The moving half of our own text: a device's numbers as they stand."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Link, Number, Process, Reading, wholly_absent
+from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+
+_STANDING = ("device_up", "device_suspended", "device_last_read_timestamp_seconds")
+_APART = frozenset(
+    {
+        *_STANDING,
+        "health",
+        "error_events_total",
+        "error_event_last_timestamp_seconds",
+        "processes",
+        "process_memory_used_bytes",
+        "process_utilization_ratio",
+        "device_info",
+        "device_inventory_info",
+        "partition_info",
+        "link_info",
+        "process_info",
+        "kubernetes_allocation_info",
+        "job_allocation_info",
+    }
+)
+"""Families that are no values of a reading."""
+_REASONS = {
+    DeviceState.LOST: Absence.LOST,
+    DeviceState.UNRESPONSIVE: Absence.TIMEOUT,
+    DeviceState.SUSPENDED: Absence.SUSPENDED,
+    DeviceState.EXCLUDED: Absence.PERMISSION,
+}
+_UP = (DeviceState.OK, DeviceState.DEGRADED)
+
+
+class OurRow(msgspec.Struct, kw_only=True):
+    """One device or partition of our text: where its numbers are."""
+
+    device: Device
+    values: list[tuple[Series, int]] = []
+    apart: dict[Series, int] = {}
+    absent: dict[Series, Absence] = {}
+    owners: tuple[Owner, ...] = ()
+    links: tuple[Link, ...] = ()
+    commands: dict[int, tuple[str, str]] = {}
+    histograms: dict[str, list[tuple[str, str, int]]] = {}
+    """By key: part of the name, `le`, slot."""
+    partition_values: dict[str, list[tuple[Series, int]]] = {}
+    partitions: "list[OurRow]" = []
+    parent: "OurRow | None" = None
+
+    def put(self, family: str, series: Series, slot: int) -> None:
+        """Note where a number is."""
+        if family in _APART:
+            self.apart[series] = slot
+        else:
+            self.values.append((series, slot))
+
+
+def state_of(row: OurRow, values: Sequence[Number], down: list[DeviceState]) -> DeviceState:
+    """The state; `down` are the vendor's states of devices that are not up, of which the text counts.
+
+    With one such state it is this device's, with several the text does not tell: lost.
+    """
+    up = row.apart.get(("device_up",))
+    if up is None or values[up]:
+        return DeviceState.OK
+    if (asleep := row.apart.get(("device_suspended",))) is not None and values[asleep]:
+        return DeviceState.SUSPENDED
+    return down[0] if len(set(down)) == 1 else DeviceState.LOST
+
+
+def read_row(
+    row: OurRow, values: Sequence[Number], now: float, state: DeviceState, rejected: Counter[str]
+) -> DeviceView:
+    """One device or partition; a partition stands as its parent does."""
+    whole = row.parent or row
+    slot = whole.apart.get(("device_last_read_timestamp_seconds",))
+    read_at = float(values[slot]) if slot is not None and math.isfinite(values[slot]) else None
+    if read_at is None and slot is None and state in _UP:
+        read_at = now
+    return DeviceView(
+        device=row.device,
+        state=state,
+        state_since=now if state in _UP or read_at is None else read_at,
+        reading=_reading(row, values, state, rejected),
+        sample_time=read_at,
+        sample_age_s=None if read_at is None else max(0.0, now - read_at),
+        health=_health(whole, values),
+        owners=row.owners,
+        event_counts=_events(row, values),
+        histograms=_histograms(row, values) if row.histograms else {},
+    )
+
+
+def _reading(
+    row: OurRow, values: Sequence[Number], state: DeviceState, rejected: Counter[str]
+) -> Reading:
+    found = {series: values[slot] for series, slot in row.values}
+    if not found and state in _REASONS:
+        return wholly_absent(row.device.id, _REASONS[state])
+    absent = row.absent
+    bad = [series for series, value in found.items() if not math.isfinite(value)]
+    for series in bad:
+        del found[series]
+        rejected["not_finite"] += 1
+    processes = _processes(row, values)
+    if bad or processes is None:
+        absent = {**absent, **dict.fromkeys(bad, Absence.ERROR)}
+    if processes is None:
+        absent[("processes",)] = Absence.NOT_COLLECTED
+    return Reading(
+        device_id=row.device.id,
+        values=found,
+        absent=absent,
+        processes=processes,
+        links=_links(row, found),
+    )
+
+
+def _links(row: OurRow, found: dict[Series, Number]) -> tuple[Link, ...]:
+    if not row.links:
+        return ()
+    states = [found.get(("link_up", link.fabric, link.link)) for link in row.links]
+    return tuple(
+        msgspec.structs.replace(link, up=None if state is None else bool(state))
+        for link, state in zip(row.links, states, strict=True)
+    )
+
+
+def _processes(row: OurRow, values: Sequence[Number]) -> tuple[Process, ...] | None:
+    """The processes; None when the text tells only how many there are, or not even that."""
+    if not row.commands:
+        counts = [slot for series, slot in row.apart.items() if series[0] == "processes"]
+        return () if counts and not any(values[slot] for slot in counts) else None
+    found = []
+    for pid, (command, user) in row.commands.items():
+        memory = row.apart.get(("process_memory_used_bytes", str(pid)))
+        ratio = row.apart.get(("process_utilization_ratio", str(pid)))
+        found.append(
+            Process(
+                device_id=row.device.id,
+                pid=pid,
+                command=command or None,
+                user=user or None,
+                gpu_memory_bytes=None if memory is None else _whole(values[memory]),
+                utilization_ratio=None if ratio is None else float(values[ratio]),
+            )
+        )
+    return tuple(found)
+
+
+def _whole(value: Number) -> int | None:
+    return int(value) if math.isfinite(value) else None
+
+
+def _health(row: OurRow, values: Sequence[Number]) -> Health:
+    said = [one for one in Health if values_at(row, values, ("health", one.value)) == 1]
+    return said[0] if len(said) == 1 else Health.UNKNOWN
+
+
+def values_at(row: OurRow, values: Sequence[Number], series: Series) -> Number | None:
+    """The number of a series that is no value of the reading."""
+    slot = row.apart.get(series)
+    return None if slot is None else values[slot]
+
+
+def _events(row: OurRow, values: Sequence[Number]) -> tuple[EventCount, ...]:
+    found = []
+    for series, slot in row.apart.items():
+        if series[0] == "error_events_total" and math.isfinite(values[slot]):
+            last = values_at(row, values, ("error_event_last_timestamp_seconds", *series[1:]))
+            total = int(values[slot])
+            found.append(
+                EventCount(
+                    code=series[1], category=series[2], total=total, last_time=float(last or 0)
+                )
+            )
+    return tuple(found)
+
+
+def _histograms(row: OurRow, values: Sequence[Number]) -> dict[str, tuple[tuple[int, ...], float]]:
+    found = {}
+    for key, parts in row.histograms.items():
+        buckets = sorted(
+            (_edge(edge), values[slot]) for part, edge, slot in parts if part == "_bucket"
+        )
+        total = next((values[slot] for part, _, slot in parts if part == "_sum"), 0)
+        if all(math.isfinite(count) for _, count in buckets) and math.isfinite(total):
+            found[key] = (tuple(int(count) for _, count in buckets), total)
+    return found
+
+
+def _edge(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf

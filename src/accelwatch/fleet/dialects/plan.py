@@ -1,0 +1,278 @@
+"""How the samples of a scrape become series of ours: worked out once for as long as the series stay.
+
+A cell is one series of one device; its sources are tried in turn, the first with a value counts.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from accelwatch.fleet.dialects.bounds import NEVER_ZERO, bounds
+from accelwatch.fleet.dialects.identity import Roster, known
+from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Row
+from accelwatch.fleet.exposition import Key
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+from accelwatch.schema.series import series_of
+
+Place = tuple[int, str]
+"""Number of the device and partition within it (empty for the whole)."""
+
+OF_THE_WHOLE = (
+    "temperature_",
+    "power_",
+    "clock_",
+    "energy_",
+    "fan_",
+    "pcie_",
+    "performance_",
+    "throttle_",
+    "error_",
+)
+"""Quantities that a partition does not have of its own: exporters repeat the device's on each."""
+
+
+class Term(NamedTuple):
+    """One sample of a source: where its number is, its scale, and what it may be, unscaled."""
+
+    slot: int
+    times: int
+    per: int
+    low: float
+    high: float
+    optional: bool
+
+
+class Source(NamedTuple):
+    """One way to a value."""
+
+    terms: tuple[Term, ...]
+    combine: Combine
+    states: Mapping[float, str | None]
+    strict: bool
+    """Whether a sum needs all its terms; links that are not there are left out of others."""
+    flag: bool
+
+
+class Cell(NamedTuple):
+    """One series of one place."""
+
+    place: Place
+    series: Series
+    sources: tuple[Source, ...]
+
+
+class _Draft:
+    """A source while its samples are gathered."""
+
+    def __init__(self, row: Row, combine: Combine) -> None:
+        self.row = row
+        self.combine = combine
+        self.terms: dict[str, Term] = {}
+
+
+Drafts = dict[tuple[Place, Series], dict[tuple[int, int], _Draft]]
+
+
+class Planner:
+    """Lays out the cells of one dialect over the keys of one scrape."""
+
+    def __init__(self, dialect: Dialect, prefix: str, keys: Sequence[Key]) -> None:
+        self.dialect = dialect
+        self.rejected: Counter[str] = Counter()
+        self.mapped: set[int] = set()
+        """Slots that belong to this dialect, used or not."""
+        self.places: dict[Place, Key] = {}
+        """Each device and partition with a sample of it."""
+        self._rows: dict[str, list[tuple[int, Row]]] = {}
+        for rank, row in enumerate(dialect.rows):
+            self._rows.setdefault(prefix + row.name, []).append((rank, row))
+        names = {*self._rows, *(prefix + name for name in dialect.identity)}
+        if processes := dialect.processes:
+            names |= {prefix + name for name in (processes.memory, processes.info) if name}
+        self.roster = Roster(dialect, [key for key in keys if key.name in names])
+        self._drafts: Drafts = {}
+        for slot, key in enumerate(keys):
+            if key.name in names:
+                self._place(slot, key)
+
+    def _place(self, slot: int, key: Key) -> None:
+        self.mapped.add(slot)
+        number = self.roster.number(key)
+        if number is None:
+            self.rejected["no_device"] += key.name in self._rows
+            return
+        if not fits(self.dialect.where, key):
+            self.rejected["partition"] += 1
+            return
+        self.places.setdefault((number, ""), key)
+        partition = known(key, self.dialect.labels.partition)
+        for rank, row in self._rows.get(key.name, ()):
+            if fits(row.where, key):
+                self._draft(slot, key, (number, partition), rank, row)
+
+    def _draft(self, slot: int, key: Key, place: Place, rank: int, row: Row) -> None:
+        series = _fill(row, key)
+        if series is None:
+            return
+        part = known(key, (self.dialect.labels.part,)) if self.dialect.labels.part else ""
+        late = int(bool(part))
+        if place[1] and series[0].startswith(OF_THE_WHOLE):
+            place, late = (place[0], ""), 1
+        elif place[1]:
+            self.places.setdefault(place, key)
+        combine = _of_parts(series[0]) if part else row.combine
+        first = _first_rank(self.dialect, row, rank)
+        drafts = self._drafts.setdefault((place, series), {})
+        draft = drafts.setdefault((first, late), _Draft(row, Combine.SUM if row.group else combine))
+        over = f"{row.name}/{_over(row, key)}/{part}"
+        if over in draft.terms:
+            self.rejected["repeated"] += 1
+        else:
+            draft.terms[over] = _term(slot, row, series[0], self.dialect)
+
+    def cells(self) -> list[Cell]:
+        """The cells, in the order in which they were met."""
+        cells = []
+        for (place, series), drafts in self._drafts.items():
+            sources = [
+                _source(draft)
+                for _, draft in sorted(drafts.items(), key=lambda one: one[0])
+                if _whole_group(self.dialect, draft)
+            ]
+            if sources:
+                cells.append(Cell(place, series, tuple(sources)))
+        return cells
+
+
+def fits(where: Mapping[str, tuple[str, ...]], key: Key) -> bool:
+    """Whether a sample's labels have the values that are asked for."""
+    return all(key.get(label) in values for label, values in where.items())
+
+
+def _fill(row: Row, key: Key) -> Series | None:
+    """Our series of a sample; None when a word of it means that it is not for us."""
+    if "{" not in row.target:
+        return series_of(row.target)
+    filled = []
+    for part in row.target.split("."):
+        if "{" not in part:
+            filled.append(part)
+            continue
+        before, _, rest = part.partition("{")
+        label, _, after = rest.partition("}")
+        words = row.words.get(label, {})
+        value = key.get(label)
+        word = words.get(value, value.lower())
+        if not word:
+            return None
+        filled.append(f"{before}{word}{after}")
+    return tuple(filled)
+
+
+def _over(row: Row, key: Key) -> str:
+    if row.over == "*":
+        return repr(sorted(zip(key.labels, key.values, strict=True)))
+    return key.get(row.over) if row.over else ""
+
+
+def _term(slot: int, row: Row, key: str, dialect: Dialect) -> Term:
+    times, per = row.scale
+    low, high = bounds(key)
+    if row.states:
+        low, high = -9e18, 9e18
+    if dialect.zero_may_be_failure and key in NEVER_ZERO:
+        low = 1e-9
+    low = low * per / times if row.low is None else row.low
+    high = high * per / times if row.high is None else row.high
+    return Term(slot, times, per, low, min(high, INT64_BLANK), row.optional)
+
+
+def _of_parts(key: str) -> Combine:
+    """What the whole is of its tiles: the mean of ratios and clocks, the hottest, else the sum."""
+    if key.endswith("_ratio") or key.startswith("clock_"):
+        return Combine.MEAN
+    return Combine.MAX if key.startswith("temperature_") else Combine.SUM
+
+
+def _first_rank(dialect: Dialect, row: Row, rank: int) -> int:
+    """Rows of one group share the rank of the first of them."""
+    if not row.group:
+        return rank
+    return next(at for at, other in enumerate(dialect.rows) if other.group == row.group)
+
+
+def _whole_group(dialect: Dialect, draft: _Draft) -> bool:
+    """Whether every row of a group that must be there is."""
+    if not draft.row.group:
+        return True
+    there = {over.partition("/")[0] for over in draft.terms}
+    return all(
+        row.optional or row.name in there for row in dialect.rows if row.group == draft.row.group
+    )
+
+
+def _source(draft: _Draft) -> Source:
+    terms = tuple(draft.terms.values())
+    return Source(terms, draft.combine, draft.row.states, bool(draft.row.group), draft.row.flag)
+
+
+Outcome = Number | str | Absence
+"""A value, the word of a state, or why there is none."""
+
+
+def evaluate(
+    source: Source,
+    values: Sequence[Number],
+    blanks: Mapping[float, Absence],
+    rejected: Counter[str],
+) -> Outcome:
+    """The value of one source at one moment, in base units."""
+    found: list[Number] = []
+    missing: Absence | None = None
+    for slot, times, per, low, high, optional in source.terms:
+        raw = values[slot]
+        if low <= raw <= high and raw not in blanks:
+            found.append(scaled(raw, times, per))
+        elif not optional:
+            missing = _why(raw, blanks, rejected)
+            if source.strict:
+                return missing
+    if not found:
+        return missing or Absence.ERROR
+    if source.states:
+        word = source.states.get(found[0], f"{found[0]:g}")
+        return Absence.UNSUPPORTED if word is None else word
+    value = _combined(source.combine, found)
+    return int(value != 0) if source.flag else value
+
+
+def scaled(raw: Number, times: int, per: int) -> Number:
+    """The number in base units; whole numbers stay whole where they can."""
+    value = raw * times if times != 1 else raw
+    return value / per if per != 1 else value
+
+
+def _combined(combine: Combine, found: list[Number]) -> Number:
+    if combine is Combine.MEAN:
+        return sum(found) / len(found)
+    if combine is Combine.MAX:
+        return max(found)
+    return sum(found) if combine is Combine.SUM else found[0]
+
+
+def _why(raw: Number, blanks: Mapping[float, Absence], rejected: Counter[str]) -> Absence:
+    """Why a number is none, and count it."""
+    if raw in blanks:
+        rejected["blank"] += 1
+        return blanks[raw]
+    if not math.isfinite(raw):
+        rejected["not_finite"] += 1
+        return Absence.ERROR
+    if raw >= INT64_BLANK:
+        rejected["blank"] += 1
+        return Absence.UNSUPPORTED
+    rejected["implausible"] += 1
+    return Absence.ERROR

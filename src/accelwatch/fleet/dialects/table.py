@@ -1,0 +1,144 @@
+"""What a table of an exporter consists of. Adding a metric is adding a row."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+
+Scale = tuple[int, int]
+"""Multiply by the first, divide by the second: a division by 100 is exact where a product is not."""
+
+ONE: Scale = (1, 1)
+PERCENT: Scale = (1, 100)
+MILLI: Scale = (1, 1000)
+MICRO: Scale = (1, 1_000_000)
+NANO: Scale = (1, 1_000_000_000)
+KILO: Scale = (1000, 1)
+MEGA: Scale = (1_000_000, 1)
+GIGA: Scale = (1_000_000_000, 1)
+KIB: Scale = (1 << 10, 1)
+MIB: Scale = (1 << 20, 1)
+GIB: Scale = (1 << 30, 1)
+MEGABIT: Scale = (125_000, 1)
+"""Megabits to bytes."""
+
+
+class Combine(StrEnum):
+    """What becomes of several samples of one row for one of our series."""
+
+    FIRST = "first"
+    SUM = "sum"
+    MEAN = "mean"
+    MAX = "max"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One foreign family and what it is with us.
+
+    `target` is a series path (`clock_hertz.sm`); `{label}` in it stands for the value of a foreign
+    label, translated by `words`, in which None leaves the sample out. Rows for the same target
+    are tried in the order of the table: the first with a value counts.
+    """
+
+    name: str
+    target: str
+    scale: Scale = ONE
+    where: Mapping[str, tuple[str, ...]] = {}
+    """Values that a label must have; an empty string allows its absence."""
+    words: Mapping[str, Mapping[str, str | None]] = {}
+    """By label, then by value; a value that is not listed stays as it is, in lower case."""
+    states: Mapping[float, str | None] = {}
+    """Value to word: the word becomes the last label and the number 1; None means no information."""
+    over: str = ""
+    """A label over whose values is combined, `*` for all; without it a device's first sample counts."""
+    combine: Combine = Combine.FIRST
+    flag: bool = False
+    """Whether any number but 0 is 1."""
+    group: str = ""
+    """Rows of one group are added up, if each but the optional ones has a value."""
+    optional: bool = False
+    low: float | None = None
+    high: float | None = None
+    """Bounds of the raw number, where those of the quantity do not tell two meanings apart."""
+
+
+class Labels(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of the labels that say which device a sample is about, best first."""
+
+    uuid: tuple[str, ...] = ()
+    pci: tuple[str, ...] = ()
+    serial: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+    name: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    driver: tuple[str, ...] = ()
+    vbios: tuple[str, ...] = ()
+    firmware: tuple[str, ...] = ()
+    architecture: tuple[str, ...] = ()
+    partition: tuple[str, ...] = ()
+    """Names a partition of the device when it is not empty."""
+    profile: tuple[str, ...] = ()
+    part: str = ""
+    """A tile: samples of the whole device are preferred, else the tiles are combined."""
+    namespace: tuple[str, ...] = ("namespace", "exported_namespace")
+    pod: tuple[str, ...] = ("pod", "exported_pod")
+    container: tuple[str, ...] = ("container", "exported_container")
+    pod_uid: tuple[str, ...] = ("pod_uid",)
+    job: tuple[str, ...] = ()
+    job_user: tuple[str, ...] = ()
+    job_queue: tuple[str, ...] = ()
+
+
+class Processes(msgspec.Struct, frozen=True, kw_only=True):
+    """Families about processes: one of them at least names a pid."""
+
+    memory: str = ""
+    memory_scale: Scale = ONE
+    utilization: str = ""
+    utilization_scale: Scale = PERCENT
+    info: str = ""
+    shown_by: tuple[str, ...] = ()
+    """Families that show that processes are collected, even when there is none."""
+    pid: str = "pid"
+    command: str = ""
+    user: str = ""
+
+
+class Dialect(msgspec.Struct, frozen=True, kw_only=True):
+    """One exporter: how to know it, how it names devices, and its rows."""
+
+    name: str
+    vendor: str
+    """Empty when the model's name must tell."""
+    fingerprints: tuple[str, ...]
+    """Families of which one is enough; one that ends in `*` is the beginning of a name."""
+    required: Mapping[str, str] = {}
+    """Labels that a family of the fingerprint must carry; an empty value allows any."""
+    any_prefix: bool = False
+    """Whether an operator may have put a prefix before every name."""
+    labels: Labels
+    rows: tuple[Row, ...] = ()
+    identity: tuple[str, ...] = ()
+    """Families read for their labels alone."""
+    where: Mapping[str, tuple[str, ...]] = {}
+    """Values a label must have for a sample to be read; an empty string allows its absence."""
+    processes: Processes | None = None
+    kind: str = "gpu"
+    technology: str = "mig"
+    """How the vendor calls partitions."""
+    device_name: str = ""
+    """Beginning of a device's name, before its index, when no label gives the name."""
+    blanks: Mapping[float, Absence] = {}
+    """Numbers that stand for "no value"."""
+    zero_may_be_failure: bool = False
+    """A failed read is reported as 0."""
+    success: str = ""
+    """Family that is 0 when the exporter's own last collection failed, its numbers being old."""
+
+
+INT64_BLANK = 9.2233720368547757e18
+"""DCGM's blank integers begin here (dcgm_fields.h); nothing that is measured is as great."""
+UINT32_BLANK = 4294967295.0
+INT32_BLANK = 2147483647.0

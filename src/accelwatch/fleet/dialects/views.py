@@ -1,0 +1,240 @@
+"""From the cells of a plan and the numbers of a scrape to the devices as they stand."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.fleet.dialects.plan import Cell, Planner, evaluate, scaled
+from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.fleet.dialects.workload import ProcessSlots, owners, processes, read_processes
+from accelwatch.fleet.exposition import Key
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.health import Health, judge
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Process, Reading, complete
+from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+
+_SPECIAL = frozenset(
+    {"health", "device_up", "error_events_total", "error_event_last_timestamp_seconds"}
+)
+"""Catalogue keys that are fields of a view rather than values of its reading."""
+_OLD = "the exporter could not read its devices: these are its last numbers"
+_UNVERIFIED = "0 may stand for a failed read here: "
+
+
+class _Plain(NamedTuple):
+    """A cell of one sample, the common case, flat; the whole cell for when the number will not do."""
+
+    series: Series
+    slot: int
+    times: int
+    per: int
+    low: float
+    high: float
+    cell: Cell
+
+
+class _Row(NamedTuple):
+    """One device or partition of the plan."""
+
+    device: Device
+    plain: tuple[_Plain, ...]
+    cells: tuple[Cell, ...]
+    absent: dict[Series, Absence]
+    """What the exporter does not tell at all."""
+    owners: tuple[Owner, ...]
+    processes: tuple[ProcessSlots, ...] | None
+
+
+class Plan:
+    """The devices of one dialect over the keys of one scrape."""
+
+    def __init__(self, dialect: Dialect, prefix: str, keys: Sequence[Key]) -> None:
+        self.dialect = dialect
+        planner = Planner(dialect, prefix, keys)
+        self._rows = _rows(planner, prefix, keys)
+        self.rejected = planner.rejected
+        self.mapped = planner.mapped
+        success = prefix + dialect.success if dialect.success else None
+        self._success = [at for at, key in enumerate(keys) if key.name == success]
+        self.mapped.update(self._success)
+        self._sources = {"*": dialect.name}
+
+    def views(
+        self, values: Sequence[Number], now: float, rejected: Counter[str]
+    ) -> tuple[DeviceView, ...]:
+        """The devices; numbers that could not be used are counted in `rejected`."""
+        old = any(values[slot] == 0 for slot in self._success)
+        return tuple(self._view(row, values, now, rejected, old) for row in self._rows)
+
+    def _view(
+        self, row: _Row, values: Sequence[Number], now: float, rejected: Counter[str], old: bool
+    ) -> DeviceView:
+        found, missing = self._read(row, values, rejected)
+        special = {series: found.pop(series) for series in list(found) if series[0] in _SPECIAL}
+        reading = Reading(
+            device_id=row.device.id,
+            values=found,
+            absent={**row.absent, **missing} if missing else row.absent,
+            processes=self._processes(row, values),
+            sources=self._sources,
+            notes=self._notes(found, old),
+        )
+        state = DeviceState.DEGRADED if old else DeviceState.OK
+        if special.get(("device_up",)) == 0:
+            state = DeviceState.LOST
+        health, reasons = _health(special, state, reading, now)
+        return DeviceView(
+            device=row.device,
+            state=state,
+            state_since=now,
+            reading=reading,
+            sample_time=now,
+            sample_age_s=0.0,
+            health=health,
+            health_reasons=reasons,
+            owners=row.owners,
+            event_counts=_events(special) if special else (),
+        )
+
+    def _read(
+        self, row: _Row, values: Sequence[Number], rejected: Counter[str]
+    ) -> tuple[dict[Series, Number], dict[Series, Absence]]:
+        blanks = self.dialect.blanks
+        found: dict[Series, Number] = {}
+        missing: dict[Series, Absence] = {}
+        doubtful = row.cells
+        for series, slot, times, per, low, high, cell in row.plain:
+            raw = values[slot]
+            if low <= raw <= high and raw not in blanks:
+                found[series] = scaled(raw, times, per)
+            else:
+                doubtful = (*doubtful, cell)
+        for cell in doubtful:
+            self._try(cell, values, rejected, found, missing)
+        return found, missing
+
+    def _try(
+        self,
+        cell: Cell,
+        values: Sequence[Number],
+        rejected: Counter[str],
+        found: dict[Series, Number],
+        missing: dict[Series, Absence],
+    ) -> None:
+        """Put the first source with a value, or why the best of them has none."""
+        reason: Absence | None = None
+        for source in cell.sources:
+            outcome = evaluate(source, values, self.dialect.blanks, rejected)
+            if isinstance(outcome, Absence):
+                reason = reason or outcome
+            elif isinstance(outcome, str):
+                found[(*cell.series, outcome)] = 1
+                return
+            else:
+                found[cell.series] = outcome
+                return
+        if reason is not None and cell.series[0] not in _SPECIAL:
+            missing[cell.series] = reason
+
+    def _processes(self, row: _Row, values: Sequence[Number]) -> tuple[Process, ...] | None:
+        table = self.dialect.processes
+        if table is None or row.processes is None:
+            return None
+        return read_processes(row.device.id, row.processes, table, values)
+
+    def _notes(self, found: Mapping[Series, Number], old: bool) -> tuple[str, ...]:
+        notes = (_OLD,) if old else ()
+        if self.dialect.zero_may_be_failure:
+            zeros = dict.fromkeys(series[0] for series, value in found.items() if value == 0)
+            if zeros:
+                return (*notes, _UNVERIFIED + ", ".join(zeros))
+        return notes
+
+
+def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
+    cells: dict[tuple[int, str], list[Cell]] = {place: [] for place in planner.places}
+    for cell in planner.cells():
+        cells.setdefault(cell.place, []).append(cell)
+    devices = planner.roster.devices()
+    held = owners(planner, keys)
+    running = processes(planner, prefix, keys)
+    rows = []
+    for place in sorted(cells):
+        device = devices[place[0]]
+        if place[1]:
+            device = _partition(device, planner, place[1], planner.places[place])
+        own = running.get(place[0], ()) if running is not None and not place[1] else None
+        rows.append(_row(device, cells[place], held.get(place, ()), own))
+    return rows
+
+
+def _row(
+    device: Device,
+    cells: list[Cell],
+    held: tuple[Owner, ...],
+    running: tuple[ProcessSlots, ...] | None,
+) -> _Row:
+    plain, others = [], []
+    for cell in cells:
+        source = cell.sources[0]
+        if len(source.terms) == 1 and not (source.states or source.flag):
+            slot, times, per, low, high, _ = source.terms[0]
+            plain.append(_Plain(cell.series, slot, times, per, low, high, cell))
+        else:
+            others.append(cell)
+    told: dict[Series, Number] = {
+        cell.series: 0 for cell in cells if cell.series[0] not in _SPECIAL
+    }
+    empty = Reading(device_id=device.id, values=told, processes=None if running is None else ())
+    absent = complete(empty, frozenset()).absent
+    return _Row(device, tuple(plain), tuple(others), absent, held, running)
+
+
+def _partition(parent: Device, planner: Planner, partition: str, key: Key) -> Device:
+    dialect = planner.dialect
+    name = f"gi{partition}" if dialect.technology == "mig" else f"{dialect.technology}{partition}"
+    profile = next((key.get(label) for label in dialect.labels.profile if key.get(label)), None)
+    return msgspec.structs.replace(
+        parent,
+        id=f"{parent.id}/{name}",
+        name=f"{parent.name}/{name}",
+        uuid=None,
+        serial=None,
+        parent_id=parent.id,
+        partition=name,
+        partition_technology=dialect.technology,
+        partition_profile=profile,
+    )
+
+
+def _health(
+    special: Mapping[Series, Number], state: DeviceState, reading: Reading, now: float
+) -> tuple[Health, tuple[str, ...]]:
+    """The judgement of the reading, and no better than what the exporter says itself."""
+    judged = judge(state, reading, (), now)
+    said = [series[1] for series, value in special.items() if series[0] == "health" and value]
+    if "failed" in said or "degraded" in said:
+        word = Health.FAILED if "failed" in said else Health.DEGRADED
+        health = Health.FAILED if judged.health is Health.FAILED else word
+        return health, (*judged.reasons, f"the exporter reports {word.value}")
+    return judged.health, judged.reasons
+
+
+def _events(special: Mapping[Series, Number]) -> tuple[EventCount, ...]:
+    """How often each code was seen; a time of 0 where the exporter does not tell it."""
+    last = {
+        series[1]: float(value)
+        for series, value in special.items()
+        if series[0] == "error_event_last_timestamp_seconds"
+    }
+    return tuple(
+        EventCount(
+            code=series[1], category=series[2], total=int(value), last_time=last.get(series[1], 0.0)
+        )
+        for series, value in special.items()
+        if series[0] == "error_events_total"
+    )
