@@ -13,7 +13,7 @@ from accelwatch.clock import ManualClock
 from accelwatch.fleet.simulator.fleet import Fleet
 from accelwatch.fleet.simulator.nodes import Node
 from accelwatch.fleet.simulator.server import SimulatorServer
-from accelwatch.fleet.simulator.targets import open_sockets, targets
+from accelwatch.fleet.simulator.targets import address, open_sockets
 from accelwatch.schema.compact import CompactDecoder, Message
 from accelwatch.schema.snapshot import DeviceView
 
@@ -60,7 +60,7 @@ async def running(**changes: object) -> AsyncIterator[Bench]:
     bench = Bench(fleet, clock, server)
     sockets = open_sockets(chosen.listen, fleet, many=chosen.ports == "many")
     await server.listen(sockets)
-    bench.address = str(targets(fleet, sockets)[0]["targets"][0])  # type: ignore[index]
+    bench.address = address(sockets[""][0])
     try:
         async with aiohttp.ClientSession(auto_decompress=True) as bench.http:
             yield bench

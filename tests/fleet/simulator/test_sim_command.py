@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.fleet.targets.files import read_targets
+
 PROGRAM = """
 import sys, typer
 from accelwatch.cli.entry import guarded
@@ -42,11 +44,12 @@ def test_targets_are_written_once_it_serves_and_a_signal_ends_it(
         assert "serving 5 simulated nodes" in process.stderr.readline()
         groups = json.loads(file.read_text())
         assert [group["labels"]["node"] for group in groups] == [f"n00{n}" for n in range(1, 6)]
-        for group in groups:
-            path = group["labels"].get("__metrics_path__", "/metrics")
-            with urllib.request.urlopen(f"http://{group['targets'][0]}{path}") as answer:
+        found = read_targets(file)
+        assert [target.node for target in found] == [group["labels"]["node"] for group in groups]
+        for target in found:
+            with urllib.request.urlopen(target.metrics_url) as answer:
                 assert answer.status == 200
-        assert len({group["targets"][0] for group in groups}) == (1 if ports == "one" else 5)
+        assert len({target.address for target in found}) == (1 if ports == "one" else 5)
         assert [one.name for one in tmp_path.iterdir()] == ["targets.json"]
         process.send_signal(number)
         assert process.wait(10) == 0

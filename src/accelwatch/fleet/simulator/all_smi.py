@@ -63,8 +63,8 @@ FAMILIES = (
     ),
     _family(
         "memory_bandwidth_utilization",
-        "Memory bandwidth, ratio",
-        scaled(1.0, "memory_bandwidth_utilization_ratio"),
+        "Memory controller, ratio",
+        scaled(1.0, "memory_controller_utilization_ratio"),
     ),
     _family("sm_occupancy", "Occupancy, ratio", scaled(1.0, "compute_occupancy_ratio")),
 )

@@ -10,7 +10,7 @@ from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
 from accelwatch.fleet.simulator.jobs import Job, Stall, StallKind
 from accelwatch.fleet.simulator.located import Located, Place, read
-from accelwatch.fleet.simulator.ranges import expand
+from accelwatch.fleet.targets.ranges import expand
 from accelwatch.schema.event import Category
 
 FORMAT = 1

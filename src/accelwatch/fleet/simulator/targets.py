@@ -1,4 +1,7 @@
-"""Where the simulated nodes are, and the file that says so: `file_sd` JSON, as Prometheus reads it."""
+"""Where the simulated nodes are, and the file that says so: `file_sd` JSON, as the hub reads it.
+
+With a port for each node Prometheus takes the same file; paths on one port are URLs, for the hub only.
+"""
 
 import socket
 import tempfile
@@ -55,7 +58,7 @@ def address(one: socket.socket) -> str:
 
 
 def targets(fleet: Fleet, sockets: Sockets) -> list[dict[str, object]]:
-    """One group a node: address, and as labels its name, rack, pool, dialect and path."""
+    """One group a node: address, and as labels its name, rack, pool, dialect and partition."""
     groups: list[dict[str, object]] = []
     for node in fleet.nodes:
         held = sockets.get(node.name) or sockets[""]
@@ -67,9 +70,10 @@ def targets(fleet: Fleet, sockets: Sockets) -> list[dict[str, object]]:
         }
         if (job := fleet.job(node)) is not None and job.queue:
             labels["partition"] = job.queue
+        where = address(held[0])
         if node.name not in sockets:
-            labels["__metrics_path__"] = f"/node/{node.name}/metrics"
-        groups.append({"targets": [address(held[0])], "labels": labels})
+            where = f"http://{where}/node/{node.name}"
+        groups.append({"targets": [where], "labels": labels})
     return groups
 
 

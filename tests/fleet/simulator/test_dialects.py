@@ -1,0 +1,36 @@
+"""What the hub reads from the simulated dialects is what the devices have."""
+
+from collections.abc import Callable
+
+import pytest
+
+from accelwatch.fleet.dialects.reading import read_devices
+from accelwatch.fleet.simulator import all_smi, dcgm
+from accelwatch.fleet.simulator.fleet import Fleet, Moment
+from accelwatch.fleet.simulator.nodes import Node
+
+_TEXTS: dict[str, Callable[[Fleet, Node, Moment], str]] = {
+    "dcgm": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=True),
+    "dcgm-4.9": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=False),
+    "all-smi": all_smi.text,
+}
+_ROUNDED = 0.006
+"""Percents without decimals, and whole mebibytes and megahertz."""
+
+
+@pytest.mark.parametrize("dialect", _TEXTS)
+def test_the_hub_reads_what_the_devices_have(fleet_of: Callable[..., Fleet], dialect: str) -> None:
+    fleet = fleet_of()
+    node, moment = fleet.nodes[7], fleet.moment(100.0)
+    truth = fleet.snapshot(node, moment).devices
+    found = read_devices(_TEXTS[dialect](fleet, node, moment), fleet.start + 100)
+    assert [view.device.uuid for view in found.devices] == [view.device.uuid for view in truth]
+    for seen, true in zip(found.devices, truth, strict=True):
+        assert seen.device.model == true.device.model
+        shared = seen.reading.values.keys() & true.reading.values.keys()
+        assert len(shared) >= 15
+        for series in shared:
+            expected = true.reading.values[series]
+            assert seen.reading.values[series] == pytest.approx(
+                expected, rel=_ROUNDED, abs=_ROUNDED
+            ), series
