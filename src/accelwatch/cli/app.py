@@ -16,6 +16,7 @@ from accelwatch.cli.doctor import backends_command, doctor_command
 from accelwatch.cli.pick import pick_command
 from accelwatch.cli.record import record_command
 from accelwatch.cli.serve import serve_command
+from accelwatch.cli.sim import sim_command
 from accelwatch.cli.welcome import welcome_command
 from accelwatch.exit_codes import OK
 
@@ -93,6 +94,7 @@ def build() -> typer.Typer:
     app.add_typer(config, name="config")
     app.command("record")(record_command)
     app.command("serve")(serve_command)
+    app.command("sim")(sim_command)
     app.command("welcome")(welcome_command)
     return app
 
