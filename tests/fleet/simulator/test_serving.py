@@ -323,6 +323,25 @@ def test_a_slow_node_drips_and_a_mad_one_tells_nonsense(start_bench: Start) -> N
     asyncio.run(run())
 
 
+def test_a_stream_that_drips_is_never_torn(start_bench: Start, follower: Any) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            url = bench.url("n011", "/v1/stream")
+            async with bench.http.get(url, headers=MSGPACK) as answer:
+                follow = follower(answer)
+                await follow.views()
+                bench.clock.advance(130)
+                bench.server.tick()
+                bench.clock.advance(120)
+                bench.server.tick()
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(follow.message(), 0.1)
+            again = await bench.http.get(url, headers=MSGPACK)
+            assert await follower(again).views()
+
+    asyncio.run(run())
+
+
 def test_thousands_of_paths_are_served_by_one_port(start_bench: Start) -> None:
     async def run() -> None:
         async with start_bench(nodes=3000, devices=2, scenario=None) as bench:

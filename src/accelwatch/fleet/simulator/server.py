@@ -124,8 +124,8 @@ class SimulatorServer:
         made: tuple[float, bytes] | None = None
         for stream in streams:
             stream.sequence += 1
-            if stream.connection.backlog():
-                continue
+            if stream.connection.backlog() or stream.connection in self._drips:
+                continue  # a tick is missed, or one still drips and must not be torn
             if stream.media != MSGPACK:
                 self._slow_tick(node, stream, moment)
                 continue
