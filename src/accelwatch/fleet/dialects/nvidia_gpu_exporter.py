@@ -75,8 +75,9 @@ NVIDIA_GPU_EXPORTER = Dialect(
         driver=("driver_version",),
         vbios=("vbios_version",),
         partition=("gpu_instance_id",),
+        profile=("profile",),
     ),
-    identity=("nvidia_smi_gpu_info",),
+    identity=("nvidia_smi_gpu_info", "nvidia_smi_mig_info"),
     success="nvidia_smi_last_collect_success",
     processes=Processes(
         memory="nvidia_smi_compute_app_used_memory_bytes",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from accelwatch.fleet.dialects.bounds import NEVER_ZERO, bounds
 from accelwatch.fleet.dialects.identity import Roster, known
-from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Row
+from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Processes, Row
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
@@ -89,9 +89,10 @@ class Planner:
         self._rows: dict[str, list[tuple[int, Row]]] = {}
         for rank, row in enumerate(dialect.rows):
             self._rows.setdefault(prefix + row.name, []).append((rank, row))
-        names = {*self._rows, *(prefix + name for name in dialect.identity)}
+        self._identity = {prefix + name for name in dialect.identity}
+        names = {*self._rows, *self._identity}
         if processes := dialect.processes:
-            names |= {prefix + name for name in (processes.memory, processes.info) if name}
+            names |= {prefix + name for name in named(processes)}
         self.roster = Roster(dialect, [key for key in keys if key.name in names])
         self._drafts: Drafts = {}
         for slot, key in enumerate(keys):
@@ -109,6 +110,8 @@ class Planner:
             return
         self.places.setdefault((number, ""), key)
         partition = known(key, self.dialect.labels.partition)
+        if partition and key.name in self._identity:
+            self.places.setdefault((number, partition), key)
         for rank, row in self._rows.get(key.name, ()):
             if fits(row.where, key):
                 self._draft(slot, key, (number, partition), rank, row)
@@ -145,6 +148,12 @@ class Planner:
             if sources:
                 cells.append(Cell(place, series, tuple(sources)))
         return cells
+
+
+def named(processes: Processes) -> list[str]:
+    """The families that are about processes."""
+    families = (processes.memory, processes.utilization, processes.info)
+    return [name for name in families if name]
 
 
 def fits(where: Mapping[str, tuple[str, ...]], key: Key) -> bool:
@@ -229,24 +238,26 @@ def evaluate(
     blanks: Mapping[float, Absence],
     rejected: Counter[str],
 ) -> Outcome:
-    """The value of one source at one moment, in base units."""
+    """The value of one source at one moment, in base units; its terms have one scale."""
     found: list[Number] = []
     missing: Absence | None = None
-    for slot, times, per, low, high, optional in source.terms:
+    for slot, _, _, low, high, optional in source.terms:
         raw = values[slot]
         if low <= raw <= high and raw not in blanks:
-            found.append(scaled(raw, times, per))
+            found.append(raw)
         elif not optional:
             missing = _why(raw, blanks, rejected)
             if source.strict:
                 return missing
     if not found:
         return missing or Absence.ERROR
-    if source.states:
-        word = source.states.get(found[0], f"{found[0]:g}")
-        return Absence.UNSUPPORTED if word is None else word
     value = _combined(source.combine, found)
-    return int(value != 0) if source.flag else value
+    if source.states:
+        word = source.states.get(value, f"{value:g}")
+        return Absence.UNSUPPORTED if word is None else word
+    if source.flag:
+        return int(value != 0)
+    return scaled(value, source.terms[0].times, source.terms[0].per)
 
 
 def scaled(raw: Number, times: int, per: int) -> Number:

@@ -187,11 +187,16 @@ def _row(
         else:
             others.append(cell)
     told: dict[Series, Number] = {
-        cell.series: 0 for cell in cells if cell.series[0] not in _SPECIAL
+        _whole(cell): 0 for cell in cells if cell.series[0] not in _SPECIAL
     }
     empty = Reading(device_id=device.id, values=told, processes=None if running is None else ())
     absent = complete(empty, frozenset()).absent
     return _Row(device, tuple(plain), tuple(others), absent, held, running)
+
+
+def _whole(cell: Cell) -> Series:
+    """The cell's series with a place for the word that a state will add."""
+    return (*cell.series, "") if cell.sources[0].states else cell.series
 
 
 def _partition(parent: Device, planner: Planner, partition: str, key: Key) -> Device:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from accelwatch.fleet.dialects.identity import known
-from accelwatch.fleet.dialects.plan import Place, Planner, scaled
+from accelwatch.fleet.dialects.plan import Place, Planner, named, scaled
 from accelwatch.fleet.dialects.table import Labels, Processes
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.reading import Number, Process
@@ -71,7 +71,7 @@ def processes(
     table = planner.dialect.processes
     if table is None:
         return None
-    names = {prefix + name for name in (table.memory, table.utilization, table.info) if name}
+    names = {prefix + name for name in named(table)}
     shown = names | {prefix + name for name in table.shown_by}
     if not any(key.name in shown for key in keys):
         return None

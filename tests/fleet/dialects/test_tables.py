@@ -1,0 +1,257 @@
+"""Every dialect over a composed scrape: what a person reads in it, our schema must say."""
+
+from typing import Any
+
+import pytest
+
+from accelwatch.fleet.dialects import Foreign, read_devices
+from accelwatch.fleet.dialects.known import DIALECTS
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import by_key
+from accelwatch.schema.series import series_of
+from accelwatch.schema.snapshot import DeviceView
+from samples import FIXTURES
+
+NOW = 1_700_000_100.0
+MIB = 1 << 20
+
+
+def foreign(name: str) -> Foreign:
+    return read_devices((FIXTURES / "fleet" / "dialects" / f"{name}.prom").read_text(), NOW)
+
+
+def find(read: Foreign, name: str) -> DeviceView:
+    return next(view for view in read.devices if view.device.name == name)
+
+
+def holds(view: DeviceView, **expected: Any) -> None:
+    """Values by path, with `__` for a dot; an Absence for what is not there."""
+    reading = view.reading
+    for path, value in expected.items():
+        series = series_of(path.replace("__", "."))
+        if isinstance(value, Absence):
+            assert series not in reading.values, path
+            assert reading.absent.get(series, reading.absent.get(series[:1])) is value, path
+        else:
+            assert reading.values[series] == value, path
+
+
+def test_dcgm_in_vendor_units() -> None:
+    read = foreign("dcgm_legacy")
+    assert read.dialects == ("dcgm-exporter",)
+    view = find(read, "nvidia0")
+    holds(
+        view,
+        utilization_ratio=0.29,
+        memory_used_bytes=61000 * MIB,
+        memory_size_bytes=81559 * MIB,
+        temperature_celsius__gpu=61,
+        temperature_celsius__memory=Absence.UNSUPPORTED,
+        power_watts=642.125,
+        energy_joules_total__hardware=123456.789,
+        clock_hertz__sm=1_980_000_000,
+        matrix_active_ratio=0.351,
+        memory_bandwidth_utilization_ratio=Absence.ERROR,
+        throttle_seconds_total__power=2.5,
+        interconnect_errors_total__nvlink__replay=5,
+    )
+    assert view.device.pci_bus_id == "0000:8d:00.0"
+    assert view.device.driver_version == "570.10"
+    assert view.device.model == "NVIDIA H100 80GB HBM3"
+    assert (view.owners[0].namespace, view.owners[0].pod) == ("ml", "run-0")
+    assert [(one.code, one.total) for one in view.event_counts] == [("xid_94", 2)]
+    assert view.health is Health.DEGRADED
+    assert read.rejected["blank"] == 2
+    assert read.rejected["not_finite"] == 1
+
+
+def test_mig_rows_are_partitions_and_the_heat_is_the_devices() -> None:
+    read = foreign("dcgm_legacy")
+    whole, part = find(read, "nvidia1"), find(read, "nvidia1/gi7")
+    holds(whole, temperature_celsius__gpu=33, clock_hertz__sm=345_000_000)
+    assert ("memory_used_bytes",) not in whole.reading.values
+    holds(part, memory_used_bytes=12 * MIB)
+    assert part.device.parent_id == whole.device.id
+    assert part.device.partition_profile == "1g.10gb"
+    assert part.owners[0].pod == 'my "quoted" pod'
+
+
+def test_dcgm_in_base_units() -> None:
+    read = foreign("dcgm_base_units")
+    assert read.dialects == ("dcgm-exporter-4.9",)
+    holds(
+        read.devices[0],
+        utilization_ratio=0.965,
+        memory_size_bytes=85520809984,
+        power_watts=655.5,
+        energy_joules_total__hardware=4.5e6,
+        fan_speed_ratio__0=1.12,
+        clock_hertz__sm=1.98e9,
+        interconnect_bytes_total__nvlink__transmit=1500,
+    )
+    assert read.rejected["implausible"] == 1
+
+
+def test_amd() -> None:
+    read = foreign("amd_mi300x")
+    assert read.dialects == ("amd-device-metrics-exporter",)
+    (view,) = read.devices
+    holds(
+        view,
+        utilization_ratio=0.85,
+        memory_size_bytes=196592 * MIB,
+        memory_used_bytes=1024 * MIB,
+        power_watts=Absence.ERROR,
+        temperature_celsius__junction=51,
+        temperature_celsius__hbm3=44,
+        energy_joules_total__hardware=2.5,
+        clock_hertz__graphics=2_050_000_000,
+        clock_hertz__memory=900_000_000,
+        interconnect_bytes_total__xgmi__receive=30 * 1024,
+        ecc_errors_total__uncorrected=1,
+        ecc_location_errors_total__uncorrected__umc=1,
+        throttle_active__power=1,
+    )
+    assert (view.device.serial, view.device.index) == ("692000000001", 0)
+    (owner,) = view.owners
+    assert (owner.kind, owner.job_id, owner.user, owner.queue) == ("job", "4711", "anna", "mi300")
+    assert view.health is Health.FAILED
+    assert read.rejected["partition"] == 1
+
+
+def test_xpum_prefers_the_card_and_combines_tiles() -> None:
+    (view,) = foreign("xpum").devices
+    holds(
+        view,
+        power_watts=300.5,
+        utilization_ratio=pytest.approx(0.3),
+        memory_used_bytes=1500,
+        temperature_celsius__gpu=47,
+        temperature_celsius__memory=50,
+        clock_hertz__graphics=1_600_000_000,
+    )
+    assert view.device.pci_bus_id == "0000:4d:00.0"
+
+
+def test_xpumd_counts_no_statistic_twice() -> None:
+    (view,) = foreign("xpumd").devices
+    holds(
+        view,
+        utilization_ratio=0.75,
+        engine_utilization_ratio__decoder=0.1,
+        memory_size_bytes=25769803776,
+        temperature_celsius__gpu=55,
+        clock_hertz__graphics=2_000_000_000,
+        power_watts=150,
+        ecc_errors_total__uncorrected=3,
+    )
+    assert view.health is Health.DEGRADED
+
+
+def test_all_smi_mixes_percent_and_fractions() -> None:
+    read = foreign("all_smi")
+    first, second = read.devices
+    holds(first, utilization_ratio=0.425, memory_controller_utilization_ratio=0.25)
+    holds(first, clock_hertz__graphics=1_700_000_000, memory_used_bytes=1 << 30)
+    assert [view.device.vendor for view in read.devices] == ["amd", "nvidia"]
+    (process,) = second.reading.processes or ()
+    assert (process.pid, process.command, process.user) == (77, "python3", "anna")
+    assert process.gpu_memory_bytes == 4096
+
+
+def test_gaudi_zeros_are_not_believed() -> None:
+    first, second = foreign("gaudi").devices
+    holds(first, utilization_ratio=0.64, power_watts=321.5, temperature_celsius__gpu=44)
+    holds(first, memory_repair_pending=1)
+    assert first.health is Health.DEGRADED
+    holds(second, power_watts=Absence.ERROR, temperature_celsius__gpu=Absence.ERROR)
+    assert "utilization_ratio" in second.reading.notes[0]
+    assert first.device.kind == "npu"
+
+
+def test_ascend_sentinels_and_timestamps() -> None:
+    read = foreign("ascend")
+    (view,) = read.devices
+    holds(
+        view,
+        utilization_ratio=0.55,
+        memory_size_bytes=1 << 36,
+        memory_used_bytes=3400 * MIB,
+        temperature_celsius__gpu=Absence.ERROR,
+        voltage_volts__core=Absence.UNSUPPORTED,
+        power_watts=93.5,
+        clock_hertz__graphics=1_650_000_000,
+    )
+    assert view.health is Health.FAILED
+    assert view.device.pci_bus_id == "0000:c1:00.0"
+    assert [one.gpu_memory_bytes for one in view.reading.processes or ()] == [512 * MIB]
+    assert dict(read.rejected) == {"unknown": 1, "blank": 2}
+
+
+def test_rebellions_in_both_namings_and_with_an_old_daemon() -> None:
+    first, second = foreign("rebellions").devices
+    holds(first, temperature_celsius__gpu=41, memory_size_bytes=16 << 30, power_watts=38.5)
+    holds(first, memory_used_bytes=1 << 30)
+    holds(second, temperature_celsius__gpu=39, memory_size_bytes=16 << 30)
+    assert second.reading.values[("power_watts",)] == pytest.approx(18.4)
+    assert [first.health, second.health] == [Health.OK, Health.FAILED]
+    assert first.device.name == "rbln0"
+
+
+def test_furiosa_partitions_repeat_the_device() -> None:
+    read = foreign("furiosa")
+    first, second = read.devices
+    holds(first, utilization_ratio=0.8, core_utilization_ratio__1=0.7, power_watts=51.5)
+    holds(first, temperature_celsius__gpu=39, temperature_celsius__board=35)
+    assert (first.state, second.state) == (DeviceState.OK, DeviceState.LOST)
+    assert read.rejected["repeated"] == 1
+
+
+def test_several_dialects_in_one_scrape() -> None:
+    read = foreign("others")
+    assert set(read.dialects) == {
+        "neuron-monitor",
+        "gke-tpu",
+        "tt-metrics-exporter",
+        "node_exporter",
+        "red-hat",
+    }
+    holds(find(read, "neuroncore0"), utilization_ratio=0.25, memory_used_bytes=1024)
+    holds(find(read, "tpu0"), utilization_ratio=0.125, memory_size_bytes=16 << 30)
+    tenstorrent = find(read, "tt0")
+    holds(tenstorrent, temperature_celsius__gpu=43.5, clock_hertz__graphics=500_000_000)
+    assert tenstorrent.health is Health.FAILED
+    assert tenstorrent.device.serial == "0100014411704001"
+    card = find(read, "card1")
+    holds(card, utilization_ratio=0.04, memory_size_bytes=8573157376)
+    assert card.device.index == 1
+    red = find(read, "gpu0")
+    holds(red, utilization_ratio=Absence.ERROR, clock_hertz__sm=2_520_000_000)
+    assert red.device.vendor == "nvidia"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS[1:], ids=lambda one: one.name)
+def test_every_row_aims_at_the_catalogue(dialect: Any) -> None:
+    for row in dialect.rows:
+        series = series_of(row.target)
+        metric = by_key()[series[0]]
+        states = 1 if row.states else 0
+        assert len(series) == len(metric.labels) + 1 - states, row.name
+        assert row.scale[0] > 0
+        assert row.scale[1] > 0
+
+
+@pytest.mark.parametrize("dialect", DIALECTS[1:], ids=lambda one: one.name)
+def test_rows_that_are_added_up_have_one_scale(dialect: Any) -> None:
+    scales: dict[str, set[Any]] = {}
+    for row in dialect.rows:
+        if row.group:
+            scales.setdefault(row.group, set()).add(row.scale)
+    assert all(len(some) == 1 for some in scales.values())
+
+
+def test_names_of_dialects_are_unique() -> None:
+    names = [dialect.name for dialect in DIALECTS]
+    assert len(set(names)) == len(names)
