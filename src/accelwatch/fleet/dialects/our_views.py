@@ -153,7 +153,7 @@ def _processes(row: OurRow, values: Sequence[Number]) -> tuple[Process, ...] | N
                 command=command or None,
                 user=user or None,
                 gpu_memory_bytes=None if memory is None else _whole(values[memory]),
-                utilization_ratio=None if ratio is None else float(values[ratio]),
+                utilization_ratio=None if ratio is None else _finite(values[ratio]),
             )
         )
     return tuple(found)
@@ -161,6 +161,10 @@ def _processes(row: OurRow, values: Sequence[Number]) -> tuple[Process, ...] | N
 
 def _whole(value: Number) -> int | None:
     return int(value) if math.isfinite(value) else None
+
+
+def _finite(value: Number) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _health(row: OurRow, values: Sequence[Number]) -> Health:

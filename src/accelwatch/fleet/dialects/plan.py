@@ -122,10 +122,10 @@ class Planner:
             return
         part = known(key, (self.dialect.labels.part,)) if self.dialect.labels.part else ""
         late = int(bool(part))
-        if place[1] and series[0].startswith(OF_THE_WHOLE):
-            place, late = (place[0], ""), 1
-        elif place[1]:
+        if place[1]:
             self.places.setdefault(place, key)
+            if series[0].startswith(OF_THE_WHOLE):
+                place, late = (place[0], ""), 1
         combine = _of_parts(series[0]) if part else row.combine
         first = _first_rank(self.dialect, row, rank)
         drafts = self._drafts.setdefault((place, series), {})
