@@ -1,0 +1,141 @@
+"""What the API answers, as structs: JSON is written from them, the OpenAPI document too."""
+
+import msgspec
+
+from accelwatch.schema.reading import Number
+
+SCHEMA = "accelwatch-fleet/1"
+
+
+class FaultNote(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a target could not be read the last time."""
+
+    reason: str
+    message: str
+
+
+class TargetNote(msgspec.Struct, frozen=True, kw_only=True):
+    """One target of a node."""
+
+    address: str
+    mode: str
+    """`stream`, `poll`, or empty before the first attempt."""
+    dialect: str
+    version: str
+    connected: bool
+    failures_total: int
+    missed_ticks_total: int
+    restarts_total: int
+    read_duration_s: float | None = None
+    fault: FaultNote | None = None
+    rejected: dict[str, int] = {}
+    """Series not taken, by reason."""
+
+
+class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A node in lists."""
+
+    node: str
+    state: str
+    age_s: float | None
+    """Seconds since something arrived; null when nothing has since the hub began."""
+    labels: dict[str, str]
+    devices: int
+    """Devices present when it was last heard."""
+    devices_expected: int
+    devices_missing: int
+    clock_skew_s: float | None
+    interval_s: float | None
+    listed: bool
+    """Whether a target stands for it."""
+    acknowledged: bool
+    first_seen: str | None
+    last_seen: str | None
+    targets: tuple[TargetNote, ...]
+
+
+class NodesPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of nodes; `next` is the cursor of the page after it, null at the end."""
+
+    nodes: tuple[NodeSummary, ...]
+    next: str | None
+
+
+class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A device in lists."""
+
+    node: str
+    node_state: str
+    labels: dict[str, str]
+    id: str
+    vendor: str
+    index: int
+    name: str
+    kind: str
+    model: str | None
+    uuid: str | None
+    pci_bus_id: str | None
+    parent_id: str | None
+    state: str
+    """A device state; `stale` or `unreachable` when its node is silent, `missing` when it has gone."""
+    health: str
+    sample_age_s: float | None
+    values: dict[str, Number | None]
+    """The fields asked for; null where there is no value."""
+
+
+class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of devices; `next` is the cursor of the page after it, null at the end.
+
+    A page may hold fewer devices than asked for, even none, and still have a page after it.
+    """
+
+    devices: tuple[DeviceRow, ...]
+    next: str | None
+
+
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
+    """A uuid that several nodes claim."""
+
+    uuid: str
+    nodes: tuple[str, ...]
+
+
+class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole fleet in numbers. Sums are over the devices of nodes that are up or slow."""
+
+    schema: str
+    version: str
+    time: str
+    nodes_total: int
+    nodes: dict[str, int]
+    """By state."""
+    devices_total: int
+    """Devices present or expected, partitions not counted."""
+    devices: dict[str, int]
+    """By state."""
+    health: dict[str, int]
+    """Devices of nodes that are up or slow, by health."""
+    power_watts: float | None
+    memory_used_bytes: int | None
+    memory_size_bytes: int | None
+    utilization_ratio: float | None
+    """Mean over the devices that have one."""
+    conflicts: tuple[Conflict, ...]
+
+
+class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The last fifteen minutes of a device, oldest first; null where there was no value."""
+
+    node: str
+    device: str
+    step_s: int
+    end: str
+    values: dict[str, list[float | None]]
+
+
+class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
+    """What an acknowledgement did."""
+
+    node: str
+    devices_removed: int

@@ -1,0 +1,281 @@
+"""The hub's /v1/stream: every device's place once, then an array of numbers a tick, for dashboards.
+
+Clients that ask for the same share the work: a tick is made once for each set of fields and filter, and
+only while somebody listens. A client that reads slowly misses ticks and sees a gap in `sequence`.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from accelwatch.agent.page import Query, ask_again, many
+from accelwatch.agent.stream import Outlet, Stalled
+from accelwatch.clock import Clock
+from accelwatch.errors import UsageError
+from accelwatch.expr import Expression
+from accelwatch.fleet.api.documents import SCHEMA, FleetDocument
+from accelwatch.fleet.api.framing import framed
+from accelwatch.fleet.api.names import Column, Subject, columns, condition, lookup
+from accelwatch.fleet.api.rows import Totals, subjects, value
+from accelwatch.fleet.api.summaries import fleet_document
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.schema.reading import Number
+from accelwatch.version import __version__
+
+_PARAMETERS = ("filter", "fields")
+_MAX_FEEDS = 8
+"""Different sets of fields and filter at one time; each costs a walk over the fleet a tick."""
+_BREATH = 500
+"""Devices after which the loop may do something else."""
+_SPARE_SLOTS = 4096
+
+Key = tuple[tuple[str, ...], str]
+
+
+class FleetHello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
+    """First message of a stream."""
+
+    schema: str = SCHEMA
+    version: str = __version__
+    interval_s: float
+    fields: tuple[str, ...]
+    """What the values of a device's tick are, in order."""
+
+
+class DevicePlace(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
+    """Which device number `slot` is from now on."""
+
+    slot: int
+    node: str
+    labels: dict[str, str]
+    id: str
+    vendor: str
+    index: int
+    name: str
+    kind: str
+    model: str | None
+    uuid: str | None
+    parent_id: str | None
+
+
+class DeviceNow(msgspec.Struct, frozen=True, array_like=True):
+    """One device at one tick; states and values as in /v1/devices."""
+
+    slot: int
+    state: str
+    health: str
+    sample_age_s: float | None
+    values: tuple[Number | None, ...]
+
+
+class NodeNow(msgspec.Struct, frozen=True, array_like=True):
+    """One node at one tick."""
+
+    node: str
+    state: str
+    age_s: float | None
+    devices_missing: int
+
+
+class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
+    """The fleet at one moment; `fleet` counts all devices, whatever the filter."""
+
+    sequence: int
+    time: float
+    fleet: FleetDocument
+    nodes: tuple[NodeNow, ...]
+    devices: tuple[DeviceNow, ...]
+
+
+class Feed:
+    """Ticks for one set of fields and filter."""
+
+    def __init__(self, shown: tuple[Column, ...], wanted: Expression | None) -> None:
+        self.columns = shown
+        self.clients = 0
+        self.sequence = 0
+        self.tick: FleetTick | None = None
+        self.places: dict[int, tuple[int, DevicePlace]] = {}
+        """Slot to the sequence at which it was last changed, and its device."""
+        self._wanted = wanted
+        self._slots: dict[tuple[str, str], int] = {}
+        self._frames: dict[str, bytes] = {}
+        self._shown = 0
+        self._making = asyncio.Lock()
+
+    async def make(self, fleet: Fleet, document: FleetDocument) -> None:
+        """Make the next tick; one at a time."""
+        async with self._making:
+            await self._make(fleet, document)
+
+    async def _make(self, fleet: Fleet, document: FleetDocument) -> None:
+        if len(self._slots) > 2 * self._shown + _SPARE_SLOTS:
+            self._slots, self.places = {}, {}  # devices have come and gone: number them anew
+        sequence = self.sequence + 1
+        devices: list[DeviceNow] = []
+        nodes: list[NodeNow] = []
+        looked = 0
+        for node in list(fleet.nodes.values()):
+            found = subjects(fleet, node)
+            age = node.age_s(fleet.clock.monotonic())
+            gone = sum(subject.held is None for subject in found)
+            nodes.append(NodeNow(node.name, fleet.state_of(node).value, age, gone))
+            for subject in found:
+                if self._wanted is None or self._wanted.evaluate(lookup(subject)) is True:
+                    devices.append(self._now(subject, sequence))
+            looked += len(found) + 1
+            if looked >= _BREATH:
+                looked = 0
+                await asyncio.sleep(0)
+        self.tick = FleetTick(
+            sequence=sequence,
+            time=fleet.clock.wall(),
+            fleet=document,
+            nodes=tuple(nodes),
+            devices=tuple(devices),
+        )
+        self.sequence = sequence
+        self._shown = len(devices)
+        self._frames = {}
+
+    def _now(self, subject: Subject, sequence: int) -> DeviceNow:
+        key = subject.node, subject.device.id
+        slot = self._slots.get(key)
+        if slot is None:
+            slot = self._slots[key] = len(self._slots)
+        held = self.places.get(slot)
+        if held is None or not _same(held[1], subject):
+            self.places[slot] = sequence, _place(slot, subject)
+        values = tuple([value(subject, series) for _, series in self.columns])
+        return DeviceNow(slot, subject.state, subject.health, subject.age_s, values)
+
+    def news(self, after: int) -> Sequence[DevicePlace]:
+        """Places that changed after a tick."""
+        return [place for sequence, place in self.places.values() if sequence > after]
+
+    def frame(self, media: str) -> bytes:
+        """The tick as bytes, made once for all clients."""
+        if media not in self._frames and self.tick is not None:
+            self._frames[media] = framed(self.tick, media)
+        return self._frames.get(media, b"")
+
+
+def _same(place: DevicePlace, subject: Subject) -> bool:
+    device = subject.device
+    return (
+        place.labels == subject.labels
+        and (place.id, place.index, place.name) == (device.id, device.index, device.name)
+        and (place.model, place.uuid, place.node) == (device.model, device.uuid, subject.node)
+    )
+
+
+def _place(slot: int, subject: Subject) -> DevicePlace:
+    device = subject.device
+    return DevicePlace(
+        slot=slot,
+        node=subject.node,
+        labels=subject.labels,
+        id=device.id,
+        vendor=device.vendor,
+        index=device.index,
+        name=device.name,
+        kind=device.kind,
+        model=device.model,
+        uuid=device.uuid,
+        parent_id=device.parent_id,
+    )
+
+
+class LiveStreams:
+    """All streams of the hub; the loop's thread only."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        clock: Clock,
+        sums: Callable[[], Totals],
+        labels: Callable[[], set[str]],
+        interval_s: float,
+    ) -> None:
+        self._fleet = fleet
+        self._clock = clock
+        self._sums = sums
+        self._labels = labels
+        self._interval_s = interval_s
+        self._feeds: dict[Key, Feed] = {}
+        self._beat = asyncio.Event()
+        self._ended = False
+
+    async def run(self) -> None:
+        """Make a tick for each feed at the interval until cancelled."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due = max(due + self._interval_s, loop.time())
+            await asyncio.sleep(due - loop.time())
+            if self._feeds:
+                document = fleet_document(self._fleet, self._sums())
+                for feed in list(self._feeds.values()):
+                    await feed.make(self._fleet, document)
+            self._wake()
+
+    def end(self) -> None:
+        """Nothing will follow: streams end."""
+        self._ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._beat.set()
+        self._beat = asyncio.Event()
+
+    def check(self, query: Query) -> None:
+        """Raise AccelwatchError for parameters that make no sense."""
+        key = self._key(query)
+        if key not in self._feeds and len(self._feeds) >= _MAX_FEEDS:
+            raise UsageError(f"at most {_MAX_FEEDS} different streams at one time")
+        self._feed(key)
+
+    def _key(self, query: Query) -> Key:
+        ask_again(query, _PARAMETERS)
+        filters = query.get("filter", ())
+        if len(filters) > 1:
+            raise UsageError("filter is given twice")
+        return tuple(many(query, "fields")), filters[0] if filters else ""
+
+    def _feed(self, key: Key) -> Feed:
+        fields, text = key
+        wanted = condition(text, self._labels()) if text else None
+        return Feed(columns(fields), wanted)
+
+    async def send(self, media: str, outlet: Outlet, query: Query, stall_s: float) -> None:
+        """Send the present state, then tick by tick until the end. Raises Stalled."""
+        key = self._key(query)
+        feed = self._feeds.get(key)
+        if feed is None:
+            feed = self._feeds[key] = self._feed(key)
+        feed.clients += 1
+        try:
+            if feed.tick is None:
+                await feed.make(self._fleet, fleet_document(self._fleet, self._sums()))
+            await self._send(feed, media, outlet, stall_s)
+        finally:
+            feed.clients -= 1
+            if not feed.clients:
+                self._feeds.pop(key, None)
+
+    async def _send(self, feed: Feed, media: str, outlet: Outlet, stall_s: float) -> None:
+        fields = tuple(name for name, _ in feed.columns)
+        await outlet.write(framed(FleetHello(interval_s=self._interval_s, fields=fields), media))
+        sent = 0
+        taken_at = self._clock.monotonic()
+        while not self._ended:
+            beat = self._beat
+            if feed.sequence > sent and outlet.backlog() == 0:
+                places = b"".join(framed(place, media) for place in feed.news(sent))
+                frame, sent = feed.frame(media), feed.sequence
+                await outlet.write(places + frame)
+                taken_at = self._clock.monotonic()
+            elif self._clock.monotonic() - taken_at > stall_s:
+                raise Stalled(f"the client has not read for {stall_s:g} s")
+            await beat.wait()

@@ -1,0 +1,141 @@
+"""The names that filters and `fields` may use: those of a device, its node's, and target labels."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from accelwatch.errors import UsageError
+from accelwatch.expr import (
+    MISSING,
+    Expression,
+    Key,
+    Missing,
+    NameTable,
+    Type,
+    Value,
+    compile_condition,
+    device_names,
+)
+from accelwatch.expr.names import Fault
+from accelwatch.fleet.state.liveness import NodeState
+from accelwatch.fleet.state.node import speaks_for
+from accelwatch.fleet.state.readings import Held
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.series import path_of, series_of
+
+SHOWN_STATES = (*DeviceState, "stale", "unreachable", "missing")
+DEFAULT_FIELDS = (
+    "utilization_ratio",
+    "memory_used_bytes",
+    "memory_size_bytes",
+    "power_watts",
+    "temperature_celsius",
+)
+_MAX_EXPRESSION = 2000
+_MAX_FIELDS = 64
+_GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}
+
+Column = tuple[str, tuple[Series, ...]]
+"""A field as it was asked for, and the series of which the first present one is its value."""
+
+
+class Subject(msgspec.Struct, kw_only=True):
+    """A device with its node, as an expression sees it."""
+
+    node: str
+    node_state: NodeState
+    labels: dict[str, str]
+    device: Device
+    held: Held | None
+    """None when it is missing."""
+    age_s: float | None
+
+    @property
+    def state(self) -> str:
+        """Its own state while its node is heard of."""
+        if speaks_for(self.node_state):
+            return self.held.state if self.held is not None else "missing"
+        return _GONE[self.node_state]
+
+    @property
+    def health(self) -> str:
+        """Its own health while its node is heard of."""
+        if self.held is None or not speaks_for(self.node_state):
+            return "unknown"
+        return self.held.health
+
+
+def fleet_names(labels: Iterable[str]) -> NameTable:
+    """The names of a device in a fleet whose targets have these labels."""
+    table = device_names()
+    extra = {name: Type.STRING for name in sorted(labels) if name not in table.rows}
+    identity = {**extra, **table.identity, "node": Type.STRING, "node_state": Type.STRING}
+    words = {**table.words, "state": SHOWN_STATES, "node_state": tuple(NodeState)}
+    return msgspec.structs.replace(table, identity=identity, words=words)
+
+
+def condition(text: str, labels: Iterable[str]) -> Expression:
+    """A filter. Raises ExpressionError, UsageError."""
+    if len(text) > _MAX_EXPRESSION:
+        raise UsageError(f"a filter has at most {_MAX_EXPRESSION} characters")
+    return compile_condition(text, fleet_names(labels))
+
+
+def columns(fields: Sequence[str]) -> tuple[Column, ...]:
+    """Fields such as `power_watts` and `temperature_celsius.memory`. Raises UsageError."""
+    if len(fields) > _MAX_FIELDS:
+        raise UsageError(f"at most {_MAX_FIELDS} fields")
+    return tuple(_column(field) for field in fields or DEFAULT_FIELDS)
+
+
+def _column(field: str) -> Column:
+    name, *labels = series_of(field)
+    table = device_names()
+    if name not in table.rows:
+        found: object = Fault(message=f"no quantity {name[:60]!r}")
+    else:
+        found = table.resolve(name, tuple(labels))
+    if isinstance(found, Fault):
+        raise UsageError(f"fields: {found.message}" + (f"; {found.hint}" if found.hint else ""))
+    keys = getattr(found, "keys", ())
+    return path_of((name, *labels)), tuple(key for key in keys if isinstance(key, tuple))
+
+
+def lookup(subject: Subject) -> Callable[[Key], Value | Missing]:
+    """How an expression sees a device. A silent node's quantities are unknown, not their last value."""
+    held = subject.held if speaks_for(subject.node_state) else None
+
+    def value(key: Key) -> Value | Missing:
+        if isinstance(key, tuple):
+            return _quantity(subject, held, key)
+        named = _named(subject, key)
+        return MISSING if named is None else named
+
+    return value
+
+
+def _quantity(subject: Subject, held: Held | None, key: Series) -> Value | Missing:
+    number = None if held is None else held.number(key)
+    if number is not None:
+        return number
+    if key[0] == "health" and len(key) == 2:
+        return int(subject.health == key[1])
+    if key == ("device_up",):
+        return int(subject.state in ("ok", "degraded"))
+    if key == ("device_suspended",):
+        return int(subject.state == "suspended")
+    return MISSING
+
+
+def _named(subject: Subject, key: str) -> Value | None:
+    if key in ("node", "host"):
+        return subject.node
+    if key == "device":
+        return subject.device.name
+    if key == "sample_age_s":
+        return subject.age_s
+    if key in ("state", "health", "node_state"):
+        return str(getattr(subject, key))
+    identity: Value | None = getattr(subject.device, key, None)
+    return subject.labels.get(key) if identity is None else identity

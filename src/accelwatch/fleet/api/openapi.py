@@ -1,0 +1,140 @@
+"""The OpenAPI document: paths by hand, schemas from the structs that are answered."""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from accelwatch.fleet.api.documents import (
+    Acknowledged,
+    DevicesPage,
+    FleetDocument,
+    HistoryDocument,
+    NodesPage,
+    NodeSummary,
+)
+from accelwatch.fleet.state.liveness import NodeState
+from accelwatch.version import __version__
+
+_ANSWERS = (FleetDocument, NodesPage, NodeSummary, DevicesPage, HistoryDocument, Acknowledged)
+_REFUSALS = {
+    "400": "A parameter makes no sense; the text says which.",
+    "401": "Credentials are needed.",
+    "403": "Not admitted.",
+    "404": "There is no such thing; the text names it.",
+    "405": "Another method is needed; see Allow.",
+    "413": "A request needs no body.",
+    "503": "Too many requests; try again.",
+}
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """The document, version 3.1."""
+    _, components = msgspec.json.schema_components(
+        _ANSWERS, ref_template="#/components/schemas/{name}"
+    )
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "accelwatch hub",
+            "version": __version__,
+            "description": "Every accelerator of a fleet, honestly aged.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": _paths(),
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic"},
+                "bearer": {"type": "http", "scheme": "bearer"},
+            },
+        },
+        "security": [{}, {"basic": []}, {"bearer": []}],
+    }
+
+
+def _paths() -> dict[str, Any]:
+    node = _parameter("node", "Name of the node.", where="path")
+    cursor = _parameter("cursor", "`next` of the page before.")
+    limit = _parameter(
+        "limit", "Rows on a page.", schema={"type": "integer", "minimum": 1, "maximum": 20_000}
+    )
+    fields = _parameter("fields", "Quantities, separated by commas.")
+    filter_ = _parameter("filter", "A condition (docs/expressions.md).")
+    device = _parameter("device", "Id of a device.")
+    states = {"type": "string", "enum": list(NodeState)}
+    return {
+        "/v1/fleet": _get("The fleet in numbers", "FleetDocument"),
+        "/v1/nodes": _get(
+            "Nodes, by name",
+            "NodesPage",
+            _parameter("state", "Only nodes of this state.", schema=states),
+            limit,
+            cursor,
+        ),
+        "/v1/nodes/{node}": _get(
+            "A node with `snapshot`, the document that its own agent answers", "NodeSummary", node
+        ),
+        "/v1/nodes/{node}/history": _get(
+            "The last fifteen minutes of a device", "HistoryDocument", node, device
+        ),
+        "/v1/nodes/{node}/acknowledge": {
+            "post": _operation("Take note that devices have gone", "Acknowledged", (node, device))
+        },
+        "/v1/devices": _get("Devices", "DevicesPage", filter_, fields, limit, cursor),
+        "/v1/stream": {
+            "get": _raw(
+                "The fleet, tick by tick",
+                ("application/x-ndjson", "text/event-stream", "application/msgpack"),
+                (filter_, fields),
+            )
+        },
+        "/v1/openapi.json": {"get": _raw("This document", ("application/json",))},
+        "/metrics": {
+            "get": _raw(
+                "Aggregates, for Prometheus", ("text/plain", "application/openmetrics-text")
+            )
+        },
+        "/-/healthy": {"get": _raw("Whether the hub lives", ("text/plain",))},
+        "/-/ready": {"get": _raw("Whether the targets are known", ("text/plain",))},
+    }
+
+
+def _parameter(
+    name: str, text: str, *, where: str = "query", schema: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": where,
+        "description": text,
+        "required": where == "path",
+        "schema": schema or {"type": "string"},
+    }
+
+
+def _get(summary: str, answer: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"get": _operation(summary, answer, parameters)}
+
+
+def _operation(summary: str, answer: str, parameters: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{answer}"}
+    return _described(summary, {"application/json": {"schema": schema}}, parameters)
+
+
+def _raw(
+    summary: str, media: tuple[str, ...], parameters: tuple[dict[str, Any], ...] = ()
+) -> dict[str, Any]:
+    return _described(summary, {one: {} for one in media}, parameters)
+
+
+def _described(
+    summary: str, content: dict[str, Any], parameters: tuple[dict[str, Any], ...]
+) -> dict[str, Any]:
+    plain = {"text/plain": {"schema": {"type": "string"}}}
+    refusals = {code: {"description": text, "content": plain} for code, text in _REFUSALS.items()}
+    return {
+        "summary": summary,
+        "parameters": list(parameters),
+        "responses": {"200": {"description": summary, "content": content}, **refusals},
+    }

@@ -1,0 +1,54 @@
+"""The hub's /metrics: aggregates of the fleet and how reading each target goes, as series."""
+
+from collections.abc import Callable, Mapping
+
+from accelwatch.fleet.api.rows import Totals
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.liveness import NodeState
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+_REJECTED = "fleet_series_rejected_total"
+
+RenderOwn = Callable[[Mapping[Series, Number], bool], str]
+"""Series of the catalogue and whether OpenMetrics is wanted, to text."""
+
+
+def own_series(fleet: Fleet, sums: Totals) -> dict[Series, Number]:
+    """Everything the hub says about itself and the fleet."""
+    found: dict[Series, Number] = {("fleet_nodes", state.value): 0 for state in NodeState}
+    for node in fleet.nodes.values():
+        found["fleet_nodes", fleet.state_of(node).value] += 1
+    for (vendor, model, state), count in sorted(sums.kinds.items()):
+        found["fleet_devices", vendor, model, state] = count
+    found[("fleet_identity_conflicts",)] = len(fleet.conflicts())
+    for name in sorted(fleet.nodes):
+        for series, value in _targets(fleet, name).items():
+            summed = series[0] == _REJECTED and series in found
+            found[series] = found[series] + value if summed else value
+    return found
+
+
+def _targets(fleet: Fleet, name: str) -> dict[Series, Number]:
+    sources = list(fleet.nodes[name].sources.values())
+    if not sources:
+        return {}
+    found: dict[Series, Number] = {
+        ("fleet_target_up", name): int(any(one.connected for one in sources)),
+        ("fleet_target_failures_total", name): sum(one.faults_total for one in sources),
+        ("fleet_target_missed_ticks_total", name): sum(one.gaps_total for one in sources),
+    }
+    for one in sources:
+        if one.dialect:
+            found["fleet_target_info", name, one.dialect, one.version] = 1
+        for reason, count in one.rejected.items():
+            series = (_REJECTED, one.dialect, reason)
+            found[series] = found.get(series, 0) + count
+    best = fleet.nodes[name].best
+    if best is not None:
+        found["fleet_target_last_success_timestamp_seconds", name] = best.arrived_wall
+        if best.read_s is not None:
+            found["fleet_target_read_duration_seconds", name] = best.read_s
+        if best.skew.seconds is not None:
+            found["fleet_target_clock_skew_seconds", name] = best.skew.seconds
+    return found

@@ -1,0 +1,208 @@
+"""Which path of the hub gives which page."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from accelwatch.agent.negotiation import choose
+from accelwatch.agent.page import JSON, Page, Query, ask_again, many, plain
+from accelwatch.agent.routes import STREAM, Headers
+from accelwatch.errors import UnmetError, UsageError
+from accelwatch.fleet.api.documents import Acknowledged, DevicesPage, NodesPage, NodeSummary
+from accelwatch.fleet.api.names import columns, condition
+from accelwatch.fleet.api.openapi import openapi
+from accelwatch.fleet.api.own import RenderOwn, own_series
+from accelwatch.fleet.api.packing import packed
+from accelwatch.fleet.api.rows import Totals, cursor_of, page, place_of, totals
+from accelwatch.fleet.api.summaries import (
+    fleet_document,
+    history_document,
+    node_snapshot,
+    node_summary,
+)
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node
+
+NODE = "/v1/nodes/"
+_HISTORY = "/history"
+_ACKNOWLEDGE = "/acknowledge"
+_HOLD_S = 0.5
+"""How long sums over the fleet are kept; nobody can see a difference, and many may ask."""
+_DEFAULT_LIMIT = 1000
+_MAX_LIMIT = 20_000
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_READ = ("GET", "HEAD")
+
+
+class HubPages:
+    """Pages by path; the loop's thread only."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        render: RenderOwn,
+        *,
+        ready: Callable[[], bool],
+        may_act: Callable[[], bool],
+    ) -> None:
+        """`may_act`: whether those who can reach the hub may acknowledge."""
+        self._fleet = fleet
+        self._render = render
+        self._ready = ready
+        self._may_act = may_act
+        self._sums: tuple[float, Totals] | None = None
+        self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
+        self._pages: dict[str, Callable[[Query, Headers], Page]] = {
+            "/metrics": self._metrics,
+            "/v1/fleet": self._fleet_page,
+            "/v1/nodes": self._nodes,
+            "/v1/devices": self._devices,
+            "/v1/openapi.json": lambda query, _: _plain_json(query, openapi()),
+            "/-/healthy": lambda _query, _: plain(200, "healthy"),
+            "/-/ready": lambda _query, _: self._readiness(),
+        }
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty when there is no such path."""
+        if path in self._pages or path == STREAM:
+            return _READ
+        if path.startswith(NODE) and len(path) > len(NODE):
+            return ("POST",) if path.endswith(_ACKNOWLEDGE) else _READ
+        return ()
+
+    def page(self, path: str, query: Query, headers: Headers) -> Page:
+        """The page. Raises AccelwatchError for parameters and names that make no sense."""
+        if path == STREAM:
+            return plain(200, "")
+        if path.startswith(NODE):
+            return self._node(path.removeprefix(NODE), query, headers)
+        return self._pages[path](query, headers)
+
+    async def act(self, path: str, query: Query, headers: Headers) -> Page:
+        """Acknowledge what is missing on a node. Raises AccelwatchError."""
+        ask_again(query, ("device",))
+        if not self._may_act():
+            return plain(403, "the hub is open to all; acknowledging needs credentials")
+        if headers.get("Origin") or headers.get("Sec-Fetch-Site", "none") != "none":
+            return plain(403, "not from a page in a browser")
+        name = path.removeprefix(NODE).removesuffix(_ACKNOWLEDGE)
+        removed = await self._fleet.acknowledge(name, _one(query, "device"))
+        return _json(Acknowledged(node=name, devices_removed=removed), headers)
+
+    def sums(self) -> Totals:
+        """Sums over the fleet, at most half a second old."""
+        now = self._fleet.clock.monotonic()
+        if self._sums is None or now - self._sums[0] >= _HOLD_S:
+            self._sums = now, totals(self._fleet)
+        return self._sums[1]
+
+    def names(self) -> list[str]:
+        """Names of the nodes, sorted."""
+        known = frozenset(self._fleet.nodes)
+        if known != self._order[0]:
+            self._order = known, sorted(known)
+        return self._order[1]
+
+    def labels(self) -> set[str]:
+        """Names of all labels of targets."""
+        return {name for node in self._fleet.nodes.values() for name in node.labels}
+
+    def _fleet_page(self, query: Query, headers: Headers) -> Page:
+        ask_again(query, ())
+        return _json(fleet_document(self._fleet, self.sums()), headers)
+
+    def _nodes(self, query: Query, headers: Headers) -> Page:
+        ask_again(query, ("state", "limit", "cursor"))
+        limit, after = _limit(query), _one(query, "cursor")
+        states = set(many(query, "state"))
+        start = place_of(after)[0] if after else ""
+        found: list[NodeSummary] = []
+        for name in self.names():
+            if name <= start and after:
+                continue
+            if len(found) >= limit:
+                return _json(NodesPage(nodes=tuple(found), next=_next(found[-1].node)), headers)
+            summary = node_summary(self._fleet, self._fleet.nodes[name])
+            if not states or summary.state in states:
+                found.append(summary)
+        return _json(NodesPage(nodes=tuple(found), next=None), headers)
+
+    def _node(self, rest: str, query: Query, headers: Headers) -> Page:
+        if rest.endswith(_HISTORY) and rest not in self._fleet.nodes:
+            return self._history(rest.removesuffix(_HISTORY), query, headers)
+        ask_again(query, ())
+        node = self._named(rest)
+        summary = msgspec.to_builtins(node_summary(self._fleet, node))
+        return _json({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
+
+    def _history(self, name: str, query: Query, headers: Headers) -> Page:
+        ask_again(query, ("device",))
+        node = self._named(name)
+        device = _one(query, "device")
+        if device is None or not (node.history(device) or device in node.devices):
+            known = ", ".join(list(node.devices)[:16])
+            raise UnmetError(f"device: name one of {known or 'none'}")
+        return _json(history_document(self._fleet, node, device), headers)
+
+    def _named(self, name: str) -> Node:
+        node = self._fleet.nodes.get(name)
+        if node is None:
+            raise UnmetError(f"no node {name[:100]!r}")
+        return node
+
+    def _devices(self, query: Query, headers: Headers) -> Page:
+        ask_again(query, ("filter", "fields", "limit", "cursor"))
+        text, cursor = _one(query, "filter"), _one(query, "cursor")
+        rows, following = page(
+            self._fleet,
+            columns(many(query, "fields")),
+            names=self.names(),
+            wanted=condition(text, self.labels()) if text else None,
+            after=place_of(cursor) if cursor else None,
+            limit=_limit(query),
+        )
+        return _json(DevicesPage(devices=tuple(rows), next=following), headers)
+
+    def _metrics(self, query: Query, headers: Headers) -> Page:
+        ask_again(query, ())
+        chosen = choose(headers.get("Accept", ""), (_TEXT, _OPENMETRICS)) or _TEXT
+        text = self._render(own_series(self._fleet, self.sums()), chosen == _OPENMETRICS)
+        return packed(text.encode(), chosen, headers.get("Accept-Encoding", ""))
+
+    def _readiness(self) -> Page:
+        if self._ready():
+            return plain(200, "ready")
+        return plain(503, "the targets are not known yet")
+
+
+def _next(name: str) -> str:
+    return cursor_of((name, 0, ""))
+
+
+def _limit(query: Query) -> int:
+    text = _one(query, "limit")
+    if text is None:
+        return _DEFAULT_LIMIT
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= _MAX_LIMIT:
+        raise UsageError(f"limit: a number from 1 to {_MAX_LIMIT}")
+    return int(text)
+
+
+def _one(query: Query, name: str) -> str | None:
+    given = query.get(name)
+    if not given:
+        return None
+    if len(given) > 1:
+        raise UsageError(f"{name} is given twice")
+    return given[0]
+
+
+def _plain_json(query: Query, document: dict[str, Any]) -> Page:
+    ask_again(query, ())
+    return _json(document, {})
+
+
+def _json(document: object, headers: Headers) -> Page:
+    return packed(msgspec.json.encode(document) + b"\n", JSON, headers.get("Accept-Encoding", ""))

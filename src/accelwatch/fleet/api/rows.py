@@ -1,0 +1,191 @@
+"""Devices in a standing order, page by page, filtered; and the numbers of a fleet or node."""
+
+import base64
+import binascii
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from accelwatch.errors import UsageError
+from accelwatch.expr import Expression
+from accelwatch.fleet.api.documents import DeviceRow
+from accelwatch.fleet.api.names import Column, Subject, lookup
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node, speaks_for
+from accelwatch.schema.device import Device
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+Place = tuple[str, int, str]
+"""Node, index and id of the last device of a page."""
+
+SCAN = 4000
+"""Devices looked at for one page: a filter that finds little must not hold up the streams."""
+
+
+def cursor_of(place: Place) -> str:
+    """A place as an opaque word."""
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def place_of(cursor: str) -> Place:
+    """The inverse of `cursor_of`. Raises UsageError."""
+    try:
+        padded = cursor[:2000] + "=" * (-len(cursor[:2000]) % 4)
+        place: Place = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=Place)
+    except (msgspec.DecodeError, binascii.Error, ValueError) as error:
+        raise UsageError("cursor: take it from `next` of the page before") from error
+    return place
+
+
+def subjects(fleet: Fleet, node: Node) -> list[Subject]:
+    """The devices of a node, present and missing, by index."""
+    state, labels = fleet.state_of(node), node.labels
+    now = fleet.clock.monotonic()
+    found = [
+        Subject(
+            node=node.name,
+            node_state=state,
+            labels=labels,
+            device=held.device,
+            held=held,
+            age_s=age_s(node, held.device.id, now),
+        )
+        for held in node.devices.values()
+    ]
+    gone = node.missing() if node.expected is not None else ()
+    found += [
+        Subject(
+            node=node.name, node_state=state, labels=labels, device=device, held=None, age_s=None
+        )
+        for device in gone
+    ]
+    found.sort(key=_order)
+    return found
+
+
+def _order(subject: Subject) -> tuple[int, str]:
+    return subject.device.index, subject.device.id
+
+
+def age_s(node: Node, device_id: str, now: float) -> float | None:
+    """Seconds since a device was read, whatever the node's clock says."""
+    held = node.devices[device_id]
+    source = node.origin(held)
+    if source is None or source.arrived is None or held.sample_time is None:
+        return None
+    return round(now - source.arrived + max(0.0, source.time - held.sample_time), 3)
+
+
+def scan(fleet: Fleet, names: Sequence[str], after: Place | None) -> Iterator[Subject]:
+    """Every device from after a place; `names` are the nodes' names, sorted."""
+    begin = bisect_left(names, after[0]) if after else 0
+    for name in names[begin:]:
+        node = fleet.nodes.get(name)
+        if node is None:
+            continue
+        for subject in subjects(fleet, node):
+            if after is None or name != after[0] or _order(subject) > after[1:]:
+                yield subject
+
+
+def page(
+    fleet: Fleet,
+    columns: Sequence[Column],
+    *,
+    names: Sequence[str],
+    wanted: Expression | None,
+    after: Place | None,
+    limit: int,
+) -> tuple[list[DeviceRow], str | None]:
+    """Rows that the filter wants and the cursor of the next page."""
+    rows: list[DeviceRow] = []
+    last: Place | None = None
+    for seen, subject in enumerate(scan(fleet, names, after)):
+        if len(rows) >= limit or (wanted is not None and seen >= SCAN):
+            return rows, None if last is None else cursor_of(last)
+        last = (subject.node, subject.device.index, subject.device.id)
+        if wanted is None or wanted.evaluate(lookup(subject)) is True:
+            rows.append(row(subject, columns))
+    return rows, None
+
+
+def row(subject: Subject, columns: Sequence[Column]) -> DeviceRow:
+    """One device with the values of the columns; a silent node's last values are not shown as now's."""
+    device: Device = subject.device
+    return DeviceRow(
+        node=subject.node,
+        node_state=subject.node_state,
+        labels=subject.labels,
+        id=device.id,
+        vendor=device.vendor,
+        index=device.index,
+        name=device.name,
+        kind=device.kind,
+        model=device.model,
+        uuid=device.uuid,
+        pci_bus_id=device.pci_bus_id,
+        parent_id=device.parent_id,
+        state=subject.state,
+        health=subject.health,
+        sample_age_s=subject.age_s,
+        values={name: value(subject, series) for name, series in columns},
+    )
+
+
+def value(subject: Subject, candidates: Sequence[Series]) -> Number | None:
+    """The value of the first series that has one; the last known of a stale node, none of one down."""
+    if subject.held is None or subject.state == "unreachable":
+        return None
+    for series in candidates:
+        found = subject.held.number(series)
+        if found is not None:
+            return found
+    return None
+
+
+class Totals:
+    """Sums over the whole devices of a fleet."""
+
+    def __init__(self) -> None:
+        self.states: Counter[str] = Counter()
+        self.health: Counter[str] = Counter()
+        self.kinds: Counter[tuple[str, str, str]] = Counter()
+        """By vendor, model and state."""
+        self._sums: dict[str, float] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, subject: Subject) -> None:
+        """Count one device."""
+        device, state = subject.device, subject.state
+        if device.parent_id is not None:
+            return
+        self.states[state] += 1
+        self.kinds[device.vendor, device.model or "", state] += 1
+        if subject.held is None or not speaks_for(subject.node_state):
+            return
+        self.health[subject.health] += 1
+        for key in ("power_watts", "memory_used_bytes", "memory_size_bytes", "utilization_ratio"):
+            number = subject.held.number((key,))
+            if number is not None:
+                self._sums[key] = self._sums.get(key, 0) + number
+                self._counts[key] += 1
+
+    def sum(self, key: str) -> float | None:
+        """The sum over the devices that have a value."""
+        return self._sums.get(key)
+
+    def mean(self, key: str) -> float | None:
+        """The mean over the devices that have a value."""
+        return self._sums[key] / self._counts[key] if self._counts[key] else None
+
+
+def totals(fleet: Fleet) -> Totals:
+    """The sums now."""
+    found = Totals()
+    for node in fleet.nodes.values():
+        for subject in subjects(fleet, node):
+            found.add(subject)
+    return found

@@ -1,0 +1,60 @@
+"""Why a target could not be read: a word for machines, a sentence for people, when to ask again."""
+
+import email.utils
+from enum import StrEnum
+
+from accelwatch.errors import AccelwatchError
+
+_MAX_RETRY_S = 3600.0
+
+
+class Reason(StrEnum):
+    """What kind of failure; the words are part of the API."""
+
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    CREDENTIALS = "credentials"
+    """401 or 403, or our own secret file cannot be read."""
+    BUSY = "busy"
+    """429 or 503."""
+    REDIRECT = "redirect"
+    STATUS = "status"
+    """Any other answer than 200."""
+    TOO_LARGE = "too_large"
+    GARBAGE = "garbage"
+    """An answer that cannot be read as what was asked for."""
+    CLOSED = "closed"
+    """The target ended the stream."""
+
+
+class TargetFault(AccelwatchError):  # noqa: N818 - a state of the target, not a mistake
+    """A target could not be read."""
+
+    def __init__(
+        self, reason: Reason, text: str, *, code: int = 0, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(text)
+        self.reason = reason
+        self.code = code
+        """The HTTP status, when there was one."""
+        self.retry_after_s = retry_after_s
+
+
+class NotOurs(TargetFault):
+    """The target answers, but has no stream: another exporter, which can only be polled."""
+
+
+def retry_after(header: str | None, now: float) -> float | None:
+    """Seconds that a Retry-After header asks for: a number or a date (RFC 9110, 10.2.3), bounded."""
+    if not header:
+        return None
+    text = header.strip()
+    if text.isascii() and text.isdecimal():
+        return min(float(text[:9]), _MAX_RETRY_S)
+    try:
+        moment = email.utils.parsedate_to_datetime(text).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return min(max(moment - now, 0.0), _MAX_RETRY_S)

@@ -1,0 +1,111 @@
+"""Requests to targets over aiohttp: no proxies, cookies, redirects; every failure becomes a fault."""
+
+import contextlib
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import aiohttp
+
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.client.access import Access, Ticket
+from accelwatch.fleet.client.faults import Reason, TargetFault, retry_after
+from accelwatch.fleet.client.settings import Scrape
+from accelwatch.fleet.targets.target import Target
+from accelwatch.version import __version__
+
+_READ_BUFFER = 64 << 10
+_MAX_HEADER = 8190
+
+
+class Client:
+    """One HTTP session for all targets."""
+
+    def __init__(self, scrape: Scrape, access: Access) -> None:
+        self.scrape = scrape
+        self._access = access
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, force_close=False),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=None),
+            read_bufsize=_READ_BUFFER,
+            max_line_size=_MAX_HEADER,
+            max_field_size=_MAX_HEADER,
+            headers={"User-Agent": f"accelwatch/{__version__}"},
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._session.close()
+
+    @contextlib.asynccontextmanager
+    async def get(
+        self, target: Target, url: str, headers: dict[str, str]
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer to GET with code 200; the caller's own deadline applies. Raises TargetFault."""
+        try:
+            ticket = await self._access.ticket()
+        except ConfigError as error:
+            raise TargetFault(Reason.CREDENTIALS, str(error)) from error
+        with _faults():
+            async with self._request(target, url, headers, ticket) as response:
+                _check(response)
+                yield response
+
+    def _request(
+        self, target: Target, url: str, headers: dict[str, str], ticket: Ticket
+    ) -> "contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]":
+        return self._session.get(
+            url,
+            headers={**headers, **ticket.headers},
+            allow_redirects=False,
+            ssl=ticket.tls if target.scheme == "https" else True,
+            server_hostname=ticket.server_name if target.scheme == "https" else None,
+        )
+
+
+def _check(response: aiohttp.ClientResponse) -> None:
+    """Raise TargetFault for any code but 200."""
+    code = response.status
+    if code == 200:
+        return
+    wait = retry_after(response.headers.get("Retry-After"), time.time())
+    if 300 <= code < 400:
+        raise TargetFault(
+            Reason.REDIRECT, f"answered {code}; redirects are not followed", code=code
+        )
+    if code in (401, 403):
+        raise TargetFault(Reason.CREDENTIALS, f"answered {code}; check the credentials", code=code)
+    reason = Reason.BUSY if code in (429, 503) else Reason.STATUS
+    raise TargetFault(reason, f"answered {code}", code=code, retry_after_s=wait)
+
+
+@contextlib.contextmanager
+def _faults() -> Iterator[None]:
+    """Turn the failures of a request into faults."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise TargetFault(Reason.TIMEOUT, "no answer in time") from error
+    except aiohttp.ClientConnectorDNSError as error:
+        raise TargetFault(Reason.DNS, f"the name does not resolve: {error.os_error}") from error
+    except (aiohttp.ClientSSLError, ssl.SSLError) as error:
+        raise TargetFault(Reason.TLS, _tls_text(error)) from error
+    except aiohttp.ClientConnectorError as error:
+        text = error.os_error.strerror or str(error.os_error)
+        raise TargetFault(Reason.CONNECT, f"cannot connect: {text}") from error
+    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+        raise TargetFault(Reason.CLOSED, "the connection was closed") from error
+    except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
+        raise TargetFault(Reason.GARBAGE, f"no HTTP answer: {type(error).__name__}") from error
+    except (aiohttp.ClientError, ValueError, socket.gaierror, UnicodeError) as error:
+        raise TargetFault(Reason.GARBAGE, f"cannot be asked: {type(error).__name__}") from error
+
+
+def _tls_text(error: BaseException) -> str:
+    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    reason = getattr(inner, "verify_message", None) or getattr(inner, "reason", None) or str(inner)
+    return f"TLS failed: {reason}"

@@ -1,0 +1,65 @@
+"""How targets are reached, in the words of Prometheus' scrape configuration."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+from accelwatch.config.model import Count, Long, Path, Short
+
+Bytes = Annotated[int, Meta(ge=1024, le=1 << 30)]
+
+
+class BasicAuth(msgspec.Struct, frozen=True, kw_only=True):
+    """User and password; the password is in a file."""
+
+    username: str = ""
+    password_file: Path | None = None
+
+
+class Authorization(msgspec.Struct, frozen=True, kw_only=True):
+    """A token in a file, sent as `Authorization: <type> <token>`."""
+
+    type: str = "Bearer"
+    credentials_file: Path | None = None
+
+
+class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a TLS target must be signed by, and the certificate shown to it."""
+
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    server_name: str | None = None
+    insecure_skip_verify: bool = False
+    min_version: Literal["TLS12", "TLS13"] = "TLS12"
+
+
+class Scrape(msgspec.Struct, frozen=True, kw_only=True):
+    """How targets are read; times in seconds."""
+
+    mode: Literal["auto", "stream", "poll"] = "auto"
+    """`auto` streams from our agents and polls what does not stream."""
+    scheme: Literal["http", "https"] = "http"
+    interval_s: Long = field(default=5.0, name="scrape_interval")
+    """How often a target is polled."""
+    timeout_s: Short = field(default=5.0, name="scrape_timeout")
+    """How long connecting and answering may take, and how long a stream may be silent."""
+    max_backoff_s: Long = field(default=30.0, name="max_backoff")
+    body_size_limit_bytes: Bytes = field(default=10 << 20, name="body_size_limit")
+    sample_limit: Count = 50_000
+    basic_auth: BasicAuth = BasicAuth()
+    authorization: Authorization = Authorization()
+    tls_config: TlsConfig = TlsConfig()
+
+
+REFUSED = {
+    "scrape.basic_auth.password": "no secret belongs here; use password_file",
+    "scrape.authorization.credentials": "no secret belongs here; use credentials_file",
+    "scrape.tls_config.ca": "inline certificates are not taken; use ca_file",
+    "scrape.tls_config.cert": "inline certificates are not taken; use cert_file",
+    "scrape.tls_config.key": "inline keys are not taken; use key_file",
+    "scrape.follow_redirects": "is not supported; redirects are never followed",
+    "scrape.proxy_url": "is not supported",
+}
+"""Keys that Prometheus knows, and why they are not taken."""

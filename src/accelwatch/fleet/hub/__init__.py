@@ -1,0 +1,1 @@
+"""The hub put together: settings, followers, state, server."""

@@ -1,0 +1,29 @@
+"""Expositions of any exporter, read by the dialect tables for a follower."""
+
+import time
+from collections.abc import Callable
+
+from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.client.poll import Exposed, ReadExposition
+from accelwatch.fleet.targets.target import Target
+
+
+def foreign_reader(target: Target, now: Callable[[], float] = time.time) -> ReadExposition:
+    """A reader that keeps what it has learnt of one target between polls."""
+    from accelwatch.fleet.dialects import ForeignReader
+
+    reader = ForeignReader()
+
+    def read(body: bytes) -> Exposed:
+        found = reader.read(body, now())
+        if not found.dialects:
+            text = f"{target.metrics_path} tells of no accelerator in a dialect that is known"
+            raise TargetFault(Reason.GARBAGE, text)
+        node = () if found.node is None else (found.node,)
+        return Exposed(
+            dialect="+".join(found.dialects),
+            devices=(*found.devices, *node),
+            rejected=dict(found.rejected),
+        )
+
+    return read

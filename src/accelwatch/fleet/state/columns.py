@@ -1,0 +1,52 @@
+"""What the values of a device's tick mean, held once for all devices of the same kind.
+
+A fleet has few kinds of device and many devices; names are shared, numbers are not.
+"""
+
+import weakref
+from collections.abc import Sequence
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.compact import Layout
+from accelwatch.schema.metrics import Series
+
+REASONS = {
+    "u": Absence.UNSUPPORTED,
+    "p": Absence.PERMISSION,
+    "t": Absence.TIMEOUT,
+    "l": Absence.LOST,
+    "z": Absence.SUSPENDED,
+    "e": Absence.ERROR,
+    "s": Absence.STALE,
+    "n": Absence.NOT_COLLECTED,
+}
+"""Letters of the compact form (`schema/compact.py`)."""
+
+
+class Columns:
+    """Series of a layout, where each stands in a tick, and which never have a value."""
+
+    __slots__ = ("__weakref__", "absent", "index", "series")
+
+    def __init__(self, series: Sequence[Series], absent: Sequence[tuple[Series, str]]) -> None:
+        self.series = tuple(series)
+        self.index = {one: position for position, one in enumerate(self.series)}
+        self.absent = {one: REASONS.get(letter, Absence.ERROR) for one, letter in absent}
+
+
+class ColumnStore:
+    """Hands out the same columns for equal layouts; forgets those that nobody uses."""
+
+    def __init__(self) -> None:
+        self._held: weakref.WeakValueDictionary[object, Columns] = weakref.WeakValueDictionary()
+
+    def of(self, layout: Layout) -> Columns:
+        """The columns of a layout."""
+        key = (layout.series, layout.absent)
+        found = self._held.get(key)
+        if found is None:
+            found = self._held[key] = Columns(layout.series, layout.absent)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._held)

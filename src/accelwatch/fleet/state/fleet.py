@@ -1,0 +1,244 @@
+"""The fleet's state: nodes by name, fed by followers, expected by the inventory.
+
+Everything here runs on the loop; only the inventory file is written on a thread.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from accelwatch.clock import Clock
+from accelwatch.errors import AccelwatchError, UnmetError
+from accelwatch.fleet.client.faults import TargetFault
+from accelwatch.fleet.client.frames import Received
+from accelwatch.fleet.state.columns import ColumnStore
+from accelwatch.fleet.state.inventory import Added, Changes, Expected, InventoryFile
+from accelwatch.fleet.state.liveness import NodeState, Thresholds
+from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.targets.target import Target
+from accelwatch.schema.device import Device
+from accelwatch.schema.snapshot import DeviceView
+
+logger = logging.getLogger(__name__)
+
+_SEEN_EVERY_S = 60.0
+"""How often it is written down that a node is still there."""
+_MAX_EXPECTED = 1024
+"""Devices expected of one node; one whose ids change all the time must not fill the disk."""
+
+
+class Fleet:
+    """Everything known about the nodes."""
+
+    def __init__(self, clock: Clock, thresholds: Thresholds, state_dir: Path | None) -> None:
+        """Raises AccelwatchError when the inventory cannot be read."""
+        self.clock = clock
+        self.thresholds = thresholds
+        self.nodes: dict[str, Node] = {}
+        self.columns = ColumnStore()
+        self.claims: dict[str, set[str]] = {}
+        """Uuid to the nodes on which it is present."""
+        self.messages_total = 0
+        self._file = InventoryFile(state_dir)
+        self._changes = Changes()
+        self._writing = asyncio.Lock()
+        self._by_key: dict[str, tuple[Node, Source]] = {}
+        self.began = clock.monotonic()
+        for name, expected in self._file.load().items():
+            self.nodes[name] = Node(name, expected, self.began)
+
+    def set_targets(self, targets: Iterable[Target]) -> None:
+        """The targets from now on; a source that stays keeps what it told."""
+        before, self._by_key = self._by_key, {}
+        for node in self.nodes.values():
+            node.sources = {}
+        for target in targets:
+            node = self._node(target.node)
+            _, source = before.get(target.key, (None, None))
+            if source is None:
+                source = Source(target, self.columns)
+            source.target = target
+            node.sources[target.key] = source
+            self._by_key[target.key] = node, source
+        for name, node in list(self.nodes.items()):
+            if node.unlisted and node.expected is None:
+                del self.nodes[name]
+            self._regather(node)
+
+    def _node(self, name: str) -> Node:
+        node = self.nodes.get(name)
+        if node is None:
+            node = self.nodes[name] = Node(name, None, self.clock.monotonic())
+        return node
+
+    def source(self, key: str) -> Source | None:
+        """The source of a target, while it is one."""
+        held = self._by_key.get(key)
+        return None if held is None else held[1]
+
+    def take(self, key: str, message: Received, size: int) -> None:
+        """A message of a target's stream. Raises TargetFault when it makes no sense."""
+        held = self._by_key.get(key)
+        if held is None:
+            return
+        node, source = held
+        self.messages_total += 1
+        now = self.clock.monotonic()
+        if source.take(message, size, self.clock.wall(), now):
+            self._regather(node)
+        if source.arrived == now:
+            node.keep_history(now)
+            self._seen(node)
+
+    def read(
+        self, key: str, views: Iterable[DeviceView], node_time: float | None, interval_s: float
+    ) -> None:
+        """The devices of a target's exposition."""
+        held = self._by_key.get(key)
+        if held is None:
+            return
+        node, source = held
+        now = self.clock.monotonic()
+        source.read(views, interval_s)
+        source.arrive(node_time, self.clock.wall(), now)
+        self._regather(node)
+        node.keep_history(now)
+        self._seen(node)
+
+    def fail(self, key: str, fault: TargetFault) -> None:
+        """An attempt to read a target failed."""
+        held = self._by_key.get(key)
+        if held is not None:
+            held[1].fail(fault)
+
+    def state_of(self, node: Node) -> NodeState:
+        """How fresh a node is now."""
+        return node.state(self.clock.monotonic(), self.thresholds)
+
+    def sweep(self) -> None:
+        """Let a source that has fallen silent give way to others of its node; now and then."""
+        for node in self.nodes.values():
+            if len(node.sources) > 1:
+                self._regather(node)
+
+    def _regather(self, node: Node) -> None:
+        before = set(node.devices)
+        told = {held.device.uuid for held in node.devices.values()}
+        node.gather()
+        now = {held.device.uuid for held in node.devices.values()}
+        self._claim(node, told - now, now)
+        if not before >= node.devices.keys() or node.expected is None:
+            self._expect(node)
+
+    def _claim(self, node: Node, gone: set[str | None], now: set[str | None]) -> None:
+        for uuid in gone - {None}:
+            claiming = self.claims.get(uuid or "", set())
+            claiming.discard(node.name)
+            if not claiming:
+                self.claims.pop(uuid or "", None)
+        for uuid in now - {None}:
+            claiming = self.claims.setdefault(uuid or "", set())
+            if claiming and node.name not in claiming:
+                others = ",".join(sorted(claiming))
+                logger.warning(
+                    "a uuid on two nodes uuid=%s node=%s other=%s", uuid, node.name, others
+                )
+            claiming.add(node.name)
+
+    def conflicts(self) -> Mapping[str, set[str]]:
+        """Uuids that more than one node claims, with the nodes."""
+        return {uuid: nodes for uuid, nodes in self.claims.items() if len(nodes) > 1}
+
+    def _expect(self, node: Node) -> None:
+        """Expect the devices that are there from now on."""
+        if not any(source.arrived is not None for source in node.sources.values()):
+            return
+        wall = self.clock.wall()
+        if node.expected is None:
+            node.expected = Expected(first_seen=wall, last_seen=wall)
+            self._changes.seen[node.name] = node.expected
+        for key, held in node.devices.items():
+            if key not in node.expected.devices and len(node.expected.devices) < _MAX_EXPECTED:
+                node.expected.devices[key] = held.device
+                self._changes.added.append((node.name, held.device, wall))
+
+    def _seen(self, node: Node) -> None:
+        expected, wall = node.expected, self.clock.wall()
+        if expected is None:
+            return
+        if expected.acknowledged is not None or abs(wall - expected.last_seen) > _SEEN_EVERY_S:
+            expected.last_seen, expected.acknowledged = wall, None
+            self._changes.seen[node.name] = expected
+
+    async def acknowledge(self, name: str, device_id: str | None = None) -> int:
+        """Take note that missing devices have gone, one or all of a node; returns how many.
+
+        A node that is down is marked as acknowledged until it is seen again; one that no target stands
+        for any more is forgotten. Durable when it returns. Raises UnmetError, AccelwatchError.
+        """
+        node = self.nodes.get(name)
+        if node is None:
+            raise UnmetError(f"no node {name[:100]!r}")
+        if device_id is None and node.unlisted:
+            return await self._forget(node)
+        missing = [one for one in self.missing(node) if device_id in (None, one.id)]
+        if device_id is not None and not missing:
+            raise UnmetError(f"no device {device_id[:100]!r} is missing on {name}")
+        if node.expected is not None:
+            for one in missing:
+                del node.expected.devices[one.id]
+                self._changes.removed.append((name, one.id))
+            self._changes.added = _without(self._changes.added, self._changes.removed)
+            if device_id is None and self.state_of(node) is NodeState.DOWN:
+                node.expected.acknowledged = self.clock.wall()
+                self._changes.seen[name] = node.expected
+        await self.flush()
+        return len(missing)
+
+    async def _forget(self, node: Node) -> int:
+        count = len(node.expected.devices) if node.expected is not None else 0
+        del self.nodes[node.name]
+        self._changes.seen.pop(node.name, None)
+        self._changes.added = [one for one in self._changes.added if one[0] != node.name]
+        self._changes.forgotten.append(node.name)
+        await self.flush()
+        return count
+
+    def missing(self, node: Node) -> list[Device]:
+        """Expected devices that a node which is heard of does not have; of a silent node none."""
+        return list(node.missing()) if node.best is not None else []
+
+    async def flush(self) -> None:
+        """Write down what has changed. Raises AccelwatchError; what could not be written is kept."""
+        async with self._writing:
+            changes, self._changes = self._changes, Changes()
+            if not changes:
+                return
+            try:
+                await asyncio.to_thread(self._file.write, changes)
+            except AccelwatchError:
+                self._changes = _joined(changes, self._changes)
+                raise
+
+    def close(self) -> None:
+        """Close the inventory; what is not written by then is lost."""
+        self._file.close()
+
+
+def _without(added: list[Added], removed: list[tuple[str, str]]) -> list[Added]:
+    gone = set(removed)
+    return [one for one in added if (one[0], one[1].id) not in gone]
+
+
+def _joined(first: Changes, second: Changes) -> Changes:
+    """The first changes, which could not be written, before the second."""
+    seen = {name: one for name, one in first.seen.items() if name not in second.forgotten}
+    added = [one for one in first.added if one[0] not in second.forgotten]
+    return Changes(
+        seen={**seen, **second.seen},
+        added=_without(added, second.removed) + second.added,
+        removed=first.removed + second.removed,
+        forgotten=first.forgotten + second.forgotten,
+    )

@@ -1,0 +1,137 @@
+"""Which nodes and devices are expected, kept in SQLite: a killed hub begins where it was.
+
+A device is expected from first sight until somebody acknowledges that it has gone.
+"""
+
+import contextlib
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.schema.device import Device
+
+logger = logging.getLogger(__name__)
+
+FILE = "inventory.sqlite"
+_VERSION = 1
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, first_seen REAL NOT NULL,"
+    " last_seen REAL NOT NULL, acknowledged REAL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS devices (node TEXT NOT NULL, id TEXT NOT NULL,"
+    " first_seen REAL NOT NULL, device BLOB NOT NULL, PRIMARY KEY (node, id)) WITHOUT ROWID",
+)
+
+
+class Expected(msgspec.Struct, kw_only=True):
+    """A node as it is expected; times in Unix seconds."""
+
+    first_seen: float
+    last_seen: float
+    acknowledged: float | None = None
+    """When somebody acknowledged that it is down; None again once it is seen."""
+    devices: dict[str, Device] = {}
+    """By id."""
+
+
+Added = tuple[str, Device, float]
+"""Node, device, and when it was first seen."""
+
+
+class Changes(msgspec.Struct, kw_only=True):
+    """What is to be written."""
+
+    seen: dict[str, Expected] = msgspec.field(default_factory=dict)
+    """Nodes whose row is new or changed."""
+    added: list[Added] = msgspec.field(default_factory=list)
+    removed: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    forgotten: list[str] = msgspec.field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.seen or self.added or self.removed or self.forgotten)
+
+
+class InventoryFile:
+    """The file; its methods block and may be called from any thread, one at a time."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Without a folder nothing outlives the process. Raises AccelwatchError."""
+        self._lock = threading.Lock()
+        path = ":memory:" if folder is None else str(folder / FILE)
+        try:
+            self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._prepare()
+        except sqlite3.Error as error:
+            raise AccelwatchError(f"{path}: cannot keep the inventory: {error}") from error
+
+    def _prepare(self) -> None:
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute("PRAGMA synchronous=FULL")
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if version not in (0, _VERSION):
+            raise sqlite3.DatabaseError(f"written by another version ({version})")
+        for table in _TABLES:
+            self._database.execute(table)
+        self._database.execute(f"PRAGMA user_version={_VERSION}")
+
+    def load(self) -> dict[str, Expected]:
+        """Everything expected, by node. Raises AccelwatchError."""
+        try:
+            with self._lock:
+                nodes = self._database.execute(
+                    "SELECT name, first_seen, last_seen, acknowledged FROM nodes"
+                ).fetchall()
+                devices = self._database.execute("SELECT node, device FROM devices").fetchall()
+        except sqlite3.Error as error:
+            raise AccelwatchError(f"the inventory cannot be read: {error}") from error
+        found = {
+            name: Expected(first_seen=first, last_seen=last, acknowledged=acknowledged)
+            for name, first, last, acknowledged in nodes
+        }
+        for name, blob in devices:
+            if name in found:
+                with contextlib.suppress(msgspec.DecodeError):
+                    device = msgspec.json.decode(blob, type=Device)
+                    found[name].devices[device.id] = device
+        return found
+
+    def write(self, changes: Changes) -> None:
+        """Write all or nothing; when it returns, it is on the disk. Raises AccelwatchError."""
+        try:
+            with self._lock:
+                self._database.execute("BEGIN IMMEDIATE")
+                try:
+                    self._apply(changes)
+                except BaseException:
+                    self._database.execute("ROLLBACK")
+                    raise
+                self._database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise AccelwatchError(f"the inventory cannot be written: {error}") from error
+
+    def _apply(self, changes: Changes) -> None:
+        many = self._database.executemany
+        many("DELETE FROM devices WHERE node = ? AND id = ?", changes.removed)
+        gone = [(name,) for name in changes.forgotten]
+        many("DELETE FROM devices WHERE node = ?", gone)
+        many("DELETE FROM nodes WHERE name = ?", gone)
+        many("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", _node_rows(changes.seen.items()))
+        many(
+            "INSERT OR REPLACE INTO devices VALUES (?, ?, ?, ?)",
+            [(node, one.id, at, msgspec.json.encode(one)) for node, one, at in changes.added],
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._database.close()
+
+
+def _node_rows(
+    nodes: Iterable[tuple[str, Expected]],
+) -> list[tuple[str, float, float, float | None]]:
+    return [(name, one.first_seen, one.last_seen, one.acknowledged) for name, one in nodes]

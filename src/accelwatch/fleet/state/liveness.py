@@ -1,0 +1,66 @@
+"""Whether a node is up, and how far its clock is off. Pure but for what is handed in."""
+
+from collections import deque
+from enum import StrEnum
+
+import msgspec
+
+SKEW_LIMIT_S = 60.0
+"""Above this the node's times are not shown as they are: those of arrival take their place."""
+_SAMPLES = 8
+
+
+class NodeState(StrEnum):
+    """How fresh what we know of a node is; the words are part of the API."""
+
+    UP = "up"
+    SLOW = "slow"
+    """It is late, or drops ticks."""
+    STALE = "stale"
+    DOWN = "down"
+    NEVER = "never"
+    """It has never been seen."""
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Ages in seconds; a target read less often gets as many of its own intervals."""
+
+    slow_s: float = 2.5
+    stale_s: float = 10.0
+    down_s: float = 30.0
+
+    def state(self, age_s: float, interval_s: float) -> NodeState:
+        """The state of a node whose newest data arrived `age_s` ago."""
+        if age_s <= max(self.slow_s, 1.5 * interval_s + 1.0):
+            return NodeState.UP
+        if age_s <= max(self.stale_s, 3.0 * interval_s):
+            return NodeState.SLOW
+        return NodeState.STALE if age_s <= max(self.down_s, 6.0 * interval_s) else NodeState.DOWN
+
+
+ORDER = (NodeState.UP, NodeState.SLOW, NodeState.STALE, NodeState.DOWN, NodeState.NEVER)
+"""Best first."""
+
+
+class Skew:
+    """How far a node's clock runs ahead of ours: the largest of the last differences.
+
+    A delay on the way only makes the difference smaller, so the largest is nearest to the truth.
+    """
+
+    __slots__ = ("_seen", "seconds")
+
+    def __init__(self) -> None:
+        self._seen: deque[float] = deque(maxlen=_SAMPLES)
+        self.seconds: float | None = None
+
+    def take(self, node_time: float, arrival: float) -> None:
+        """A message written at `node_time` arrived at `arrival`, both Unix seconds."""
+        self._seen.append(node_time - arrival)
+        self.seconds = max(self._seen)
+
+    def ours(self, node_time: float) -> float:
+        """A time of the node on our clock; only a large skew is taken out."""
+        if self.seconds is None or abs(self.seconds) <= SKEW_LIMIT_S:
+            return node_time
+        return node_time - self.seconds

@@ -1,0 +1,142 @@
+"""One node: its sources put together, its age, and which of its expected devices are there."""
+
+from collections.abc import Iterator
+
+from accelwatch.fleet.state.history import STEP_S, History
+from accelwatch.fleet.state.inventory import Expected
+from accelwatch.fleet.state.liveness import NodeState, Thresholds
+from accelwatch.fleet.state.merge import Joined, identity, merged
+from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.state.source import OURS, Source
+from accelwatch.schema.device import Device
+
+_BEHIND_S = 30.0
+_SPOKEN_FOR = (NodeState.UP, NodeState.SLOW)
+
+
+class Node:
+    """A node of the fleet; the loop's thread only. Times are monotonic seconds if not said otherwise."""
+
+    def __init__(self, name: str, expected: Expected | None, began: float) -> None:
+        self.name = name
+        self.sources: dict[str, Source] = {}
+        self.expected = expected
+        """What the inventory says; None for a node never seen."""
+        self.devices: dict[str, Held] = {}
+        """Present devices by id, merged over the sources."""
+        self.conflicts = False
+        """Whether another node claims one of its devices."""
+        self._began = began
+        self._history: dict[str, History] = {}
+        self._step = -1
+
+    @property
+    def best(self) -> Source | None:
+        """The source that arrived last; ours before others when both are alike."""
+        found: Source | None = None
+        for one in self.sources.values():
+            if one.arrived is not None and (found is None or one.arrived > (found.arrived or 0)):
+                found = one
+        return found
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of the targets."""
+        found: dict[str, str] = {}
+        for source in self.sources.values():
+            found.update(source.target.labels)
+        return found
+
+    @property
+    def unlisted(self) -> bool:
+        """Whether no target stands for it any more."""
+        return not self.sources
+
+    def age_s(self, now: float) -> float | None:
+        """Seconds since something arrived; None when nothing has since the hub began."""
+        best = self.best
+        return None if best is None or best.arrived is None else now - best.arrived
+
+    def state(self, now: float, thresholds: Thresholds) -> NodeState:
+        """How fresh it is."""
+        best = self.best
+        if best is None or best.arrived is None:
+            return self._unseen(now, thresholds)
+        state = thresholds.state(now - best.arrived, best.interval_s)
+        broken = not best.connected and state in (NodeState.SLOW, NodeState.STALE)
+        if broken and now - best.arrived > max(thresholds.stale_s, 3 * best.interval_s):
+            return NodeState.DOWN
+        return state
+
+    def _unseen(self, now: float, thresholds: Thresholds) -> NodeState:
+        if self.expected is None:
+            return NodeState.NEVER
+        # Known from before this hub began: it has until `down_s` to be heard again.
+        young = now - self._began <= thresholds.down_s and not self.unlisted
+        return NodeState.STALE if young else NodeState.DOWN
+
+    def gather(self) -> None:
+        """Put the devices of the sources together again, after one has others than before."""
+        sources = sorted(self._fresh(), key=lambda one: one.dialect != OURS)
+        told = [one.devices for one in sources if one.devices]
+        self.devices = told[0] if len(told) == 1 else merged(told)
+        for gone in set(self._history) - set(self.devices) - set(self._expected_devices()):
+            del self._history[gone]
+
+    def _fresh(self) -> list[Source]:
+        """The sources that are not far behind the newest; all when none has arrived."""
+        best = self.best
+        if best is None or best.arrived is None:
+            return list(self.sources.values())
+        newest = best.arrived
+        return [
+            one
+            for one in self.sources.values()
+            if one.arrived is not None
+            and newest - one.arrived <= max(_BEHIND_S, 6 * one.interval_s)
+        ]
+
+    def keep_history(self, now: float) -> None:
+        """Keep the values of this step of history, once a step."""
+        step = int(now // STEP_S)
+        if step == self._step:
+            return
+        self._step = step
+        for key, held in self.devices.items():
+            history = self._history.get(key)
+            if history is None:
+                history = self._history[key] = History()
+            history.take(step, held)
+
+    def origin(self, held: Held) -> Source | None:
+        """The source that a device's state and times come from."""
+        told = held.first if isinstance(held, Joined) else held
+        for source in self.sources.values():
+            if source.devices.get(told.device.id) is told or source.host is told:
+                return source
+        return None
+
+    @property
+    def host(self) -> Held | None:
+        """The host itself, when a source tells of it."""
+        return next((one.host for one in self.sources.values() if one.host is not None), None)
+
+    def history(self, device_id: str) -> History | None:
+        """Recent history of a device."""
+        return self._history.get(device_id)
+
+    def missing(self) -> Iterator[Device]:
+        """Devices that are expected and not there."""
+        if not self._expected_devices().keys() <= self.devices.keys():
+            here = {identity(held.device) for held in self.devices.values()}
+            for key, device in self._expected_devices().items():
+                if key not in self.devices and identity(device) not in here:
+                    yield device
+
+    def _expected_devices(self) -> dict[str, Device]:
+        return self.expected.devices if self.expected is not None else {}
+
+
+def speaks_for(state: NodeState) -> bool:
+    """Whether the states of a node's devices can be believed."""
+    return state in _SPOKEN_FOR

@@ -1,0 +1,174 @@
+"""One device as its source last told it: undecoded from a stream, or whole from an exposition."""
+
+import math
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from accelwatch.fleet.client.frames import RawDevice
+from accelwatch.fleet.state.columns import REASONS, Columns
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.snapshot import DeviceView
+
+_decode = msgspec.msgpack.Decoder(list[int | float | str]).decode
+_STATES = frozenset(DeviceState)
+_HEALTHS = frozenset(Health)
+
+
+class Held(Protocol):
+    """What the fleet asks of a device."""
+
+    device: Device
+
+    @property
+    def state(self) -> str:
+        """A word of DeviceState."""
+        ...
+
+    @property
+    def health(self) -> str:
+        """A word of Health."""
+        ...
+
+    @property
+    def state_since(self) -> float:
+        """Unix seconds on the node's clock."""
+        ...
+
+    @property
+    def sample_time(self) -> float | None:
+        """Unix seconds of the last good read, on the node's clock."""
+        ...
+
+    def number(self, series: Series) -> Number | None:
+        """The value of a series; None when it has none."""
+        ...
+
+    def reading(self) -> Reading:
+        """Every value and absence."""
+        ...
+
+
+class StreamDevice:
+    """A device of a stream; its values are decoded when first asked for after a tick."""
+
+    __slots__ = ("_values", "columns", "device", "tick")
+
+    def __init__(self, device: Device, columns: Columns) -> None:
+        self.device = device
+        self.columns = columns
+        self.tick: RawDevice | None = None
+        self._values: list[int | float | str] | None = None
+
+    def take(self, tick: RawDevice) -> None:
+        """Another tick."""
+        self.tick = tick
+        self._values = None
+
+    @property
+    def state(self) -> str:
+        """A word of DeviceState; one that this version does not know counts as degraded."""
+        word = self.tick.state if self.tick is not None else DeviceState.UNRESPONSIVE
+        return word if word in _STATES else DeviceState.DEGRADED
+
+    @property
+    def health(self) -> str:
+        """A word of Health."""
+        word = self.tick.health if self.tick is not None else Health.UNKNOWN
+        return word if word in _HEALTHS else Health.UNKNOWN
+
+    @property
+    def state_since(self) -> float:
+        """Unix seconds on the node's clock."""
+        return self.tick.state_since if self.tick is not None else 0.0
+
+    @property
+    def sample_time(self) -> float | None:
+        """Unix seconds of the last good read, on the node's clock."""
+        return self.tick.sample_time if self.tick is not None else None
+
+    def number(self, series: Series) -> Number | None:
+        """The value of a series; None when it has none."""
+        position = self.columns.index.get(series)
+        if position is None:
+            return None
+        value = self._decoded()[position]
+        if value.__class__ is str or (value.__class__ is float and not math.isfinite(value)):
+            return None
+        return value  # type: ignore[return-value]  # no text: the line above
+
+    def reading(self) -> Reading:
+        """Every value and absence."""
+        absent = dict(self.columns.absent)
+        if self.tick is not None and self.tick.whole:
+            whole = REASONS.get(self.tick.whole, Absence.ERROR)
+            return Reading(device_id=self.device.id, absent={("*",): whole})
+        values: dict[Series, Number] = {}
+        for series, value in zip(self.columns.series, self._decoded(), strict=True):
+            if isinstance(value, str):
+                absent[series] = REASONS.get(value, Absence.ERROR)
+            elif math.isfinite(value):
+                values[series] = value
+            else:
+                absent[series] = Absence.ERROR
+        return Reading(device_id=self.device.id, values=values, absent=absent)
+
+    def _decoded(self) -> list[int | float | str]:
+        if self._values is None:
+            self._values = self._decode()
+        return self._values
+
+    def _decode(self) -> list[int | float | str]:
+        missing: list[int | float | str] = ["e"] * len(self.columns.series)
+        if self.tick is None:
+            return missing
+        try:
+            found = _decode(self.tick.values)
+        except msgspec.DecodeError:
+            return missing
+        return found if len(found) == len(missing) else missing
+
+
+class ReadDevice:
+    """A device of an exposition that was read whole."""
+
+    __slots__ = ("_values", "device", "view")
+
+    def __init__(self, view: DeviceView) -> None:
+        self.device = view.device
+        self.view = view
+        self._values: Mapping[Series, Number] = view.reading.values
+
+    @property
+    def state(self) -> str:
+        """A word of DeviceState."""
+        return self.view.state.value
+
+    @property
+    def health(self) -> str:
+        """A word of Health."""
+        return self.view.health.value
+
+    @property
+    def state_since(self) -> float:
+        """Unix seconds."""
+        return self.view.state_since
+
+    @property
+    def sample_time(self) -> float | None:
+        """Unix seconds of the last good read."""
+        return self.view.sample_time
+
+    def number(self, series: Series) -> Number | None:
+        """The value of a series; None when it has none."""
+        value = self._values.get(series)
+        return value if value is None or math.isfinite(value) else None
+
+    def reading(self) -> Reading:
+        """Every value and absence."""
+        return self.view.reading

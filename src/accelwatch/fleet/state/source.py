@@ -1,0 +1,151 @@
+"""What one target has told: devices, when, how well the connection went."""
+
+import math
+from collections.abc import Iterable
+
+from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.client.frames import RawDevice, RawTick, Received, array_length
+from accelwatch.fleet.state.columns import ColumnStore
+from accelwatch.fleet.state.liveness import Skew
+from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
+from accelwatch.fleet.targets.target import Target
+from accelwatch.schema.compact import Hello, Layout
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.snapshot import SCHEMA, DeviceView
+
+MAX_SLOTS = 4096
+MAX_SERIES = 10_000
+_MAX_LAYOUT_BYTES = 32 << 20
+OURS = "accelwatch"
+
+
+class Source:
+    """One target of a node; the loop's thread only."""
+
+    def __init__(self, target: Target, columns: ColumnStore) -> None:
+        self.target = target
+        self.dialect = ""
+        self.version = ""
+        self.boot_id = ""
+        self.mode = ""
+        """`stream` or `poll`, once it is known."""
+        self.interval_s = 1.0
+        self.connected = False
+        """Whether the latest attempt succeeded."""
+        self.fault: TargetFault | None = None
+        self.faults_total = 0
+        self.gaps_total = 0
+        """Ticks that a stream left out."""
+        self.restarts_total = 0
+        """Times that a stream's sequence began anew."""
+        self.rejected: dict[str, int] = {}
+        """Series that could not be taken, by reason."""
+        self.arrived: float | None = None
+        """Monotonic seconds."""
+        self.arrived_wall = 0.0
+        self.time = 0.0
+        """The node's own time of its newest data, Unix seconds."""
+        self.read_s: float | None = None
+        """Duration of the latest poll, or from request to first tick of a stream."""
+        self.skew = Skew()
+        self.devices: dict[str, Held] = {}
+        """The devices of the newest tick by id, without the host."""
+        self.host: Held | None = None
+        self._columns = columns
+        self._slots: dict[int, StreamDevice] = {}
+        self._present: tuple[int, ...] = ()
+        self._sequence = 0
+        self._layout_bytes = 0
+
+    def begin_stream(self) -> None:
+        """A new connection: slots and sequence begin anew, devices stay until its first tick."""
+        self._slots = {}
+        self._present = ()
+        self._sequence = 0
+        self._layout_bytes = 0
+
+    def take(self, message: Received, size: int, wall: float, monotonic: float) -> bool:
+        """A message of a stream; True when it changed which devices there are. Raises TargetFault."""
+        if isinstance(message, RawTick):
+            return self._tick(message, wall, monotonic)
+        if isinstance(message, Layout):
+            self._layout(message, size)
+        else:
+            self._hello(message)
+        return False
+
+    def read(self, views: Iterable[DeviceView], interval_s: float) -> None:
+        """The devices of an exposition, instead of those before."""
+        self.interval_s = interval_s
+        held = [ReadDevice(view) for view in views]
+        self.devices = {one.device.id: one for one in held if _is_accelerator(one.device)}
+        self.host = next((one for one in held if not _is_accelerator(one.device)), None)
+
+    def arrive(self, node_time: float | None, wall: float, monotonic: float) -> None:
+        """Something arrived, written at `node_time` if the target says so."""
+        self.connected = True
+        self.fault = None
+        self.arrived, self.arrived_wall = monotonic, wall
+        self.time = wall if node_time is None else node_time
+        if node_time is not None:
+            self.skew.take(node_time, wall)
+
+    def fail(self, fault: TargetFault) -> None:
+        """An attempt failed."""
+        self.connected = False
+        self.fault = fault
+        self.faults_total += 1
+
+    def _hello(self, hello: Hello) -> None:
+        if hello.schema != SCHEMA:
+            text = f"the stream speaks {hello.schema[:40]!r}, this version {SCHEMA!r}"
+            raise TargetFault(Reason.GARBAGE, text)
+        self.dialect, self.version, self.boot_id = OURS, hello.version[:64], hello.boot_id[:64]
+        interval = hello.interval_s
+        well = interval is not None and math.isfinite(interval) and 0.05 <= interval <= 3600
+        self.interval_s = interval if well and interval is not None else 1.0
+
+    def _layout(self, layout: Layout, size: int) -> None:
+        self._layout_bytes += size
+        if not 0 <= layout.slot < MAX_SLOTS or len(layout.series) > MAX_SERIES:
+            raise TargetFault(Reason.TOO_LARGE, f"more than {MAX_SLOTS} devices or too many series")
+        if self._layout_bytes > _MAX_LAYOUT_BYTES:
+            raise TargetFault(Reason.TOO_LARGE, "layouts without end; the stream begins anew")
+        columns = self._columns.of(layout)
+        self._slots[layout.slot] = StreamDevice(layout.device, columns)
+        self._present = ()
+
+    def _tick(self, tick: RawTick, wall: float, monotonic: float) -> bool:
+        if not math.isfinite(tick.time):
+            raise TargetFault(Reason.GARBAGE, "a tick without a time")
+        self._count(tick.sequence)
+        for raw in tick.devices:
+            device = self._slots.get(raw.slot)
+            if device is None or not _fits(raw, device):
+                text = f"values for slot {raw.slot} do not fit its layout"
+                raise TargetFault(Reason.GARBAGE, text)
+            device.take(raw)
+        self.arrive(tick.time, wall, monotonic)
+        present = tuple([raw.slot for raw in tick.devices])
+        if present == self._present:
+            return False
+        self._present = present
+        shown = [self._slots[slot] for slot in present]
+        self.devices = {one.device.id: one for one in shown if _is_accelerator(one.device)}
+        self.host = next((one for one in shown if not _is_accelerator(one.device)), None)
+        return True
+
+    def _count(self, sequence: int) -> None:
+        if self._sequence and sequence > self._sequence + 1:
+            self.gaps_total += sequence - self._sequence - 1
+        elif self._sequence and sequence <= self._sequence:
+            self.restarts_total += 1
+        self._sequence = sequence
+
+
+def _fits(raw: RawDevice, device: StreamDevice) -> bool:
+    return array_length(raw.values) == len(device.columns.series)
+
+
+def _is_accelerator(device: Device) -> bool:
+    return device.kind is not DeviceKind.HOST
