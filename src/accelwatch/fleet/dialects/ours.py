@@ -11,6 +11,7 @@ import msgspec
 
 from accelwatch.fleet.dialects.our_identity import PARTITION_KEYS, Standing, begin, drivers, learn
 from accelwatch.fleet.dialects.our_views import OurRow, read_row, state_of
+from accelwatch.fleet.dialects.sharing import not_told, shared
 from accelwatch.fleet.dialects.table import Dialect, Labels
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
@@ -94,7 +95,7 @@ class OurPlan:
             row.owners = tuple(standing.owners.get("", ()))
             row.links = tuple(standing.links)
             row.commands = standing.processes
-            row.absent = _absent(row.device, row.values)
+            row.absent = _absent(row.values)
             for name, partition in standing.partitions.items():
                 values = row.partition_values.get(name, [])
                 child = OurRow(
@@ -103,7 +104,7 @@ class OurPlan:
                     ),
                     values=values,
                     owners=tuple(standing.owners.get(name, ())),
-                    absent=_absent(partition, values),
+                    absent=_absent(values),
                     parent=row,
                 )
                 row.partitions.append(child)
@@ -159,10 +160,9 @@ def _metric(family: str) -> Metric | None:
 
 
 def _series(row: Metric, key: Key) -> Series:
-    return (row.key, *(key.get(label) for label in row.labels))
+    return shared((row.key, *(key.get(label) for label in row.labels)))
 
 
-def _absent(device: Device, values: list[tuple[Series, int]]) -> dict[Series, Absence]:
+def _absent(values: list[tuple[Series, int]]) -> dict[Series, Absence]:
     """What the text does not tell of a device."""
-    told: dict[Series, Number] = {series: 0 for series, _ in values}
-    return complete(Reading(device_id=device.id, values=told, processes=()), frozenset()).absent
+    return not_told(frozenset(series for series, _ in values), True)

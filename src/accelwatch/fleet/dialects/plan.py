@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from accelwatch.fleet.dialects.bounds import NEVER_ZERO, bounds
 from accelwatch.fleet.dialects.identity import Roster, known
+from accelwatch.fleet.dialects.sharing import shared
 from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Processes, Row
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
@@ -164,7 +165,7 @@ def fits(where: Mapping[str, tuple[str, ...]], key: Key) -> bool:
 def _fill(row: Row, key: Key) -> Series | None:
     """Our series of a sample; None when a word of it means that it is not for us."""
     if "{" not in row.target:
-        return series_of(row.target)
+        return shared(series_of(row.target))
     filled = []
     for part in row.target.split("."):
         if "{" not in part:
@@ -178,7 +179,7 @@ def _fill(row: Row, key: Key) -> Series | None:
         if not word:
             return None
         filled.append(f"{before}{word}{after}")
-    return tuple(filled)
+    return shared(tuple(filled))
 
 
 def _over(row: Row, key: Key) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.fleet.dialects.plan import Cell, Planner, evaluate, scaled
+from accelwatch.fleet.dialects.sharing import not_told
 from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.fleet.dialects.workload import ProcessSlots, owners, processes, read_processes
 from accelwatch.fleet.exposition import Key
@@ -14,7 +15,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Number, Process, Reading, complete
+from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 
 _SPECIAL = frozenset(
@@ -186,11 +187,8 @@ def _row(
             plain.append(_Plain(cell.series, slot, times, per, low, high, cell))
         else:
             others.append(cell)
-    told: dict[Series, Number] = {
-        _whole(cell): 0 for cell in cells if cell.series[0] not in _SPECIAL
-    }
-    empty = Reading(device_id=device.id, values=told, processes=None if running is None else ())
-    absent = complete(empty, frozenset()).absent
+    told = frozenset(_whole(cell) for cell in cells if cell.series[0] not in _SPECIAL)
+    absent = not_told(told, running is not None)
     return _Row(device, tuple(plain), tuple(others), absent, held, running)
 
 

@@ -1,0 +1,21 @@
+"""Series and reasons that thousands of devices have in common, kept once: bounded, never changed."""
+
+from functools import lru_cache
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading, complete
+
+
+@lru_cache(maxsize=1 << 16)
+def shared(series: Series) -> Series:
+    """The one object that stands for this series."""
+    return series
+
+
+@lru_cache(maxsize=1 << 10)
+def not_told(told: frozenset[Series], processes: bool) -> dict[Series, Absence]:
+    """Why the other quantities of a device have no value, when `told` is what its exporter gives."""
+    values: dict[Series, Number] = dict.fromkeys(told, 0)
+    reading = Reading(device_id="", values=values, processes=() if processes else None)
+    return complete(reading, frozenset()).absent
