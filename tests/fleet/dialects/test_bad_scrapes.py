@@ -90,6 +90,14 @@ def test_a_series_without_a_device_is_counted() -> None:
     assert (len(read.devices), read.rejected["no_device"]) == (1, 1)
 
 
+@pytest.mark.parametrize("name", ["DCGM_FI_DEV_GPU_TEMP", "accel_device_info"])
+def test_an_invention_of_devices_is_bounded(name: str) -> None:
+    lines = (f'{name}{{vendor="x",device="x{n}",uuid="{n}"}} 1' for n in range(3000))
+    read = read_devices("\n".join(lines), NOW)
+    assert len(read.devices) == 1024
+    assert read.rejected["no_device"] == 3000 - 1024
+
+
 def test_an_exporter_that_says_its_numbers_are_old() -> None:
     text = 'nvidia_smi_utilization_gpu_ratio{uuid="u"} 1\nnvidia_smi_last_collect_success 0\n'
     (view,) = read_devices(text, NOW).devices

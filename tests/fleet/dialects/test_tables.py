@@ -63,8 +63,9 @@ def test_dcgm_in_vendor_units() -> None:
     assert (view.owners[0].namespace, view.owners[0].pod) == ("ml", "run-0")
     assert [(one.code, one.total) for one in view.event_counts] == [("xid_94", 2)]
     assert view.health is Health.DEGRADED
-    assert read.rejected["blank"] == 2
-    assert read.rejected["not_finite"] == 1
+    assert "Xid 94" in view.reading.notes[0]
+    assert find(read, "nvidia1").reading.notes == ()
+    assert dict(read.rejected) == {"blank": 2, "not_finite": 1, "repeated": 1}
 
 
 def test_mig_rows_are_partitions_and_the_heat_is_the_devices() -> None:

@@ -205,12 +205,15 @@ _BASE_UNITS_ONLY = (
     "BOARD_POWER_WATTS",
 )
 
+_LAST_XID = "the exporter tells Xid {} as the last one, but not when it was"
+
 LEGACY = Dialect(
     name="dcgm-exporter",
     vendor="nvidia",
     fingerprints=(*(_DEV + name for name in _NOT_WITH_BASE_UNITS), _PROF + "GR_ENGINE_ACTIVE"),
     labels=LABELS,
     rows=(*_LEGACY, *BOTH),
+    remarks={_DEV + "XID_ERRORS": _LAST_XID},
 )
 BASE_UNITS = Dialect(
     name="dcgm-exporter-4.9",
@@ -218,4 +221,5 @@ BASE_UNITS = Dialect(
     fingerprints=(*(_DEV + name for name in _BASE_UNITS_ONLY), _PROF + "GR_ENGINE_UTIL_RATIO"),
     labels=LABELS,
     rows=(*_BASE_UNITS, *BOTH),
+    remarks={_DEV + "XID_ERROR": _LAST_XID},
 )

@@ -61,6 +61,10 @@ def vendor_of(model: str) -> str:
     return "unknown"
 
 
+MAX_DEVICES = 1024
+"""Devices of one target that are believed, far above any node; a body of inventions costs no more."""
+
+
 class Roster:
     """The devices of one dialect in one scrape, numbered in the order in which they were met."""
 
@@ -92,6 +96,8 @@ class Roster:
         number = self._lookup(ids)
         if number is None:
             number = len(self.facts)
+            if number >= MAX_DEVICES:
+                return
             self.facts.append({})
         for kind, one in ids.items():
             if self._numbers.setdefault((kind, one), number) != number:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from accelwatch.fleet.dialects.identity import MAX_DEVICES
 from accelwatch.fleet.dialects.our_identity import PARTITION_KEYS, Standing, begin, drivers, learn
 from accelwatch.fleet.dialects.our_views import OurRow, read_row, state_of
 from accelwatch.fleet.dialects.sharing import not_told, shared
@@ -73,6 +74,9 @@ class OurPlan:
         owner = (key.get("vendor"), key.get("uuid"))
         standing = self._standing.get(owner)
         if standing is None:
+            if len(self._standing) >= MAX_DEVICES:
+                self.rejected["no_device"] += 1
+                return
             standing = self._standing[owner] = begin(key)
             self._rows[owner] = OurRow(device=standing.device)
         learn(standing, family, key)

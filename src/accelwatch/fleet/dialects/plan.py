@@ -91,7 +91,10 @@ class Planner:
         for rank, row in enumerate(dialect.rows):
             self._rows.setdefault(prefix + row.name, []).append((rank, row))
         self._identity = {prefix + name for name in dialect.identity}
-        names = {*self._rows, *self._identity}
+        self._remarks = {prefix + name: text for name, text in dialect.remarks.items()}
+        self.remarks: dict[int, list[tuple[int, str]]] = {}
+        """By device: where the number is, and the text around it."""
+        names = {*self._rows, *self._identity, *self._remarks}
         if processes := dialect.processes:
             names |= {prefix + name for name in named(processes)}
         self.roster = Roster(dialect, [key for key in keys if key.name in names])
@@ -111,6 +114,8 @@ class Planner:
             return
         self.places.setdefault((number, ""), key)
         partition = known(key, self.dialect.labels.partition)
+        if text := self._remarks.get(key.name):
+            self.remarks.setdefault(number, []).append((slot, text))
         if partition and key.name in self._identity:
             self.places.setdefault((number, partition), key)
         for rank, row in self._rows.get(key.name, ()):

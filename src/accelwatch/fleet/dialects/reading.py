@@ -31,8 +31,8 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the dialects that were recognised, ours first; empty when none was."""
     rejected: Counter[str]
     """Lines and series not used, by reason: those of `Scrape.rejected`; `unknown` (no table has it),
-    `no_device`, `partition` (a part that repeats the whole), `repeated` (a second series for the same
-    value), `blank`, `not_finite`, `implausible`."""
+    `no_device` (it names none, or there are too many), `partition` (a part that repeats the whole),
+    `repeated` (a second series for the same value), `blank`, `not_finite`, `implausible`."""
     by_dialect: dict[str, tuple[DeviceView, ...]] = {}
     node: DeviceView | None = None
     """The host itself, where our own agent tells of it."""

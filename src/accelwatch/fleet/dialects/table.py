@@ -134,6 +134,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers that stand for "no value"."""
     zero_may_be_failure: bool = False
     """A failed read is reported as 0."""
+    remarks: Mapping[str, str] = {}
+    """Families whose number, when it is not 0, is told in a note: a text with `{}` for it."""
     success: str = ""
     """Family that is 0 when the exporter's own last collection failed, its numbers being old."""
 

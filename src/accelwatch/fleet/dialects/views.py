@@ -48,6 +48,7 @@ class _Row(NamedTuple):
     """What the exporter does not tell at all."""
     owners: tuple[Owner, ...]
     processes: tuple[ProcessSlots, ...] | None
+    remarks: tuple[tuple[int, str], ...]
 
 
 class Plan:
@@ -82,7 +83,7 @@ class Plan:
             absent={**row.absent, **missing} if missing else row.absent,
             processes=self._processes(row, values),
             sources=self._sources,
-            notes=self._notes(found, old),
+            notes=self._notes(found, old) + _remarks(row, values),
         )
         state = DeviceState.DEGRADED if old else DeviceState.OK
         if special.get(("device_up",)) == 0:
@@ -168,8 +169,9 @@ def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
         device = devices[place[0]]
         if place[1]:
             device = _partition(device, planner, place[1], planner.places[place])
+        remarks = () if place[1] else tuple(planner.remarks.get(place[0], ()))
         own = running.get(place[0], ()) if running is not None and not place[1] else None
-        rows.append(_row(device, cells[place], held.get(place, ()), own))
+        rows.append(_row(device, cells[place], held.get(place, ()), own, remarks))
     return rows
 
 
@@ -178,6 +180,7 @@ def _row(
     cells: list[Cell],
     held: tuple[Owner, ...],
     running: tuple[ProcessSlots, ...] | None,
+    remarks: tuple[tuple[int, str], ...],
 ) -> _Row:
     plain, others = [], []
     for cell in cells:
@@ -189,7 +192,15 @@ def _row(
             others.append(cell)
     told = frozenset(_whole(cell) for cell in cells if cell.series[0] not in _SPECIAL)
     absent = not_told(told, running is not None)
-    return _Row(device, tuple(plain), tuple(others), absent, held, running)
+    return _Row(device, tuple(plain), tuple(others), absent, held, running, remarks)
+
+
+def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
+    """What is told in words; nothing for 0 and for numbers that no code has."""
+    told = [
+        text.format(f"{values[slot]:g}") for slot, text in row.remarks if 0 < values[slot] < 1e6
+    ]
+    return tuple(dict.fromkeys(told))
 
 
 def _whole(cell: Cell) -> Series:

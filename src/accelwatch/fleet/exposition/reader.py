@@ -20,7 +20,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body_bytes: int = 10 << 20
     line_bytes: int = 64 << 10
     labels: int = 64
-    samples: int = 200_000
+    samples: int = 50_000
 
 
 class Scrape(msgspec.Struct, frozen=True, kw_only=True):
