@@ -137,6 +137,17 @@ def test_samples_of_a_query_read_like_text() -> None:
     assert reader.read_samples(samples, NOW).devices == reader.read_samples(samples, NOW).devices
 
 
+def test_devices_keep_their_order_while_families_change_theirs() -> None:
+    lines = [
+        dcgm(name, 7, f'gpu="{n}",UUID="GPU-{9 - n}",device="nvidia{n}"')
+        for name in ("GPU_TEMP", "GPU_UTIL")
+        for n in range(4)
+    ]
+    for text in ("".join(lines), "".join(reversed(lines)), "".join(sorted(lines))):
+        names = [view.device.name for view in read_devices(text, NOW).devices]
+        assert names == ["nvidia0", "nvidia1", "nvidia2", "nvidia3"]
+
+
 def test_devices_come_and_go() -> None:
     reader = ForeignReader()
     one, two = dcgm("GPU_TEMP", 40), dcgm("GPU_TEMP", 50, 'gpu="1",UUID="GPU-2"')

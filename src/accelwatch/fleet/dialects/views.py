@@ -165,7 +165,7 @@ def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
     held = owners(planner, keys)
     running = processes(planner, prefix, keys)
     rows = []
-    for place in sorted(cells):
+    for place in sorted(cells, key=lambda at: (devices[at[0]].index, devices[at[0]].name, at)):
         device = devices[place[0]]
         if place[1]:
             device = _partition(device, planner, place[1], planner.places[place])
