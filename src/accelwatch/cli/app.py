@@ -13,6 +13,7 @@ from accelwatch.cli.completion import completer
 from accelwatch.cli.config_command import config
 from accelwatch.cli.dashboard_command import dashboard_command
 from accelwatch.cli.doctor import backends_command, doctor_command
+from accelwatch.cli.hub import hub_command
 from accelwatch.cli.pick import pick_command
 from accelwatch.cli.record import record_command
 from accelwatch.cli.serve import serve_command
@@ -94,6 +95,7 @@ def build() -> typer.Typer:
     app.add_typer(config, name="config")
     app.command("record")(record_command)
     app.command("serve")(serve_command)
+    app.command("hub")(hub_command)
     app.command("sim")(sim_command)
     app.command("welcome")(welcome_command)
     return app

@@ -16,7 +16,7 @@ from accelwatch.cli.output import complain
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.exit_codes import OK
 
-DEFAULT_PORT = 9878
+DEFAULT_PORT = 9879
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
     "script-src 'self' 'unsafe-inline' 'unsafe-eval'; img-src 'self' data:; connect-src 'self' ws: wss:",
