@@ -1,9 +1,7 @@
 """A real server on loopback, in a thread of its own, fed with composed snapshots."""
 
 import asyncio
-import datetime
 import http.client
-import ipaddress
 import socket
 import ssl
 import threading
@@ -12,10 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 import machines
 from accelwatch.agent.connections import Limits
@@ -27,6 +21,7 @@ from accelwatch.agent.web_config import Protection
 from accelwatch.clock import SystemClock
 from accelwatch.runtime import json_document, prometheus_text
 from accelwatch.schema.snapshot import Snapshot
+from authority import Authority
 
 T = TypeVar("T")
 
@@ -193,60 +188,6 @@ def serve() -> Iterator[Serve]:
 def impatient() -> ServerLimits:
     """Limits that a test can wait for."""
     return ServerLimits(stall_s=0.3, connections=Limits(header_timeout_s=0.3))
-
-
-class Authority:
-    """A certificate authority in a folder; its certificates are for 127.0.0.1 and given names."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test authority")])
-        certificate = self._build(self._name, self._key, ca=True, names=[])
-        self.file = folder / "ca.crt"
-        self.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-    def issue(self, stem: str, *names: str) -> tuple[Path, Path]:
-        """Certificate and key files for the names."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, stem)])
-        certificate = self._build(subject, key, ca=False, names=list(names))
-        paths = self.folder / f"{stem}.crt", self.folder / f"{stem}.key"
-        paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        paths[1].write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
-        return paths
-
-    def _build(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, ca: bool, names: list[str]
-    ) -> x509.Certificate:
-        now = datetime.datetime.now(datetime.UTC)
-        alternatives: list[x509.GeneralName] = [x509.DNSName(name) for name in names]
-        alternatives.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(self._name)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=1))
-            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        )
-        return builder.sign(self._key, hashes.SHA256())
-
-    def client(self, pair: tuple[Path, Path] | None = None) -> ssl.SSLContext:
-        """A client that trusts the authority, with a certificate of its own if given."""
-        context = ssl.create_default_context(cafile=str(self.file))
-        if pair is not None:
-            context.load_cert_chain(*pair)
-        return context
 
 
 @pytest.fixture

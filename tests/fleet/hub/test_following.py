@@ -1,0 +1,392 @@
+"""Following real agents' servers, and peers that misbehave in every way, over loopback."""
+
+import asyncio
+import gzip
+import struct
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import machines
+from accelwatch.agent.stream import MSGPACK, framed
+from accelwatch.agent.web_config import load_protection
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.client.access import check_access
+from accelwatch.fleet.client.faults import retry_after
+from accelwatch.fleet.client.settings import Authorization, BasicAuth, Scrape, TlsConfig
+from accelwatch.schema.compact import Hello, Layout
+from authority import Authority
+from hub_peers import STREAM_HEAD, Handler, agent, answer, hub, peer, stream_bytes
+
+FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
+
+
+def test_an_agent_is_followed_by_one_stream() -> None:
+    async def main() -> None:
+        async with agent() as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            source = running.source(one.address)
+            assert (source.mode, source.dialect, source.connected) == ("stream", "accelwatch", True)
+            changed = machines.snapshot(machines.view(0), machines.view(1))
+            one.feed.put(changed)
+            await running.devices(one.address, 2)
+            assert one.server.streams == 1
+            held = running.hub.fleet.nodes[one.address].devices[machines.device(1).id]
+            assert held.reading().values == machines.view(1).reading.values
+            assert held.reading().absent.items() >= machines.view(1).reading.absent.items()
+
+    asyncio.run(main())
+
+
+def test_a_stream_is_resumed_after_the_agent_restarts() -> None:
+    async def main() -> None:
+        async with agent() as first:
+            port, address = first.port, first.address
+            context = hub(address)
+            running = await context.__aenter__()
+            await running.devices(address, 8)
+        await running.until(lambda: running.fault(address) != "")
+        assert len(running.hub.fleet.nodes[address].devices) == 8
+        async with agent(machines.snapshot(machines.view(0)), port=port):
+            await running.devices(address, 1)
+            assert running.source(address).connected
+        await context.__aexit__(None, None, None)
+
+    asyncio.run(main())
+
+
+async def _hang(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(30)
+
+
+async def _drip_headers(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    for byte in STREAM_HEAD:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def _drip_frames(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(STREAM_HEAD + (1 << 20).to_bytes(4, "big"))
+    while True:
+        writer.write(b"\0")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+async def _endless(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(STREAM_HEAD + (1 << 30).to_bytes(4, "big"))
+    while True:
+        writer.write(b"\0" * 65536)
+        await writer.drain()
+
+
+def _streamed(body: bytes) -> Handler:
+    async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + body)
+        await writer.drain()
+        await asyncio.sleep(0.3)
+
+    return handle
+
+
+def _streamed_raw(body: bytes) -> Handler:
+    async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(body)
+        await writer.drain()
+
+    return handle
+
+
+def _frame(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+_OTHER = framed(Hello(schema="accelwatch/2", version="9", host="x"), MSGPACK)
+_NO_LAYOUT = framed(Layout(slot=70_000, device=machines.device(0), series=()), MSGPACK)
+
+
+@pytest.mark.parametrize(
+    ("handler", "reason"),
+    [
+        (_hang, "timeout"),
+        (_drip_headers, "timeout"),
+        (_drip_frames, "timeout"),
+        (_endless, "too_large"),
+        (_streamed(_frame(b"\xc1garbage")), "garbage"),
+        (_streamed(_frame(b"\x91" * 5000)), "garbage"),
+        (_streamed(_OTHER), "garbage"),
+        (_streamed(_NO_LAYOUT), "too_large"),
+        (_streamed(b""), "closed"),
+        (answer("200 OK", b"no http stream"), "garbage"),
+        (answer("401 Unauthorized"), "credentials"),
+        (answer("403 Forbidden"), "credentials"),
+        (answer("302 Found\r\nLocation: http://127.0.0.1:1/"), "redirect"),
+        (answer("500 Oops"), "status"),
+        (answer("429 Slow\r\nRetry-After: 3600"), "busy"),
+        (answer("200 OK\r\nX: " + "a" * 20_000), "garbage"),
+        (_streamed_raw(b"not http at all"), "garbage"),
+    ],
+)
+def test_a_peer_that_misbehaves_costs_only_itself(handler: Handler, reason: str) -> None:
+    async def main() -> None:
+        async with agent() as good, peer(handler) as bad, hub(good.address, bad) as running:
+            await running.until(lambda: running.fault(bad) == reason)
+            await running.devices(good.address, 8)
+            answered = await running.get(f"/v1/nodes/{bad}")
+            assert answered["targets"][0]["fault"]["reason"] == reason
+            assert answered["state"] == "never"
+
+    asyncio.run(main())
+
+
+def test_nobody_listening_is_told() -> None:
+    async def main() -> None:
+        async with hub("127.0.0.1:1") as running:
+            await running.until(lambda: running.fault("127.0.0.1:1") == "connect")
+
+    asyncio.run(main())
+
+
+def test_a_name_that_does_not_resolve_is_told() -> None:
+    async def main() -> None:
+        async with hub("no-such-host.invalid:1") as running:
+            name = "no-such-host.invalid"
+            await running.until(lambda: running.fault(name) in ("dns", "timeout"))
+
+    asyncio.run(main())
+
+
+def test_a_redirect_is_never_followed() -> None:
+    asked = []
+
+    async def second(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(1)
+
+    async def main() -> None:
+        async with peer(second) as elsewhere:
+            sending = answer(f"307 Go\r\nLocation: http://{elsewhere}/v1/stream")
+            async with peer(sending) as bad, hub(bad) as running:
+                await running.until(lambda: running.failures(bad) > 2)
+
+    asyncio.run(main())
+    assert not asked
+
+
+def test_retry_after_is_kept() -> None:
+    asked = []
+
+    async def busy(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(1)
+        writer.write(b"HTTP/1.1 429 Slow\r\nRetry-After: 60\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+
+    async def main() -> None:
+        async with peer(busy) as bad, hub(bad) as running:
+            await running.until(lambda: running.fault(bad) == "busy")
+            await asyncio.sleep(0.2)
+
+    asyncio.run(main())
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"),
+    [
+        ("7", 7.0),
+        ("999999999999", 3600.0),
+        ("Fri, 15 Jan 2027 08:00:30 GMT", 30.0),
+        ("soon", None),
+        ("", None),
+        (None, None),
+        ("-4", None),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date(header: str | None, wait: float | None) -> None:
+    assert retry_after(header, 1_800_000_000.0) == wait
+
+
+def test_gaps_and_restarts_of_a_sequence_are_counted() -> None:
+    snapshot = machines.snapshot(machines.view(0))
+    body = stream_bytes(*[snapshot] * 5, sequences=(1, 2, 5, 1, 2))
+
+    async def main() -> None:
+        async with peer(_streamed(body)) as one, hub(one) as running:
+            await running.devices(one, 1)
+            await running.until(lambda: running.source(one).restarts_total > 0)
+            assert running.source(one).gaps_total == 2
+
+    asyncio.run(main())
+
+
+def test_values_that_do_not_fit_their_layout_are_refused() -> None:
+    snapshot = machines.snapshot(machines.view(0))
+    whole = stream_bytes(snapshot)
+    hello = int.from_bytes(whole[:4], "big") + 4
+    layout = hello + 4 + int.from_bytes(whole[hello : hello + 4], "big")
+    tick = msgspec.msgpack.decode(whole[layout + 4 :])
+    tick["devices"][0][5] = [1.0]
+    body = whole[:layout] + _frame(msgspec.msgpack.encode(tick))
+
+    async def main() -> None:
+        async with peer(_streamed(body)) as one, hub(one) as running:
+            await running.until(lambda: running.fault(one) == "garbage")
+
+    asyncio.run(main())
+
+
+def test_numbers_that_are_none_are_no_values() -> None:
+    snapshot = machines.snapshot(machines.view(0))
+    whole = stream_bytes(snapshot)
+    power = struct.pack(">d", 642.125)
+    assert power in whole
+
+    async def main() -> None:
+        body = whole.replace(power, struct.pack(">d", float("nan")))
+        async with peer(_streamed(body)) as one, hub(one) as running:
+            await running.devices(one, 1)
+            page = await running.get("/v1/devices")
+            assert page["devices"][0]["values"]["power_watts"] is None
+            node = await running.get(f"/v1/nodes/{one}")
+            assert node["snapshot"]["devices"][0]["absent"]["power_watts"] == "error"
+
+    asyncio.run(main())
+
+
+def test_a_target_without_a_stream_is_polled() -> None:
+    async def main() -> None:
+        polling = msgspec.structs.replace(FAST, mode="poll")
+        async with agent() as real, hub(real.address, scrape=polling) as one:
+            await one.devices(real.address, 8)
+            assert one.source(real.address).mode == "poll"
+
+    asyncio.run(main())
+
+
+def test_what_has_no_stream_is_polled_and_read_by_its_dialect() -> None:
+    labels = 'gpu="0",UUID="GPU-1",device="nvidia0",modelName="NVIDIA H100",Hostname="x"'
+    body = f"DCGM_FI_DEV_SM_CLOCK{{{labels}}} 1980\nDCGM_FI_DEV_GPU_TEMP{{{labels}}} 61\n"
+
+    async def main() -> None:
+        handler = answer("200 OK\r\nContent-Type: text/plain", body.encode())
+        async with peer(handler) as one, hub(one) as running:
+            await running.devices(one, 1)
+            assert running.mode(one) == "poll"
+            page = await running.get("/v1/devices?fields=temperature_celsius,clock_hertz.sm")
+            (row,) = page["devices"]
+            assert row["node"] == one
+            assert row["values"] == {"temperature_celsius": 61, "clock_hertz.sm": 1_980_000_000}
+            text = await running.get("/metrics")
+            assert f'accel_fleet_target_info{{node="{one}",dialect="dcgm' in text
+
+    asyncio.run(main())
+
+
+BOMB = gzip.compress(b"\n" * (64 << 20), 9)
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "reason"),
+    [
+        ("200 OK\r\nContent-Encoding: gzip", BOMB, "too_large"),
+        ("200 OK\r\nContent-Encoding: gzip", b"no gzip", "garbage"),
+        ("200 OK\r\nContent-Encoding: gzip", gzip.compress(b"a 1\n")[:-9], "garbage"),
+        ("200 OK\r\nContent-Encoding: br", b"x", "garbage"),
+        ("200 OK", b"x" * (2 << 20), "too_large"),
+        ("200 OK", b"hello\n", "garbage"),
+    ],
+)
+def test_a_body_is_bounded(head: str, body: bytes, reason: str) -> None:
+    scrape = msgspec.structs.replace(
+        FAST, mode="poll", body_size_limit_bytes=1 << 20, timeout_s=5.0
+    )
+
+    async def main() -> None:
+        async with peer(answer(head, body)) as one, hub(one, scrape=scrape) as running:
+            await running.until(lambda: running.fault(one) == reason)
+
+    asyncio.run(main())
+
+
+def _protection(folder: Path, text: str) -> Path:
+    file = folder / "web.yaml"
+    file.write_text(text)
+    return file
+
+
+def test_tls_token_and_client_certificate(tmp_path: Path, authority: Authority) -> None:
+    server, client = authority.issue("server", "n1"), authority.issue("client")
+    token = tmp_path / "token"
+    token.write_text("a-long-enough-token-1234\n")
+    web = _protection(
+        tmp_path,
+        f"tls_server_config:\n  cert_file: {server[0]}\n  key_file: {server[1]}\n"
+        f"  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: {authority.file}\n"
+        f"bearer_token_file: {token}\n",
+    )
+    tls = TlsConfig(ca_file=str(authority.file), cert_file=str(client[0]), key_file=str(client[1]))
+    good = msgspec.structs.replace(
+        FAST,
+        timeout_s=5.0,
+        scheme="https",
+        tls_config=tls,
+        authorization=Authorization(credentials_file=str(token)),
+    )
+    replace = msgspec.structs.replace
+    cases = [
+        (good, ""),
+        (replace(good, authorization=Authorization()), "credentials"),
+        (replace(good, tls_config=replace(tls, ca_file=None)), "tls"),
+        (replace(good, tls_config=replace(tls, server_name="n2")), "tls"),
+        (replace(good, tls_config=replace(tls, server_name="n1")), ""),
+        (replace(good, tls_config=replace(tls, cert_file=str(tmp_path / "none"))), "credentials"),
+    ]
+
+    async def main() -> None:
+        async with agent(protection=load_protection(web)) as one:
+            for scrape, reason in cases:
+                async with hub(one.address, scrape=scrape) as running:
+                    if reason:
+                        await running.until(lambda: running.fault(one.address) == reason)  # noqa: B023
+                    else:
+                        await running.devices(one.address, 8)
+            async with hub(one.address, scrape=replace(good, scheme="http")) as running:
+                await running.until(lambda: running.fault(one.address) != "")
+
+    asyncio.run(main())
+
+
+def test_basic_auth_is_sent(tmp_path: Path) -> None:
+    import bcrypt
+
+    password = tmp_path / "password"
+    password.write_text("secret-word")
+    hashed = bcrypt.hashpw(b"secret-word", bcrypt.gensalt(4)).decode()
+    web = _protection(tmp_path, f"basic_auth_users:\n  hub: '{hashed}'\n")
+    basic = BasicAuth(username="hub", password_file=str(password))
+    scrape = msgspec.structs.replace(FAST, timeout_s=5.0, basic_auth=basic)
+
+    async def main() -> None:
+        protection = load_protection(web)
+        async with agent(protection=protection) as one, hub(one.address, scrape=scrape) as running:
+            await running.devices(one.address, 8)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "scrape",
+    [
+        Scrape(basic_auth=BasicAuth(username="a")),
+        Scrape(tls_config=TlsConfig(cert_file="x")),
+        Scrape(authorization=Authorization(type="Basic")),
+        Scrape(
+            basic_auth=BasicAuth(username="a", password_file="x"),
+            authorization=Authorization(credentials_file="y"),
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_together_are_refused(scrape: Scrape) -> None:
+    with pytest.raises(ConfigError):
+        check_access(scrape)

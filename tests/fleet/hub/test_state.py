@@ -1,0 +1,322 @@
+"""The fleet's state: age, skew, expectation, acknowledgement, conflicts, history."""
+
+import asyncio
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import machines
+from accelwatch.clock import ManualClock
+from accelwatch.errors import AccelwatchError, UnmetError
+from accelwatch.fleet.client.backoff import Backoff
+from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.client.frames import FrameReader
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.history import STEP_S, STEPS, History
+from accelwatch.fleet.state.inventory import FILE, InventoryFile
+from accelwatch.fleet.state.liveness import NodeState, Skew, Thresholds
+from accelwatch.fleet.state.merge import merged
+from accelwatch.fleet.state.readings import ReadDevice
+from accelwatch.fleet.targets.target import Target, targets_of
+from accelwatch.schema.reading import Reading
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from hub_peers import stream_bytes
+
+THRESHOLDS = Thresholds(slow_s=2.5, stale_s=10, down_s=30)
+
+
+class Bench:
+    """A fleet whose time and messages are the test's."""
+
+    def __init__(self, *nodes: str, folder: Path | None = None) -> None:
+        self.clock = ManualClock(wall=machines.NOW)
+        self.fleet = Fleet(self.clock, THRESHOLDS, folder)
+        self.targets: dict[str, Target] = {one.node: one for one in targets_of(nodes)}
+        self.fleet.set_targets(self.targets.values())
+
+    def tell(self, node: str, *views: DeviceView, time: float | None = None) -> None:
+        """A new stream's first tick."""
+        source = self.fleet.source(self.targets[node].key)
+        assert source is not None
+        source.begin_stream()
+        stamp = self.clock.wall() if time is None else time
+        snapshot: Snapshot = machines.snapshot(*views, time=stamp)
+        for message, size in FrameReader(1 << 20).feed(stream_bytes(snapshot)):
+            self.fleet.take(self.targets[node].key, message, size)
+
+    def state(self, node: str) -> str:
+        return self.fleet.state_of(self.fleet.nodes[node])
+
+    def missing(self, node: str) -> list[int]:
+        return [one.index for one in self.fleet.missing(self.fleet.nodes[node])]
+
+
+def test_a_node_ages_from_up_to_down() -> None:
+    bench = Bench("a", "b")
+    assert bench.state("a") == "never"
+    bench.tell("a", machines.view(0))
+    ages = []
+    for _ in range(35):
+        ages.append(bench.state("a"))
+        bench.clock.advance(1)
+    assert [ages[second] for second in (0, 2, 4, 9, 12, 29, 32)] == [
+        "up",
+        "up",
+        "slow",
+        "slow",
+        "stale",
+        "stale",
+        "down",
+    ]
+    assert bench.state("b") == "never"
+    bench.tell("a", machines.view(0))
+    assert bench.state("a") == "up"
+
+
+def test_a_broken_connection_is_down_as_soon_as_it_is_stale() -> None:
+    bench = Bench("a")
+    bench.tell("a", machines.view(0))
+    bench.fleet.fail(bench.targets["a"].key, TargetFault(Reason.CONNECT, "refused"))
+    bench.clock.advance(9)
+    assert bench.state("a") == "slow"
+    bench.clock.advance(2)
+    assert bench.state("a") == "down"
+
+
+def test_a_target_polled_rarely_gets_its_own_intervals() -> None:
+    assert THRESHOLDS.state(50, 60) is NodeState.UP
+    assert THRESHOLDS.state(170, 60) is NodeState.SLOW
+    assert THRESHOLDS.state(400, 60) is NodeState.DOWN
+
+
+def test_a_clock_a_day_off_changes_no_age() -> None:
+    from accelwatch.fleet.api.summaries import view
+
+    for skew in (86_400.0, -86_400.0):
+        bench = Bench("a")
+        moment = machines.NOW + skew
+        bench.tell("a", machines.view(0, sample_time=moment - 0.5), time=moment)
+        bench.clock.advance(1)
+        node = bench.fleet.nodes["a"]
+        best = node.best
+        assert best is not None
+        assert best.skew.seconds == pytest.approx(skew)
+        shown = view(node, next(iter(node.devices.values())), bench.clock.monotonic())
+        assert shown.sample_age_s == pytest.approx(1.5)
+        assert shown.sample_time == pytest.approx(machines.NOW - 0.5)
+
+
+def test_a_small_skew_is_left_alone() -> None:
+    skew = Skew()
+    skew.take(130.0, 100.0)
+    assert (skew.seconds, skew.ours(130.0)) == (30.0, 130.0)
+
+
+def test_a_delay_is_no_skew() -> None:
+    skew = Skew()
+    for delay in (0.01, 5.0, 0.2):
+        skew.take(100.0, 100.0 + delay)
+    assert skew.seconds == pytest.approx(-0.01)
+
+
+def test_a_device_that_vanishes_is_missing_until_acknowledged() -> None:
+    async def main() -> None:
+        bench = Bench("a")
+        bench.tell("a", machines.view(0), machines.view(1))
+        bench.tell("a", machines.view(0), machines.view(2))
+        assert bench.missing("a") == [1]
+        with pytest.raises(UnmetError):
+            await bench.fleet.acknowledge("a", machines.device(0).id)
+        assert await bench.fleet.acknowledge("a", machines.device(1).id) == 1
+        assert bench.missing("a") == []
+        bench.tell("a", machines.view(0), machines.view(1))
+        assert bench.missing("a") == [2]
+        with pytest.raises(UnmetError):
+            await bench.fleet.acknowledge("nobody")
+        bench.fleet.close()
+
+    asyncio.run(main())
+
+
+def test_a_node_without_a_target_stays_until_acknowledged() -> None:
+    async def main() -> None:
+        bench = Bench("a", "b")
+        bench.tell("a", machines.view(0))
+        bench.fleet.set_targets([])
+        assert list(bench.fleet.nodes) == ["a"]
+        assert bench.state("a") == "down"
+        assert await bench.fleet.acknowledge("a") == 1
+        assert not bench.fleet.nodes
+        bench.fleet.close()
+
+    asyncio.run(main())
+
+
+def test_a_source_that_stays_a_target_keeps_its_devices() -> None:
+    bench = Bench("a")
+    bench.tell("a", machines.view(0))
+    bench.fleet.set_targets([*bench.targets.values(), *targets_of(["c"])])
+    assert bench.state("a") == "up"
+    assert len(bench.fleet.nodes["a"].devices) == 1
+
+
+def test_two_nodes_that_claim_one_uuid_are_told() -> None:
+    bench = Bench("a", "b")
+    bench.tell("a", machines.view(0), machines.view(1))
+    bench.tell("b", machines.view(1), machines.view(2))
+    assert bench.fleet.conflicts() == {machines.device(1).uuid: {"a", "b"}}
+    bench.tell("b", machines.view(2))
+    assert bench.fleet.conflicts() == {}
+
+
+def test_layouts_of_alike_devices_are_held_once() -> None:
+    bench = Bench("a", "b", "c")
+    for node in ("a", "b", "c"):
+        bench.tell(node, *(machines.view(index) for index in range(8)))
+    assert len(bench.fleet.columns) == 1
+
+
+def test_the_inventory_outlives_the_hub(tmp_path: Path) -> None:
+    async def main() -> None:
+        first = Bench("a", "b", folder=tmp_path)
+        first.tell("a", machines.view(0), machines.view(1))
+        first.tell("b", machines.view(3))
+        first.tell("b", machines.view(4))
+        await first.fleet.acknowledge("b")
+        await first.fleet.flush()
+        first.fleet.close()
+
+        second = Bench("a", folder=tmp_path)
+        assert set(second.fleet.nodes) == {"a", "b"}
+        assert second.state("a") == "stale"
+        second.clock.advance(40)
+        assert second.state("a") == "down"
+        second.tell("a", machines.view(1))
+        assert second.missing("a") == [0]
+        expected = second.fleet.nodes["b"].expected
+        assert expected is not None
+        assert [one.index for one in expected.devices.values()] == [4]
+        second.fleet.close()
+
+    asyncio.run(main())
+
+
+def test_what_is_acknowledged_before_it_was_written_stays_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        bench = Bench("a", folder=tmp_path)
+        bench.tell("a", machines.view(0))
+        bench.tell("a", machines.view(1))
+        await bench.fleet.acknowledge("a")
+        bench.fleet.close()
+        found = InventoryFile(tmp_path).load()
+        assert [one.index for one in found["a"].devices.values()] == [1]
+
+    asyncio.run(main())
+
+
+def test_a_damaged_inventory_is_told(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no database, but long enough to look at" * 40)
+    with pytest.raises(AccelwatchError, match="inventory"):
+        InventoryFile(tmp_path)
+
+
+def test_a_killed_hub_begins_where_it_was(tmp_path: Path) -> None:
+    code = textwrap.dedent(
+        f"""
+        import os, signal, sys
+        from pathlib import Path
+        sys.path.insert(0, {str(Path(machines.__file__).parent)!r})
+        import machines
+        from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
+
+        held = InventoryFile(Path({str(tmp_path)!r}))
+        for number in range(100):
+            seen = Expected(first_seen=1.0, last_seen=2.0)
+            added = [(f"n{{number}}", machines.device(index), 1.0) for index in range(2)]
+            held.write(Changes(seen={{f"n{{number}}": seen}}, added=added))
+            held.write(Changes(removed=[(f"n{{number}}", machines.device(0).id)]))
+            if number == 7:
+                os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ, check=False)
+    assert done.returncode == -signal.SIGKILL
+    found = InventoryFile(tmp_path).load()
+    assert set(found) == {f"n{number}" for number in range(8)}
+    assert all([one.index for one in node.devices.values()] == [1] for node in found.values())
+
+
+def test_two_exporters_on_a_node_tell_of_one_device() -> None:
+    bare = "00000000-1111-2222-3333-444444444444"
+    other = machines.device(0, id="nvidia:x", uuid=bare, pci_bus_id=None)
+    reading = Reading(device_id=other.id, values={("fan_speed_ratio",): 0.5, ("power_watts",): 1.0})
+    theirs = ReadDevice(machines.view(0, device=other, reading=reading))
+    ours = ReadDevice(machines.view(0))
+    alone = ReadDevice(machines.view(1))
+    found = merged([{ours.device.id: ours}, {other.id: theirs, alone.device.id: alone}])
+    assert list(found) == [ours.device.id, alone.device.id]
+    joined = found[ours.device.id]
+    assert joined.number(("power_watts",)) == machines.values(0)[("power_watts",)]
+    assert joined.number(("fan_speed_ratio",)) == 0.5
+    assert ("fan_speed_ratio",) not in joined.reading().absent
+
+
+def test_history_keeps_fifteen_minutes_and_its_gaps() -> None:
+    history = History()
+    for step in (100, 101, 104):
+        reading = Reading(device_id="x", values={("power_watts",): float(step)})
+        history.take(step, ReadDevice(machines.view(0, reading=reading)))
+    rows = history.rows(("power_watts",), 104)
+    assert len(rows) == STEPS
+    assert rows[-5:] == [100.0, 101.0, None, None, 104.0]
+    assert rows[:-5] == [None] * (STEPS - 5)
+    assert history.rows(("utilization_ratio",), 104) == [None] * STEPS
+    assert history.rows(("power_watts",), 104 + STEPS) == [None] * STEPS
+
+
+def test_history_takes_one_row_a_step() -> None:
+    bench = Bench("a")
+    bench.tell("a", machines.view(0))
+    bench.clock.advance(STEP_S)
+    bench.tell("a", machines.view(0))
+    history = bench.fleet.nodes["a"].history(machines.device(0).id)
+    assert history is not None
+    rows = history.rows(("power_watts",), int(bench.clock.monotonic() // STEP_S))
+    assert rows[-2:] == [642.125, 642.125]
+
+
+def test_a_node_that_forges_its_times_is_refused() -> None:
+    bench = Bench("a")
+    with pytest.raises(TargetFault):
+        bench.tell("a", machines.view(0), time=math.nan)
+
+
+def test_waits_grow_to_a_limit_and_begin_anew() -> None:
+    backoff = Backoff(8.0)
+    waits = [backoff.next() for _ in range(12)]
+    for number, wait in enumerate(waits):
+        assert 0.5 * min(0.5 * 2**number, 8.0) <= wait <= min(0.5 * 2**number, 8.0)
+    assert backoff.next(60.0) >= 60.0
+    backoff.succeeded()
+    assert backoff.next() <= 0.5
+
+
+def test_a_churn_of_devices_does_not_fill_the_disk() -> None:
+    bench = Bench("a")
+    for number in range(30):
+        views = [
+            machines.view(0, device=machines.device(0, id=f"x:{number}-{index}", uuid=None))
+            for index in range(50)
+        ]
+        bench.tell("a", *views)
+    expected = bench.fleet.nodes["a"].expected
+    assert expected is not None
+    assert len(expected.devices) == 1024
+    assert msgspec.json.encode(expected)
