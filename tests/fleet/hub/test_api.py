@@ -1,0 +1,350 @@
+"""The hub's API over real agents: pages, paging, filters, credentials, streams, acknowledgement."""
+
+import asyncio
+import base64
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import msgspec
+import pytest
+
+import machines
+from accelwatch.agent.web_config import Protection, load_protection
+from accelwatch.config.model import Web
+from accelwatch.errors import AccelwatchError, ConfigError
+from accelwatch.fleet.api.openapi import openapi
+from accelwatch.fleet.hub.flags import with_flags
+from accelwatch.fleet.hub.model import HubSettings, load_settings
+from accelwatch.schema.wire import decode
+from hub_peers import agent, hub
+
+
+async def pages(running: Any, path: str) -> list[Any]:
+    """Rows of all pages."""
+    found: list[Any] = []
+    cursor = ""
+    while True:
+        page = await running.get(path + cursor)
+        found += page.get("devices", page.get("nodes"))
+        if page["next"] is None:
+            return found
+        cursor = f"&cursor={page['next']}"
+
+
+def test_the_fleet_in_numbers() -> None:
+    async def main() -> None:
+        lost = machines.snapshot(machines.view(0), machines.lost_view(1), machines.mig_view(9, 0))
+        async with (
+            agent() as one,
+            agent(lost) as two,
+            hub(one.address, two.address, "127.0.0.1:1") as running,
+        ):
+            await running.devices(one.address, 8)
+            await running.devices(two.address, 3)
+            fleet = await running.get("/v1/fleet")
+        assert fleet["nodes_total"] == 3
+        assert (fleet["nodes"]["up"], fleet["nodes"]["never"]) == (2, 1)
+        assert fleet["devices_total"] == 10
+        assert fleet["devices"] == {"lost": 1, "ok": 9}
+        assert fleet["health"] == {"failed": 1, "ok": 9}
+        assert fleet["power_watts"] == sum(642.125 + index for index in range(8)) + 642.125
+        uuids = [one["uuid"] for one in fleet["conflicts"]]
+        assert uuids == sorted(str(machines.device(index).uuid) for index in (0, 1))
+
+    asyncio.run(main())
+
+
+def test_devices_are_paged_and_filtered() -> None:
+    async def main() -> None:
+        async with agent() as one, agent() as two, hub(one.address, two.address) as running:
+            await running.devices(one.address, 8)
+            await running.devices(two.address, 8)
+            everything = await pages(running, "/v1/devices?limit=3")
+            names = [(row["node"], row["index"]) for row in everything]
+            assert names == sorted(
+                (node, i) for node in (one.address, two.address) for i in range(8)
+            )
+            hot = await pages(running, "/v1/devices?limit=3&filter=power_watts>646.5")
+            assert [row["index"] for row in hot] == [5, 6, 7, 5, 6, 7]
+            mine = await pages(
+                running, f'/v1/devices?filter=node=="{one.address}" and index<2&fields=power_watts'
+            )
+            assert [row["values"] for row in mine] == [
+                {"power_watts": 642.125},
+                {"power_watts": 643.125},
+            ]
+            nodes = await pages(running, "/v1/nodes?limit=1")
+            assert [node["node"] for node in nodes] == sorted([one.address, two.address])
+
+    asyncio.run(main())
+
+
+def test_labels_can_be_filtered_by(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with agent() as one, agent() as two:
+            file = tmp_path / "targets.json"
+            groups = [
+                {"targets": [one.address], "labels": {"rack": "r1", "node": "n1"}},
+                {"targets": [two.address], "labels": {"rack": "r2", "node": "n2"}},
+            ]
+            file.write_bytes(msgspec.json.encode(groups))
+            async with hub(files=(str(file),)) as running:
+                await running.devices("n1", 8)
+                await running.devices("n2", 8)
+                rows = await pages(running, '/v1/devices?filter=rack=="r2"')
+                assert {row["node"] for row in rows} == {"n2"}
+                assert rows[0]["labels"] == {"rack": "r2"}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "says"),
+    [
+        ("/v1/devices?filter=power_wats>1", 400, "power_watts"),
+        ("/v1/devices?filter=" + "a" * 3000, 400, "characters"),
+        ("/v1/devices?limit=0", 400, "limit"),
+        ("/v1/devices?limit=1e3", 400, "limit"),
+        ("/v1/devices?cursor=nonsense", 400, "cursor"),
+        ("/v1/devices?cursor=WzFd", 400, "cursor"),
+        ("/v1/devices?fields=nothing", 400, "nothing"),
+        ("/v1/devices?fields=temperature_celsius.a.b", 400, "temperature"),
+        ("/v1/devices?filer=x", 400, "filter"),
+        ("/v1/fleet?x=1", 400, "no parameter"),
+        ("/v1/nodes/nobody", 404, "nobody"),
+        ("/v1/nodes/nobody/history?device=x", 404, "nobody"),
+        ("/v1/nodes/", 404, ""),
+        ("/v1/nothing", 404, ""),
+        ("/v1/stream?fields=nothing", 400, "nothing"),
+        ("/v1/nodes/a/acknowledge", 405, "POST"),
+    ],
+)
+def test_what_makes_no_sense_is_told(path: str, code: int, says: str) -> None:
+    async def main() -> None:
+        async with hub() as running:
+            assert says in await running.get(path, code)
+
+    asyncio.run(main())
+
+
+def test_a_node_is_answered_as_its_agent_would() -> None:
+    async def main() -> None:
+        async with agent() as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            node = await running.get(f"/v1/nodes/{one.address}")
+            snapshot = decode(msgspec.json.encode(node["snapshot"]))
+            assert len(snapshot.devices) == 8
+            told = snapshot.devices[3].reading
+            assert told.values == machines.view(3).reading.values
+            assert snapshot.devices[3].device == machines.device(3)
+
+    asyncio.run(main())
+
+
+def test_missing_devices_are_shown_until_acknowledged() -> None:
+    async def main() -> None:
+        async with agent() as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            one.feed.put(machines.snapshot(*(machines.view(index) for index in range(7))))
+            await running.devices(one.address, 7)
+            rows = await pages(running, '/v1/devices?filter=state=="missing"')
+            assert [row["index"] for row in rows] == [7]
+            node = await running.get(f"/v1/nodes/{one.address}")
+            assert (node["devices"], node["devices_expected"], node["devices_missing"]) == (7, 8, 1)
+            assert node["snapshot"]["devices"][7]["state"] == "lost"
+            path = f"/v1/nodes/{one.address}/acknowledge"
+            assert "browser" in await running.post(path, 403, headers={"Origin": "http://evil"})
+            await running.post(path + "?device=nobody", 404)
+            assert await running.post(path) == {"node": one.address, "devices_removed": 1}
+            assert not await pages(running, '/v1/devices?filter=state=="missing"')
+
+    asyncio.run(main())
+
+
+def test_a_hub_open_to_all_lets_nobody_acknowledge() -> None:
+    web = Web(listen_address=("0.0.0.0:0",), listen_any=True)
+
+    async def main() -> None:
+        async with hub(web=web) as running:
+            assert "credentials" in await running.post("/v1/nodes/a/acknowledge", 403)
+
+    asyncio.run(main())
+
+
+def test_a_silent_node_has_no_values_and_no_health() -> None:
+    async def main() -> None:
+        async with hub("127.0.0.1:1") as running:
+            pass
+        async with agent() as one:
+            context = hub(one.address)
+            running = await context.__aenter__()
+            await running.devices(one.address, 8)
+        fleet = running.hub.fleet
+        fleet.thresholds = msgspec.structs.replace(fleet.thresholds, slow_s=0.01, stale_s=0.02)
+        node = fleet.nodes[one.address]
+        for source in node.sources.values():
+            source.interval_s = 0.001
+            source.arrived = fleet.clock.monotonic() - 600
+        (row, *_) = await pages(running, "/v1/devices")
+        assert (row["node_state"], row["state"], row["health"]) == (
+            "down",
+            "unreachable",
+            "unknown",
+        )
+        assert set(row["values"].values()) == {None}
+        assert not await pages(running, "/v1/devices?filter=power_watts>0")
+        await context.__aexit__(None, None, None)
+
+    asyncio.run(main())
+
+
+def test_history_is_answered() -> None:
+    async def main() -> None:
+        async with agent() as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            path = f"/v1/nodes/{one.address}/history"
+            device = machines.device(2).id
+            found = await running.get(path, params={"device": device})
+            assert found["step_s"] == 10
+            assert found["values"]["power_watts"][-1] == 644.125
+            assert len(found["values"]["utilization_ratio"]) == 90
+            assert machines.device(0).id in await running.get(path, 404)
+
+    asyncio.run(main())
+
+
+async def _messages(running: Any, query: str, ticks: int) -> list[Any]:
+    found: list[Any] = []
+    async with running.session.get(f"{running.base}/v1/stream{query}") as response:
+        assert response.status == 200
+        async for line in response.content:
+            found.append(msgspec.json.decode(line))
+            if sum(one["type"] == "tick" for one in found) == ticks:
+                return found
+    return found
+
+
+def test_the_stream_tells_places_once_and_values_each_tick() -> None:
+    async def main() -> None:
+        async with agent() as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            query = "?fields=power_watts&filter=index>5"
+            first, second = await asyncio.gather(
+                _messages(running, query, 3), _messages(running, query, 2)
+            )
+            assert [m["type"] for m in second] == ["hello", "device", "device", "tick", "tick"]
+            assert first[0]["fields"] == ["power_watts"]
+            places = {m["slot"]: m["index"] for m in first if m["type"] == "device"}
+            tick = first[-1]
+            assert tick["fleet"]["devices_total"] == 8
+            assert tick["nodes"][0][:2] == [one.address, "up"]
+            values = {places[row[0]]: row[4] for row in tick["devices"]}
+            assert values == {6: [648.125], 7: [649.125]}
+
+    asyncio.run(main())
+
+
+def test_metrics_tell_of_targets_and_fleet() -> None:
+    async def main() -> None:
+        async with agent() as one, hub(one.address, "127.0.0.1:1") as running:
+            await running.devices(one.address, 8)
+            await running.until(lambda: running.fault("127.0.0.1:1") == "connect")
+            text = await running.get("/metrics")
+            assert f'accel_fleet_target_up{{node="{one.address}"}} 1\n' in text
+            assert 'accel_fleet_target_up{node="127.0.0.1:1"} 0\n' in text
+            model = machines.device(0).model
+            line = f'accel_fleet_devices{{vendor="nvidia",model="{model}",state="ok"}} 8\n'
+            assert line in text
+            assert 'accel_fleet_nodes{state="up"} 1\n' in text
+            accept = {"Accept": "application/openmetrics-text"}
+            assert (await running.get("/metrics", headers=accept)).endswith("# EOF\n")
+
+    asyncio.run(main())
+
+
+def test_the_same_credentials_as_the_agent(tmp_path: Path) -> None:
+    web = tmp_path / "web.yaml"
+    hashed = bcrypt.hashpw(b"secret-word", bcrypt.gensalt(4)).decode()
+    web.write_text(f"basic_auth_users:\n  me: '{hashed}'\n")
+
+    pair = base64.b64encode(b"me:secret-word").decode()
+
+    async def main(protection: Protection) -> None:
+        async with hub(protection=protection) as running:
+            for path in ("/v1/fleet", "/v1/devices", "/v1/stream", "/metrics", "/v1/openapi.json"):
+                await running.get(path, 401)
+            await running.post("/v1/nodes/a/acknowledge", 401)
+            assert await running.get("/-/healthy") == "healthy\n"
+            await running.get("/v1/fleet", headers={"Authorization": f"Basic {pair}"})
+
+    asyncio.run(main(load_protection(web)))
+
+
+def test_five_hundred_clients_at_once() -> None:
+    web = Web(listen_address=("127.0.0.1:0",), max_requests=1000, max_connections=1000)
+
+    async def main() -> None:
+        async with agent() as one, hub(one.address, web=web) as running:
+            await running.devices(one.address, 8)
+            paths = ["/v1/fleet", "/v1/devices", "/v1/nodes", "/metrics", "/-/ready"]
+            await asyncio.gather(*(running.get(paths[i % 5]) for i in range(500)))
+            assert running.source(one.address).connected
+
+    asyncio.run(main())
+
+
+def test_the_openapi_document_names_every_page() -> None:
+    document = openapi()
+    schemas = document["components"]["schemas"]
+    text = msgspec.json.encode(document["paths"]).decode()
+    for part in text.split("#/components/schemas/")[1:]:
+        assert part.partition('"')[0] in schemas
+
+    async def main() -> None:
+        async with hub() as running:
+            served = await running.get("/v1/openapi.json")
+            assert served == msgspec.json.decode(msgspec.json.encode(document))
+            for path, methods in document["paths"].items():
+                if "{" not in path and path != "/v1/stream":
+                    assert list(methods) == ["get"]
+                    await running.get(path)
+
+    asyncio.run(main())
+
+
+def test_a_configuration_file_is_read_strictly(tmp_path: Path) -> None:
+    file = tmp_path / "hub.yaml"
+    file.write_text(
+        "targets:\n  static: ['n[01-02]:9877']\n  files: targets/*.json\n  labels: {pool: a}\n"
+        "scrape:\n  scheme: https\n  scrape_timeout: 3s\n  tls_config: {ca_file: ca.pem}\n"
+        "state: {stale_after: 20s}\n"
+    )
+    settings = load_settings(file)
+    assert settings.targets.files == (str(tmp_path / "targets/*.json"),)
+    assert settings.scrape.tls_config.ca_file == str(tmp_path / "ca.pem")
+    assert settings.web.listen_address == ("127.0.0.1:9878",)
+    assert settings.thresholds.stale_s == 20
+    more = with_flags(settings, targets=["m[1-2],k"], listen_address=["127.0.0.1:1"])
+    assert more.targets.static == ("n[01-02]:9877", "m[1-2]", "k")
+    assert more.web.listen_address == ("127.0.0.1:1",)
+    with pytest.raises(AccelwatchError):
+        with_flags(HubSettings(), listen_address=["nonsense"])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("target: []", "targets"),
+        ("scrape:\n  basic_auth: {password: x}", "password_file"),
+        ("scrape:\n  basic_auth: {username: x}", "password_file"),
+        ("scrape:\n  proxy_url: x", "not supported"),
+        ("scrape:\n  mode: push", "auto"),
+        ("state: {stale_after: 40s}", "down_after"),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_named(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "hub.yaml"
+    file.write_text(text + "\n")
+    with pytest.raises(ConfigError, match=says):
+        load_settings(file)
