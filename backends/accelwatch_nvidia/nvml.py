@@ -1,7 +1,9 @@
 """The only module that imports pynvml: typed calls, return codes turned into absences or ReadError."""
 
+import sys
 import threading
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from accelwatch.errors import ReadError
@@ -15,11 +17,32 @@ FieldPair = tuple[int, int]
 
 
 def import_library() -> Library:
-    """The pynvml module. It loads libnvidia-ml.so.1 on `nvmlInit`, not on import."""
-    import pynvml
+    """The pynvml module. It loads libnvidia-ml.so.1 on `nvmlInit`, not on import.
 
+    pynvml imports `find_library` and never calls it; the module it is from loads subprocess, shutil and
+    locale, a third of what pynvml itself costs. So it gets one that looks for the real one when called.
+    """
+    light = _ctypes_util()
+    sys.modules.setdefault("ctypes.util", light)
+    try:
+        import pynvml
+    finally:
+        if sys.modules.get("ctypes.util") is light:
+            del sys.modules["ctypes.util"]
     library: Library = pynvml
     return library
+
+
+def _ctypes_util() -> ModuleType:
+    def find_library(name: str) -> str | None:
+        sys.modules.pop("ctypes.util", None)
+        from ctypes.util import find_library as find
+
+        return find(name)
+
+    module = ModuleType("ctypes.util")
+    module.find_library = find_library  # type: ignore[attr-defined]
+    return module
 
 
 def code_of(error: Exception) -> int:

@@ -30,3 +30,19 @@ def test_import_of_the_backend_loads_no_vendor_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert out.stdout.strip() == "[]"
+
+
+def test_pynvml_is_imported_without_what_it_never_uses() -> None:
+    program = (
+        "import sys\n"
+        "from accelwatch_nvidia.nvml import import_library\n"
+        "library = import_library()\n"
+        "print('subprocess' in sys.modules, 'ctypes.util' in sys.modules)\n"
+        "found = library.find_library('c')\n"
+        "import ctypes.util\n"
+        "print(found == ctypes.util.find_library('c'))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "False False\nTrue\n"
