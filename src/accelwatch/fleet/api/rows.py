@@ -14,6 +14,8 @@ from accelwatch.fleet.api.documents import DeviceRow
 from accelwatch.fleet.api.names import Column, Subject, lookup
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
+from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.state.source import Source
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -21,7 +23,7 @@ from accelwatch.schema.reading import Number
 Place = tuple[str, int, str]
 """Node, index and id of the last device of a page."""
 
-SCAN = 4000
+SCAN = 2500
 """Devices looked at for one page: a filter that finds little must not hold up the streams."""
 
 
@@ -44,6 +46,7 @@ def subjects(fleet: Fleet, node: Node) -> list[Subject]:
     """The devices of a node, present and missing, by index."""
     state, labels = fleet.state_of(node), node.labels
     now = fleet.clock.monotonic()
+    only = next(iter(node.sources.values())) if len(node.sources) == 1 else None
     found = [
         Subject(
             node=node.name,
@@ -51,7 +54,7 @@ def subjects(fleet: Fleet, node: Node) -> list[Subject]:
             labels=labels,
             device=held.device,
             held=held,
-            age_s=age_s(node, held.device.id, now),
+            age_s=_age_s(only or node.origin(held), held, now),
         )
         for held in node.devices.values()
     ]
@@ -73,7 +76,10 @@ def _order(subject: Subject) -> tuple[int, str]:
 def age_s(node: Node, device_id: str, now: float) -> float | None:
     """Seconds since a device was read, whatever the node's clock says."""
     held = node.devices[device_id]
-    source = node.origin(held)
+    return _age_s(node.origin(held), held, now)
+
+
+def _age_s(source: Source | None, held: Held, now: float) -> float | None:
     if source is None or source.arrived is None or held.sample_time is None:
         return None
     return round(now - source.arrived + max(0.0, source.time - held.sample_time), 3)

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable, Mapping
@@ -35,6 +37,8 @@ logger = logging.getLogger(__name__)
 _GRACE_S = 0.8
 _THREADS = 32
 """For name look-ups, each of which may hang for long: the default is few on a small machine."""
+_COLLECT = (50_000, 20, 100)
+"""A fleet is a million objects that live for ever: looking through them often only costs pauses."""
 
 
 def own_text() -> RenderOwn:
@@ -161,12 +165,22 @@ def state_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
     return Path(place)
 
 
+def raise_open_files() -> None:
+    """Let the process hold as many connections as the system allows it; a stream is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 async def serve_hub(
     read: Callable[[], HubSettings],
     make_reader: MakeReader | None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Run a hub until SIGTERM or SIGINT. Raises AccelwatchError."""
+    raise_open_files()
+    gc.set_threshold(*_COLLECT)
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="hub"))
     settings, clock = read(), SystemClock()
