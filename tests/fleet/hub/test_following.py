@@ -283,6 +283,18 @@ def test_what_has_no_stream_is_polled_and_read_by_its_dialect() -> None:
     asyncio.run(main())
 
 
+def test_an_agent_without_room_for_a_stream_is_polled() -> None:
+    async def main() -> None:
+        async with agent() as one:
+            one.server.set_limits(msgspec.structs.replace(one.server.limits, streams=0))
+            async with hub(one.address) as running:
+                await running.devices(one.address, 8)
+                assert running.mode(one.address) == "poll"
+                assert running.failures(one.address) == 0
+
+    asyncio.run(main())
+
+
 BOMB = gzip.compress(b"\n" * (64 << 20), 9)
 
 

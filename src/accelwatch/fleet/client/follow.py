@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 _STREAM_AGAIN_S = 300.0
 """How long a target that did not stream is polled before it is asked for a stream again."""
+_ROOM_AGAIN_S = 60.0
+"""The same for an agent that has no room for another stream."""
+_UNAVAILABLE = 503
 _SPREAD_PER_S = 500
 """Targets begun in a second, so that a large fleet does not shake hands all at once."""
 _MAX_SPREAD_S = 10.0
@@ -61,6 +64,7 @@ class Follower:
         self._poll_until = 0.0
         self._interval_s = 1.0
         self._told: Reason | None = None
+        self._streaming = True
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -77,9 +81,14 @@ class Follower:
                 await self._failed(fault)
 
     async def _failed(self, fault: TargetFault) -> None:
-        if isinstance(fault, NotOurs) and self._client.scrape.mode == "auto":
-            self._poll_until = asyncio.get_running_loop().time() + _STREAM_AGAIN_S
-            return
+        if self._client.scrape.mode == "auto" and self._streaming:
+            now = asyncio.get_running_loop().time()
+            if isinstance(fault, NotOurs):
+                self._poll_until = now + _STREAM_AGAIN_S
+                return
+            if fault.code == _UNAVAILABLE:  # as many streams as the agent allows
+                self._poll_until = now + max(_ROOM_AGAIN_S, fault.retry_after_s or 0.0)
+                return
         self._sink.failed(self._target, fault)
         if self._told is not fault.reason:
             logger.info("a target fails node=%s reason=%s", self._target.node, fault.reason)
@@ -87,6 +96,7 @@ class Follower:
         await asyncio.sleep(self._backoff.next(fault.retry_after_s))
 
     async def _stream(self) -> None:
+        self._streaming = True
         self._sink.began(self._target, "stream")
         await follow_stream(self._client, self._target, self._take, self._silence_s)
 
@@ -110,6 +120,7 @@ class Follower:
         """Poll at the interval until it fails or the stream is to be tried again."""
         loop = asyncio.get_running_loop()
         interval_s = self._client.scrape.interval_s
+        self._streaming = False
         self._sink.began(self._target, "poll")
         if self._make_reader is None:
             raise TargetFault(Reason.GARBAGE, "answers, but is none of our agents")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.model import Count, Long, Path, Short
+from accelwatch.config.model import Long, Path, Short
 
 Bytes = Annotated[int, Meta(ge=1024, le=1 << 30)]
 
@@ -47,7 +47,6 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
     """How long connecting and answering may take, and how long a stream may be silent."""
     max_backoff_s: Long = field(default=30.0, name="max_backoff")
     body_size_limit_bytes: Bytes = field(default=10 << 20, name="body_size_limit")
-    sample_limit: Count = 50_000
     basic_auth: BasicAuth = BasicAuth()
     authorization: Authorization = Authorization()
     tls_config: TlsConfig = TlsConfig()

@@ -1,0 +1,99 @@
+"""The hub as a process: started, killed with -9, started again, stopped."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+import machines
+from hub_peers import agent
+
+_CODE = "import typer; from accelwatch.cli.hub import hub_command; typer.run(hub_command)"
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Process:
+    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
+        self.process = process
+        self.base = f"http://127.0.0.1:{port}"
+
+    async def ask(self, path: str, method: str = "GET") -> Any:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, self.base + path) as response,
+        ):
+            return json.loads(await response.read())
+
+    async def until(self, path: str, **wanted: object) -> Any:
+        async with asyncio.timeout(30):
+            while True:
+                with contextlib.suppress(aiohttp.ClientConnectionError, ValueError):
+                    found = await self.ask(path)
+                    if found.items() >= wanted.items():
+                        return found
+                await asyncio.sleep(0.05)
+
+
+@contextlib.asynccontextmanager
+async def running(*words: str, state: Path) -> AsyncIterator[Process]:
+    port = _free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _CODE, *words, "--state-dir", str(state)),
+        *("--web.listen-address", f"127.0.0.1:{port}"),
+        env={**os.environ, "NOTIFY_SOCKET": ""},
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield Process(process, port)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def test_a_killed_hub_knows_what_it_expected_and_what_was_acknowledged(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with agent() as one:
+            node = f"/v1/nodes/{one.address}"
+            async with running("-t", one.address, state=tmp_path) as first:
+                await first.until(node, devices=8)
+                one.feed.put(machines.snapshot(*(machines.view(index) for index in range(6))))
+                await first.until(node, devices=6, devices_missing=2)
+                gone = machines.device(7).id
+                removed = await first.ask(f"{node}/acknowledge?device={gone}", "POST")
+                assert removed["devices_removed"] == 1
+                first.process.send_signal(signal.SIGKILL)
+                await first.process.wait()
+            async with running("-t", one.address, state=tmp_path) as second:
+                await second.until(node, devices=6, devices_expected=7, devices_missing=1)
+                second.process.terminate()
+                assert await second.process.wait() == 0
+
+    asyncio.run(main())
+
+
+def test_a_hub_open_to_others_needs_credentials(tmp_path: Path) -> None:
+    async def main() -> None:
+        words = (sys.executable, "-c", _CODE, "--web.listen-address", "0.0.0.0:0")
+        process = await asyncio.create_subprocess_exec(
+            *words, "--state-dir", str(tmp_path), stderr=asyncio.subprocess.PIPE
+        )
+        _, told = await process.communicate()
+        assert process.returncode != 0
+        assert b"ConfigError" in told
+        assert b"listen_address" in told
+
+    asyncio.run(main())
