@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.hub.flags import _split
+from accelwatch.fleet.targets.dns import DnsTargets
 from accelwatch.fleet.targets.files import read_targets
 from accelwatch.fleet.targets.ranges import expand
 from accelwatch.fleet.targets.target import Target, targets_of
@@ -151,7 +152,9 @@ def test_changes_of_a_file_are_applied(tmp_path: Path) -> None:
         seen.append({one.node for one in targets.values()})
 
     async def main() -> None:
-        watching = watch_targets(targets_of(["s:1"]), TargetFiles([str(file)], "http"), apply, 0.01)
+        watching = watch_targets(
+            targets_of(["s:1"]), [TargetFiles([str(file)], "http")], apply, 0.01
+        )
         task = asyncio.ensure_future(watching)
         async with asyncio.timeout(5):
             while not seen:
@@ -163,3 +166,20 @@ def test_changes_of_a_file_are_applied(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert seen == [{"s", "a"}, {"s", "a", "b"}]
+
+
+def test_every_address_of_a_name_is_a_target() -> None:
+    answers: list[list[str]] = [["10.0.0.2", "10.0.0.1", "10.0.0.1", "fd00::1"], []]
+
+    def resolve(name: str, port: int) -> list[tuple[object, ...]]:
+        assert (name, port) == ("agents.svc", 9877)
+        if not answers[0]:
+            raise OSError("no such name")
+        return [(0, 0, 0, "", (address, port)) for address in answers[0]]
+
+    dns = DnsTargets(["agents.svc:9877"], "http", resolve)
+    expected = ["10.0.0.1:9877", "10.0.0.2:9877", "[fd00::1]:9877"]
+    assert [one.address for one in dns.look()] == expected
+    answers.pop(0)
+    assert [one.address for one in dns.look()] == expected
+    assert dns.complaints

@@ -16,8 +16,9 @@ from accelwatch.fleet.client.poll import Exposed
 from accelwatch.fleet.client.session import Client
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.targets.dns import DnsTargets
 from accelwatch.fleet.targets.target import Target, targets_of
-from accelwatch.fleet.targets.watch import TargetFiles, watch_targets
+from accelwatch.fleet.targets.watch import Looking, TargetFiles, watch_targets
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,10 @@ class Hub:
         self._standing: Sequence[Target] = targets_of(
             settings.targets.static, settings.targets.labels, settings.scrape.scheme
         )
-        self._files = TargetFiles(settings.targets.files, settings.scrape.scheme)
+        self._ways: tuple[Looking, ...] = (
+            TargetFiles(settings.targets.files, settings.scrape.scheme),
+            DnsTargets(settings.targets.dns, settings.scrape.scheme),
+        )
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.ready = False
         """Whether the targets are known."""
@@ -59,7 +63,7 @@ class Hub:
         self._followers = Followers(self._client, self, self._make_reader)
         loop = asyncio.get_running_loop()
         every_s = self.settings.targets.refresh_s
-        watching = watch_targets(self._standing, self._files, self._set_targets, every_s)
+        watching = watch_targets(self._standing, self._ways, self._set_targets, every_s)
         self._tasks = [
             loop.create_task(watching, name="targets"),
             loop.create_task(self._keep(), name="inventory"),

@@ -25,10 +25,12 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
     """Addresses with host ranges: `n[001-063]:9877`."""
     files: tuple[Path, ...] = ()
     """Files in the format of Prometheus' file_sd; patterns are taken."""
+    dns: tuple[str, ...] = ()
+    """Names with a port; every address of a name is a target."""
     labels: dict[str, str] = {}
     """Labels of the static targets."""
     refresh_s: Long = field(default=5.0, name="refresh_interval")
-    """How often files are looked at."""
+    """How often files and names are looked at."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import glob
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.targets.files import read_targets
@@ -73,16 +74,25 @@ def merged(targets: Iterable[Target]) -> dict[str, Target]:
     return {target.key: target for target in targets}
 
 
+class Looking(Protocol):
+    """A way to find targets."""
+
+    def look(self) -> list[Target]:
+        """The targets now; may block."""
+        ...
+
+
 async def watch_targets(
     standing: Sequence[Target],
-    files: TargetFiles,
+    ways: Sequence[Looking],
     apply: Callable[[dict[str, Target]], None],
     every_s: float,
 ) -> None:
     """Call `apply` with the targets at once and whenever they change, until cancelled."""
     before: dict[str, Target] | None = None
     while True:
-        found = merged((*standing, *await asyncio.to_thread(files.look)))
+        looked = [await asyncio.to_thread(way.look) for way in ways]
+        found = merged((*standing, *(target for targets in looked for target in targets)))
         if found != before:
             logger.info("targets known count=%d", len(found))
             apply(found)
