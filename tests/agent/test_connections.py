@@ -5,6 +5,7 @@ import contextlib
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -150,7 +151,16 @@ def test_clients_that_read_slowly_give_way(serve: Serve) -> None:
             client.connect(("127.0.0.1", served.port))
             client.sendall(b"GET /v1/snapshot HTTP/1.1\r\nHost: x\r\n\r\n" * 8)
         for _ in range(10):
-            assert served.get("/-/healthy").status == 200
+            assert _answered_in_the_end(served)
+
+
+def _answered_in_the_end(served: Any) -> bool:
+    """Whether a request finds room: those who read slowly may hold it only for a moment (503)."""
+    for _ in range(200):
+        if served.get("/-/healthy").status == 200:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 async def _connections_end(served: Any) -> None:

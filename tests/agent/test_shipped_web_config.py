@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.agent.web_config import load_protection
-
-from .conftest import Authority
+from authority import Authority
 
 SHIPPED = Path(__file__).resolve().parents[2] / "examples/systemd/web-config.yml"
 
