@@ -1,12 +1,15 @@
 """Finds Intel GPUs and NPUs on the PCI bus and says which driver holds them."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch import sysfs
 from accelwatch.schema.device import DeviceKind
-from accelwatch_intel import products
+
+if TYPE_CHECKING:
+    from accelwatch_intel.products import Family
 
 VENDOR_ID = 0x8086
 GPU_DRIVERS = ("xe", "i915")
@@ -34,7 +37,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tiled(self) -> bool:
         """Whether parts of this family may consist of several tiles."""
-        known = products.family(self.device_id)
+        known = _family(self.device_id)
         return known is not None and known.tiled
 
 
@@ -58,7 +61,7 @@ def find_cards(root: Path) -> list[Card]:
 
 def _gpu(pci_bus_id: str, device_id: int, driver: str | None, folder: Path) -> Card:
     entries = sysfs.list_dir(folder / "drm")
-    known = products.family(device_id)
+    known = _family(device_id)
     return Card(
         pci_bus_id=pci_bus_id,
         device_id=device_id,
@@ -87,3 +90,10 @@ def _npu(pci_bus_id: str, device_id: int, folder: Path) -> Card:
         node_folder=entries[0] if entries else None,
         nodes=tuple(f"/dev/accel/{entry.name}" for entry in entries),
     )
+
+
+def _family(device_id: int) -> "Family | None":
+    """The product family; its table is loaded only where there is a card to look up."""
+    from accelwatch_intel.products import family
+
+    return family(device_id)
