@@ -10,6 +10,7 @@ import msgspec
 
 from accelwatch import plugins
 from accelwatch.backend import Check, Context, Probe
+from accelwatch.sampler.settings import NO_ACCELERATORS
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
 
@@ -122,7 +123,7 @@ def _verdict(
     )
     readable = [view for view in snapshot.devices if view.reading.values]
     devices_here = snapshot.devices or any(
-        report.present and report.name not in ("host", "kernel_log") for report in reports
+        report.present and report.name not in NO_ACCELERATORS for report in reports
     )
     if devices_here and not readable:
         return Verdict.BROKEN

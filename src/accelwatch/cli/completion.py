@@ -25,10 +25,11 @@ def _backends() -> Iterable[str]:
 
 def _devices() -> Iterable[str]:
     from accelwatch.readings import read_once
-    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 
-    without = frozenset({"host", "kernel_log"})
-    settings = CollectSettings(one_shot=True, timeout_s=1.0, processes=False, without=without)
+    settings = CollectSettings(
+        one_shot=True, timeout_s=1.0, processes=False, without=NO_ACCELERATORS
+    )
     for view in read_once(settings).devices:
         yield f"{view.device.vendor}:{view.device.index}"
         yield view.device.uuid or view.device.id

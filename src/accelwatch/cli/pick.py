@@ -63,10 +63,9 @@ def pick_command(
 
 def _choose(wish: Wish, timeout_s: float) -> Pick:
     from accelwatch.readings import read_once
-    from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 
-    without = frozenset({"host", "kernel_log"})
-    settings = CollectSettings(one_shot=True, timeout_s=timeout_s, without=without)
+    settings = CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS)
     return pick(read_once(settings).devices, wish)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 
 if TYPE_CHECKING:
     from accelwatch.expr import Expression
@@ -116,7 +116,7 @@ def _backends(arguments: Arguments) -> tuple[str, ...]:
 
 def _without(groups: frozenset[str]) -> frozenset[str]:
     """Backends that have nothing to say here: the host unless asked for, the log of the past."""
-    return frozenset({"kernel_log"} if "host" in groups else {"host", "kernel_log"})
+    return NO_ACCELERATORS - {"host"} if "host" in groups else NO_ACCELERATORS
 
 
 def _root(text: str) -> str:

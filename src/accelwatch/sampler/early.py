@@ -7,6 +7,13 @@ want no reading ends when the pipe for its orders closes.
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself is not imported here
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from accelwatch.sampler.settings import Begin
+
 Begun = tuple[int, int, int, int]
 """(process id, descriptor to read reports from, descriptor to write orders to, crash file)."""
 
@@ -25,7 +32,7 @@ def begin() -> None:
     if pid == 0:
         os.close(reports)
         os.close(orders)
-        _be_child(control, out, crash)
+        be_child(out, crash, lambda: _awaited(control))
     os.close(out)
     os.close(control)
     _begun = (pid, reports, orders, crash)
@@ -52,16 +59,22 @@ def take() -> Begun | None:
     return begun
 
 
-def _be_child(control: int, out: int, crash: int) -> None:
-    """Run as the child; never returns. Its standard output is closed: libraries print there."""
+def _awaited(control: int) -> "Begin | None":
+    from accelwatch.sampler.child import first_order
+
+    return first_order(control)
+
+
+def be_child(out: int, crash: int, order_of: "Callable[[], Begin | None]") -> "NoReturn":
+    """Run as a forked collector; never returns. Its standard output is closed: libraries print there."""
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, 0)
         os.dup2(nowhere, 1)
         load_msgspec()
-        from accelwatch.sampler.child import collect, first_order
+        from accelwatch.sampler.child import collect
 
-        order = first_order(control)
+        order = order_of()
         if order is not None:
             collect(order, out, None, crash)
     except BaseException as error:  # noqa: BLE001 - nothing may pass into the code that forked

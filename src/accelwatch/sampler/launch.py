@@ -125,7 +125,7 @@ def fork(order: Begin) -> Child:
     pid = os.fork()
     if pid == 0:
         os.close(read_end)
-        _be_child(order, write_end, crash)
+        early.be_child(write_end, crash, lambda: order)
     os.close(write_end)
     return Child(pid, read_end, None, crash)
 
@@ -190,18 +190,3 @@ def _anonymous_file() -> int:
 
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
-
-
-def _be_child(order: Begin, out: int, crash: int) -> None:
-    """Run as the forked child; never returns."""
-    try:
-        from accelwatch.sampler.child import collect
-
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nowhere, 0)
-        os.dup2(nowhere, 1)
-        collect(order, out, None, crash)
-    except BaseException as error:  # noqa: BLE001 - nothing may pass into the code that forked
-        os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
-        os._exit(1)
-    os._exit(0)

@@ -2,6 +2,9 @@
 
 import msgspec
 
+NO_ACCELERATORS = frozenset({"host", "kernel_log"})
+"""Backends that read no accelerator: left out where only devices are asked for."""
+
 
 class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How to collect. Times in seconds."""
