@@ -336,8 +336,8 @@ def test_a_stream_that_drips_is_never_torn(start_bench: Start, follower: Any) ->
                 bench.server.tick()
                 with pytest.raises(TimeoutError):
                     await asyncio.wait_for(follow.message(), 0.1)
-            again = await bench.http.get(url, headers=MSGPACK)
-            assert await follower(again).views()
+            async with bench.http.get(url, headers=MSGPACK) as again:
+                assert await follower(again).views()
 
     asyncio.run(run())
 
@@ -345,7 +345,8 @@ def test_a_stream_that_drips_is_never_torn(start_bench: Start, follower: Any) ->
 def test_thousands_of_paths_are_served_by_one_port(start_bench: Start) -> None:
     async def run() -> None:
         async with start_bench(nodes=3000, devices=2, scenario=None) as bench:
-            index = await (await bench.http.get(f"http://{bench.address}/")).text()
+            async with bench.http.get(f"http://{bench.address}/") as answer:
+                index = await answer.text()
             paths = index.split()
             assert len(paths) == 3000
             for path in paths[::300]:
