@@ -94,6 +94,30 @@ class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
+    """An error event of a node, in `/v1/events` and in the stream."""
+
+    sequence: int
+    """Grows with every event that this hub has taken in; the order is that of arrival."""
+    node: str
+    device: str
+    """Id of the device; empty when the fault belongs to the node."""
+    name: str
+    """Short name of the device (`gpu3`); empty for the node."""
+    code: str
+    category: str
+    severity: str
+    """`critical`, `warning` or `info`."""
+    time: float
+    """Unix seconds on the hub's clock at which the fault was reported."""
+    text: str
+    source: str
+    subject: str
+    """What the source named, such as a PCI id."""
+    trusted: bool
+    """False for kernel log records that user space wrote."""
+
+
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """A uuid that several nodes claim."""
 

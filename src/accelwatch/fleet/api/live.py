@@ -14,7 +14,7 @@ from accelwatch.agent.stream import Outlet, Stalled
 from accelwatch.clock import Clock
 from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
-from accelwatch.fleet.api.documents import SCHEMA, FleetDocument
+from accelwatch.fleet.api.documents import SCHEMA, FleetDocument, FleetEvent
 from accelwatch.fleet.api.framing import framed
 from accelwatch.fleet.api.names import Column, Subject, columns, condition, lookup
 from accelwatch.fleet.api.rows import Totals, subjects, value
@@ -44,7 +44,7 @@ class FleetHello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
 
 
 class DevicePlace(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
-    """Which device number `slot` is from now on."""
+    """Which device number `slot` is and who has it from now on; sent again when either changes."""
 
     slot: int
     node: str
@@ -57,6 +57,15 @@ class DevicePlace(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
     model: str | None
     uuid: str | None
     parent_id: str | None
+    job: str | None = None
+    """Id of the batch job that has the device; several are joined by `+`, here and below."""
+    user: str | None = None
+    """Whose job it is, else who runs processes on it."""
+    queue: str | None = None
+    """The job's queue or Slurm partition."""
+    namespace: str | None = None
+    pod: str | None = None
+    container: str | None = None
 
 
 class DeviceNow(msgspec.Struct, frozen=True, array_like=True):
@@ -86,6 +95,10 @@ class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
     fleet: FleetDocument
     nodes: tuple[NodeNow, ...]
     devices: tuple[DeviceNow, ...]
+
+
+FleetMessage = FleetHello | DevicePlace | FleetEvent | FleetTick
+"""What a stream consists of: the hello, then places and events as they come, then a tick."""
 
 
 class Feed:
