@@ -22,12 +22,12 @@ def dispatch(words: list[str]) -> int:
 
         return guarded(run_dashboard)
     arguments = parse(words) if _may_be_one_shot(words) else None
+    if arguments is None or arguments.watch is not None:
+        gc.enable()  # off only for a single reading, see accelwatch.sampler.early
     if arguments is None:
         return guarded(lambda: _with_typer(words))
     from accelwatch.cli.snapshot import run
 
-    if arguments.watch is None:
-        gc.disable()  # a process this short has nothing to collect; imports alone cost several rounds
     return guarded(lambda: run(arguments))
 
 

@@ -1,9 +1,10 @@
 """A collector process begun before its owner has read its own command line, so that both load at once.
 
-Nothing but `os` and `sys` is imported here: a fork is cheapest then. A child whose owner turns out to
-want no reading ends when the pipe for its orders closes.
+Nothing but `gc`, `os` and `sys` is imported here: a fork is cheapest then. A child whose owner turns out
+to want no reading ends when the pipe for its orders closes.
 """
 
+import gc
 import os
 import sys
 
@@ -21,10 +22,15 @@ _begun: Begun | None = None
 
 
 def begin() -> None:
-    """Fork a collector that loads its modules and waits for the order. Call it with one thread only."""
+    """Fork a collector that loads its modules and waits for the order. Call it with one thread only.
+
+    Garbage is collected in neither process from here on: both are too short-lived to have any, and
+    their imports alone would cost several rounds.
+    """
     global _begun  # noqa: PLW0603 - one process, one child before its time
     if _begun is not None or not hasattr(os, "memfd_create"):
         return
+    gc.disable()
     reports, out = os.pipe()
     control, orders = os.pipe()
     crash = os.memfd_create("accelwatch-crash")

@@ -7,7 +7,6 @@ still out; no second call is made meanwhile, and the late answer is thrown away.
 import math
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 
 import msgspec
 
@@ -15,6 +14,7 @@ from accelwatch.backend import Backend, Elsewhere, Request
 from accelwatch.errors import DeviceSuspended
 from accelwatch.sampler.calls import Desk
 from accelwatch.sampler.contract import failure_of, sound_identity, sound_readings
+from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.schedule import Backoff
 from accelwatch.sampler.worker import Answer, Worker
 from accelwatch.schema.absence import Absence
@@ -41,16 +41,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     backend: Backend
     name: str
     desk: Desk
-    gate: Lock = msgspec.field(default_factory=Lock)
-    """Held by the worker that reads, see `GATE_S`."""
-
-
-GATE_S = 0.004
-"""How long a worker of an agent waits for the one before it.
-
-Devices that answer fast are read one after another, which costs half the processor time of workers that
-fight for the interpreter; a device that hangs delays the others by no more than this.
-"""
+    gate: Gate = msgspec.field(default_factory=Gate)
 
 
 def matches(device: Device, selectors: tuple[str, ...]) -> bool:
@@ -154,8 +145,9 @@ class Slot:
             )
 
     def _identify(self) -> tuple[Device, ...]:
-        self._guard(self.device)
-        return sound_identity(self._around.backend.identify(self.device))
+        with self._around.gate.turn():
+            self._guard(self.device)
+            return sound_identity(self._around.backend.identify(self.device))
 
     def _reader(self, now: float) -> Callable[[], tuple[Reading, ...]]:
         settings, identity = self._around.desk.settings, self._identity
@@ -167,18 +159,11 @@ class Slot:
             self._slow_at = now + settings.slow_every_s
 
         def read() -> tuple[Reading, ...]:
-            self._guard(identity[0])
-            return sound_readings(self._around.backend.read(identity[0], request), identity)
+            with self._around.gate.turn():
+                self._guard(identity[0])
+                return sound_readings(self._around.backend.read(identity[0], request), identity)
 
-        def read_in_line() -> tuple[Reading, ...]:
-            held = self._around.gate.acquire(timeout=GATE_S)
-            try:
-                return read()
-            finally:
-                if held:
-                    self._around.gate.release()
-
-        return read if settings.one_shot else read_in_line
+        return read
 
     def _on_identified(self, answer: Answer) -> None:
         self._call = None
