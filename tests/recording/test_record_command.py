@@ -1,5 +1,6 @@
 """`accelwatch record`: counts, durations, signals; what it says and what it leaves."""
 
+import contextlib
 import os
 import signal
 import stat
@@ -46,6 +47,16 @@ def start(*words: str, environ: dict[str, str]) -> "subprocess.Popen[str]":
     )
 
 
+@contextlib.contextmanager
+def started(*words: str, environ: dict[str, str]) -> Iterator["subprocess.Popen[str]"]:
+    """A recorder that does not outlive the test, whatever fails meanwhile."""
+    with start(*words, environ=environ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     scenario = NvmlScenario.of(tmp_path / "node.scenario", "h100x8")
@@ -74,13 +85,14 @@ def test_a_signal_ends_it_in_order(
     tmp_path: Path, environ: dict[str, str], number: signal.Signals
 ) -> None:
     path = tmp_path / "node.ndjson"
-    process = start("-o", str(path), "--interval", "250ms", "-b", "nvidia", environ=environ)
     part = tmp_path / "node.ndjson.part"
-    while not (part.exists() and part.read_bytes().count(b"\n") >= 2):
-        assert process.poll() is None
-        time.sleep(0.02)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    words = ("-o", str(path), "--interval", "250ms", "-b", "nvidia")
+    with started(*words, environ=environ) as process:
+        while not (part.exists() and part.read_bytes().count(b"\n") >= 2):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "")
     assert err.startswith("accelwatch: recorded ")
     assert err.count("\n") == 1
