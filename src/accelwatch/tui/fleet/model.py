@@ -26,7 +26,7 @@ NODE_STATES = ("never", "down", "stale", "slow", "up")
 """Worst first."""
 SPEAKING = frozenset({"up", "slow"})
 """States of a node whose values are of now; those of any other are the last that were heard."""
-OWNER_NAMES = ("job", "user", "namespace", "pod", "container")
+OWNER_NAMES = ("job", "user", "queue", "namespace", "pod", "container")
 MOST_EVENTS = 1000
 """Events that a source keeps; older ones are left out."""
 
@@ -47,11 +47,14 @@ class DevicePlace(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
     uuid: str | None = None
     parent_id: str | None = None
     """Set on a partition: its values are part of its parent's and not counted again."""
-    job: str = ""
-    user: str = ""
-    namespace: str = ""
-    pod: str = ""
-    container: str = ""
+    job: str | None = None
+    """Several owners are joined by `+`, here and below."""
+    user: str | None = None
+    queue: str | None = None
+    """The job's queue or partition."""
+    namespace: str | None = None
+    pod: str | None = None
+    container: str | None = None
 
 
 class DeviceNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -94,9 +97,11 @@ class FleetSums(msgspec.Struct, frozen=True, kw_only=True):
     utilization_ratio: float | None = None
 
 
-class FleetEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a device or a node reported, or the hub noticed."""
+class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
+    """An error event of a device or of its node."""
 
+    sequence: int = 0
+    """Grows with every event that the hub has taken in."""
     time: float
     """Unix seconds."""
     node: str
@@ -106,9 +111,11 @@ class FleetEvent(msgspec.Struct, frozen=True, kw_only=True):
     """The device's name."""
     category: str = ""
     severity: str = ""
-    """`info`, `warning`, `error`, `critical`; anything else is shown as it is."""
+    """`critical`, `warning` or `info`."""
     code: str = ""
     text: str = ""
+    trusted: bool = True
+    """False for kernel log records that user space wrote."""
 
 
 class FleetView(msgspec.Struct, frozen=True, kw_only=True):
