@@ -19,22 +19,29 @@ _READ_BUFFER = 64 << 10
 _MAX_HEADER = 8190
 
 
+def open_session(connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
+    """A session without proxies, cookies or deadlines of its own; bodies come as they are sent."""
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+        timeout=aiohttp.ClientTimeout(total=None),
+        read_bufsize=_READ_BUFFER,
+        max_line_size=_MAX_HEADER,
+        max_field_size=_MAX_HEADER,
+        headers={"User-Agent": f"accelwatch/{__version__}"},
+    )
+
+
 class Client:
     """One HTTP session for all targets."""
 
     def __init__(self, scrape: Scrape, access: Access) -> None:
         self.scrape = scrape
         self._access = access
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, force_close=False),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-            timeout=aiohttp.ClientTimeout(total=None),
-            read_bufsize=_READ_BUFFER,
-            max_line_size=_MAX_HEADER,
-            max_field_size=_MAX_HEADER,
-            headers={"User-Agent": f"accelwatch/{__version__}"},
+        self._session = open_session(
+            aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, force_close=False)
         )
 
     async def close(self) -> None:
@@ -50,7 +57,7 @@ class Client:
             ticket = await self._access.ticket()
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
-        with _faults():
+        with faults():
             async with self._request(target, url, headers, ticket) as response:
                 _check(response)
                 yield response
@@ -84,7 +91,7 @@ def _check(response: aiohttp.ClientResponse) -> None:
 
 
 @contextlib.contextmanager
-def _faults() -> Iterator[None]:
+def faults() -> Iterator[None]:
     """Turn the failures of a request into faults."""
     try:
         yield
