@@ -1,36 +1,10 @@
-"""Messages about the host itself: NFS, disks, file systems, hangs, memory, PCIe, network cards."""
+"""Messages of the host's kernel: NFS, disks, file systems, hangs, memory."""
 
 from accelwatch.schema.event import Category
-from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
+from accelwatch_kernel_log.pattern import Pattern, row
 
 _DISK_FOLD_S = 300.0
-_PCIE_FOLD_S = 60.0
-_ACCESS_REG_FOLD_S = 86400.0
 _DISK = r"(?P<subject>[\w!-]+)"
-
-
-def _pcie(groups: dict[str, str]) -> Verdict:
-    severity = groups["severity"].lower()
-    if severity.startswith("correct"):
-        return "pcie_corrected", Category.LINK
-    if "non-fatal" in severity or "nonfatal" in severity:
-        return "pcie_uncorrected_nonfatal", Category.BUS
-    return "pcie_uncorrected_fatal", Category.BUS
-
-
-def _edac(groups: dict[str, str]) -> Verdict:
-    if groups["severity"] == "UE":
-        return "edac_ue", Category.MEMORY_FATAL
-    return "edac_ce", Category.MEMORY_CONTAINED
-
-
-def _module(groups: dict[str, str]) -> Verdict | None:
-    event = groups["event"].lower()
-    if "temperature" in event:
-        return "mlx5_module_temperature", Category.THERMAL
-    if "cable plugged" in event:
-        return None
-    return "mlx5_port_module_event", Category.LINK
 
 
 _OTHER, _HANG, _APPLICATION = Category.OTHER, Category.HANG, Category.APPLICATION
@@ -83,6 +57,12 @@ _STORAGE: tuple[Pattern, ...] = (
         fold_s=_DISK_FOLD_S,
     ),
     row(
+        "nvme_down",
+        _OTHER,
+        r"nvme (?P<subject>nvme\d+): controller is down; will reset",
+        fold_s=_DISK_FOLD_S,
+    ),
+    row(
         "nvme_disabled",
         _OTHER,
         r"nvme (?P<subject>nvme\d+): (?:Disabling device after|Removing after probe failure)",
@@ -120,6 +100,11 @@ _KERNEL: tuple[Pattern, ...] = (
         _HANG,
         r"(?:NMI )?(?:watchdog: )?Watchdog detected hard LOCKUP on (?P<subject>cpu ?\d+)",
     ),
+    row(
+        "rcu_stall",
+        _HANG,
+        r"(?:rcu: )?INFO: \w+ (?:self-)?detected (?:expedited )?stalls? on (?P<subject>CPUs?)",
+    ),
     row("kernel_panic", _OTHER, r"Kernel panic - not syncing: (?P<reason>[^\n]*)"),
     row(
         "kernel_oops",
@@ -148,63 +133,4 @@ _KERNEL: tuple[Pattern, ...] = (
     ),
 )
 
-_HARDWARE: tuple[Pattern, ...] = (
-    row(
-        "machine_check",
-        _OTHER,
-        r"mce: \[Hardware Error\]: (?:Machine check events logged|CPU (?P<cpu>\d+): Machine Check)",
-    ),
-    row(
-        "hardware_error",
-        _OTHER,
-        r"(?:\{\d+\})?\[Hardware Error\]: +event severity: (?P<severity>\w+)",
-    ),
-    row(
-        "edac",
-        _OTHER,
-        r"EDAC (?P<controller>MC\d+): (?P<count>\d+) (?P<severity>UE|CE)(?: [^\n]*?)? on "
-        r"(?P<subject>[^\n(]+?) \(",
-        decide=_edac,
-    ),
-    row(
-        "pcie",
-        Category.BUS,
-        r"pcieport (?P<port>[0-9a-f:.]+): AER: (?:Multiple )?"
-        r"(?P<severity>Correct\w+|Uncorrect\w+(?: \([\w-]+\))?) error (?:message )?received"
-        rf"(?: from|:) {BDF}",
-        fold_s=_PCIE_FOLD_S,
-        decide=_pcie,
-    ),
-    row(
-        "pcie",
-        Category.BUS,
-        rf"\S+ {BDF}: (?:AER: )?PCIe Bus Error: "
-        r"severity=(?P<severity>Correct\w+|Uncorrect\w+(?: \([\w-]+\))?)(?:, type=(?P<layer>[\w ]+))?",
-        fold_s=_PCIE_FOLD_S,
-        decide=_pcie,
-    ),
-    row(
-        "mlx5_insufficient_power",
-        Category.POWER,
-        rf"mlx5_core {BDF}[^\n]*?insufficient power on the PCIe slot",
-    ),
-    row(
-        "mlx5_port_module_event",
-        Category.LINK,
-        rf"mlx5_core {BDF}[^\n]*?Port module event(?:\[error\])?: module \d+, (?P<event>[^\n]+)",
-        decide=_module,
-    ),
-    row(
-        "mlx5_access_reg_failed",
-        _OTHER,
-        rf"mlx5_core {BDF}[^\n]*?ACCESS_REG\(\w+\)[^\n]*? failed",
-        fold_s=_ACCESS_REG_FOLD_S,
-    ),
-    row(
-        "mlx5_health_compromised",
-        Category.FIRMWARE,
-        rf"mlx5_core {BDF}[^\n]*?device's health compromised",
-    ),
-)
-
-HOST: tuple[Pattern, ...] = (*_STORAGE, *_KERNEL, *_HARDWARE)
+HOST: tuple[Pattern, ...] = (*_STORAGE, *_KERNEL)

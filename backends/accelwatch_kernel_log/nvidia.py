@@ -89,7 +89,8 @@ NVIDIA: tuple[Pattern, ...] = (
     row(
         "nvidia_init_failed",
         Category.FIRMWARE,
-        rf"NVRM: GPU {BDF}: (?:RmInitAdapter failed! \((?P<status>[^)]*)\)|rm_init_adapter failed)",
+        rf"NVRM: (?:GPU {BDF}: )?(?:RmInitAdapter failed! \((?P<status>[^)]*)\)"
+        r"|rm_init_adapter failed(?: for device bearing minor number (?P<minor>\d+))?)",
     ),
     row(
         "nvidia_gsp_heartbeat",

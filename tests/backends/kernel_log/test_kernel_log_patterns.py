@@ -18,6 +18,7 @@ AMD, XE, NIC = (
     "mlx5_core 0000:5e:00.0: ",
 )
 
+_NIC = "0000:5e:00.0"
 _MES = "[drm:mes_v11_0_submit_pkt_and_poll_completion.constprop.0 [amdgpu]] *ERROR* "
 
 FAULTS: list[tuple[str, str, Category, str]] = [
@@ -369,6 +370,45 @@ FAULTS: list[tuple[str, str, Category, str]] = [
         Category.APPLICATION,
         "train",
     ),
+    ("NVRM: RmInitAdapter failed! (0x25:0xffff:1480)", "nvidia_init_failed", Category.FIRMWARE, ""),
+    (
+        "nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff",
+        "nvme_down",
+        Category.OTHER,
+        "nvme1",
+    ),
+    ("rcu: INFO: rcu_sched self-detected stall on CPU", "rcu_stall", Category.HANG, "CPU"),
+    (
+        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+        "rcu_stall",
+        Category.HANG,
+        "CPUs",
+    ),
+    (
+        f"{NIC}poll_health:957:(pid 0): Fatal error 1 detected",
+        "mlx5_fatal",
+        Category.FIRMWARE,
+        _NIC,
+    ),
+    ("mlx5_core 0000:5e:00.0 ens1np0: Link down", "mlx5_link_down", Category.LINK, _NIC),
+    (
+        "pcieport 0000:5d:00.0: pciehp: Slot(1-2): Link Down",
+        "pcie_slot_link_down",
+        Category.BUS,
+        "0000:5d:00.0",
+    ),
+    (
+        "pcieport 0000:5d:00.0: DPC: containment event, status:0x1f01 source:0x0000",
+        "pcie_contained",
+        Category.BUS,
+        "0000:5d:00.0",
+    ),
+    (
+        "mce: CPU12: Core temperature is above threshold, cpu clock is throttled (total events = 1)",
+        "cpu_throttled",
+        Category.THERMAL,
+        "",
+    ),
     (
         "mce: [Hardware Error]: Machine check events logged",
         "machine_check",
@@ -478,6 +518,10 @@ def test_fault(text: str, code: str, category: Category, subject: str) -> None:
         "nfs: mount request",
         "EXT4-fs (sda2): mounted filesystem with ordered data mode",
         "pcieport 0000:64:00.0: AER: enabled with IRQ 30",
+        "pcieport 0000:64:00.0: DPC: enabled with IRQ 30",
+        "pcieport 0000:5d:00.0: pciehp: Slot(1): Link Up",
+        "mlx5_core 0000:5e:00.0 ens1np0: Link up",
+        "mce: CPU12: Core temperature/speed normal (total events = 1)",
     ],
 )
 def test_no_fault(text: str) -> None:
