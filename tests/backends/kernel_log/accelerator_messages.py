@@ -1,0 +1,249 @@
+"""Composed messages of each accelerator driver, in the wording of its source."""
+
+from accelwatch.schema.event import Category
+
+Composed = tuple[str, str, Category, str]
+"""A text, and the code, category and subject that it stands for."""
+
+_AMD = "amdgpu 0000:c1:00.0: amdgpu: "
+_XE = "xe 0000:03:00.0: [drm] "
+_MES = "[drm:mes_v11_0_submit_pkt_and_poll_completion.constprop.0 [amdgpu]] *ERROR* "
+
+NVIDIA: list[Composed] = [
+    (
+        "NVRM: Xid (PCI:0000:65:00 GPU-I:05): 43, pid='1234', name=python, Ch 00000008",
+        "xid_43",
+        Category.APPLICATION,
+        "0000:65:00.0",
+    ),
+    ("NVRM: Xid (0004:00): 13, 0001 00000000", "xid_13", Category.APPLICATION, ""),
+    (
+        "NVRM: GPU at 0000:65:00.0 has fallen off the bus.",
+        "nvidia_fallen_off_bus",
+        Category.BUS,
+        "0000:65:00.0",
+    ),
+    (
+        "NVRM: The NVIDIA GPU 0000:65:00.0\n"
+        "NVRM: (PCI ID: 10de:2330) installed in this system has\n"
+        "NVRM: fallen off the bus and is not responding to commands.",
+        "nvidia_fallen_off_bus",
+        Category.BUS,
+        "0000:65:00.0",
+    ),
+    (
+        "NVRM: The NVIDIA GPU 0000:65:00.0 (PCI ID: 10de:2330)\n"
+        "NVRM: installed in this system has fallen off the bus and is not responding to commands.",
+        "nvidia_fallen_off_bus",
+        Category.BUS,
+        "0000:65:00.0",
+    ),
+    (
+        "NVRM: GPU at PCI:0000:65:00: GPU has fallen off the bus",
+        "nvidia_fallen_off_bus",
+        Category.BUS,
+        "0000:65:00.0",
+    ),
+    ("NVRM: Xid (PCI:00000000:65:00): 46, stuck", "xid_46", Category.HANG, "0000:65:00.0"),
+    ("NVRM: Xid (PCI:0000:65:00): 999, new", "xid_999", Category.OTHER, "0000:65:00.0"),
+    (
+        "nvidia-nvswitch0: SXid (PCI:0000:06:00.0): 22003, Non-fatal, Link 00 x",
+        "sxid_22003",
+        Category.LINK_FATAL,
+        "0000:06:00.0",
+    ),
+    ("NVRM: RmInitAdapter failed! (0x25:0xffff:1480)", "nvidia_init_failed", Category.FIRMWARE, ""),
+]
+
+AMD: list[Composed] = [
+    (
+        "amdgpu 0000:c1:00.0: [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring gfx timeout, signaled",
+        "amdgpu_ring_timeout",
+        Category.HANG,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}MES failed to response msg=3",
+        "amdgpu_mes_timeout",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (f"{_MES}MES failed to response msg=14", "amdgpu_mes_timeout", Category.FIRMWARE, ""),
+    (f"{_AMD}device lost from bus!", "amdgpu_device_lost", Category.BUS, "0000:c1:00.0"),
+    (
+        f"{_AMD}ERROR: GPU over temperature range(SW CTF) detected!",
+        "amdgpu_over_temperature",
+        Category.THERMAL,
+        "0000:c1:00.0",
+    ),
+    ("amdgpu: qcm fence wait loop timeout expired", "amdgpu_queue_stuck", Category.HANG, ""),
+    (
+        f"{_AMD}ring sdma0 timeout, but soft recovered",
+        "amdgpu_ring_recovered",
+        Category.APPLICATION,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}Ring gfx_0.0.0 reset succeeded",
+        "amdgpu_ring_reset",
+        Category.APPLICATION,
+        "0000:c1:00.0",
+    ),
+    (f"{_AMD}GPU reset(2) succeeded!", "amdgpu_reset_succeeded", Category.OTHER, "0000:c1:00.0"),
+    (f"{_AMD}GPU reset end with ret = -110", "amdgpu_reset_failed", Category.HANG, "0000:c1:00.0"),
+    (
+        f"{_AMD}socket: 0, die: 1, 3 new uncorrectable hardware errors detected in umc block",
+        "ras_umc",
+        Category.MEMORY_FATAL,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}2 deferred hardware errors detected in total in umc block",
+        "ras_umc",
+        Category.MEMORY_CONTAINED,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}1 uncorrectable hardware errors detected in total in newblock block",
+        "ras_other",
+        Category.MEMORY_FATAL,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}{{7}}socket: 0, die: 1, 3 uncorrectable hardware errors detected in total in umc block",
+        "ras_umc",
+        Category.MEMORY_FATAL,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}{{7}} RAS poison is created, no user action is needed.",
+        "ras_poison",
+        Category.MEMORY_CONTAINED,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}RAS records:230 exceeds 90% of threshold:256",
+        "amdgpu_bad_pages_near_threshold",
+        Category.MEMORY_CONTAINED,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}MES(1) failed to respond to msg=REMOVE_QUEUE",
+        "amdgpu_mes_timeout",
+        Category.FIRMWARE,
+        "0000:c1:00.0",
+    ),
+    (
+        f"{_AMD}[gfxhub] page fault (src_id:0 ring:24 vmid:3 pasid:32773)",
+        "amdgpu_page_fault",
+        Category.APPLICATION,
+        "0000:c1:00.0",
+    ),
+    (
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=9, emitted seq=9",
+        "amdgpu_ring_timeout",
+        Category.HANG,
+        "",
+    ),
+    (
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* GPU Recovery Failed: -110",
+        "amdgpu_reset_failed",
+        Category.HANG,
+        "",
+    ),
+    (
+        "amdgpu 0000:c1:00.0: [drm] device wedged, but no recovery needed",
+        "drm_wedged_recovered",
+        Category.OTHER,
+        "0000:c1:00.0",
+    ),
+    (f"{_AMD}Poison is created", "ras_poison", Category.MEMORY_CONTAINED, "0000:c1:00.0"),
+    (
+        "amdgpu 0000:c1:00.0: [drm] device wedged, but recovered through reset",
+        "drm_wedged_recovered",
+        Category.OTHER,
+        "0000:c1:00.0",
+    ),
+]
+
+INTEL: list[Composed] = [
+    (
+        "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: Tile0 reported NONFATAL error 0x20000",
+        "xe_hardware_error",
+        Category.MEMORY_CONTAINED,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: Tile0 reported FATAL error 0x20000",
+        "xe_hardware_error",
+        Category.MEMORY_FATAL,
+        "0000:03:00.0",
+    ),
+    (
+        "xe 0000:03:00.0: Runtime Survivability mode enabled",
+        "xe_survivability",
+        Category.FIRMWARE,
+        "0000:03:00.0",
+    ),
+    (f"{_XE}device wedged, needs recovery", "drm_wedged", Category.HANG, "0000:03:00.0"),
+    (
+        f"{_XE}*ERROR* CRITICAL: Xe has declared device 0000:03:00.0 as wedged.\n"
+        "IOCTLs and executions are blocked.",
+        "xe_wedged",
+        Category.HANG,
+        "0000:03:00.0",
+    ),
+    (
+        f"{_XE}*ERROR* GT0: GuC engine reset request failed on 0:0 because 0x00000000",
+        "xe_engine_reset_failed",
+        Category.HANG,
+        "0000:03:00.0",
+    ),
+    (
+        f"{_XE}GT0: Engine reset: engine_class=rcs, logical mask: 0x1, guc_id=2",
+        "xe_engine_reset",
+        Category.APPLICATION,
+        "0000:03:00.0",
+    ),
+    (
+        f"{_XE}GT0: Timedout job: seqno=4294967169, lrc_seqno=4294967169, guc_id=2, flags=0x0"
+        " in python3 [4711]",
+        "xe_job_timeout",
+        Category.HANG,
+        "0000:03:00.0",
+    ),
+    (
+        f"{_XE}*ERROR* GT0: reset failed (-ETIMEDOUT)",
+        "xe_reset_failed",
+        Category.HANG,
+        "0000:03:00.0",
+    ),
+    (f"{_XE}In Survivability Mode", "xe_survivability", Category.FIRMWARE, "0000:03:00.0"),
+    (
+        "i915 0000:00:02.0: [drm] *ERROR* Failed to reset chip",
+        "i915_wedged",
+        Category.HANG,
+        "0000:00:02.0",
+    ),
+]
+
+HABANALABS: list[Composed] = [
+    ("habanalabs hl3: device heartbeat failed!", "habanalabs_heartbeat", Category.HANG, "hl3"),
+]
+
+NEURON: list[Composed] = [
+    (
+        "neuron: NEURON_HW_ERR=DMA_ERROR instance-id=i-0 hostname=h nd-id=3 nc-id=1 serial-num=ab",
+        "neuron_dma_error",
+        Category.BUS,
+        "neuron3",
+    ),
+    (
+        "NEURON_HW_ERR=BRAND_NEW instance-id=i-0 hostname=h nd-id=3",
+        "neuron_hw_error",
+        Category.OTHER,
+        "neuron3",
+    ),
+]
+
+ACCELERATORS = [*NVIDIA, *AMD, *INTEL, *HABANALABS, *NEURON]
