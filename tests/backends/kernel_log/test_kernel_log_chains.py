@@ -1,0 +1,139 @@
+"""Records that belong together: bursts folded into one event, followers, names heard before."""
+
+from pathlib import Path
+
+from accelwatch.backend import Context
+from accelwatch.clock import ManualClock
+from accelwatch.schema.event import Category
+from accelwatch_kernel_log import KernelLogBackend
+from backends.kernel_log.memory_log import NOW, XID79, Log, codes, start
+
+
+def test_burst_is_one_event_with_the_first_text(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    for number in range(5):
+        log.say(number + 1, f"NVRM: Xid (PCI:0000:65:00): 13, part {number}", seconds=900 + number)
+    log.say(6, "NVRM: Xid (PCI:0000:66:00): 13, other GPU", seconds=904)
+    log.say(7, "NVRM: Xid (PCI:0000:65:00): 13, again", seconds=906)
+    texts = [event.detail["message"] for event in backend.wait_events(0.0)]
+    assert texts == ["part 0", "other GPU", "again"]
+
+
+def test_two_wordings_of_a_lost_gpu_are_told_once_each(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    log.say(1, XID79)
+    log.say(2, "NVRM: GPU 0000:65:00.0: GPU has fallen off the bus.")
+    log.say(3, "NVRM: GPU 0000:66:00.0: GPU has fallen off the bus.")
+    found = [(event.code, event.subject) for event in backend.wait_events(0.0)]
+    assert found == [("xid_79", "0000:65:00.0"), ("nvidia_fallen_off_bus", "0000:66:00.0")]
+
+
+def test_graver_message_is_not_folded_into_a_lesser_one(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    text = "amdgpu 0000:c1:00.0: amdgpu: 1 {} hardware errors detected in total in umc block"
+    log.say(1, text.format("correctable"))
+    log.say(2, text.format("uncorrectable"))
+    categories = [event.category for event in backend.wait_events(0.0)]
+    assert categories == [Category.MEMORY_CONTAINED, Category.MEMORY_FATAL]
+
+
+def test_bus_errors_are_folded_for_a_minute_and_register_errors_for_a_day(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    bus = "nvidia 0000:65:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer"
+    register = "mlx5_core 0000:5e:00.0: ACCESS_REG(0x805) op_mod(0x1) failed"
+    for sequence, (text, seconds) in enumerate(
+        [
+            (bus, 100),
+            (bus, 159),
+            (bus, 161),
+            (register, 200),
+            (register, 86_000),
+            (register, 86_700),
+        ]
+    ):
+        log.say(sequence + 1, text, seconds=seconds)
+    assert codes(backend.wait_events(0.0)) == [
+        *("pcie_corrected", "pcie_corrected"),
+        *("mlx5_access_reg_failed", "mlx5_access_reg_failed"),
+    ]
+
+
+def test_each_change_of_the_recovery_action_is_told(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    text = "NVRM: Xid (PCI:0000:65:00): 154, GPU recovery action changed from 0x0 (None) to {}"
+    log.say(1, text.format("0x4 (Drain and Reset)"))
+    log.say(2, text.format("0x1 (GPU Reset Required)"))
+    actions = [event.detail["action"] for event in backend.wait_events(0.0)]
+    assert actions == ["Drain and Reset", "GPU Reset Required"]
+
+
+def test_clean_up_after_another_error_is_the_applications(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    log.say(1, XID79, seconds=900.0)
+    log.say(2, "NVRM: Xid (PCI:0000:65:00): 45, pid=1, name=a, Ch 1", seconds=901.0)
+    log.say(3, "NVRM: Xid (PCI:0000:66:00): 45, pid=1, name=a, Ch 1", seconds=901.0)
+    log.say(4, "NVRM: Xid (PCI:0000:65:00): 45, pid=1, name=a, Ch 1", seconds=950.0)
+    _, follower, other, late = backend.wait_events(0.0)
+    assert follower.category is Category.APPLICATION
+    assert follower.detail["follows"] == "xid_79"
+    for alone in (other, late):
+        assert alone.category is Category.OTHER
+        assert "follows" not in alone.detail
+
+
+def test_name_of_the_driver_is_resolved_once_it_was_heard(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    heartbeat = "NVRM: GPU4 _kgspIsHeartbeatTimedOut: Heartbeat timed out, currentTimeMs 1"
+    log.say(1, heartbeat, seconds=10)
+    log.say(
+        2,
+        "NVRM: Xid (PCI:0000:9b:00): 119, pid=1, name=a, "
+        "Timeout after 6s of waiting for RPC response from GPU4 GSP! Expected function 76",
+        seconds=20,
+    )
+    log.say(3, heartbeat, seconds=30)
+    first, _, second = backend.wait_events(0.0)
+    assert first.subject == "GPU4"
+    assert second.subject == "0000:9b:00.0"
+    assert second.detail["driver_name"] == "GPU4"
+
+
+def test_lost_gpu_told_over_several_records(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    log.say(1, "NVRM: The NVIDIA GPU 0000:65:00.0 (PCI ID: 10de:2330)")
+    log.say(2, "NVRM: installed in this system has fallen off the bus and is not responding")
+    (event,) = backend.wait_events(0.0)
+    assert (event.code, event.subject) == ("nvidia_fallen_off_bus", "0000:65:00.0")
+
+
+def test_server_that_answers_again_tells_how_long_it_was_silent(root: Path) -> None:
+    log = Log()
+    backend = start(root, log)
+    log.say(1, "nfs: server a not responding, still trying", seconds=100)
+    log.say(2, "nfs: server a not responding, still trying", seconds=160)
+    log.say(3, "nfs: server b OK", seconds=170)
+    log.say(4, "nfs: server a OK", seconds=250)
+    events = backend.wait_events(0.0)
+    assert codes(events) == ["nfs_not_responding", "nfs_not_responding", "nfs_ok", "nfs_ok"]
+    assert "silent_seconds" not in events[2].detail
+    assert events[3].detail["silent_seconds"] == "150"
+
+
+def test_clock_step_moves_no_fold(root: Path) -> None:
+    log = Log()
+    clock = ManualClock(wall=NOW)
+    backend = KernelLogBackend(Context(root=root, clock=clock), lambda path: log)
+    backend.open()
+    log.say(1, XID79, seconds=900)
+    assert codes(backend.wait_events(0.0)) == ["xid_79"]
+    clock.step_wall(3600)
+    log.say(2, XID79, seconds=901)
+    assert backend.wait_events(0.0) == []
