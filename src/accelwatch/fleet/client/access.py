@@ -26,17 +26,17 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     server_name: str | None
 
 
-def check_access(scrape: Scrape) -> None:
-    """Raise ConfigError when the settings do not fit together."""
+def check_access(scrape: Scrape, section: str = "scrape") -> None:
+    """Raise ConfigError when the settings of a section do not fit together."""
     basic, token, tls = scrape.basic_auth, scrape.authorization, scrape.tls_config
     if basic.username and token.credentials_file:
-        raise ConfigError("scrape: basic_auth and authorization exclude each other")
+        raise ConfigError(f"{section}: basic_auth and authorization exclude each other")
     if bool(basic.username) != bool(basic.password_file):
-        raise ConfigError("scrape.basic_auth: username and password_file are both needed")
+        raise ConfigError(f"{section}.basic_auth: username and password_file are both needed")
     if bool(tls.cert_file) != bool(tls.key_file):
-        raise ConfigError("scrape.tls_config: cert_file and key_file are both needed")
+        raise ConfigError(f"{section}.tls_config: cert_file and key_file are both needed")
     if not token.type.isascii() or not token.type.isalnum() or token.type.lower() == "basic":
-        raise ConfigError("scrape.authorization.type: expected a word other than Basic")
+        raise ConfigError(f"{section}.authorization.type: expected a word other than Basic")
 
 
 class Access:

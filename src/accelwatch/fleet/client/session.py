@@ -59,7 +59,7 @@ class Client:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
         with faults():
             async with self._request(target, url, headers, ticket) as response:
-                _check(response)
+                check_status(response)
                 yield response
 
     def _request(
@@ -74,7 +74,7 @@ class Client:
         )
 
 
-def _check(response: aiohttp.ClientResponse) -> None:
+def check_status(response: aiohttp.ClientResponse) -> None:
     """Raise TargetFault for any code but 200."""
     code = response.status
     if code == 200:
