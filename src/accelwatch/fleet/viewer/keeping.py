@@ -1,0 +1,89 @@
+"""Where an embedded hub keeps what it expects: a folder for each set of targets, used by one at a time.
+
+Two fleets never share an inventory, nor does a dashboard share one with a hub that runs by itself: what
+one of them expects would be missing in the other.
+"""
+
+import fcntl
+import hashlib
+import os
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.state.inventory import FILE
+
+_LOCK = "lock"
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the inventory is."""
+
+    folder: Path | None
+    """None: in memory only."""
+    remark: str = ""
+    """Why it is not kept, for people; empty when it is, or when nobody wanted it to be."""
+
+
+def fleet_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | None:
+    """The folder of these targets below the user's state directory; None where there is none."""
+    home = environ.get("HOME")
+    state = environ.get("XDG_STATE_HOME") or (f"{home}/.local/state" if home else "")
+    if not state:
+        return None
+    told = msgspec.json.encode(settings.targets, order="deterministic")
+    name = hashlib.sha256(told).hexdigest()[:16]
+    return Path(state) / "accelwatch" / "fleets" / name
+
+
+def take_folder(folder: Path | None, spare: Path, *, given: bool) -> Kept:
+    """The folder for this process alone, until it ends.
+
+    When another dashboard has it, a copy in `spare` takes its place. A folder that was `given` and
+    cannot be used is an error; another is done without. Raises AccelwatchError.
+    """
+    if folder is None:
+        return Kept(folder=None)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        free = _locked(folder)
+    except OSError as error:
+        text = f"{folder}: cannot keep the inventory: {error.strerror or error}"
+        if given:
+            raise AccelwatchError(text) from error
+        return Kept(folder=None, remark=text)
+    if free:
+        return Kept(folder=folder)
+    remark = "another dashboard follows these targets: what is acknowledged here is not kept"
+    return Kept(folder=_copied(folder, spare), remark=remark)
+
+
+def _locked(folder: Path) -> bool:
+    """Whether the lock was free and is ours now. The descriptor is left open on purpose."""
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return False
+    return True
+
+
+def _copied(folder: Path, spare: Path) -> Path | None:
+    """What is expected there, copied as it is now."""
+    try:
+        uri = f"{(folder / FILE).as_uri()}?mode=ro"
+        held = sqlite3.connect(uri, uri=True)
+        copy = sqlite3.connect(spare / FILE)
+        try:
+            held.backup(copy)
+        finally:
+            held.close()
+            copy.close()
+    except sqlite3.Error:
+        return None
+    return spare

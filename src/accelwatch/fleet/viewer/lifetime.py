@@ -1,0 +1,80 @@
+"""A child's hold on its parent: a pipe that ends when the parent does, and one to tell it something."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import threading
+from pathlib import Path
+
+_GRACE_S = 0.8
+"""How long an orderly end may take before the process just ends."""
+_MAX_DESCRIPTOR = 65536
+
+
+class Lifetime:
+    """The child's ends of both pipes."""
+
+    def __init__(self, alive: int, told: int) -> None:
+        self._alive = alive
+        self._told = told
+        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._over = False
+        self._lock = threading.Lock()
+
+    def detach(self, crash: int) -> None:
+        """Leave the terminal and every descriptor but ours; errors go to `crash`."""
+        with contextlib.suppress(OSError):
+            os.setsid()
+        with contextlib.suppress(ValueError):
+            signal.set_wakeup_fd(-1)
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(one, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        os.dup2(nothing, 1)
+        os.dup2(crash, 2)
+        kept = sorted((self._alive, self._told))
+        for low, high in zip((2, *kept), (*kept, _MAX_DESCRIPTOR), strict=True):
+            os.closerange(low + 1, high)
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+
+    def guard(self, folder: Path) -> None:
+        """From now on end with the parent, in order if that is soon, else at once.
+
+        `folder` is removed.
+        """
+
+        def watch() -> None:
+            with contextlib.suppress(OSError):
+                while os.read(self._alive, 1):
+                    pass
+            with self._lock:
+                self._over = True
+                if self._stop is not None:
+                    loop, stop = self._stop
+                    with contextlib.suppress(RuntimeError):  # it is closed: we are ending already
+                        loop.call_soon_threadsafe(stop.set)
+            if self._stop is not None:
+                threading.Event().wait(_GRACE_S)
+            shutil.rmtree(folder, ignore_errors=True)
+            os._exit(0)
+
+        threading.Thread(target=watch, name="parent", daemon=True).start()
+
+    def stop_event(self) -> asyncio.Event:
+        """Set when the parent has ended; for the running loop."""
+        stop = asyncio.Event()
+        with self._lock:
+            self._stop = asyncio.get_running_loop(), stop
+            if self._over:
+                stop.set()
+        return stop
+
+    def tell(self, message: bytes) -> None:
+        """Tell the parent; it may have gone."""
+        with contextlib.suppress(OSError):
+            os.write(self._told, message)

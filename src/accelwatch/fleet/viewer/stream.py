@@ -1,0 +1,60 @@
+"""One connection to a hub's stream, from request to end."""
+
+import asyncio
+from collections.abc import Callable
+
+import aiohttp
+
+from accelwatch.agent.routes import STREAM
+from accelwatch.agent.stream import MSGPACK
+from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.viewer.messages import Hello, Received, message
+from accelwatch.fleet.viewer.session import HubSession
+from accelwatch.tui.fleet.model import FIELDS
+
+_LENGTH = 4
+_MAX_FRAME = 256 << 20
+_HEADERS = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
+
+
+async def follow(
+    session: HubSession,
+    condition: str,
+    take: Callable[[Received], None],
+    wants: Callable[[bytes], bool],
+) -> None:
+    """Hand every message over until the stream ends, which raises TargetFault.
+
+    A frame for which `wants` is false is left out undecoded. No message may keep us waiting for longer
+    than the session's timeout, or three intervals of the hub.
+    """
+    loop = asyncio.get_running_loop()
+    query = {"fields": ",".join(FIELDS)} | ({"filter": condition} if condition else {})
+    silence_s = session.timeout_s
+    try:
+        async with asyncio.timeout(session.timeout_s) as deadline:
+            async with session.open("GET", STREAM, query, _HEADERS) as response:
+                if response.content_type != MSGPACK:
+                    raise TargetFault(Reason.GARBAGE, "it answers, but not as a hub does")
+                while True:
+                    body = await _frame(response.content)
+                    deadline.reschedule(loop.time() + silence_s)
+                    if not wants(body):
+                        continue
+                    found = message(body)
+                    if isinstance(found, Hello):
+                        silence_s = max(session.timeout_s, 3 * min(found.interval_s, 600.0))
+                    if found is not None:
+                        take(found)
+    except TimeoutError as error:
+        raise TargetFault(Reason.TIMEOUT, "it is silent") from error
+
+
+async def _frame(content: aiohttp.StreamReader) -> bytes:
+    try:
+        size = int.from_bytes(await content.readexactly(_LENGTH), "big")
+        if size > _MAX_FRAME:
+            raise TargetFault(Reason.TOO_LARGE, f"a frame of {size} bytes")
+        return await content.readexactly(size)
+    except asyncio.IncompleteReadError as error:
+        raise TargetFault(Reason.CLOSED, "it ended the stream") from error
