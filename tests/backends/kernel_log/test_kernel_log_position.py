@@ -32,7 +32,7 @@ def test_backlog_option_takes_history_as_events(root: Path) -> None:
     assert codes(start(root, log, backlog=True).wait_events(0.0)) == ["xid_79"]
 
 
-def restart(root: Path, log: Log, *, read_again: bool = True) -> KernelLogBackend:
+def restart(root: Path, log: Log) -> KernelLogBackend:
     """A run that saw records 1 and 2, then stopped; `log` is what the next run finds."""
     first = Log()
     backend = start(root, first)
