@@ -14,6 +14,7 @@ from accelwatch.agent.server import ServerLimits
 from accelwatch.agent.stream import MSGPACK, NDJSON, SSE, Pulse, Stalled, framed, send_stream
 from accelwatch.clock import ManualClock
 from accelwatch.schema.compact import CompactDecoder, Hello, Layout, Message, Tick
+from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.snapshot import DeviceView
 
 Serve = Callable[..., Any]
@@ -208,7 +209,9 @@ def test_a_slow_client_sees_a_gap_and_then_the_present() -> None:
         outlet.waiting = 0
         await _beat(pulse)
         assert outlet.sequences() == [1, 2, 3, 7]
-        assert [type(message) for message in outlet.written[:3]] == [Hello, Layout, Tick]
+        kinds = [type(message) for message in outlet.written]
+        assert kinds[:6] == [Hello, Layout, Backends, Processes, Event, Tick]
+        assert set(kinds[6:]) == {Tick}
         pulse.end()
         await sending
 

@@ -6,6 +6,7 @@ import pytest
 from accelwatch.errors import WireError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import CompactDecoder, CompactEncoder, Hello, Layout, Message, Tick
+from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 from machines import NOW, lost_view, snapshot, view
@@ -23,7 +24,8 @@ def through_the_wire(messages: list[Message], decoder: CompactDecoder) -> tuple[
 def test_a_layout_is_sent_once() -> None:
     encoder = CompactEncoder()
     first = encoder.messages(snapshot())
-    assert [type(message) for message in first] == [Hello, *[Layout] * 8, Tick]
+    context = [Backends, *[Processes] * 8, Event]
+    assert [type(message) for message in first] == [Hello, *[Layout] * 8, *context, Tick]
     assert [type(message) for message in encoder.messages(snapshot())] == [Tick]
 
 

@@ -13,6 +13,7 @@ import msgspec
 from accelwatch.agent.feed import Feed
 from accelwatch.clock import Clock
 from accelwatch.schema.compact import CompactEncoder, Message, Tick
+from accelwatch.schema.context_encoder import EventNumbers
 
 MSGPACK: Final = "application/msgpack"
 NDJSON: Final = "application/x-ndjson"
@@ -51,6 +52,8 @@ class Pulse:
         self._changed = asyncio.Event()
         self._beat = asyncio.Event()
         self.interval_s = interval_s
+        self.numbers = EventNumbers()
+        """The same for every stream, so that one who comes again knows what it was told."""
         self.count = 0
         """Ticks so far."""
         self.ended = False
@@ -108,7 +111,7 @@ async def send_stream(
     feed: Feed, pulse: Pulse, media: str, outlet: Outlet, *, clock: Clock, stall_s: float
 ) -> None:
     """Send the present state, then tick by tick until the pulse ends. Raises Stalled."""
-    encoder = CompactEncoder()
+    encoder = CompactEncoder(pulse.numbers)
     first = last = pulse.count
     taken_at = clock.monotonic()
     while True:

@@ -1,7 +1,8 @@
 """The compact form for streams: a device's series layout once, then an array of values a tick.
 
 Messages are msgspec structs, so the same stream can be JSON lines or msgpack. A value that is absent
-travels as the letter of its reason; a layout is sent again when a device's series change.
+travels as the letter of its reason; a layout is sent again when a device's series change. What is no
+number (`schema/context.py`) travels beside the ticks, when it changes.
 """
 
 from collections.abc import Iterable
@@ -10,10 +11,21 @@ import msgspec
 
 from accelwatch.errors import WireError
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.context import (
+    Backends,
+    Context,
+    Event,
+    Findings,
+    Owners,
+    Processes,
+    process_of,
+)
+from accelwatch.schema.context_encoder import ContextEncoder, EventNumbers
 from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot
 
 _LETTERS = {
@@ -71,19 +83,40 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
     devices: tuple[DeviceTick, ...]
 
 
-Message = Hello | Layout | Tick
+Message = Hello | Layout | Tick | Context
+
+
+class _Kind(msgspec.Struct):
+    type: str
+
+
+_kind = msgspec.msgpack.Decoder(_Kind).decode
+_KINDS = frozenset(
+    one.__struct_config__.tag
+    for one in (Hello, Layout, Tick, Owners, Processes, Findings, Backends, Event)
+)
+
+
+def is_foreign(body: bytes) -> bool:
+    """Whether a MessagePack message is of a kind that only a newer version knows: to be skipped."""
+    try:
+        return _kind(body).type not in _KINDS
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 class CompactEncoder:
     """Turns the snapshots of one stream into messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: EventNumbers | None = None) -> None:
+        """`numbers` are shared by the streams of one agent."""
+        self._context = ContextEncoder(numbers or EventNumbers())
         self._slots: dict[str, int] = {}
         self._layouts: dict[str, tuple[Layout, frozenset[Series]]] = {}
         self._sequence = 0
 
     def messages(self, snapshot: Snapshot) -> list[Message]:
-        """Hello when it is the first, layouts that are new or changed, and the tick."""
+        """Hello when it is the first, layouts and context that are new or changed, and the tick."""
         messages: list[Message] = []
         if self._sequence == 0:
             messages.append(
@@ -96,6 +129,7 @@ class CompactEncoder:
             )
         views = (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices
         ticks = [self._device(view, messages) for view in views]
+        messages += self._context.messages(snapshot, self._slots)
         self._sequence += 1
         messages.append(Tick(sequence=self._sequence, time=snapshot.time, devices=tuple(ticks)))
         return messages
@@ -157,7 +191,13 @@ class CompactDecoder:
 
     def __init__(self) -> None:
         self.hello: Hello | None = None
+        self.backends = Backends()
+        self.events: dict[int, ErrorEvent] = {}
+        """By sequence."""
         self._layouts: dict[int, Layout] = {}
+        self._owners: dict[int, Owners] = {}
+        self._processes: dict[int, Processes] = {}
+        self._findings: dict[int, Findings] = {}
         self._sequence = 0
         self.gaps = 0
         """Ticks that the stream skipped."""
@@ -166,12 +206,24 @@ class CompactDecoder:
         """Views of the devices when the message was a tick, else None. Raises WireError."""
         if isinstance(message, Tick):
             return self._tick(message)
-        if isinstance(message, Layout):
-            self._layouts[message.slot] = message
-        else:
-            if message.schema != SCHEMA:
-                raise WireError(f"the stream speaks {message.schema!r}, this version {SCHEMA!r}")
-            self.hello = message
+        match message:
+            case Hello():
+                if message.schema != SCHEMA:
+                    text = f"the stream speaks {message.schema!r}, this version {SCHEMA!r}"
+                    raise WireError(text)
+                self.hello = message
+            case Layout():
+                self._layouts[message.slot] = message
+            case Owners():
+                self._owners[message.slot] = message
+            case Processes():
+                self._processes[message.slot] = message
+            case Findings():
+                self._findings[message.slot] = message
+            case Backends():
+                self.backends = message
+            case Event():
+                self.events[message.sequence] = message.event
         return None
 
     def _tick(self, tick: Tick) -> tuple[DeviceView, ...]:
@@ -193,12 +245,29 @@ class CompactDecoder:
                 absent[series] = _REASONS.get(value, Absence.ERROR)
             else:
                 values[series] = value
+        device_id, found = layout.device.id, self._findings.get(tick.slot)
         return DeviceView(
             device=layout.device,
             state=DeviceState(tick.state),
             state_since=tick.state_since,
-            reading=Reading(device_id=layout.device.id, values=values, absent=absent),
+            reading=Reading(
+                device_id=device_id,
+                values=values,
+                absent=absent,
+                processes=self._processes_of(tick.slot, device_id, absent),
+            ),
             sample_time=tick.sample_time,
             sample_age_s=None if tick.sample_time is None else now - tick.sample_time,
             health=Health(tick.health),
+            health_reasons=() if found is None else found.health_reasons,
+            owners=self._owners[tick.slot].owners if tick.slot in self._owners else (),
+            event_counts=() if found is None else found.event_counts,
         )
+
+    def _processes_of(
+        self, slot: int, device_id: str, absent: dict[Series, Absence]
+    ) -> tuple[Process, ...] | None:
+        told = self._processes.get(slot)
+        if told is None or ("processes",) in absent or ("*",) in absent:
+            return None
+        return tuple(process_of(row, device_id) for row in told.rows)

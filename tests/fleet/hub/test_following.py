@@ -220,14 +220,22 @@ def test_gaps_and_restarts_of_a_sequence_are_counted() -> None:
     asyncio.run(main())
 
 
+def _bodies(stream: bytes) -> list[bytes]:
+    """The messages of a stream."""
+    found = []
+    while stream:
+        size = 4 + int.from_bytes(stream[:4], "big")
+        found.append(stream[4:size])
+        stream = stream[size:]
+    return found
+
+
 def test_values_that_do_not_fit_their_layout_are_refused() -> None:
     snapshot = machines.snapshot(machines.view(0))
-    whole = stream_bytes(snapshot)
-    hello = int.from_bytes(whole[:4], "big") + 4
-    layout = hello + 4 + int.from_bytes(whole[hello : hello + 4], "big")
-    tick = msgspec.msgpack.decode(whole[layout + 4 :])
+    *before, last = _bodies(stream_bytes(snapshot))
+    tick = msgspec.msgpack.decode(last)
     tick["devices"][0][5] = [1.0]
-    body = whole[:layout] + _frame(msgspec.msgpack.encode(tick))
+    body = b"".join(map(_frame, (*before, msgspec.msgpack.encode(tick))))
 
     async def main() -> None:
         async with peer(_streamed(body)) as one, hub(one) as running:

@@ -1,6 +1,7 @@
 """MessagePack frames of a stream: cut out of the bytes that arrive, decoded without their values.
 
 A tick's values stay bytes until somebody asks for them: a tick of eight devices then costs microseconds.
+Processes stay bytes too. A message of a kind that only a newer agent sends is skipped.
 """
 
 from collections.abc import Iterator
@@ -8,7 +9,8 @@ from collections.abc import Iterator
 import msgspec
 
 from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.schema.compact import Hello, Layout
+from accelwatch.schema.compact import Hello, Layout, is_foreign
+from accelwatch.schema.context import Event, Findings, Owners
 
 _LENGTH = 4
 
@@ -33,7 +35,24 @@ class RawTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
     devices: tuple[RawDevice, ...]
 
 
-Received = Hello | Layout | RawTick
+class RawProcesses(msgspec.Struct, frozen=True, kw_only=True, tag="processes"):
+    """`context.Processes` with undecoded rows."""
+
+    slot: int
+    total: int
+    users: tuple[str, ...] = ()
+    rows: msgspec.Raw = msgspec.Raw(b"\x90")
+
+
+class RawBackends(msgspec.Struct, frozen=True, kw_only=True, tag="backends"):
+    """`context.Backends`, undecoded."""
+
+    backends: msgspec.Raw = msgspec.Raw(b"\x90")
+    errors: msgspec.Raw = msgspec.Raw(b"\x90")
+
+
+RawContext = Owners | RawProcesses | Findings | RawBackends | Event
+Received = Hello | Layout | RawTick | RawContext
 
 
 class FrameReader:
@@ -60,14 +79,18 @@ class FrameReader:
                     break
                 body = bytes(held[begin + _LENGTH : end])
                 begin = end
-                yield self._message(body), size
+                message = self._message(body)
+                if message is not None:
+                    yield message, size
         finally:
             del held[:begin]
 
-    def _message(self, body: bytes) -> Received:
+    def _message(self, body: bytes) -> Received | None:
         try:
             message: Received = self._decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            if is_foreign(body):
+                return None
             raise TargetFault(Reason.GARBAGE, f"no message of ours: {error}") from error
         return message
 

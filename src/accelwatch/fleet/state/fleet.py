@@ -5,7 +5,7 @@ Everything here runs on the loop; only the inventory file is written on a thread
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from accelwatch.clock import Clock
@@ -13,11 +13,13 @@ from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.client.faults import TargetFault
 from accelwatch.fleet.client.frames import Received
 from accelwatch.fleet.state.columns import ColumnStore
+from accelwatch.fleet.state.events import EventLog, counted
 from accelwatch.fleet.state.inventory import Added, Changes, Expected, InventoryFile
 from accelwatch.fleet.state.liveness import NodeState, Thresholds
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import Source
 from accelwatch.fleet.targets.target import Target
+from accelwatch.schema.context import Event
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import DeviceView
 
@@ -38,6 +40,7 @@ class Fleet:
         self.thresholds = thresholds
         self.nodes: dict[str, Node] = {}
         self.columns = ColumnStore()
+        self.events = EventLog()
         self.claims: dict[str, set[str]] = {}
         """Uuid to the nodes on which it is present."""
         self.messages_total = 0
@@ -65,6 +68,7 @@ class Fleet:
         for name, node in list(self.nodes.items()):
             if node.unlisted and node.expected is None:
                 del self.nodes[name]
+                self.events.forget(name)
             self._regather(node)
 
     def _node(self, name: str) -> Node:
@@ -91,6 +95,19 @@ class Fleet:
         if source.arrived == now:
             node.keep_history(now)
             self._seen(node)
+            if source.events:
+                told, source.events = source.events, []
+                self._note(node, source, told, again=source.opening)
+            source.opening = False
+
+    def _note(self, node: Node, source: Source, told: Sequence[Event], *, again: bool) -> None:
+        def name(device_id: str) -> str:
+            held = source.devices.get(device_id)
+            return held.device.name if held is not None else ""
+
+        self.events.take(
+            node.name, source.target.key, told, ours=source.skew.ours, name=name, again=again
+        )
 
     def read(
         self, key: str, views: Iterable[DeviceView], node_time: float | None, interval_s: float
@@ -101,8 +118,19 @@ class Fleet:
             return
         node, source = held
         now = self.clock.monotonic()
+        before = source.devices
         source.read(views, interval_s)
         source.arrive(node_time, self.clock.wall(), now)
+        told = [
+            event
+            for key, held in source.devices.items()
+            if key in before and held.usage.event_counts
+            for event in counted(
+                before[key].usage.event_counts, held.usage.event_counts, key, source.time
+            )
+        ]
+        if told:
+            self._note(node, source, told, again=False)
         self._regather(node)
         node.keep_history(now)
         self._seen(node)
@@ -200,6 +228,7 @@ class Fleet:
     async def _forget(self, node: Node) -> int:
         count = len(node.expected.devices) if node.expected is not None else 0
         del self.nodes[node.name]
+        self.events.forget(node.name)
         self._changes.seen.pop(node.name, None)
         self._changes.added = [one for one in self._changes.added if one[0] != node.name]
         self._changes.forgotten.append(node.name)

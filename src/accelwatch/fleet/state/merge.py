@@ -1,8 +1,10 @@
 """Two exporters on one node tell of the same device: joined by uuid or PCI id. Pure."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.state.usage import UNUSED, Usage, joined
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
@@ -21,11 +23,21 @@ def identity(device: Device) -> str:
 class Joined:
     """A device that several sources tell of: the first of them, its gaps filled by the others."""
 
-    __slots__ = ("_parts", "device")
+    __slots__ = ("_parts", "_told", "_usage", "device")
 
     def __init__(self, parts: Sequence[Held]) -> None:
         self._parts = parts
+        self._told: tuple[Usage, ...] = ()
+        self._usage = UNUSED
         self.device = parts[0].device
+
+    @property
+    def usage(self) -> Usage:
+        """Who uses it, by all sources."""
+        told = tuple(part.usage for part in self._parts)
+        if any(one is not before for one, before in zip_longest(told, self._told)):
+            self._told, self._usage = told, joined(told)
+        return self._usage
 
     @property
     def state(self) -> str:
@@ -61,7 +73,10 @@ class Joined:
         return None
 
     def reading(self) -> Reading:
-        """Every value; absences of the first source for what no source has."""
+        """Every value; processes of the first source that tells any.
+
+        Absences are those of the first source, for what no source has.
+        """
         readings = [part.reading() for part in self._parts]
         values: dict[Series, Number] = {}
         for reading in reversed(readings):
@@ -72,7 +87,16 @@ class Joined:
             for series, reason in readings[0].absent.items()
             if series not in values and (len(series) > 1 or series[0] not in keys)
         }
-        return Reading(device_id=self.device.id, values=values, absent=absent)
+        told = next((one for one in readings if one.processes is not None), readings[0])
+        if told.processes is not None:
+            absent.pop(("processes",), None)
+        return Reading(
+            device_id=self.device.id,
+            values=values,
+            absent=absent,
+            processes=told.processes,
+            notes=told.notes,
+        )
 
 
 def merged(sources: Sequence[dict[str, Held]]) -> dict[str, Held]:

@@ -8,6 +8,7 @@ import msgspec
 
 from accelwatch.fleet.client.frames import RawDevice
 from accelwatch.fleet.state.columns import REASONS, Columns
+from accelwatch.fleet.state.usage import UNUSED, Usage, usage_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
@@ -24,6 +25,11 @@ class Held(Protocol):
     """What the fleet asks of a device."""
 
     device: Device
+
+    @property
+    def usage(self) -> Usage:
+        """Who uses it, and findings."""
+        ...
 
     @property
     def state(self) -> str:
@@ -50,18 +56,19 @@ class Held(Protocol):
         ...
 
     def reading(self) -> Reading:
-        """Every value and absence."""
+        """Every value and absence, and the processes."""
         ...
 
 
 class StreamDevice:
     """A device of a stream; its values are decoded when first asked for after a tick."""
 
-    __slots__ = ("_values", "columns", "device", "tick")
+    __slots__ = ("_values", "columns", "device", "tick", "usage")
 
     def __init__(self, device: Device, columns: Columns) -> None:
         self.device = device
         self.columns = columns
+        self.usage = UNUSED
         self.tick: RawDevice | None = None
         self._values: list[int | float | str] | None = None
 
@@ -103,7 +110,7 @@ class StreamDevice:
         return value  # type: ignore[return-value]  # no text: the line above
 
     def reading(self) -> Reading:
-        """Every value and absence."""
+        """Every value and absence, and the processes."""
         absent = dict(self.columns.absent)
         if self.tick is not None and self.tick.whole:
             whole = REASONS.get(self.tick.whole, Absence.ERROR)
@@ -116,7 +123,8 @@ class StreamDevice:
                 values[series] = value
             else:
                 absent[series] = Absence.ERROR
-        return Reading(device_id=self.device.id, values=values, absent=absent)
+        reading = Reading(device_id=self.device.id, values=values, absent=absent)
+        return self.usage.reading(reading)
 
     def _decoded(self) -> list[int | float | str]:
         if self._values is None:
@@ -137,12 +145,20 @@ class StreamDevice:
 class ReadDevice:
     """A device of an exposition that was read whole."""
 
-    __slots__ = ("_values", "device", "view")
+    __slots__ = ("_usage", "_values", "device", "view")
 
     def __init__(self, view: DeviceView) -> None:
         self.device = view.device
         self.view = view
         self._values: Mapping[Series, Number] = view.reading.values
+        self._usage: Usage | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """Who uses it, and findings."""
+        if self._usage is None:
+            self._usage = usage_of(self.view)
+        return self._usage
 
     @property
     def state(self) -> str:
@@ -170,5 +186,5 @@ class ReadDevice:
         return value if value is None or math.isfinite(value) else None
 
     def reading(self) -> Reading:
-        """Every value and absence."""
+        """Every value and absence, and the processes."""
         return self.view.reading

@@ -3,19 +3,36 @@
 import math
 from collections.abc import Iterable
 
+import msgspec
+
 from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.client.frames import RawDevice, RawTick, Received, array_length
+from accelwatch.fleet.client.frames import (
+    RawBackends,
+    RawContext,
+    RawDevice,
+    RawProcesses,
+    RawTick,
+    Received,
+    array_length,
+)
 from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.liveness import Skew
 from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
+from accelwatch.fleet.state.usage import Usage
 from accelwatch.fleet.targets.target import Target
 from accelwatch.schema.compact import Hello, Layout
+from accelwatch.schema.context import Event, Findings, Owners
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.snapshot import SCHEMA, DeviceView
 
 MAX_SLOTS = 4096
 MAX_SERIES = 10_000
 _MAX_LAYOUT_BYTES = 32 << 20
+MAX_CONTEXT_BYTES = 16 << 10
+"""Of one message beside the ticks; what is larger is not taken."""
+MAX_CONTEXT_SLOTS = 512
+"""Devices of which more than numbers is kept."""
+MAX_WAITING_EVENTS = 256
 OURS = "accelwatch"
 
 
@@ -51,6 +68,11 @@ class Source:
         self.devices: dict[str, Held] = {}
         """The devices of the newest tick by id, without the host."""
         self.host: Held | None = None
+        self.backends = RawBackends()
+        self.events: list[Event] = []
+        """Events that arrived since the tick before, at most MAX_WAITING_EVENTS."""
+        self.opening = False
+        """Whether a stream has not ticked yet: what it tells may be known from before."""
         self._columns = columns
         self._slots: dict[int, StreamDevice] = {}
         self._present: tuple[int, ...] = ()
@@ -59,6 +81,8 @@ class Source:
 
     def begin_stream(self) -> None:
         """A new connection: slots and sequence begin anew, devices stay until its first tick."""
+        self.events = []
+        self.opening = True
         self._slots = {}
         self._present = ()
         self._sequence = 0
@@ -70,8 +94,12 @@ class Source:
             return self._tick(message, wall, monotonic)
         if isinstance(message, Layout):
             self._layout(message, size)
-        else:
+        elif isinstance(message, Hello):
             self._hello(message)
+        elif size > MAX_CONTEXT_BYTES:
+            self.rejected["too_large"] = self.rejected.get("too_large", 0) + 1
+        else:
+            self._context(message)
         return False
 
     def read(self, views: Iterable[DeviceView], interval_s: float) -> None:
@@ -111,9 +139,21 @@ class Source:
             raise TargetFault(Reason.TOO_LARGE, f"more than {MAX_SLOTS} devices or too many series")
         if self._layout_bytes > _MAX_LAYOUT_BYTES:
             raise TargetFault(Reason.TOO_LARGE, "layouts without end; the stream begins anew")
-        columns = self._columns.of(layout)
-        self._slots[layout.slot] = StreamDevice(layout.device, columns)
+        device = StreamDevice(layout.device, self._columns.of(layout))
+        before = self._slots.get(layout.slot)
+        if before is not None and before.device.id == device.device.id:
+            device.usage = before.usage
+        self._slots[layout.slot] = device
         self._present = ()
+
+    def _context(self, message: RawContext) -> None:
+        if isinstance(message, Event):
+            if len(self.events) < MAX_WAITING_EVENTS:
+                self.events.append(message)
+        elif isinstance(message, RawBackends):
+            self.backends = message
+        elif (device := self._slots.get(message.slot)) and message.slot < MAX_CONTEXT_SLOTS:
+            device.usage = _told(device.usage, message)
 
     def _tick(self, tick: RawTick, wall: float, monotonic: float) -> bool:
         if not math.isfinite(tick.time):
@@ -141,6 +181,16 @@ class Source:
         elif self._sequence and sequence <= self._sequence:
             self.restarts_total += 1
         self._sequence = sequence
+
+
+def _told(usage: Usage, message: Owners | RawProcesses | Findings) -> Usage:
+    if isinstance(message, Owners):
+        return usage.with_owners(message.owners)
+    if isinstance(message, RawProcesses):
+        return usage.with_processes(bytes(message.rows), message.total, message.users)
+    return msgspec.structs.replace(
+        usage, health_reasons=message.health_reasons, event_counts=message.event_counts
+    )
 
 
 def _fits(raw: RawDevice, device: StreamDevice) -> bool:

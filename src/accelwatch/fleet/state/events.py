@@ -1,0 +1,185 @@
+"""Error events of the whole fleet: bounded, each once, however often a node tells it again."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from accelwatch.schema.context import Event, event_message
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.snapshot import EventCount
+
+CAPACITY = 8192
+NODE_CAPACITY = 128
+"""Events kept of one node: a noisy one must not push out the others'."""
+_SAME_S = 5.0
+"""Time within which an event of a new connection or of another target is one that is known already."""
+_SAME_MOMENT_S = 0.002
+_CRITICAL = frozenset(
+    {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
+)
+COUNTER = "counter"
+"""Source of events that only a growing counter told of."""
+
+
+def severity(event: ErrorEvent) -> str:
+    """`critical` for what makes a device's health degraded, `info` for an application's own faults."""
+    if event.category is Category.APPLICATION or not event.trusted:
+        return "info"
+    return "critical" if event.category in _CRITICAL else "warning"
+
+
+SEVERITIES = ("critical", "warning", "info")
+
+
+class Noted(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as the hub keeps it."""
+
+    sequence: int
+    node: str
+    name: str
+    """Short name of the device; empty for the node."""
+    event: ErrorEvent
+    """Its time is on the hub's clock."""
+
+
+class _Entry(msgspec.Struct, kw_only=True):
+    """What an event is recognised by."""
+
+    sequence: int
+    code: str
+    origin: str = ""
+    """The target that told of it, and the number that it has there."""
+    number: int = 0
+    device_id: str = ""
+    time: float = 0.0
+    """On the node's clock."""
+
+
+class EventLog:
+    """The fleet's events in order of arrival."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        """Sequence of the newest event."""
+        self._noted: dict[int, Noted] = {}
+        self._nodes: dict[str, deque[_Entry]] = {}
+
+    def take(
+        self,
+        node: str,
+        origin: str,
+        told: Iterable[Event],
+        *,
+        ours: Callable[[float], float],
+        name: Callable[[str], str],
+        again: bool,
+    ) -> None:
+        """Events of a node by one of its targets, `origin`; `again` when they may have been told before.
+
+        `ours` moves a time onto the hub's clock, `name` gives the short name of a device.
+        """
+        entries = self._nodes.setdefault(node, deque())
+        taken: set[int] = set()
+        for one in told:
+            event = event_message(one.sequence, one.event).event
+            entry = _known(entries, one, origin, again, taken)
+            if entry is None:
+                self.last += 1
+                entry = _Entry(sequence=self.last, code=event.code)
+                entries.append(entry)
+            elif event.source == COUNTER:
+                continue
+            entry.origin, entry.number = origin, one.sequence
+            entry.device_id, entry.time = event.device_id, event.time
+            taken.add(entry.sequence)
+            self._noted[entry.sequence] = Noted(
+                sequence=entry.sequence,
+                node=node,
+                name=name(event.device_id) if event.device_id else "",
+                event=msgspec.structs.replace(event, time=ours(event.time)),
+            )
+        while len(entries) > NODE_CAPACITY:
+            del self._noted[entries.popleft().sequence]
+        while len(self._noted) > CAPACITY:
+            self._drop(next(iter(self._noted)))
+
+    def _drop(self, sequence: int) -> None:
+        node = self._noted.pop(sequence).node
+        entries = self._nodes[node]
+        entries.popleft()  # the fleet's oldest is its node's oldest
+        if not entries:
+            del self._nodes[node]
+
+    def forget(self, node: str) -> None:
+        """Drop the events of a node that is no more."""
+        for entry in self._nodes.pop(node, ()):
+            del self._noted[entry.sequence]
+
+    def of(self, node: str) -> list[Noted]:
+        """What is kept of a node, oldest first."""
+        return [self._noted[entry.sequence] for entry in self._nodes.get(node, ())]
+
+    def before(self, sequence: int) -> Iterator[Noted]:
+        """Newest first, from before a sequence."""
+        return (one for one in reversed(self._noted.values()) if one.sequence < sequence)
+
+    def after(self, sequence: int) -> list[Noted]:
+        """What came after a sequence, oldest first."""
+        found: list[Noted] = []
+        for one in reversed(self._noted.values()):
+            if one.sequence <= sequence:
+                break
+            found.append(one)
+        found.reverse()
+        return found
+
+    def __len__(self) -> int:
+        return len(self._noted)
+
+
+def _known(
+    entries: Iterable[_Entry], told: Event, origin: str, again: bool, taken: set[int]
+) -> _Entry | None:
+    """The entry of an event that was told before, by its number or else by what it says."""
+    for entry in entries:
+        if (entry.origin, entry.number) == (origin, told.sequence):
+            return entry
+    event = told.event
+    for entry in entries:
+        near_s = _SAME_S if again or entry.origin != origin else _SAME_MOMENT_S
+        if (
+            (entry.code, entry.device_id) == (event.code, event.device_id)
+            and abs(entry.time - event.time) <= near_s
+            and entry.sequence not in taken
+        ):
+            return entry
+    return None
+
+
+def counted(
+    before: Sequence[EventCount], now: Sequence[EventCount], device_id: str, wall: float
+) -> list[Event]:
+    """Events that only counters tell of: one for each code that has grown.
+
+    `wall` is their time where the counter says none.
+    """
+    totals = {one.code: one.total for one in before}
+    found: list[Event] = []
+    for one in now:
+        more = one.total - totals.get(one.code, 0)
+        if more > 0:
+            event = ErrorEvent(
+                code=one.code,
+                category=_category(one.category),
+                time=one.last_time or wall,
+                text=f"{one.code} was counted" + (f" {more} times" if more > 1 else ""),
+                source=COUNTER,
+                device_id=device_id,
+            )
+            found.append(Event(sequence=-one.total, event=event))
+    return found
+
+
+def _category(word: str) -> Category:
+    return Category(word) if word in tuple(Category) else Category.OTHER

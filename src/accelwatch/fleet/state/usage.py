@@ -1,0 +1,127 @@
+"""Who uses a device and what was found about it: kept small, because a fleet has many devices.
+
+Names are worked out once for all devices of the same owners; processes stay bytes until they are shown.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.schema.context import MAX_OWNERS, MAX_USERS, ProcessRow, process_of
+from accelwatch.schema.reading import Process, Reading
+from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+
+OWNER_NAMES = ("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container")
+"""What filters, fields of rows and groups call the parts of owners."""
+_FIELDS = {"job": "job_id"}
+_HELD = 16_384
+_rows = msgspec.msgpack.Decoder(tuple[ProcessRow, ...]).decode
+
+
+class Occupancy(msgspec.Struct, frozen=True):
+    """Owners of a device and what they are called, each part by name; shared between devices."""
+
+    owners: tuple[Owner, ...] = ()
+    names: dict[str, tuple[str, ...]] = {}
+    """The different values of each of OWNER_NAMES that has any, sorted."""
+    shown: dict[str, str] = {}
+    """The same with several values joined by `+`."""
+
+
+NOBODY = Occupancy()
+
+
+@lru_cache(maxsize=_HELD)
+def _occupancy(owners: tuple[Owner, ...], users: tuple[str, ...]) -> Occupancy:
+    names: dict[str, tuple[str, ...]] = {}
+    for name in OWNER_NAMES:
+        found = {getattr(owner, _FIELDS.get(name, name)) for owner in owners} - {""}
+        if found:
+            names[name] = tuple(sorted(found))
+    if users and "user" not in names:
+        names["user"] = users
+    return Occupancy(owners, names, {name: "+".join(values) for name, values in names.items()})
+
+
+def occupancy(owners: tuple[Owner, ...], users: Iterable[str]) -> Occupancy:
+    """Who has a device: its owners, and where no job names a user, those who run processes on it."""
+    some = tuple(users)
+    return _occupancy(owners[:MAX_OWNERS], some[:MAX_USERS]) if owners or some else NOBODY
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a device beside its numbers."""
+
+    occupancy: Occupancy = NOBODY
+    users: tuple[str, ...] = ()
+    """Owners of processes."""
+    rows: bytes | None = None
+    """Processes as MessagePack; None when they were not told."""
+    processes_total: int = 0
+    health_reasons: tuple[str, ...] = ()
+    event_counts: tuple[EventCount, ...] = ()
+
+    def with_owners(self, owners: tuple[Owner, ...]) -> "Usage":
+        """The same with other owners."""
+        return msgspec.structs.replace(self, occupancy=occupancy(owners, self.users))
+
+    def with_processes(self, rows: bytes, total: int, users: tuple[str, ...]) -> "Usage":
+        """The same with other processes."""
+        if users == self.users:
+            return msgspec.structs.replace(self, rows=rows, processes_total=total)
+        return msgspec.structs.replace(
+            self,
+            rows=rows,
+            processes_total=total,
+            users=users,
+            occupancy=occupancy(self.occupancy.owners, users),
+        )
+
+    def reading(self, reading: Reading) -> Reading:
+        """A reading of the device with its processes."""
+        unread = ("processes",) in reading.absent or ("*",) in reading.absent
+        if self.rows is None or unread:
+            return reading
+        processes = self._processes(reading.device_id)
+        notes = reading.notes
+        if self.processes_total > len(processes):
+            told = f"{len(processes)} of {self.processes_total} processes are told to the hub"
+            notes = (*notes, told)
+        return msgspec.structs.replace(reading, processes=processes, notes=notes)
+
+    def _processes(self, device_id: str) -> tuple[Process, ...]:
+        try:
+            rows = _rows(self.rows or b"\x90")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return ()
+        return tuple(process_of(row, device_id) for row in rows)
+
+
+UNUSED = Usage()
+
+
+def usage_of(view: DeviceView) -> Usage:
+    """The same of a device that was read whole; its processes stay in its reading."""
+    users = {one.user for one in view.reading.processes or () if one.user}
+    if not (view.owners or users or view.health_reasons or view.event_counts):
+        return UNUSED
+    return Usage(
+        occupancy=occupancy(view.owners, sorted(users)),
+        users=tuple(sorted(users)[:MAX_USERS]),
+        processes_total=len(view.reading.processes or ()),
+        health_reasons=view.health_reasons,
+        event_counts=view.event_counts,
+    )
+
+
+def joined(parts: Sequence[Usage]) -> Usage:
+    """What several sources tell of one device: all owners, the rest of the first that has it."""
+    owners = dict.fromkeys(owner for one in parts for owner in one.occupancy.owners)
+    users = next((one.users for one in parts if one.users), ())
+    return Usage(
+        occupancy=occupancy(tuple(owners), users),
+        users=users,
+        health_reasons=parts[0].health_reasons,
+        event_counts=next((one.event_counts for one in parts if one.event_counts), ()),
+    )

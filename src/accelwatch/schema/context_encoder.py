@@ -1,0 +1,159 @@
+"""Finds what has changed beside the numbers since a stream was last told, and numbers error events.
+
+Only events are looked at more often than every few seconds, and nothing is sent that is as before.
+"""
+
+import math
+from collections.abc import Mapping
+
+from accelwatch.schema.context import (
+    Backends,
+    Context,
+    Event,
+    Findings,
+    event_message,
+    identities,
+    owners_message,
+    processes_message,
+)
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+
+LOOK_EVERY_S = 5.0
+"""How often owners, findings and the set of processes are compared with what was told."""
+NUMBERS_EVERY_S = 15.0
+"""How often processes are told again of which only memory and load have changed."""
+BACKLOG = 64
+"""Events of before that a new stream is told."""
+SAME_FAULT_S = 5.0
+"""An event that takes another's place in the store within this time is that one, better known."""
+
+
+class EventNumbers:
+    """Gives every event of a node its number; one for all streams of an agent."""
+
+    def __init__(self) -> None:
+        self._events: tuple[ErrorEvent, ...] = ()
+        self._known: dict[_Name, int] = {}
+        self._next = 0
+        self.numbered: dict[int, ErrorEvent] = {}
+        """The events that the store remembers, by number, oldest first."""
+
+    def take(self, events: tuple[ErrorEvent, ...], time: float) -> None:
+        """What the store remembers now, oldest first; `time` in Unix seconds begins the numbers."""
+        if events == self._events:
+            return
+        self._events = events
+        self._next = self._next or (int(time * 1000) if math.isfinite(time) else 1)
+        named = _named(events)
+        gone = {n: self.numbered[n] for name, n in self._known.items() if name not in named}
+        known: dict[_Name, int] = {}
+        for name, event in named.items():
+            number = self._known.get(name) or _replaced(event, gone)
+            if number is None:
+                number, self._next = self._next, self._next + 1
+            gone.pop(number, None)
+            known[name] = number
+        self._known = known
+        self.numbered = dict(sorted((known[name], event) for name, event in named.items()))
+
+
+_Name = tuple[str, str, str, str, float, int]
+"""What tells events apart; the last part counts those that are alike."""
+
+
+def _named(events: tuple[ErrorEvent, ...]) -> dict[_Name, ErrorEvent]:
+    found: dict[_Name, ErrorEvent] = {}
+    for event in events:
+        name = (event.code, event.device_id, event.subject, event.source, event.time, 0)
+        while name in found:
+            name = (*name[:-1], name[-1] + 1)
+        found[name] = event
+    return found
+
+
+def _replaced(event: ErrorEvent, gone: Mapping[int, ErrorEvent]) -> int | None:
+    """The number of the event that this one stands for since more is known."""
+    for number, before in gone.items():
+        if (
+            before.code == event.code
+            and before.device_id in ("", event.device_id)
+            and abs(before.time - event.time) <= SAME_FAULT_S
+        ):
+            return number
+    return None
+
+
+class _Told:
+    """What a stream was told of one device."""
+
+    __slots__ = ("findings", "owners", "processes", "processes_at")
+
+    def __init__(self) -> None:
+        self.owners: tuple[object, ...] = ()
+        self.findings: tuple[object, ...] = ((), ())
+        self.processes: tuple[Process, ...] | None = None
+        self.processes_at = 0.0
+
+
+class ContextEncoder:
+    """The messages of one stream beside its ticks."""
+
+    def __init__(self, numbers: EventNumbers) -> None:
+        self._numbers = numbers
+        self._looked: float | None = None
+        self._devices: dict[int, _Told] = {}
+        self._backends = Backends()
+        self._events: dict[int, ErrorEvent] | None = None
+
+    def messages(self, snapshot: Snapshot, slots: Mapping[str, int]) -> list[Context]:
+        """What is new; `slots` are the devices that have a layout, by id."""
+        found: list[Context] = []
+        if self._looked is None or abs(snapshot.time - self._looked) >= LOOK_EVERY_S:
+            self._looked = snapshot.time
+            self._look(snapshot, slots, found)
+        self._numbers.take(snapshot.events, snapshot.time)
+        if self._numbers.numbered is not self._events:
+            found += self._new_events(self._numbers.numbered)
+        return found
+
+    def _new_events(self, now: dict[int, ErrorEvent]) -> list[Event]:
+        before, self._events = self._events, now
+        if before is None:
+            return [event_message(*one) for one in list(now.items())[-BACKLOG:]]
+        return [event_message(n, event) for n, event in now.items() if before.get(n) != event]
+
+    def _look(self, snapshot: Snapshot, slots: Mapping[str, int], found: list[Context]) -> None:
+        backends = Backends(backends=snapshot.backends, errors=snapshot.errors)
+        if backends != self._backends:
+            self._backends = backends
+            found.append(backends)
+        for view in snapshot.devices:
+            slot = slots.get(view.device.id)
+            if slot is not None:
+                self._device(slot, view, snapshot.time, found)
+
+    def _device(self, slot: int, view: DeviceView, now: float, found: list[Context]) -> None:
+        told = self._devices.get(slot)
+        if told is None:
+            told = self._devices[slot] = _Told()
+        if view.owners != told.owners:
+            told.owners = view.owners
+            found.append(owners_message(slot, view.owners))
+        findings = (view.health_reasons, view.event_counts)
+        if findings != told.findings:
+            told.findings = findings
+            found.append(Findings(slot=slot, health_reasons=findings[0], event_counts=findings[1]))
+        processes = view.reading.processes
+        if processes is not None and _worth_telling(told, processes, now):
+            told.processes, told.processes_at = processes, now
+            found.append(processes_message(slot, processes))
+
+
+def _worth_telling(told: _Told, processes: tuple[Process, ...], now: float) -> bool:
+    if processes == told.processes:
+        return False
+    if abs(now - told.processes_at) >= NUMBERS_EVERY_S:
+        return True
+    return identities(processes) != identities(told.processes)

@@ -1,0 +1,185 @@
+"""What travels beside the ticks: told when it changes, not too often, events numbered once."""
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.compact import CompactDecoder, CompactEncoder, Message, Tick, is_foreign
+from accelwatch.schema.context import (
+    MAX_PROCESSES,
+    Event,
+    Findings,
+    Owners,
+    Processes,
+    processes_message,
+)
+from accelwatch.schema.context_encoder import (
+    BACKLOG,
+    LOOK_EVERY_S,
+    NUMBERS_EVERY_S,
+    ContextEncoder,
+    EventNumbers,
+)
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from machines import NOW, device, lost_view, processes, snapshot, view
+
+JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")
+_WIRE = msgspec.msgpack.Decoder(Message)
+
+
+def used_by(one: DeviceView, *running: Process, **changes: object) -> DeviceView:
+    reading = msgspec.structs.replace(one.reading, processes=running)
+    return msgspec.structs.replace(one, reading=reading, **changes)
+
+
+def fault(time: float, **changes: object) -> ErrorEvent:
+    whole = ErrorEvent(
+        code="xid_79",
+        category=Category.BUS,
+        time=time,
+        text="fell off the bus",
+        source="nvml",
+        device_id=device(3).id,
+    )
+    return msgspec.structs.replace(whole, **changes)
+
+
+def told(encoder: CompactEncoder, shot: Snapshot) -> list[Message]:
+    """Messages beside the ticks."""
+    return [one for one in encoder.messages(shot) if not isinstance(one, Tick)]
+
+
+def test_owners_processes_and_findings_come_back() -> None:
+    running = processes(device(0).id)
+    owned = used_by(view(0), *running, owners=(JOB,))
+    encoder, decoder = CompactEncoder(), CompactDecoder()
+    views: tuple[DeviceView, ...] = ()
+    for message in encoder.messages(snapshot(owned, lost_view(3))):
+        views = decoder.feed(_WIRE.decode(msgspec.msgpack.encode(message))) or views
+    assert views[0].owners == (JOB,)
+    found = views[0].reading.processes
+    assert found is not None
+    assert [(one.pid, one.user, one.gpu_memory_bytes) for one in found] == [
+        (one.pid, one.user, one.gpu_memory_bytes) for one in running
+    ]
+    assert found[0].absent == {"argv": Absence.NOT_COLLECTED}
+    assert views[1].health_reasons == ("the device is lost",)
+    assert views[1].event_counts == lost_view(3).event_counts
+    assert views[1].reading.processes is None
+    assert [event.code for event in decoder.events.values()] == ["xid_79"]
+    assert decoder.backends.backends[0].versions["driver"] == "590.48.01"
+
+
+def test_what_is_as_before_is_not_told_again() -> None:
+    encoder = CompactEncoder()
+    encoder.messages(snapshot(used_by(view(0), owners=(JOB,))))
+    for second in range(1, 60):
+        shot = snapshot(used_by(view(0), owners=(JOB,)), time=NOW + second)
+        assert told(encoder, shot) == []
+
+
+def test_a_change_is_told_within_seconds_and_once() -> None:
+    encoder = CompactEncoder()
+    encoder.messages(snapshot(view(0)))
+    sent: list[tuple[int, Message]] = []
+    for second in range(1, 30):
+        shot = snapshot(view(0, owners=(JOB,)), time=NOW + second)
+        sent += [(second, message) for message in told(encoder, shot)]
+    assert sent == [(LOOK_EVERY_S, Owners(slot=0, owners=(JOB,)))]
+
+
+def test_an_owner_that_has_gone_is_told() -> None:
+    encoder = CompactEncoder()
+    encoder.messages(snapshot(view(0, owners=(JOB,))))
+    assert told(encoder, snapshot(view(0), time=NOW + 10)) == [Owners(slot=0, owners=())]
+
+
+def test_numbers_of_processes_are_told_less_often_than_their_coming_and_going() -> None:
+    encoder = CompactEncoder()
+    (one, two) = processes(device(0).id)
+    encoder.messages(snapshot(used_by(view(0), one)))
+    times = []
+    for second in range(1, 32):
+        grown = msgspec.structs.replace(one, gpu_memory_bytes=second)
+        if told(encoder, snapshot(used_by(view(0), grown), time=NOW + second)):
+            times.append(second)
+    assert times == [NUMBERS_EVERY_S, 2 * NUMBERS_EVERY_S]
+    (message,) = told(encoder, snapshot(used_by(view(0), one, two), time=NOW + 36))
+    assert isinstance(message, Processes)
+    assert message.total == 2
+
+
+def test_only_the_largest_processes_travel() -> None:
+    many = [
+        Process(device_id="x", pid=pid, user=f"user{pid % 3}", gpu_memory_bytes=pid)
+        for pid in range(1, 101)
+    ]
+    message = processes_message(0, tuple(many))
+    assert message.total == 100
+    assert [row.pid for row in message.rows] == list(range(100, 100 - MAX_PROCESSES, -1))
+    assert message.users == ("user0", "user1", "user2")
+
+
+def test_a_message_of_processes_stays_small() -> None:
+    long = "x" * 10_000
+    many = tuple(
+        Process(device_id="x", pid=pid, user=long, command=long, pod=long, container=long, job=long)
+        for pid in range(500)
+    )
+    assert len(msgspec.msgpack.encode(processes_message(0, many))) < 32 << 10
+    usual = tuple(processes(device(0).id)[0] for _ in range(MAX_PROCESSES))
+    assert len(msgspec.msgpack.encode(processes_message(0, usual))) < 2 << 10
+
+
+def test_events_keep_their_numbers_in_every_stream() -> None:
+    numbers = EventNumbers()
+    first, second = ContextEncoder(numbers), ContextEncoder(numbers)
+    one, two = fault(NOW), fault(NOW + 60)
+
+    def events(encoder: ContextEncoder, *held: ErrorEvent, time: float) -> list[int]:
+        messages = encoder.messages(snapshot(view(0), events=held, time=time), {})
+        return [message.sequence for message in messages if isinstance(message, Event)]
+
+    (number,) = events(first, one, time=NOW)
+    assert events(first, one, time=NOW + 1) == []
+    assert events(first, one, two, time=NOW + 61) == [number + 1]
+    assert events(second, one, two, time=NOW + 62) == [number, number + 1]
+    assert events(first, one, two, time=NOW + 63) == []
+
+
+def test_an_event_of_which_more_is_known_keeps_its_number() -> None:
+    numbers = EventNumbers()
+    numbers.take((fault(NOW, device_id=""),), NOW)
+    (number,) = numbers.numbered
+    richer = fault(NOW - 1, source="kernel_log", detail={"pid": "77"})
+    numbers.take((richer,), NOW)
+    assert numbers.numbered == {number: richer}
+    numbers.take((richer, fault(NOW + 1)), NOW)
+    assert list(numbers.numbered) == [number, number + 1]
+
+
+def test_alike_events_of_one_moment_are_several() -> None:
+    numbers = EventNumbers()
+    numbers.take((fault(NOW), fault(NOW)), NOW)
+    assert len(numbers.numbered) == 2
+    numbers.take((fault(NOW), fault(NOW), fault(NOW)), NOW)
+    assert len(numbers.numbered) == 3
+
+
+def test_a_new_stream_is_told_a_bounded_past() -> None:
+    events = tuple(fault(NOW + 10 * at) for at in range(500))
+    messages = ContextEncoder(EventNumbers()).messages(snapshot(view(0), events=events), {})
+    past = [one for one in messages if isinstance(one, Event)]
+    assert len(past) == BACKLOG
+    assert past[-1].event == events[-1]
+
+
+def test_a_kind_that_only_a_newer_agent_sends_is_told_from_nonsense() -> None:
+    encode = msgspec.msgpack.encode
+    assert is_foreign(encode({"type": "weather", "slot": 1}))
+    assert not is_foreign(encode({"type": "tick"}))
+    assert not is_foreign(encode(Findings(slot=1)))
+    assert not is_foreign(encode([1, 2]))
+    assert not is_foreign(b"\xc1")
+    assert not is_foreign(b"")
