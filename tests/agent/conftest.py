@@ -193,3 +193,17 @@ def impatient() -> ServerLimits:
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
+
+
+@pytest.fixture
+def tls(authority: Authority) -> Callable[..., Path]:
+    """Writes a web configuration with TLS."""
+    authority.issue("server")
+
+    def write(*lines: str) -> Path:
+        path = authority.folder / "web.yml"
+        text = "tls_server_config:\n  cert_file: server.crt\n  key_file: server.key\n"
+        path.write_text(text + "\n".join(lines) + "\n")
+        return path
+
+    return write

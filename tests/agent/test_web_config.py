@@ -1,0 +1,124 @@
+"""Web configuration files: what is taken, and the exact words of every refusal."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelwatch.agent.web_config import load_protection
+from accelwatch.errors import ConfigError
+from agent.credentials import TOKEN
+
+BAD = [
+    (
+        "tls_server_config: {cert_file: server.crt}",
+        "F:1: tls_server_config: cert_file and key_file are both needed",
+    ),
+    (
+        "tls_server_config:\n  cert_file: server.crt\n  key_fil: server.key",
+        "F:3: tls_server_config.key_fil: unknown key; did you mean key_file?",
+    ),
+    (
+        "tls_server_config: {cert_file: no.crt, key_file: server.key}",
+        "F: D/no.crt: cannot be read: No such file or directory",
+    ),
+    (
+        "T\n  client_auth_type: RequireAnyClientCert",
+        "F:2: tls_server_config: client_auth_type: RequireAnyClientCert verifies nothing and is not"
+        " supported; expected VerifyClientCertIfGiven or RequireAndVerifyClientCert",
+    ),
+    (
+        "T\n  client_auth_type: RequireAndVerifyClientCert",
+        "F:2: tls_server_config: client_auth_type RequireAndVerifyClientCert needs client_ca_file",
+    ),
+    (
+        "T\n  client_ca_file: ca.crt",
+        "F:2: tls_server_config: client_ca_file and client_allowed_sans need client_auth_type",
+    ),
+    (
+        "T\n  min_version: TLS10",
+        "F:2: tls_server_config: min_version: TLS10 is not offered any more; expected TLS12 or TLS13",
+    ),
+    (
+        "T\n  min_version: TLS13\n  max_version: TLS12",
+        "F:2: tls_server_config: min_version is above max_version",
+    ),
+    (
+        "T\n  min_version: tls12",
+        "F:4: tls_server_config.min_version: 'tls12' is out of place; expected one of TLS10, TLS11,"
+        " TLS12, TLS13",
+    ),
+    (
+        "T\n  cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]",
+        "F:2: tls_server_config: cipher_suites: TLS_RSA_WITH_RC4_128_SHA is not offered;"
+        " did you mean X?",
+    ),
+    (
+        "T\n  curve_preferences: [X25519]",
+        "F:4: tls_server_config.curve_preferences: cannot be set here; OpenSSL's own order is used",
+    ),
+    (
+        "tls_server_config: {key: secret}",
+        "F:1: tls_server_config.key: inline keys are not taken; use key_file",
+    ),
+    (
+        "basic_auth_users:\n  a: secret",
+        "F:1: basic_auth_users.a: not a bcrypt hash; make one with: htpasswd -nBC 10 <user>",
+    ),
+    (
+        "basic_auth_users:\n  a: $2b$31$" + "a" * 53,
+        "F:1: basic_auth_users.a: bcrypt cost 31 is out of range; expected 4 to 15",
+    ),
+    (
+        "basic_auth_users: {a: x, a: y}",
+        "F:1: basic_auth_users: the key 'a' is no word or given twice",
+    ),
+    (
+        "bearer_token_file: short",
+        "D/short: a bearer token is one line of at least 16 printable characters",
+    ),
+    (
+        "http_server_config: {headers: {X-Powered-By: me}}",
+        "F:1: http_server_config.headers.X-Powered-By: unknown key; expected one of"
+        " Content-Security-Policy, Strict-Transport-Security, X-Content-Type-Options, X-Frame-Options,"
+        " X-XSS-Protection",
+    ),
+    ("rate_limit: {}", "F:1: rate_limit: is not supported; see web.max_requests in agent.yaml"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_a_bad_web_configuration_says_where_and_what(
+    authority: Any, tmp_path: Path, text: str, message: str
+) -> None:
+    authority.issue("server")
+    (tmp_path / "short").write_text("abc\n")
+    path = tmp_path / "web.yml"
+    path.write_text(
+        text.replace("T\n", "tls_server_config:\n  cert_file: server.crt\n  key_file: server.key\n")
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_protection(path)
+    expected = message.replace("F:", f"{path}:").replace("D/", f"{tmp_path}/")
+    said = str(caught.value)
+    if "did you mean X?" in expected:
+        said, expected = said.partition("; ")[0], expected.partition("; ")[0]
+    assert said == expected
+    assert "secret" not in said
+
+
+def test_a_key_that_does_not_fit_is_refused(authority: Any, tls: Callable[..., Path]) -> None:
+    path = tls()
+    _, key = authority.issue("other")
+    key.rename(authority.folder / "server.key")
+    with pytest.raises(ConfigError, match=r"web.yml:2: tls_server_config: .* do not load"):
+        load_protection(path)
+
+
+def test_tokens_are_read_from_files(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text(TOKEN + "\n")
+    (tmp_path / "two").write_text("x" * 16)
+    path = tmp_path / "web.yml"
+    path.write_text("bearer_token_file: one\nbearer_token_files: [two]\n")
+    assert load_protection(path).tokens == (TOKEN, "x" * 16)
