@@ -1,56 +1,14 @@
-"""The stand-in NVML library, read through the real binding."""
+"""The stand-in NVML library, read through the real binding: each kind of value, and its symbols."""
 
-import concurrent.futures
 import ctypes
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pynvml
 import pytest
 
 from samples import sample
-from standins import SCENARIOS, NvmlScenario, build_nvml, preloaded_nvml
-
-nvml: Any = pynvml
-"""The binding is not typed."""
-
-
-@pytest.fixture
-def scenario(tmp_path: Path) -> NvmlScenario:
-    build_nvml()
-    return NvmlScenario(tmp_path / "nvml.scenario")
-
-
-@pytest.fixture
-def h100x2(scenario: NvmlScenario) -> Iterator[NvmlScenario]:
-    with preloaded_nvml(scenario.devices(2)):
-        nvml.nvmlInit()
-        yield scenario
-
-
-def code_of(error: pytest.ExceptionInfo[BaseException]) -> int:
-    value: int = error.value.value  # type: ignore[attr-defined]
-    return value
-
-
-def run_child(scenario: NvmlScenario, body: str, timeout_s: float = 20) -> Any:
-    """Runs Python with pynvml imported as `p` in a process whose only NVML is the stand-in."""
-    scenario.write()
-    return subprocess.run(
-        [sys.executable, "-c", f"import pynvml as p\n{body}"],
-        env=os.environ | scenario.environment(),
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+from standin.binding import nvml
+from standins import NvmlScenario, build_nvml
 
 
 def test_identity_is_read_back(h100x2: NvmlScenario) -> None:
@@ -153,36 +111,6 @@ def test_processes_follow_the_two_call_protocol(h100x2: NvmlScenario) -> None:
         nvml.nvmlDeviceGetProcessUtilization(handle, samples[0].timeStamp + 10**12)
 
 
-def test_retired_pages_of_an_older_board(tmp_path: Path) -> None:
-    with preloaded_nvml(NvmlScenario.of(tmp_path / "s", "t4")):
-        nvml.nvmlInit()
-        handle = nvml.nvmlDeviceGetHandleByIndex(0)
-        pages = nvml.nvmlDeviceGetRetiredPages_v2(handle, 1)
-        assert pages == [{"address": 0x1F4A000, "timestamp": 1755000000}]
-        assert nvml.nvmlDeviceGetRetiredPages(handle, 0) == []
-        with pytest.raises(nvml.NVMLError_NotSupported):
-            nvml.nvmlDeviceGetRemappedRows(handle)
-
-
-def test_mig_devices_have_their_own_values(tmp_path: Path) -> None:
-    with preloaded_nvml(NvmlScenario.of(tmp_path / "s", "a100x8-mig")):
-        nvml.nvmlInit()
-        parent = nvml.nvmlDeviceGetHandleByIndex(0)
-        assert nvml.nvmlDeviceGetMigMode(parent) == [1, 1]
-        with pytest.raises(nvml.NVMLError_NotSupported):
-            nvml.nvmlDeviceGetUtilizationRates(parent)
-        with pytest.raises(nvml.NVMLError_NotFound):
-            nvml.nvmlDeviceGetMigDeviceHandleByIndex(parent, 3)
-        part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(parent, 2)
-        assert nvml.nvmlDeviceIsMigDeviceHandle(part).value == 1
-        assert nvml.nvmlDeviceGetGpuInstanceId(part) == 9
-        assert nvml.nvmlDeviceGetAttributes(part).multiprocessorCount == 14
-        assert nvml.nvmlDeviceGetMemoryInfo(part).total == 4864 << 20
-        assert [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(part)] == [5201]
-        owner = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(part)
-        assert nvml.nvmlDeviceGetUUID(owner) == nvml.nvmlDeviceGetUUID(parent)
-
-
 def test_gpm_metrics_need_two_samples(h100x2: NvmlScenario) -> None:
     handle = nvml.nvmlDeviceGetHandleByIndex(0)
     assert nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice == 1
@@ -201,119 +129,6 @@ def test_gpm_metrics_need_two_samples(h100x2: NvmlScenario) -> None:
     nvml.nvmlGpmSampleFree(second)
 
 
-@pytest.mark.parametrize("code", [4, 15, 16, 999])
-def test_one_call_of_one_device_fails(h100x2: NvmlScenario, code: int) -> None:
-    h100x2.fault("nvmlDeviceGetPowerUsage", f"error:{code}", device=1).write()
-    good, bad = (nvml.nvmlDeviceGetHandleByIndex(i) for i in range(2))
-    with pytest.raises(nvml.NVMLError) as error:
-        nvml.nvmlDeviceGetPowerUsage(bad)
-    assert code_of(error) == code
-    assert nvml.nvmlDeviceGetPowerUsage(good) == 629450
-    assert nvml.nvmlDeviceGetClockInfo(bad, 0) == 1980
-
-
-def test_rule_conditions_count_calls(h100x2: NvmlScenario) -> None:
-    h100x2.fault("nvmlDeviceGetPowerUsage", "error:999,after:2,every:2", device=0).write()
-    handle = nvml.nvmlDeviceGetHandleByIndex(0)
-    call = nvml._nvmlGetFunctionPointer("nvmlDeviceGetPowerUsage")
-    out = nvml.c_uint()
-    codes = [call(handle, nvml.byref(out)) for _ in range(6)]
-    assert codes == [0, 0, 0, 999, 0, 999]
-
-
-def test_wildcard_has_exceptions(h100x2: NvmlScenario) -> None:
-    h100x2.fault("*", "error:16", device="*").fault("nvmlDeviceGetName", "ok", device=0).write()
-    handle = nvml.nvmlDeviceGetHandleByIndex(0)
-    assert nvml.nvmlDeviceGetName(handle) == "NVIDIA H100 80GB HBM3"
-    with pytest.raises(nvml.NVMLError_ResetRequired):
-        nvml.nvmlDeviceGetUUID(handle)
-
-
-@pytest.mark.parametrize("code", [9, 18])
-def test_initialisation_fails(scenario: NvmlScenario, code: int) -> None:
-    with preloaded_nvml(scenario.fault("nvmlInit_v2", f"error:{code}")):
-        with pytest.raises(nvml.NVMLError) as error:
-            nvml.nvmlInit()
-        assert code_of(error) == code
-        with pytest.raises(nvml.NVMLError_Uninitialized):
-            nvml.nvmlDeviceGetCount()
-        scenario.heal("nvmlInit_v2").devices(1).write()
-        nvml.nvmlInit()
-        assert nvml.nvmlDeviceGetCount() == 1
-
-
-def test_device_is_lost_while_in_use(h100x2: NvmlScenario) -> None:
-    handle = nvml.nvmlDeviceGetHandleByIndex(1)
-    assert nvml.nvmlDeviceGetName(handle)
-    h100x2.lose(1).write()
-    for call in (
-        nvml.nvmlDeviceGetName,
-        nvml.nvmlDeviceGetPowerUsage,
-        nvml.nvmlDeviceGetMemoryInfo,
-    ):
-        with pytest.raises(nvml.NVMLError_GpuIsLost):
-            call(handle)
-    nvml.nvmlDeviceGetHandleByIndex(1)
-    h100x2.lose(1, handle=True).write()
-    with pytest.raises(nvml.NVMLError_GpuIsLost):
-        nvml.nvmlDeviceGetHandleByIndex(1)
-    assert nvml.nvmlDeviceGetPowerUsage(nvml.nvmlDeviceGetHandleByIndex(0)) == 629450
-
-
-def test_count_changes_while_in_use(h100x2: NvmlScenario) -> None:
-    last = nvml.nvmlDeviceGetHandleByIndex(1)
-    h100x2.system("count", 1).write()
-    assert nvml.nvmlDeviceGetCount() == 1
-    with pytest.raises(nvml.NVMLError_GpuIsLost):
-        nvml.nvmlDeviceGetName(last)
-    with pytest.raises(nvml.NVMLError_InvalidArgument):
-        nvml.nvmlDeviceGetHandleByIndex(1)
-
-
-def test_change_is_seen_by_threads_in_use(h100x2: NvmlScenario) -> None:
-    handle = nvml.nvmlDeviceGetHandleByIndex(0)
-    done = threading.Event()
-
-    def read() -> set[int]:
-        seen = set()
-        while not done.is_set():
-            seen.add(nvml.nvmlDeviceGetPowerUsage(handle))
-        return seen | {nvml.nvmlDeviceGetPowerUsage(handle)}
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        readers = [pool.submit(read) for _ in range(4)]
-        for step in range(20):
-            h100x2.set(0, "power_usage_mw", 1000 + step).write()
-        done.set()
-        seen = set.union(*(reader.result() for reader in readers))
-    assert 1019 in seen
-    assert seen <= {629450, *range(1000, 1020)}
-
-
-def test_stalled_call_goes_on_after_a_change(h100x2: NvmlScenario) -> None:
-    h100x2.fault("nvmlDeviceGetPowerUsage", "stall", device=0).write()
-    handle = nvml.nvmlDeviceGetHandleByIndex(0)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        stalled = pool.submit(nvml.nvmlDeviceGetPowerUsage, handle)
-        with pytest.raises(TimeoutError):
-            stalled.result(timeout=0.05)
-        h100x2.heal("nvmlDeviceGetPowerUsage", device=0).set(0, "power_usage_mw", 77).write()
-        assert stalled.result(timeout=10) == 77
-
-
-def test_latency_releases_the_interpreter(h100x2: NvmlScenario) -> None:
-    h100x2.fault("nvmlDeviceGetPowerUsage", "stall", device=1).write()
-    handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(2)]
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(nvml.nvmlDeviceGetPowerUsage, handles[1])
-        assert [nvml.nvmlDeviceGetPowerUsage(handles[0]) for _ in range(3)] == [629450] * 3
-        assert not waiting.done()
-        h100x2.fault("nvmlDeviceGetPowerUsage", "delay_ms:1", device="*")
-        h100x2.heal("nvmlDeviceGetPowerUsage", device=1).write()
-        assert waiting.result(timeout=10) == 629450
-    assert nvml.nvmlDeviceGetPowerUsage(handles[1]) == 629450
-
-
 def test_event_is_delivered_once(h100x2: NvmlScenario) -> None:
     handle = nvml.nvmlDeviceGetHandleByIndex(1)
     events = nvml.nvmlEventSetCreate()
@@ -327,86 +142,6 @@ def test_event_is_delivered_once(h100x2: NvmlScenario) -> None:
     with pytest.raises(nvml.NVMLError_Timeout):
         nvml.nvmlEventSetWait_v2(events, 10)
     nvml.nvmlEventSetFree(events)
-
-
-def test_calls_are_counted_by_device(scenario: NvmlScenario) -> None:
-    with preloaded_nvml(scenario.devices(2)) as library:
-        nvml.nvmlInit()
-        before = library.standin_calls(b"nvmlDeviceGetName", 1)
-        nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(1))
-        assert library.standin_calls(b"nvmlDeviceGetName", 1) == before + 1
-
-
-def test_old_driver_has_no_newer_symbols(tmp_path: Path) -> None:
-    with preloaded_nvml(NvmlScenario.of(tmp_path / "s", "old-driver")):
-        nvml.nvmlInit()
-        handle = nvml.nvmlDeviceGetHandleByIndex(0)
-        with pytest.raises(nvml.NVMLError_FunctionNotFound):
-            nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle)
-        with pytest.raises(nvml.NVMLLibraryMismatchError):
-            nvml.nvmlDeviceGetComputeRunningProcesses(handle)
-        assert [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses_v2(handle)] == [7100]
-        with pytest.raises(nvml.NVMLError_FunctionNotFound):
-            nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
-        assert nvml.nvmlDeviceGetMemoryInfo(handle).total == 15360 << 20
-
-
-@pytest.mark.parametrize(
-    "name", ["h100x8", "a100x8-mig", "l40s", "t4", "rtx4090", "old-driver", "mixed-faults"]
-)
-def test_composed_scenarios_load(tmp_path: Path, name: str) -> None:
-    scenario = NvmlScenario.of(tmp_path / "s", name)
-    with preloaded_nvml(scenario):
-        nvml.nvmlInit()
-        assert nvml.nvmlDeviceGetCount() == scenario.count
-        first = nvml.nvmlDeviceGetHandleByIndex(0)
-        assert nvml.nvmlDeviceGetUUID(first).startswith("GPU-5ca1ab1e-")
-        assert nvml.nvmlDeviceGetPowerUsage(first) > 0
-
-
-def test_include_is_relative_to_the_file(tmp_path: Path) -> None:
-    with preloaded_nvml(NvmlScenario.of(tmp_path / "s", "l40s")):
-        os.environ["ACCELWATCH_NVML_SCENARIO"] = str(SCENARIOS / "l40s.scenario")
-        nvml.nvmlInit()
-        assert nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(0)) == "NVIDIA L40S"
-        os.environ["ACCELWATCH_NVML_SCENARIO"] = str(tmp_path / "s")
-
-
-def test_child_finds_the_library_by_its_name(scenario: NvmlScenario) -> None:
-    body = "p.nvmlInit(); print(p.nvmlDeviceGetName(p.nvmlDeviceGetHandleByIndex(0)))"
-    assert run_child(scenario.devices(1, "t4"), body).stdout == "Tesla T4\n"
-
-
-def test_child_dies_by_the_fault(scenario: NvmlScenario) -> None:
-    scenario.devices(1).fault("nvmlDeviceGetPowerUsage", "segv,after:3", device=0)
-    body = (
-        "p.nvmlInit(); h = p.nvmlDeviceGetHandleByIndex(0)\n"
-        "for _ in range(9): print(p.nvmlDeviceGetPowerUsage(h), flush=True)"
-    )
-    child = run_child(scenario, body)
-    assert child.returncode == -signal.SIGSEGV
-    assert child.stdout.split() == ["629450"] * 3
-
-
-def test_hang_ends_only_by_a_kill(scenario: NvmlScenario) -> None:
-    scenario.devices(1).fault("nvmlDeviceGetPowerUsage", "hang", device=0).write()
-    body = (
-        "import pynvml as p\np.nvmlInit(); h = p.nvmlDeviceGetHandleByIndex(0)\n"
-        "print('before', flush=True); p.nvmlDeviceGetPowerUsage(h); print('after')"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", body],
-        env=os.environ | scenario.environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "before\n"
-        with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(0.1)
-        child.kill()
-        assert child.stdout.read() == ""
-    assert child.returncode == -signal.SIGKILL
 
 
 @pytest.mark.oracle
