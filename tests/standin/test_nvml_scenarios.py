@@ -1,4 +1,4 @@
-"""Composed scenarios of the stand-in: older boards and drivers, partitions, files that include others."""
+"""Composed scenarios of the stand-in: older boards and drivers, partitions, included files."""
 
 import os
 from pathlib import Path

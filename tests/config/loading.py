@@ -1,0 +1,16 @@
+"""Reads a configuration as the agent does."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from accelwatch.config.layers import Effective, Flag, effective
+
+Write = Callable[[str | bytes], Path]
+
+
+def load(
+    path: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, Flag] | None = None,
+) -> Effective:
+    return effective(path, environ or {}, flags)

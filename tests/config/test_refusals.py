@@ -1,0 +1,203 @@
+"""What no configuration may hold: the exact words of every refusal."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.agent.web_config import WebConfig
+from accelwatch.config.model import Settings
+from accelwatch.config.reader import Reader
+from accelwatch.errors import ConfigError
+from config.loading import Write, load
+
+BAD = [
+    ("collekt: {}", "F:1: collekt: unknown key; did you mean collect?"),
+    (
+        "a: 1\nb: 2",
+        "F:1: a: unknown key; expected one of collect, exposition, log, state_dir,"
+        " web, workloads\nF:2: b: unknown key; expected one of collect, exposition, log,"
+        " state_dir, web, workloads",
+    ),
+    ("collect:\n  intervall: 1s", "F:2: collect.intervall: unknown key; did you mean interval?"),
+    (
+        "collect:\n  interval: fast",
+        "F:2: collect.interval: 'fast' is no duration; expected a duration such as 500ms, 1s or 5m",
+    ),
+    (
+        "collect:\n  interval: 10ms",
+        "F:2: collect.interval: '10ms' is out of range; expected a duration from 100ms to 1m",
+    ),
+    (
+        "collect:\n  interval: 1:30",
+        "F:2: collect.interval: '1:30' is no duration; expected a duration such as 500ms, 1s or 5m",
+    ),
+    (
+        "collect:\n  interval: [1]",
+        "F:2: collect.interval: a list is out of place; expected a duration from 100ms to 1m",
+    ),
+    (
+        "collect:\n  processes: 1",
+        "F:2: collect.processes: '1' is out of place; expected true or false",
+    ),
+    (
+        "collect:\n  groups: [pipe]",
+        "F:2: collect.groups: no opt-in group 'pipe', did you mean pipes?; expected one of G",
+    ),
+    (
+        "collect:\n  backends: {a: b}",
+        "F:2: collect.backends: a mapping is out of place; expected a list of text",
+    ),
+    (
+        "collect:\n  backends: [1]",
+        "F:2: collect.backends: '1' is out of place; expected text; put it in quotes",
+    ),
+    ("collect: 3", "F:1: collect: expected a mapping"),
+    (
+        "collect:\n  options: {a: {b: 1, b: 2}}",
+        "F:2: collect.options: the key 'b' is no word or given twice",
+    ),
+    (
+        "collect:\n  options:\n    ipmi:\n      password: hunter2",
+        "F:2: collect.options.ipmi.password: no secret belongs here; use ipmi.password_file",
+    ),
+    (
+        "web:\n  max_requests: 0",
+        "F:2: web.max_requests: 0 is out of range; expected a number from 1 to 100000",
+    ),
+    (
+        "web:\n  max_requests: many",
+        "F:2: web.max_requests: 'many' is out of place; expected a number from 1 to 100000",
+    ),
+    (
+        "web:\n  max_requests: 0x10",
+        "F:2: web.max_requests: '0x10' is out of place; expected a number from 1 to 100000",
+    ),
+    (
+        "web:\n  max_requests: 99999999999999999999999999999",
+        "F:2: web.max_requests: 99999999999999999999999999999 is out of range;"
+        " expected a number from 1 to 100000",
+    ),
+    (
+        "web:\n  listen_address: localhost",
+        "F:2: web.listen_address: 'localhost' is no listen address; expected host:port such as"
+        ' "127.0.0.1:9877", "[::1]:9877" or ":9877"',
+    ),
+    (
+        "web:\n  listen_address: ::1:9877",
+        "F:2: web.listen_address: '::1:9877' is no listen address; expected host:port such as"
+        ' "127.0.0.1:9877", "[::1]:9877" or ":9877"',
+    ),
+    (
+        "web:\n  listen_address: 1.2.3.4:99999",
+        "F:2: web.listen_address: '1.2.3.4:99999' is no listen address; expected host:port such as"
+        ' "127.0.0.1:9877", "[::1]:9877" or ":9877"',
+    ),
+    (
+        "exposition: {profile: tiny}",
+        "F:1: exposition.profile: 'tiny' is out of place; expected one of default, minimal",
+    ),
+    ("state_dir: a\nstate_dir: b", "F:2: state_dir: given twice, first on line 1"),
+    ("? [a]\n: 1", "F:1: a key must be a word"),
+    ("- 1", "F:1: a mapping is expected at the top"),
+    ("a: &x 1\nb: *x", "F:2: aliases are not taken; write it out"),
+    ("collect: {", "F:1: bad YAML: expected the node content, but found '<stream end>'"),
+    ("a: b: c", "F:1: bad YAML: mapping values are not allowed here"),
+    ("collect:\n\tinterval: 1", "F:2: bad YAML: found character '\\t' that cannot start any token"),
+    (b"\xff\xfe\xfd", "F: bad YAML: truncated data"),
+    (
+        "state_dir: !!python/object:os.system x",
+        "F:1: state_dir: 'x' is out of place; expected a path",
+    ),
+    ("a: 1\n---\nb: 2", "F:2: bad YAML: but found another document"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_a_bad_file_says_where_and_what(write: Write, text: str, message: str) -> None:
+    path = write(text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    groups = str(caught.value).partition("expected one of ")[2]
+    assert str(caught.value) == message.replace("F:", f"{path}:").replace("of G", f"of {groups}")
+
+
+def test_all_mistakes_are_reported_together(write: Write) -> None:
+    path = write("collect:\n  interval: x\nweb:\n  max_requests: -1\nlog:\n  levle: info\n")
+    with pytest.raises(ConfigError) as caught:
+        load(path, {"ACCELWATCH_COLLECT_TIMEOUT": "soon"}, {"web.max_connections": "no"})
+    assert [line.split(": ")[0] for line in str(caught.value).splitlines()] == [
+        f"{path}:2",
+        f"{path}:4",
+        f"{path}:6",
+        "ACCELWATCH_COLLECT_TIMEOUT",
+        "--web.max-connections",
+    ]
+
+
+def test_a_missing_or_unreadable_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"agent.yaml: cannot be read: No such file"):
+        load(tmp_path / "agent.yaml")
+    with pytest.raises(ConfigError, match=r"cannot be read: Is a directory"):
+        load(tmp_path)
+
+
+def test_a_huge_file_is_refused(write: Write) -> None:
+    with pytest.raises(ConfigError, match="no configuration file"):
+        load(write("#" * (2 << 20)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "ACCELWATCH_COLLECT_INTERVALL",
+            "1",
+            "ACCELWATCH_COLLECT_INTERVALL: unknown variable;"
+            " did you mean ACCELWATCH_COLLECT_INTERVAL?",
+        ),
+        (
+            "ACCELWATCH_LOG_LEVEL",
+            "loud",
+            "ACCELWATCH_LOG_LEVEL: 'loud' is out of place;"
+            " expected one of debug, error, info, warning",
+        ),
+        (
+            "ACCELWATCH_COLLECT_PROCESSES",
+            "maybe",
+            "ACCELWATCH_COLLECT_PROCESSES: 'maybe' is out of place; expected true or false",
+        ),
+        (
+            "ACCELWATCH_WEB_LISTEN_ADDRESS",
+            "x",
+            "ACCELWATCH_WEB_LISTEN_ADDRESS: 'x' is no listen"
+            ' address; expected host:port such as "127.0.0.1:9877", "[::1]:9877" or ":9877"',
+        ),
+    ],
+)
+def test_a_wrong_variable_is_named(name: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(None, {name: value})
+    assert str(caught.value) == message
+
+
+HOSTILE = st.one_of(
+    st.binary(max_size=300),
+    st.text(alphabet="{}[]:,-&*!|>'\"#% \n\tabcollectweb_0", max_size=200).map(str.encode),
+)
+
+
+@given(HOSTILE)
+def test_no_file_breaks_the_reader(data: bytes) -> None:
+    with contextlib.suppress(ConfigError):
+        Reader(Settings).parse(data, Path("agent.yaml"))
+    with contextlib.suppress(ConfigError):
+        Reader(WebConfig).parse(data, Path("web.yml"))
+
+
+def test_deep_nesting_is_refused(write: Write) -> None:
+    for text in ("[" * 100_000, "collect: {options: {a: {b: " + "[" * 30 + "]" * 30 + "}}}"):
+        with pytest.raises(ConfigError):
+            load(write(text))
