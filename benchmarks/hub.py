@@ -1,198 +1,184 @@
-"""What a hub costs that follows many nodes by stream: CPU, memory, lateness, latency of its API.
+"""What a hub costs that follows many nodes: CPU, memory, lateness, latency of its API.
 
-A load process on one core serves the compact stream of every node under a path of one port; the hub runs
-on another core. `hub.py [NODES] [SECONDS]` prints one JSON document.
+`hub.py [--nodes N] [--interval S] [--seconds S] [--poll]`: nodes of 8 devices with 86 series each, by
+stream, or with --poll by pages of 747 series. Load and hub have a core each. Lateness is that of the
+worst arrival of all: of a tick after the moment at which it was due at its node, and of any arrival after
+the one before it and an interval. Memory is looked at twenty times; its growth is the slope of a straight
+line through the later half.
 """
 
-import asyncio
-import http.client
+import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
+from sys import executable
+from typing import NamedTuple
 
-import msgspec
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-
-import machines
-from accelwatch.agent.stream import MSGPACK, framed
-from accelwatch.schema.compact import CompactEncoder, Layout, Tick
-from accelwatch.schema.reading import complete
+from hub_processes import (
+    HERE,
+    HUB_CORE,
+    LOAD_CORE,
+    Use,
+    Window,
+    hub_words,
+    latencies,
+    running,
+    share,
+    table,
+    use,
+    wait_for_nodes,
+    window,
+)
 
 DEVICES = 8
 SERIES = 86
-SETTLE_S = 15
-QUERIES = 200
+PAGE_SERIES = 747
+SETTLE_S = 20
+LOOKS = 20
+QUERIES = 300
 
 
-def measured_snapshot() -> list[object]:
-    """Messages of a node with 8 devices of 86 series."""
-    views = []
-    for index in range(DEVICES):
-        view = machines.view(index)
-        values = dict(view.reading.values)
-        for number in range(SERIES - len(values)):
-            values["interconnect_lane_errors_total", "nvlink", str(number), "crc"] = number
-        reading = msgspec.structs.replace(view.reading, values=values)
-        views.append(msgspec.structs.replace(view, reading=complete(reading, frozenset())))
-    return list(CompactEncoder().messages(machines.snapshot(*views)))
+class Plan(NamedTuple):
+    nodes: int
+    interval_s: float
+    seconds: float
+    poll: bool
 
 
-def node_layouts(messages: list[object], name: str) -> bytes:
-    """Hello and layouts with identities of the node's own."""
-    found = b""
-    for message in messages:
-        if isinstance(message, Layout):
-            uuid = f"GPU-{name}-{message.slot}"
-            device = msgspec.structs.replace(message.device, id=f"nvidia:{uuid}", uuid=uuid)
-            found += framed(msgspec.structs.replace(message, device=device), MSGPACK)
-        elif not isinstance(message, Tick):
-            found += framed(message, MSGPACK)  # type: ignore[arg-type]  # a message
-    return found
+class Standing(NamedTuple):
+    """A hub at work without API clients."""
+
+    uses: list[Use]
+    window: Window
+    load_percent: float
 
 
-async def load(port_file: Path) -> None:
-    """Serve streams until killed; every node ticks once a second, at its own moment of it."""
-    messages = measured_snapshot()
-    tick = messages[-1]
-    assert isinstance(tick, Tick)
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: {MSGPACK}\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-    def chunk(body: bytes) -> bytes:
-        return f"{len(body):x}\r\n".encode() + body + b"\r\n"
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        request = (await reader.readuntil(b"\r\n\r\n")).decode()
-        name = request.split(" ", 2)[1].split("/")[1]
-        writer.write(head.encode() + chunk(node_layouts(messages, name)))
-        sequence = 0
-        due = time.monotonic()
-        while not writer.is_closing():
-            sequence += 1
-            now = time.time()
-            devices = tuple(msgspec.structs.replace(one, sample_time=now) for one in tick.devices)
-            told = Tick(sequence=sequence, time=now, devices=devices)
-            writer.write(chunk(framed(told, MSGPACK)))
-            due += 1.0
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=4096)
-    port_file.write_text(str(server.sockets[0].getsockname()[1]))
-    await server.serve_forever()
+def arguments() -> Plan:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--interval", type=float, default=None, help="default: 1, with --poll 5")
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--poll", action="store_true")
+    given = parser.parse_args()
+    interval_s = given.interval or (5.0 if given.poll else 1.0)
+    return Plan(given.nodes, interval_s, given.seconds, given.poll)
 
 
-def cpu_seconds(pid: int) -> float:
-    """Processor time used so far: fields 14 and 15 of /proc/PID/stat, proc(5)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def load_words(plan: Plan, folder: Path) -> list[str]:
+    """The load; it writes the file `port` or `targets.json` when it serves."""
+    if plan.poll:
+        words = [executable, str(HERE / "hub_pages.py"), str(PAGE_SERIES), str(plan.nodes)]
+        return [*words, str(folder / "targets.json"), "one"]
+    return [executable, str(HERE / "hub_load.py"), str(folder / "port"), str(plan.interval_s)]
 
 
-def rss_mib(pid: int) -> float:
-    """Resident memory."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-
-def ask(port: int, path: str) -> tuple[float, bytes]:
-    """Milliseconds and body of a request."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    began = time.perf_counter()
-    connection.request("GET", path)
-    body = connection.getresponse().read()
-    taken = (time.perf_counter() - began) * 1e3
-    connection.close()
-    return taken, body
-
-
-def latencies(port: int, path: str, count: int) -> dict[str, float]:
-    """Median and p99 of requests, milliseconds."""
-    taken = sorted(ask(port, path)[0] for _ in range(count))
-    return {
-        "median_ms": round(statistics.median(taken), 2),
-        "p99_ms": round(taken[min(int(count * 0.99), count - 1)], 2),
-    }
-
-
-def measure(port: int, pid: int, nodes: int, seconds: int) -> dict[str, object]:
-    """CPU share and lateness over a time, then memory and latencies."""
+def targets(plan: Plan, folder: Path) -> Path:
+    """The file of targets, when the load serves."""
+    path, port = folder / "targets.json", folder / "port"
     deadline = time.monotonic() + 60
-    while json.loads(ask(port, "/v1/fleet")[1])["nodes"]["up"] < nodes:
+    while not (path.exists() or (port.exists() and port.read_text())):
         if time.monotonic() > deadline:
-            raise RuntimeError(
-                "the hub does not see every node: " + ask(port, "/v1/fleet")[1].decode()
-            )
-        time.sleep(0.5)
-    time.sleep(SETTLE_S)
-    before, began, worst = cpu_seconds(pid), time.monotonic(), 0.0
-    first = rss_mib(pid)
-    while time.monotonic() - began < seconds:
-        time.sleep(5)
-        page = json.loads(ask(port, f"/v1/nodes?limit={nodes}")[1])
-        worst = max(worst, *(node["age_s"] for node in page["nodes"]))
-    share = (cpu_seconds(pid) - before) / (time.monotonic() - began)
-    return {
-        "nodes": nodes,
-        "devices": nodes * DEVICES,
-        "series": nodes * DEVICES * SERIES,
-        "seconds": seconds,
-        "cpu_percent_of_a_core": round(100 * share, 1),
-        "oldest_age_s": worst,
-        "rss_mib_first": round(first, 1),
-        "rss_mib_last": round(rss_mib(pid), 1),
-        "whole_fleet": latencies(port, "/v1/devices?limit=20000", 10),
-        "filtered_page": latencies(port, "/v1/devices?limit=100&filter=power_watts%3E648", QUERIES),
-        "filter_that_finds_nothing": latencies(
-            port, "/v1/devices?limit=100&filter=power_watts%3E5000", QUERIES
-        ),
-        "fleet": latencies(port, "/v1/fleet", QUERIES),
-    }
+            raise RuntimeError("the load does not begin to serve")
+        time.sleep(0.1)
+    if not plan.poll:
+        base = f"http://127.0.0.1:{port.read_text()}"
+        names = [f"n{number:04d}" for number in range(plan.nodes)]
+        listed = [{"targets": [f"{base}/{name}"], "labels": {"node": name}} for name in names]
+        path.write_text(json.dumps(listed))
+    return path
 
 
-def hub_words(targets: Path, folder: str) -> list[str]:
-    """The hub as a process of its own."""
-    code = "import typer; from accelwatch.cli.hub import hub_command; typer.run(hub_command)"
+def stand(plan: Plan, folder: Path, hub: int, load: int) -> Standing:
+    """Follow for the time that was asked for."""
+    before, uses = use(load), [use(hub)]
+    for _ in range(LOOKS):
+        time.sleep(plan.seconds / LOOKS)
+        uses.append(use(hub))
+    seen = window(folder, uses[0].at, uses[-1].at)
+    return Standing(uses, seen, share(before, use(load)))
+
+
+def slope(uses: list[Use]) -> float:
+    """KiB a minute over the later half."""
+    half = uses[len(uses) // 2 :]
+    line = statistics.linear_regression([one.at for one in half], [one.rss_mib for one in half])
+    return line.slope * 1024 * 60
+
+
+def standing_rows(plan: Plan, found: Standing) -> list[tuple[str, str, str]]:
+    uses, seen = found.uses, found.window
+    limit = "60 %" if plan.poll else "50 %"
+    late = seen.overdue_s if plan.poll else max(seen.late_s, seen.overdue_s)
+    expected = plan.nodes * (uses[-1].at - uses[0].at) / plan.interval_s
     return [
-        *("taskset", "-c", "1", sys.executable, "-c", code),
-        *("--targets-file", str(targets), "--web.listen-address", "127.0.0.1:19878"),
-        *("--state-dir", folder),
+        ("CPU, of one core", f"{share(uses[0], uses[-1]):.1f} %", limit),
+        ("memory, history of 15 min in full", f"{uses[-1].rss_mib:.0f} MiB", "600 MiB"),
+        ("memory at the beginning", f"{uses[0].rss_mib:.0f} MiB", ""),
+        ("growth over the later half", f"{slope(uses):+.0f} KiB/min", "0"),
+        ("worst lateness of any target", f"{late:.2f} s", "1 s"),
+        ("arrivals later than 1 s", f"{seen.over_a_second} of {seen.arrivals}", "0"),
+        ("arrivals of those due", f"{100 * seen.arrivals / expected:.1f} %", "100 %"),
+        ("longest hold of the loop", f"{seen.lag_ms:.0f} ms", ""),
+        ("CPU of the load", f"{found.load_percent:.0f} %", "below 100 %"),
     ]
+
+
+def api_rows(folder: Path) -> list[tuple[str, str, str]]:
+    """Latencies while the hub goes on following."""
+    asked = (
+        ("all devices", "/v1/devices?limit=20000", 20, "150 ms"),
+        (
+            "a filtered page of 100",
+            "/v1/devices?limit=100&filter=power_watts%3E645",
+            QUERIES,
+            "20 ms",
+        ),
+        (
+            "a filter that finds nothing",
+            "/v1/devices?limit=100&filter=power_watts%3E5000",
+            QUERIES,
+            "20 ms",
+        ),
+        ("/v1/fleet", "/v1/fleet", QUERIES, ""),
+        ("/v1/nodes", "/v1/nodes?limit=20000", 20, ""),
+        ("/metrics", "/metrics", 20, ""),
+    )
+    rows = []
+    for name, path, count, limit in asked:
+        begin = time.monotonic()
+        median, p99, worst = latencies(path, count)
+        time.sleep(1.1)
+        lag_ms = window(folder, begin, time.monotonic()).lag_ms
+        shown = f"{median:.1f} / {p99:.1f} / {worst:.1f} ms, loop held {lag_ms:.0f} ms"
+        rows.append((f"{name} (median / p99 / worst of {count})", shown, limit))
+    return rows
 
 
 def main() -> None:
     """Print the figures."""
-    nodes = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 60
-    with tempfile.TemporaryDirectory() as folder:
-        port_file = Path(folder) / "port"
-        words = ["taskset", "-c", "0", sys.executable, __file__, "load", str(port_file)]
-        source = subprocess.Popen(words)
-        while not port_file.exists() or not port_file.read_text():
-            time.sleep(0.1)
-        base = f"http://127.0.0.1:{port_file.read_text()}"
-        targets = Path(folder) / "targets.json"
-        listed = [
-            {"targets": [f"{base}/n{number:04d}"], "labels": {"node": f"n{number:04d}"}}
-            for number in range(nodes)
-        ]
-        targets.write_text(json.dumps(listed))
-        hub = subprocess.Popen(hub_words(targets, folder), stderr=subprocess.DEVNULL)
-        try:
-            time.sleep(3)
-            print(json.dumps(measure(19878, hub.pid, nodes, seconds), indent=2))
-        finally:
-            hub.terminate()
-            source.kill()
-            hub.wait()
-            source.wait()
+    plan = arguments()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with running(load_words(plan, folder), LOAD_CORE) as load:
+            every = f"{plan.interval_s:g}s"
+            scrape = f"{{mode: poll, scrape_interval: {every}}}" if plan.poll else "{}"
+            with running(hub_words(folder, targets(plan, folder), scrape), HUB_CORE) as hub:
+                wait_for_nodes(plan.nodes, hub)
+                time.sleep(SETTLE_S)
+                rows = standing_rows(plan, stand(plan, folder, hub.pid, load.pid))
+                rows += api_rows(folder)
+    way = (
+        f"polled every {plan.interval_s:g} s"
+        if plan.poll
+        else f"a stream each, a tick every {plan.interval_s:g} s"
+    )
+    title = (
+        f"{plan.nodes} nodes of {DEVICES} devices with {SERIES} series, {way}, {plan.seconds:g} s"
+    )
+    print(table(title, rows))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["load"]:
-        asyncio.run(load(Path(sys.argv[2])))
-    else:
-        main()
+    main()

@@ -1,0 +1,104 @@
+"""Streams of many nodes on one port, a path each: `hub_load.py PORT-FILE INTERVAL`.
+
+Every node ticks at its own moment of the interval. A tick carries the time at which it was due, not the
+one at which it was sent: a hub that is late sees it, whoever is to blame.
+"""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import machines
+from accelwatch.agent.stream import MSGPACK, framed
+from accelwatch.schema.compact import CompactEncoder, Hello, Layout, Tick
+from accelwatch.schema.reading import complete
+
+DEVICES = 8
+SERIES = 86
+
+
+def measured_snapshot() -> list[object]:
+    """Messages of a node with 8 devices of 86 series."""
+    views = []
+    for index in range(DEVICES):
+        view = machines.view(index)
+        values = dict(view.reading.values)
+        for number in range(SERIES - len(values)):
+            values["interconnect_errors_total", "nvlink", f"lane_{number}_crc"] = number
+        reading = msgspec.structs.replace(view.reading, values=values)
+        views.append(msgspec.structs.replace(view, reading=complete(reading, frozenset())))
+    return list(CompactEncoder().messages(machines.snapshot(*views)))
+
+
+def opening(messages: list[object], name: str, interval_s: float) -> bytes:
+    """Hello and layouts with identities of the node's own."""
+    found = b""
+    for message in messages:
+        if isinstance(message, Layout):
+            uuid = f"GPU-{name}-{message.slot}"
+            device = msgspec.structs.replace(message.device, id=f"nvidia:{uuid}", uuid=uuid)
+            found += framed(msgspec.structs.replace(message, device=device), MSGPACK)
+        elif isinstance(message, Hello):
+            found += framed(msgspec.structs.replace(message, interval_s=interval_s), MSGPACK)
+    return found
+
+
+def chunk(body: bytes) -> bytes:
+    """A part of an answer without a length."""
+    return f"{len(body):x}\r\n".encode() + body + b"\r\n"
+
+
+class Load:
+    """Serves streams; nodes tick until their client goes."""
+
+    def __init__(self, interval_s: float) -> None:
+        self._interval_s = interval_s
+        self._messages = measured_snapshot()
+        tick = self._messages[-1]
+        assert isinstance(tick, Tick)
+        self._devices = tick.devices
+        self._wall = time.time() - time.monotonic()
+
+    def tick(self, sequence: int, due: float) -> bytes:
+        """A tick that was due at a moment; a value of each device moves."""
+        at = self._wall + due
+        devices = tuple(
+            msgspec.structs.replace(one, sample_time=at, values=(*one.values[:-1], sequence))
+            for one in self._devices
+        )
+        return framed(Tick(sequence=sequence, time=at, devices=devices), MSGPACK)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One stream."""
+        request = (await reader.readuntil(b"\r\n\r\n")).decode()
+        name = request.split(" ", 2)[1].split("/")[1]
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {MSGPACK}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        writer.write(head.encode() + chunk(opening(self._messages, name, self._interval_s)))
+        # Connections come in a burst; over the interval they come as nodes of a fleet do.
+        phase = (hash(name) % 1000) / 1000 * self._interval_s
+        due = time.monotonic()
+        writer.write(chunk(self.tick(1, due)))
+        due += phase
+        sequence = 1
+        while not writer.is_closing():
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            sequence += 1
+            writer.write(chunk(self.tick(sequence, due)))
+            due += self._interval_s
+
+
+async def main() -> None:
+    """Serve until killed."""
+    load = Load(float(sys.argv[2]))
+    server = await asyncio.start_server(load.serve, "127.0.0.1", 0, backlog=4096)
+    Path(sys.argv[1]).write_text(str(server.sockets[0].getsockname()[1]))
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,96 @@
+"""A hub with instruments inside: `hub_probe.py FILE HUB-OPTIONS...` appends a line of JSON a second.
+
+Lateness is taken where a message enters the state, the loop's lag by a timer of ten milliseconds. What
+the instruments use is counted as the hub's.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import typer
+
+from accelwatch.cli.hub import hub_command
+from accelwatch.fleet.hub import serve
+from accelwatch.fleet.state.source import Source
+
+TIMER_S = 0.01
+
+
+class Probe:
+    """The greatest delays since the last line."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._arrive = Source.arrive
+        self.clear()
+
+    def clear(self) -> None:
+        self.arrivals = self.over_a_second = 0
+        self.late_s = self.overdue_s = float("-inf")
+        self.lag_s = 0.0
+
+    def arrive(
+        self, source: Source, node_time: float | None, wall: float, monotonic: float
+    ) -> None:
+        """In place of Source.arrive. A load writes into a tick when it was due."""
+        late_s = float("-inf") if node_time is None else wall - node_time
+        before = source.arrived
+        overdue_s = late_s if before is None else monotonic - before - source.interval_s
+        self.arrivals += 1
+        self.late_s = max(self.late_s, late_s)
+        self.overdue_s = max(self.overdue_s, overdue_s)
+        self.over_a_second += max(late_s, overdue_s) > 1.0
+        self._arrive(source, node_time, wall, monotonic)
+
+    async def time_the_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + TIMER_S
+            await asyncio.sleep(TIMER_S)
+            self.lag_s = max(self.lag_s, loop.time() - due)
+
+    async def write(self) -> None:
+        with self._path.open("a") as file:
+            while True:
+                await asyncio.sleep(1)
+                line = {
+                    "at": time.monotonic(),
+                    "arrivals": self.arrivals,
+                    "late_s": self.late_s,
+                    "overdue_s": self.overdue_s,
+                    "over_a_second": self.over_a_second,
+                    "lag_s": self.lag_s,
+                }
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+                self.clear()
+
+
+def main() -> None:
+    """Run the hub with the instruments."""
+    probe = Probe(Path(sys.argv.pop(1)))
+
+    def arrive(self: Source, node_time: float | None, wall: float, monotonic: float) -> None:
+        probe.arrive(self, node_time, wall, monotonic)
+
+    Source.arrive = arrive  # type: ignore[method-assign]
+    plain: Callable[..., Awaitable[None]] = serve.serve_hub
+
+    async def watched(*given: object, **named: object) -> None:
+        tasks = [asyncio.create_task(one()) for one in (probe.time_the_loop, probe.write)]
+        try:
+            await plain(*given, **named)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    serve.serve_hub = watched
+    typer.run(hub_command)
+
+
+if __name__ == "__main__":
+    main()
