@@ -22,8 +22,9 @@ from accelwatch.config.model import Web
 from accelwatch.fleet.client.settings import Scrape
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
-from accelwatch.fleet.hub.model import HubSettings, State, Targets
+from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
+from accelwatch.fleet.targets.settings import Targets
 from accelwatch.runtime import json_document, prometheus_text
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.schema.snapshot import Snapshot

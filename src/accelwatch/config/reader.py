@@ -1,5 +1,6 @@
 """One file against one struct type: every value with its line, or every mistake."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ class Found(msgspec.Struct, frozen=True):
 
 
 Values = dict[str, Found]
-"""Dotted key, as written in the file, to value."""
+"""Dotted key, as written in the file, to value; within lists of mappings `section[0].key`."""
+
+_NUMBER = re.compile(r"\[\d+\]")
 
 
 class Reader:
@@ -73,7 +76,7 @@ class _Walk:
             if key in known:
                 self._value(known[key], value, key_node, dotted)
             else:
-                text = self._refused.get(dotted) or unknown(key, known)
+                text = self._refused.get(_NUMBER.sub("", dotted)) or unknown(key, known)
                 self._complain(key_node, dotted, text)
 
     def _value(self, shape: inspect.Type, node: yaml.Node, key: yaml.Node, dotted: str) -> None:
@@ -83,6 +86,11 @@ class _Walk:
             elif kind(node) != "null":
                 self._complain(node, dotted, "expected a mapping")
             return
+        if isinstance(shape, inspect.VarTupleType) and isinstance(
+            shape.item_type, inspect.StructType
+        ):
+            self._structs(shape.item_type, node, key, dotted)
+            return
         try:
             value = convert(shape, node, self._base)
         except Mistake as mistake:
@@ -90,8 +98,47 @@ class _Walk:
             return
         self._values[dotted] = Found(value, f"{self._file}:{line(key)}")
 
+    def _structs(
+        self, shape: inspect.StructType, node: yaml.Node, key: yaml.Node, dotted: str
+    ) -> None:
+        """A list of mappings; a single one stands for a list of one."""
+        found = []
+        items = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        for number, item in enumerate(items):
+            place = f"{dotted}[{number}]"
+            alone = _alone(shape)
+            if isinstance(item, yaml.MappingNode):
+                self.struct(item, shape, place)
+            elif alone is not None and kind(item) == "str":
+                self._value(alone.type, item, item, f"{place}.{alone.encode_name}")
+            else:
+                self._complain(item, place, "expected a mapping")
+            self._values[place] = Found(None, f"{self._file}:{line(item)}")
+            found.append(build(shape.cls, self._values, place))
+        self._values[dotted] = Found(tuple(found), f"{self._file}:{line(key)}")
+
     def _complain(self, node: yaml.Node, key: str, text: str) -> None:
         self._complaints.append(Complaint(f"{self._file}:{line(node)}", key, text))
+
+
+def _alone(shape: inspect.StructType) -> inspect.Field | None:
+    """The field that a text without a mapping stands for, if the struct marks one."""
+    for field in shape.fields:
+        if isinstance(field.type, inspect.Metadata) and (field.type.extra or {}).get("alone"):
+            return field
+    return None
+
+
+def place_of(values: Values, dotted: str, file: Path | None) -> str:
+    """Where a key was given, or the nearest section above it; the file when nothing was."""
+    while dotted:
+        if dotted in values:
+            return values[dotted].place
+        inner = [found.place for key, found in values.items() if key.startswith(f"{dotted}.")]
+        if inner:
+            return inner[0]
+        dotted = dotted.rpartition(".")[0]
+    return "" if file is None else str(file)
 
 
 def build(shape: type[msgspec.Struct], values: Values, prefix: str = "") -> Any:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.hub.flags import _split
-from accelwatch.fleet.targets.dns import DnsTargets
-from accelwatch.fleet.targets.files import read_targets
+from accelwatch.fleet.targets.files import TargetFiles, read_targets
 from accelwatch.fleet.targets.ranges import expand
+from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.target import Target, targets_of
-from accelwatch.fleet.targets.watch import TargetFiles, watch_targets
+from accelwatch.fleet.targets.watch import TargetWatch, in_thread
 
 
 @pytest.mark.parametrize(
@@ -123,21 +123,21 @@ def test_a_half_written_file_leaves_the_targets_before(tmp_path: Path) -> None:
     file = tmp_path / "t.json"
     whole = json.dumps([{"targets": ["n1:1", "n2:1"]}])
     file.write_text(whole)
-    files = TargetFiles([str(tmp_path / "*.json")], "http")
+    files = TargetFiles([str(tmp_path / "*.json")], Rules())
     assert len(files.look()) == 2
     for cut in (0, 1, len(whole) // 2, len(whole) - 1):
         file.write_text(whole[:cut])
         assert len(files.look()) == 2
-        assert files.complaints
+        assert files.kept.complaints
     file.write_text(json.dumps([{"targets": ["n3:1"]}]))
     assert [one.node for one in files.look()] == ["n3"]
-    assert not files.complaints
+    assert not files.kept.complaints
 
 
 def test_a_file_that_goes_takes_its_targets_along(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.json").write_text(f'[{{"targets": ["{name}:1"]}}]')
-    files = TargetFiles([str(tmp_path / "*.json")], "http")
+    files = TargetFiles([str(tmp_path / "*.json")], Rules())
     assert len(files.look()) == 2
     (tmp_path / "a.json").unlink()
     assert [one.node for one in files.look()] == ["b"]
@@ -152,10 +152,10 @@ def test_changes_of_a_file_are_applied(tmp_path: Path) -> None:
         seen.append({one.node for one in targets.values()})
 
     async def main() -> None:
-        watching = watch_targets(
-            targets_of(["s:1"]), [TargetFiles([str(file)], "http")], apply, 0.01
-        )
-        task = asyncio.ensure_future(watching)
+        watch = TargetWatch(apply)
+        files = TargetFiles([str(file)], Rules())
+        watch.set(targets_of(["s:1"]), {"files": lambda: in_thread(files.look, 0.01)})
+        task = asyncio.ensure_future(watch.run())
         async with asyncio.timeout(5):
             while not seen:
                 await asyncio.sleep(0.01)
@@ -166,20 +166,3 @@ def test_changes_of_a_file_are_applied(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert seen == [{"s", "a"}, {"s", "a", "b"}]
-
-
-def test_every_address_of_a_name_is_a_target() -> None:
-    answers: list[list[str]] = [["10.0.0.2", "10.0.0.1", "10.0.0.1", "fd00::1"], []]
-
-    def resolve(name: str, port: int) -> list[tuple[object, ...]]:
-        assert (name, port) == ("agents.svc", 9877)
-        if not answers[0]:
-            raise OSError("no such name")
-        return [(0, 0, 0, "", (address, port)) for address in answers[0]]
-
-    dns = DnsTargets(["agents.svc:9877"], "http", resolve)
-    expected = ["10.0.0.1:9877", "10.0.0.2:9877", "[fd00::1]:9877"]
-    assert [one.address for one in dns.look()] == expected
-    answers.pop(0)
-    assert [one.address for one in dns.look()] == expected
-    assert dns.complaints

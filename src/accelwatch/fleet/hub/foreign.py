@@ -1,18 +1,24 @@
 """Expositions of any exporter, read by the dialect tables for a follower."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.client.poll import Exposed, ReadExposition
+from accelwatch.fleet.dialects import PRECEDENCE, ForeignReader
 from accelwatch.fleet.targets.target import Target
 
 
-def foreign_reader(target: Target, now: Callable[[], float] = time.time) -> ReadExposition:
-    """A reader that keeps what it has learnt of one target between polls."""
-    from accelwatch.fleet.dialects import ForeignReader
+def foreign_reader(
+    target: Target,
+    precedence: Sequence[str] = PRECEDENCE,
+    now: Callable[[], float] = time.time,
+) -> ReadExposition:
+    """A reader that keeps what it has learnt of one target between polls.
 
-    reader = ForeignReader()
+    `precedence` orders the dialects of an exposition that several exporters have written.
+    """
+    reader = ForeignReader(precedence=precedence)
 
     def read(body: bytes) -> Exposed:
         found = reader.read(body, now())

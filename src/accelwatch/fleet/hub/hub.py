@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accelwatch.clock import Clock
@@ -12,18 +12,22 @@ from accelwatch.fleet.client.access import Access
 from accelwatch.fleet.client.faults import TargetFault
 from accelwatch.fleet.client.follow import Followers, MakeReader
 from accelwatch.fleet.client.frames import RawTick, Received
-from accelwatch.fleet.client.poll import Exposed
+from accelwatch.fleet.client.poll import Exposed, ReadExposition
 from accelwatch.fleet.client.session import Client
+from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.targets.dns import DnsTargets
-from accelwatch.fleet.targets.target import Target, targets_of
-from accelwatch.fleet.targets.watch import Looking, TargetFiles, watch_targets
+from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways
+from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.targets.watch import TargetWatch
 
 logger = logging.getLogger(__name__)
 
 _FLUSH_EVERY_S = 1.0
 _SWEEP_EVERY = 5
+
+MakeForeignReader = Callable[[Target, Sequence[str]], ReadExposition]
+"""A reader of expositions of a target, given the precedence of dialects."""
 
 
 class Hub:
@@ -33,24 +37,21 @@ class Hub:
         self,
         settings: HubSettings,
         clock: Clock,
-        make_reader: MakeReader | None,
+        make_reader: MakeForeignReader | None,
         state_dir: Path | None,
     ) -> None:
         """Raises AccelwatchError for targets that make no sense and an inventory that cannot be read."""
         self.settings = settings
         self._clock = clock
         self._make_reader = make_reader
-        self._standing: Sequence[Target] = targets_of(
-            settings.targets.static, settings.targets.labels, settings.scrape.scheme
-        )
-        self._ways: tuple[Looking, ...] = (
-            TargetFiles(settings.targets.files, settings.scrape.scheme),
-            DnsTargets(settings.targets.dns, settings.scrape.scheme),
-        )
+        self._standing = standing_targets(settings.targets, settings.scrape.scheme)
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
+        self.fleet.believe(precedence(settings.merge.precedence))
         self.ready = False
         """Whether the targets are known."""
         self._began: dict[str, float] = {}
+        self._targets: dict[str, Target] = {}
+        self._watch: TargetWatch | None = None
         self._client: Client | None = None
         self._followers: Followers | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -58,26 +59,56 @@ class Hub:
 
     async def start(self) -> None:
         """Begin to follow."""
-        scrape = self.settings.scrape
-        self._client = Client(scrape, Access(scrape))
-        self._followers = Followers(self._client, self, self._make_reader)
+        self._begin()
+        self._watch = TargetWatch(self._set_targets)
+        self._watch.set(self._standing, self._ways())
         loop = asyncio.get_running_loop()
-        every_s = self.settings.targets.refresh_s
-        watching = watch_targets(self._standing, self._ways, self._set_targets, every_s)
         self._tasks = [
-            loop.create_task(watching, name="targets"),
+            loop.create_task(self._watch.run(), name="targets"),
             loop.create_task(self._keep(), name="inventory"),
         ]
+
+    async def reload(self, settings: HubSettings) -> None:
+        """Other targets, thresholds, precedence, and ways to read; what is known stays.
+
+        Raises UsageError for targets that make no sense, and then nothing has changed.
+        """
+        standing = standing_targets(settings.targets, settings.scrape.scheme)
+        before, self.settings, self._standing = self.settings, settings, standing
+        self.fleet.thresholds = settings.thresholds
+        if settings.merge != before.merge:
+            self.fleet.believe(precedence(settings.merge.precedence))
+        if (settings.scrape, settings.merge) != (before.scrape, before.merge):
+            await self._end()
+            self._begin()
+        if self._watch is not None:
+            self._watch.set(standing, self._ways())
+
+    def _ways(self) -> dict[str, MakeWay]:
+        return ways(self.settings.targets, self.settings.scrape.scheme)
+
+    def _begin(self) -> None:
+        scrape = self.settings.scrape
+        self._client = Client(scrape, Access(scrape))
+        self._followers = Followers(self._client, self, self._reader())
+        self._followers.set_targets(self._targets)
+
+    def _reader(self) -> MakeReader | None:
+        make, order = self._make_reader, precedence(self.settings.merge.precedence)
+        return None if make is None else lambda target: make(target, order)
+
+    async def _end(self) -> None:
+        if self._followers is not None:
+            await self._followers.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def stop(self) -> None:
         """Follow nothing any more and write down what is known."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._followers is not None:
-            await self._followers.close()
-        if self._client is not None:
-            await self._client.close()
+        await self._end()
         with contextlib.suppress(AccelwatchError):
             await self.fleet.flush()
         self.fleet.close()
@@ -88,6 +119,7 @@ class Hub:
         return bool(self._tasks) and not any(task.done() for task in self._tasks)
 
     def _set_targets(self, targets: dict[str, Target]) -> None:
+        self._targets = targets
         self.fleet.set_targets(targets.values())
         if self._followers is not None:
             self._followers.set_targets(targets)

@@ -1,36 +1,25 @@
 """Every setting of the hub (hub.yaml); docs/fleet/hub.md explains them."""
 
+from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.complaint import refuse
+from accelwatch.config.complaint import Complaint, refuse
 from accelwatch.config.model import Log, Long, Path, Short, Web
-from accelwatch.config.reader import Reader, Values, build
-from accelwatch.errors import ConfigError
+from accelwatch.config.reader import Reader, Values, build, place_of
+from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.client.access import check_access
 from accelwatch.fleet.client.settings import REFUSED, Scrape
+from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.targets.checks import Mistake, mistakes, refused_keys
+from accelwatch.fleet.targets.settings import Targets
 
 DEFAULT_ADDRESS = "127.0.0.1:9878"
 _LISTEN = "web.listen_address"
-
-
-class Targets(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is followed."""
-
-    static: tuple[str, ...] = ()
-    """Addresses with host ranges: `n[001-063]:9877`."""
-    files: tuple[Path, ...] = ()
-    """Files in the format of Prometheus' file_sd; patterns are taken."""
-    dns: tuple[str, ...] = ()
-    """Names with a port; every address of a name is a target."""
-    labels: dict[str, str] = {}
-    """Labels of the static targets."""
-    refresh_s: Long = field(default=5.0, name="refresh_interval")
-    """How often files and names are looked at."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,12 +32,20 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     down_s: Long = field(default=30.0, name="down_after")
 
 
+class Merge(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to believe when several exporters tell of one device."""
+
+    precedence: tuple[str, ...] = ()
+    """Dialects after ours, best first; those left out follow in their usual order."""
+
+
 class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The whole configuration of a hub."""
 
     targets: Targets = Targets()
     scrape: Scrape = Scrape()
     state: State = State()
+    merge: Merge = Merge()
     web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512)
     log: Log = Log()
     state_dir: Path | None = None
@@ -67,7 +64,7 @@ def load_settings(path: FilePath | None) -> HubSettings:
     """The settings of a file, or the defaults. Raises ConfigError with every mistake and its line."""
     values: Values = {}
     if path is not None:
-        values, complaints = Reader(HubSettings, REFUSED).read(path)
+        values, complaints = Reader(HubSettings, {**REFUSED, **refused_keys()}).read(path)
         refuse(complaints)
     settings: HubSettings = build(HubSettings, values)
     standing = HubSettings().web
@@ -76,13 +73,23 @@ def load_settings(path: FilePath | None) -> HubSettings:
         web = msgspec.structs.replace(web, listen_address=standing.listen_address)
     if "web.stream_max_clients" not in values:
         web = msgspec.structs.replace(web, stream_max_clients=standing.stream_max_clients)
-    return checked(msgspec.structs.replace(settings, web=web))
+    settings = msgspec.structs.replace(settings, web=web)
+    refuse(Complaint(place_of(values, key, path), key, text) for key, text in mistakes_in(settings))
+    return settings
 
 
-def checked(settings: HubSettings) -> HubSettings:
-    """The settings, if they fit together. Raises ConfigError."""
-    check_access(settings.scrape)
+def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
+    """What does not fit together, with its key."""
+    try:
+        check_access(settings.scrape)
+    except ConfigError as error:
+        key, _, text = str(error).partition(": ")
+        yield key, text
+    yield from mistakes(settings.targets, settings.scrape.scheme)
     state = settings.state
     if not state.slow_s < state.stale_s < state.down_s:
-        raise ConfigError("state: slow_after, stale_after and down_after grow in this order")
-    return settings
+        yield "state", "slow_after, stale_after and down_after grow in this order"
+    try:
+        precedence(settings.merge.precedence)
+    except UsageError as error:
+        yield "merge.precedence", str(error)

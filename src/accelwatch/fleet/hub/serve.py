@@ -26,8 +26,7 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
-from accelwatch.fleet.client.follow import MakeReader
-from accelwatch.fleet.hub.hub import Hub
+from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
@@ -175,7 +174,7 @@ def raise_open_files() -> None:
 
 async def serve_hub(
     read: Callable[[], HubSettings],
-    make_reader: MakeReader | None,
+    make_reader: MakeForeignReader | None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Run a hub until SIGTERM or SIGINT. Raises AccelwatchError."""

@@ -12,6 +12,8 @@ from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.client.faults import TargetFault
 from accelwatch.fleet.client.frames import Received
+from accelwatch.fleet.dialects.merge import PRECEDENCE
+from accelwatch.fleet.dialects.precedence import ranker
 from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.events import EventLog, counted
 from accelwatch.fleet.state.inventory import Added, Changes, Expected, InventoryFile
@@ -44,6 +46,7 @@ class Fleet:
         self.claims: dict[str, set[str]] = {}
         """Uuid to the nodes on which it is present."""
         self.messages_total = 0
+        self._rank = ranker(PRECEDENCE)
         self._file = InventoryFile(state_dir)
         self._changes = Changes()
         self._writing = asyncio.Lock()
@@ -69,6 +72,12 @@ class Fleet:
             if node.unlisted and node.expected is None:
                 del self.nodes[name]
                 self.events.forget(name)
+            self._regather(node)
+
+    def believe(self, order: Sequence[str]) -> None:
+        """In which order the dialects of one node's sources are believed from now on."""
+        self._rank = ranker(order)
+        for node in self.nodes.values():
             self._regather(node)
 
     def _node(self, name: str) -> Node:
@@ -110,9 +119,14 @@ class Fleet:
         )
 
     def read(
-        self, key: str, views: Iterable[DeviceView], node_time: float | None, interval_s: float
+        self,
+        key: str,
+        views: Iterable[DeviceView],
+        node_time: float | None,
+        interval_s: float,
+        age_s: float = 0.0,
     ) -> None:
-        """The devices of a target's exposition."""
+        """The devices of a target's exposition, which is `age_s` old: a store tells of the past."""
         held = self._by_key.get(key)
         if held is None:
             return
@@ -120,7 +134,7 @@ class Fleet:
         now = self.clock.monotonic()
         before = source.devices
         source.read(views, interval_s)
-        source.arrive(node_time, self.clock.wall(), now)
+        source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
         told = [
             event
             for key, held in source.devices.items()
@@ -154,7 +168,7 @@ class Fleet:
     def _regather(self, node: Node) -> None:
         before = set(node.devices)
         told = {held.device.uuid for held in node.devices.values()}
-        node.gather()
+        node.gather(self._rank)
         now = {held.device.uuid for held in node.devices.values()}
         self._claim(node, told - now, now)
         if not before >= node.devices.keys() or node.expected is None:

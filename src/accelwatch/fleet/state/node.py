@@ -1,13 +1,13 @@
 """One node: its sources put together, its age, and which of its expected devices are there."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from accelwatch.fleet.state.history import STEP_S, History
 from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.liveness import NodeState, Thresholds
 from accelwatch.fleet.state.merge import Joined, identity, merged
 from accelwatch.fleet.state.readings import Held
-from accelwatch.fleet.state.source import OURS, Source
+from accelwatch.fleet.state.source import Source
 from accelwatch.schema.device import Device
 
 _BEHIND_S = 30.0
@@ -75,9 +75,12 @@ class Node:
         young = now - self._began <= thresholds.down_s and not self.unlisted
         return NodeState.STALE if young else NodeState.DOWN
 
-    def gather(self) -> None:
-        """Put the devices of the sources together again, after one has others than before."""
-        sources = sorted(self._fresh(), key=lambda one: one.dialect != OURS)
+    def gather(self, rank: Callable[[str], int]) -> None:
+        """Put the devices of the sources together again, after one has others than before.
+
+        `rank` orders sources by their dialects, the most believed first.
+        """
+        sources = sorted(self._fresh(), key=lambda one: rank(one.dialect))
         told = [one.devices for one in sources if one.devices]
         self.devices = told[0] if len(told) == 1 else merged(told)
         for gone in set(self._history) - set(self.devices) - set(self._expected_devices()):

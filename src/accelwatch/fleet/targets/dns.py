@@ -1,51 +1,98 @@
-"""Targets by name: every address that a name resolves to, as a headless service in Kubernetes gives."""
+"""Targets by name: the addresses (A, AAAA) or services (SRV) that name servers tell of a name."""
 
-import logging
-import socket
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+import dns.exception
+import dns.nameserver
+import dns.resolver
+
+from accelwatch.config.forms import split_address
 from accelwatch.errors import UsageError
-from accelwatch.fleet.targets.target import Target, targets_of
-
-logger = logging.getLogger(__name__)
-
-Resolve = Callable[[str, int], Sequence[tuple[Any, ...]]]
-"""Name and port to what getaddrinfo gives. Raises OSError."""
-
-
-def _resolve(name: str, port: int) -> Sequence[tuple[Any, ...]]:
-    return socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.ranges import MAX_HOSTS
+from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.settings import DnsSd
+from accelwatch.fleet.targets.target import Target
 
 
 class DnsTargets:
-    """Names with ports (`agents.monitoring.svc:9877`); `look` blocks and is for a thread."""
+    """Looks names up; a name that fails keeps what it had. `look` blocks and is for a thread."""
 
-    def __init__(self, names: Sequence[str], scheme: str, resolve: Resolve = _resolve) -> None:
+    def __init__(self, settings: DnsSd, rules: Rules) -> None:
         """Raises UsageError for a name that makes no sense."""
-        self._names = {one.address: one for one in targets_of(names, {}, scheme)}
-        self._scheme = scheme
-        self._resolve = resolve
-        self._held: dict[str, list[Target]] = {}
-        self.complaints: dict[str, str] = {}
-        """Name to what is wrong with it now."""
+        self._settings = settings
+        self._rules = rules
+        self._names = {name: split_name(name, settings) for name in settings.names}
+        self._resolver: dns.resolver.Resolver | None = None
+        self.kept = Kept()
 
     def look(self) -> list[Target]:
-        """A target for each address; a name that does not resolve keeps those it had."""
-        for name in self._names:
-            host, _, port = name.rpartition(":")
+        """A target for each record."""
+        for name, (host, port) in self._names.items():
             try:
-                found = self._resolve(host, int(port))
-                self._held[name] = self._targets(found, port)
-            except (OSError, UnicodeError, UsageError) as error:
-                if name not in self.complaints:
-                    logger.error("a name does not resolve, its targets stay name=%s", name)
-                self.complaints[name] = str(error)
-            else:
-                self.complaints.pop(name, None)
-        return [target for targets in self._held.values() for target in targets]
+                places = self._places(host, port)
+                self.kept.take(name, self._rules.targets(places, self._settings.labels))
+            except dns.exception.DNSException as error:
+                self.kept.refuse(name, _why(error))
+            except (OSError, UsageError) as error:
+                self.kept.refuse(name, str(error))
+        return self.kept.targets()
 
-    def _targets(self, found: Sequence[tuple[Any, ...]], port: str) -> list[Target]:
-        hosts = dict.fromkeys(str(one[4][0]) for one in found)
-        texts = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host in sorted(hosts)]
-        return targets_of(texts, {}, self._scheme)
+    def _places(self, host: str, port: int) -> list[str]:
+        wanted = self._settings.type
+        answer = self._asking().resolve(
+            host, wanted, search=True, lifetime=self._settings.timeout_s
+        )
+        if len(answer) > MAX_HOSTS:
+            raise UsageError(f"more than {MAX_HOSTS} records")
+        if wanted == "SRV":
+            return sorted(f"{one.target.to_text(True)}:{one.port}" for one in answer)
+        if wanted == "AAAA":
+            return sorted(f"[{one.address}]:{port}" for one in answer)
+        return sorted(f"{one.address}:{port}" for one in answer)
+
+    def _asking(self) -> dns.resolver.Resolver:
+        """A resolver, made anew while it has no servers: /etc/resolv.conf may come later."""
+        if self._resolver is None:
+            given = self._settings.nameservers
+            resolver = dns.resolver.Resolver(configure=not given)
+            if given:
+                resolver.nameservers = [_server(one) for one in given]
+            self._resolver = resolver
+        return self._resolver
+
+
+def split_name(text: str, settings: DnsSd) -> tuple[str, int]:
+    """Name and port of `name` or `name:port`. Raises UsageError."""
+    name, colon, port = text.rpartition(":")
+    if not colon:
+        name, port = text, str(settings.port)
+    if not name or name.startswith("[") or not port.isdecimal() or not 1 <= int(port) <= 65535:
+        raise UsageError(f"{text[:100]!r} is no name; write agents.example.org or with a port")
+    if any(not part.isascii() or " " in part or len(part) > 63 for part in name.split(".")):
+        raise UsageError(f"{text[:100]!r} is no name that DNS takes")
+    return name, int(port)
+
+
+def _server(text: str) -> dns.nameserver.Nameserver:
+    host, port = split_address(text)
+    return dns.nameserver.Do53Nameserver(host, port)
+
+
+def _why(error: dns.exception.DNSException) -> str:
+    if isinstance(error, dns.resolver.NXDOMAIN):
+        return "there is no such name"
+    if isinstance(error, dns.resolver.NoAnswer):
+        return "the name has no such record"
+    if isinstance(error, dns.resolver.LifetimeTimeout):
+        return "no name server answered in time"
+    return f"the name does not resolve: {str(error)[:200]}"
+
+
+def known_servers(texts: Sequence[str]) -> None:
+    """Raise UsageError for a server that is no IP address."""
+    for text in texts:
+        try:
+            _server(text)
+        except ValueError as error:
+            raise UsageError(f"{text!r} is no address of a name server; write IP:port") from error

@@ -1,5 +1,7 @@
-"""Target files in the format of Prometheus' `file_sd`: a list of `{targets, labels}`, JSON or YAML."""
+"""Target files in the format of Prometheus' `file_sd`, JSON or YAML, looked at again and again."""
 
+import glob
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,21 +10,49 @@ import yaml
 
 from accelwatch.config.convert import Mistake, plain
 from accelwatch.config.document import compose
-from accelwatch.errors import AccelwatchError, ConfigError
-from accelwatch.fleet.targets.ranges import MAX_HOSTS
-from accelwatch.fleet.targets.target import Target, targets_of
+from accelwatch.errors import ConfigError, UsageError
+from accelwatch.fleet.targets.groups import targets_in
+from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.target import Target
 
 MAX_FILE_BYTES = 64 << 20
 
-
-class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry of a file."""
-
-    targets: tuple[str, ...]
-    labels: dict[str, str] = {}
+Stamp = tuple[int, int, int]
 
 
-def read_targets(path: Path, scheme: str = "http") -> list[Target]:
+class TargetFiles:
+    """Targets of files by pattern (`targets/*.json`); `look` blocks and is for a thread."""
+
+    def __init__(self, patterns: Sequence[str], rules: Rules) -> None:
+        self._patterns = patterns
+        self._rules = rules
+        self._stamps: dict[str, Stamp | None] = {}
+        self.kept = Kept()
+
+    def look(self) -> list[Target]:
+        """The targets of all files, read again where a file has changed or was not good."""
+        found = [name for pattern in self._patterns for name in _matching(pattern)]
+        for name in dict.fromkeys(found):
+            stamp = _stamp(name)
+            unchanged = stamp is not None and stamp == self._stamps.get(name)
+            if not unchanged or name in self.kept.complaints:
+                self._read(name, stamp)
+        self.kept.retain(set(found))  # removed, not half written: a pattern no longer finds it
+        for name in self._stamps.keys() - set(found):
+            del self._stamps[name]
+        return self.kept.targets()
+
+    def _read(self, name: str, stamp: Stamp | None) -> None:
+        try:
+            self.kept.take(name, read_targets(Path(name), self._rules))
+        except ConfigError as error:
+            self.kept.refuse(name, error)
+        else:
+            self._stamps[name] = stamp
+
+
+def read_targets(path: Path, rules: Rules | None = None) -> list[Target]:
     """The targets of a file. Raises ConfigError that names the file; a half-written file is one."""
     try:
         with path.open("rb") as file:
@@ -31,30 +61,17 @@ def read_targets(path: Path, scheme: str = "http") -> list[Target]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError(f"{path}: larger than {MAX_FILE_BYTES} bytes, no target file")
-    groups = _groups(_parsed(data, path), path)
-    found: list[Target] = []
-    for group in groups:
-        try:
-            found += targets_of(group.targets, group.labels, scheme)
-        except AccelwatchError as error:
-            raise ConfigError(f"{path}: {error}") from error
-        if len(found) > MAX_HOSTS:
-            raise ConfigError(f"{path}: more than {MAX_HOSTS} targets")
-    return found
-
-
-def _groups(document: object, path: Path) -> tuple[Group, ...]:
     try:
-        return msgspec.convert(document, tuple[Group, ...])
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: no list of targets and labels: {error}") from error
+        return targets_in(_parsed(data, path), rules or Rules())
+    except UsageError as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def _parsed(data: bytes, path: Path) -> Any:
     if path.suffix == ".json":
         try:
             return msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ConfigError(f"{path}: bad JSON: {error}") from error
     root = compose(data, str(path))
     if root is None:
@@ -68,3 +85,16 @@ def _plain(root: yaml.Node, path: Path) -> Any:
         return plain(root)
     except Mistake as mistake:
         raise ConfigError(f"{path}: {mistake}") from mistake
+
+
+def _matching(pattern: str) -> Iterable[str]:
+    """Files of a pattern; a plain name stands for itself, there or not."""
+    return sorted(glob.glob(pattern)) if glob.has_magic(pattern) else (pattern,)  # noqa: PTH207
+
+
+def _stamp(name: str) -> Stamp | None:
+    try:
+        found = Path(name).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -38,6 +38,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """As discovery gave them (rack, pool, partition), without those that begin with `__`."""
 
     @property
+    def host(self) -> str:
+        """What names the node where no label does; not on loopback."""
+        return self.address.rpartition(":")[0].strip("[]") + self.base
+
+    @property
     def key(self) -> str:
         """Tells targets apart."""
         return f"{self.scheme}://{self.address}{self.base}{self.metrics_path}"

@@ -1,100 +1,144 @@
-"""The target list as it stands: written-out targets and those of files, which are looked at again.
+"""The target list as it stands: written-out targets and what every discovery finds, put together.
 
-A file that cannot be read, or is half written, leaves the targets it gave before in force.
+Discoveries run side by side: one that hangs holds up no other.
 """
 
 import asyncio
-import glob
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from accelwatch.errors import ConfigError
-from accelwatch.fleet.targets.files import read_targets
+import msgspec
+
+from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.targets.target import Target
 
 logger = logging.getLogger(__name__)
 
-Stamp = tuple[int, int, int]
+PATIENCE_S = 5.0
+"""How long the first list waits for discoveries that have not answered."""
+_SETTLE_S = 0.2
+"""Changes within this time are applied together: a rollout is hundreds of them."""
+_AGAIN_S = 30.0
+
+Found = Callable[[Sequence[Target]], None]
 
 
-class TargetFiles:
-    """Targets of files by pattern (`targets/*.json`); `look` blocks and is for a thread."""
-
-    def __init__(self, patterns: Sequence[str], scheme: str) -> None:
-        self._patterns = patterns
-        self._scheme = scheme
-        self._stamps: dict[str, Stamp | None] = {}
-        self._held: dict[str, list[Target]] = {}
-        self.complaints: dict[str, str] = {}
-        """File to what is wrong with it now."""
-
-    def look(self) -> list[Target]:
-        """The targets of all files, read again where a file has changed or was not good."""
-        found = [name for pattern in self._patterns for name in _matching(pattern)]
-        for name in dict.fromkeys(found):
-            stamp = _stamp(name)
-            if stamp is None or stamp != self._stamps.get(name) or name in self.complaints:
-                self._read(name, stamp)
-        for name in set(self._held) - set(found):
-            del self._held[name]  # removed, not half written: a pattern no longer finds it
-            self._stamps.pop(name, None)
-        for name in set(self.complaints) - set(found):
-            del self.complaints[name]
-        return [target for targets in self._held.values() for target in targets]
-
-    def _read(self, name: str, stamp: Stamp | None) -> None:
-        try:
-            self._held[name] = read_targets(Path(name), self._scheme)
-        except ConfigError as error:
-            if self.complaints.get(name) != str(error):
-                logger.error("target file refused, the targets before stay: %s", error)
-            self.complaints[name] = str(error)
-            return
-        self._stamps[name] = stamp
-        self.complaints.pop(name, None)
-
-
-def _matching(pattern: str) -> Iterable[str]:
-    """Files of a pattern; a plain name stands for itself, there or not."""
-    return sorted(glob.glob(pattern)) if glob.has_magic(pattern) else (pattern,)  # noqa: PTH207
-
-
-def _stamp(name: str) -> Stamp | None:
-    try:
-        found = Path(name).stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def merged(targets: Iterable[Target]) -> dict[str, Target]:
-    """Targets by key; of two that are alike the later, so that a file can add labels."""
-    return {target.key: target for target in targets}
-
-
-class Looking(Protocol):
+class Way(Protocol):
     """A way to find targets."""
 
-    def look(self) -> list[Target]:
-        """The targets now; may block."""
+    async def run(self, found: Found) -> None:
+        """Call `found` with all targets at once and whenever they may have changed, until cancelled."""
         ...
 
 
-async def watch_targets(
-    standing: Sequence[Target],
-    ways: Sequence[Looking],
-    apply: Callable[[dict[str, Target]], None],
-    every_s: float,
-) -> None:
-    """Call `apply` with the targets at once and whenever they change, until cancelled."""
-    before: dict[str, Target] | None = None
-    while True:
-        looked = [await asyncio.to_thread(way.look) for way in ways]
-        found = merged((*standing, *(target for targets in looked for target in targets)))
-        if found != before:
+class Polled:
+    """A way that is looked at again and again."""
+
+    def __init__(self, look: Callable[[], Awaitable[Sequence[Target]]], every_s: float) -> None:
+        self._look = look
+        self._every_s = every_s
+
+    async def run(self, found: Found) -> None:
+        """Look until cancelled."""
+        while True:
+            found(await self._look())
+            await asyncio.sleep(self._every_s)
+
+
+def in_thread(look: Callable[[], Sequence[Target]], every_s: float) -> Polled:
+    """A way whose look blocks."""
+    return Polled(lambda: asyncio.to_thread(look), every_s)
+
+
+def merged(targets: Iterable[Target]) -> dict[str, Target]:
+    """Targets by key; of two that are alike the later, with what only the other knows."""
+    found: dict[str, Target] = {}
+    for target in targets:
+        before = found.get(target.key)
+        found[target.key] = target if before is None else _joined(before, target)
+    return found
+
+
+def _joined(before: Target, after: Target) -> Target:
+    named = before.node if after.node in (after.address, after.host) else after.node
+    return msgspec.structs.replace(after, node=named, labels={**before.labels, **after.labels})
+
+
+class TargetWatch:
+    """Keeps the list and calls `apply` with it whenever it has changed; the loop's thread only."""
+
+    def __init__(
+        self, apply: Callable[[dict[str, Target]], None], patience_s: float = PATIENCE_S
+    ) -> None:
+        self._apply = apply
+        self._patience_s = patience_s
+        self._standing: Sequence[Target] = ()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._told: dict[str, Sequence[Target]] = {}
+        self._order: tuple[str, ...] = ()
+        self._applied: dict[str, Target] | None = None
+        self._patient = True
+        self._changed = asyncio.Event()
+
+    def set(self, standing: Sequence[Target], ways: Mapping[str, Callable[[], Way]]) -> None:
+        """From now on these; a way that was there under the same name goes on with what it knows."""
+        loop = asyncio.get_running_loop()
+        self._standing, self._order = standing, tuple(ways)
+        for gone in self._tasks.keys() - ways.keys():
+            self._end(self._tasks.pop(gone))
+            self._told.pop(gone, None)
+        for name in ways.keys() - self._tasks.keys():
+            self._tasks[name] = loop.create_task(self._go(name, ways[name]), name=f"way {name}")
+        self._patient = True
+        loop.call_later(self._patience_s, self._hurry)
+        self._changed.set()
+
+    def _hurry(self) -> None:
+        self._patient = False
+        self._changed.set()
+
+    async def _go(self, name: str, make: Callable[[], Way]) -> None:
+        def found(targets: Sequence[Target]) -> None:
+            if name not in self._told or self._told[name] != targets:
+                self._told[name] = targets
+                self._changed.set()
+
+        while True:
+            try:
+                await make().run(found)
+            except AccelwatchError as error:
+                logger.error("a discovery cannot begin, it is tried again: %s", error)
+            except Exception:
+                # A discovery must never cost the others: it is told and begun anew.
+                logger.exception("a discovery broke, the targets before stay way=%s", name)
+            await asyncio.sleep(_AGAIN_S)
+
+    async def run(self) -> None:
+        """Apply changes until cancelled; the discoveries end with it."""
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                if self._patient and not self._told.keys() >= set(self._order):
+                    continue
+                self._apply_now()
+                await asyncio.sleep(_SETTLE_S)
+        finally:
+            for task in self._tasks.values():
+                self._end(task)
+            await asyncio.gather(*self._ending, return_exceptions=True)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+        task.cancel()
+
+    def _apply_now(self) -> None:
+        told = (target for name in self._order for target in self._told.get(name, ()))
+        found = merged((*self._standing, *told))
+        if found != self._applied:
             logger.info("targets known count=%d", len(found))
-            apply(found)
-            before = found
-        await asyncio.sleep(every_s)
+            self._applied = found
+            self._apply(found)

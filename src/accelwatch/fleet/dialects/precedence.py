@@ -1,0 +1,45 @@
+"""In which order exporters of one node are believed: ours, the configured ones, the others. Pure."""
+
+from collections.abc import Callable, Sequence
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.dialects.merge import PRECEDENCE
+from accelwatch.schema.metrics import nearest
+
+_OURS = PRECEDENCE[0]
+
+
+def precedence(wanted: Sequence[str]) -> tuple[str, ...]:
+    """Every dialect in order. A name is a dialect's, or its beginning: `dcgm` is both generations.
+
+    Raises UsageError for a name that is no dialect's.
+    """
+    chosen = [dialect for name in wanted for dialect in _named(name)]
+    return tuple(dict.fromkeys((_OURS, *chosen, *PRECEDENCE)))
+
+
+def _named(name: str) -> list[str]:
+    plain = _plain(name)
+    exact = [one for one in PRECEDENCE if _plain(one) == plain]
+    family = [one for one in PRECEDENCE if _plain(one).startswith(f"{plain}-")]
+    if not plain or not (exact or family):
+        close = nearest(name, list(PRECEDENCE))
+        hint = (
+            f"did you mean {close}?" if close else f"expected some of {', '.join(PRECEDENCE[1:])}"
+        )
+        raise UsageError(f"no dialect {name[:60]!r}; {hint}")
+    return [one for one in PRECEDENCE if one in exact or one in family]
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "-")
+
+
+def ranker(order: Sequence[str]) -> Callable[[str], int]:
+    """The rank of a source by its dialects (`dcgm-exporter+node_exporter`), that of the best of them."""
+    places = {name: place for place, name in enumerate(order)}
+
+    def rank(dialects: str) -> int:
+        return min(places.get(one, len(places)) for one in dialects.split("+"))
+
+    return rank

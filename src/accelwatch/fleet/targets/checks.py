@@ -1,0 +1,96 @@
+"""What is wrong with the settings of targets that no single value shows."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from accelwatch.errors import ConfigError, UsageError
+from accelwatch.fleet.client.access import check_access
+from accelwatch.fleet.client.settings import REFUSED
+from accelwatch.fleet.targets.discovery import standing_targets
+from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, Targets, asked_by
+from accelwatch.fleet.targets.target import NODE_LABEL, checked_labels
+
+Mistake = tuple[str, str]
+"""Dotted key and what is wrong."""
+
+
+def mistakes(targets: Targets, scheme: str, section: str = "targets") -> Iterator[Mistake]:
+    """Every mistake with its key."""
+    yield from _refused(f"{section}.static", lambda: standing_targets(targets, scheme))
+    yield from _labels(f"{section}.labels", targets.labels)
+    names = dict.fromkeys((*targets.rename_labels.values(), *targets.keep_labels), "")
+    yield from _labels(f"{section}.rename_labels", names)
+    if targets.rename_labels.get("instance") == NODE_LABEL:
+        yield f"{section}.rename_labels", "a label called instance never names a node"
+    for number, http in enumerate(targets.http):
+        yield from _of_http(f"{section}.http[{number}]", http)
+    for number, dns in enumerate(targets.dns):
+        yield from _of_dns(f"{section}.dns[{number}]", dns)
+    for number, kubernetes in enumerate(targets.kubernetes):
+        yield from _of_kubernetes(f"{section}.kubernetes[{number}]", kubernetes)
+    for number, slurm in enumerate(targets.slurm):
+        key = f"{section}.slurm[{number}]"
+        yield from _labels(f"{key}.labels", slurm.labels)
+        yield from _labels(f"{key}.feature_labels", slurm.feature_labels)
+        if slurm.switch_label:
+            yield from _labels(f"{key}.switch_label", {slurm.switch_label: ""})
+
+
+def _of_http(key: str, settings: HttpSd) -> Iterator[Mistake]:
+    from accelwatch.fleet.targets.http import endpoint
+
+    yield from _refused(f"{key}.url", lambda: endpoint(settings.url))
+    yield from _labels(f"{key}.labels", settings.labels)
+    yield from _of_access(key, settings)
+
+
+def _of_dns(key: str, settings: DnsSd) -> Iterator[Mistake]:
+    from accelwatch.fleet.targets.dns import known_servers, split_name
+
+    if not settings.names:
+        yield f"{key}.names", "expected a name or a list of names"
+    for name in settings.names:
+        yield from _refused(f"{key}.names", lambda name=name: split_name(name, settings))  # type: ignore[misc]
+    yield from _refused(f"{key}.nameservers", lambda: known_servers(settings.nameservers))
+    yield from _labels(f"{key}.labels", settings.labels)
+
+
+def _of_kubernetes(key: str, settings: KubernetesSd) -> Iterator[Mistake]:
+    from accelwatch.fleet.targets.http import endpoint
+
+    if settings.api_server:
+        yield from _refused(f"{key}.api_server", lambda: endpoint(settings.api_server))
+    if settings.service and settings.role != "endpointslice":
+        yield f"{key}.service", "only the role endpointslice looks at a service; set role"
+    for name in ("labels", "node_labels", "pod_labels"):
+        given: dict[str, str] = getattr(settings, name)
+        wanted = given if name == "labels" else dict.fromkeys(given.values(), "")
+        yield from _labels(f"{key}.{name}", wanted)
+    yield from _of_access(key, settings)
+
+
+def _of_access(key: str, settings: HttpSd | KubernetesSd) -> Iterator[Mistake]:
+    try:
+        check_access(asked_by(settings), key)
+    except ConfigError as error:
+        place, _, text = str(error).partition(": ")
+        yield place, text
+
+
+def _labels(key: str, labels: Mapping[str, str]) -> Iterator[Mistake]:
+    yield from _refused(key, lambda: checked_labels(labels))
+
+
+def _refused(key: str, attempt: Callable[[], object]) -> Iterator[Mistake]:
+    try:
+        attempt()
+    except UsageError as error:
+        yield key, str(error)
+
+
+def refused_keys() -> dict[str, str]:
+    """Keys that Prometheus knows and that are not taken, with the reason."""
+    return {
+        key.replace("scrape", section, 1): why
+        for section in ("targets.http", "targets.kubernetes")
+        for key, why in REFUSED.items()
+    }

@@ -1,0 +1,36 @@
+"""Target groups as Prometheus writes them in `file_sd` and `http_sd`: a list of `{targets, labels}`."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.targets.ranges import MAX_HOSTS
+from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.target import Target
+
+
+class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of the list."""
+
+    targets: tuple[str, ...]
+    labels: dict[str, str] = {}
+
+
+def targets_in(
+    document: object, rules: Rules, standing: Mapping[str, str] | None = None
+) -> list[Target]:
+    """The targets of a parsed document; `standing` labels give way to a group's own.
+
+    Raises UsageError, also for a single bad entry: half a fleet would look like a fleet.
+    """
+    try:
+        groups = msgspec.convert(document, tuple[Group, ...])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"no list of targets and labels: {error}") from error
+    found: list[Target] = []
+    for group in groups:
+        found += rules.targets(group.targets, {**(standing or {}), **group.labels})
+        if len(found) > MAX_HOSTS:
+            raise UsageError(f"more than {MAX_HOSTS} targets")
+    return found

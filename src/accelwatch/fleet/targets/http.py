@@ -1,0 +1,94 @@
+"""Targets from a URL, in the JSON of Prometheus' HTTP service discovery.
+
+As https://prometheus.io/docs/prometheus/latest/http_sd/ has it: GET, code 200, `application/json` in
+UTF-8, the whole list each time; an answer that is anything else leaves the targets before.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.fleet.client.access import Access
+from accelwatch.fleet.client.body import read_body
+from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.client.session import Client
+from accelwatch.fleet.targets.groups import targets_in
+from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.settings import HttpSd, asked_by
+from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.targets.watch import Found, Polled
+
+_TYPE = re.compile(r'application/json(\s*;\s*charset=("utf-8"|utf-8))?', re.IGNORECASE)
+
+
+def endpoint(url: str) -> Target:
+    """The server of a URL, which is no target itself. Raises UsageError."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or " " in url:
+        raise UsageError("expected a URL, http://HOST/PATH or https://HOST/PATH")
+    if parts.username or parts.password or parts.fragment:
+        raise UsageError("a URL has no user, password or fragment here; use basic_auth")
+    base = parts.path.rstrip("/")
+    return Target(node="", scheme=parts.scheme, address=parts.netloc, base=base)
+
+
+class HttpTargets:
+    """Asks one URL."""
+
+    def __init__(self, settings: HttpSd, rules: Rules) -> None:
+        """Raises UsageError for a URL that makes no sense, ConfigError for access that does not fit."""
+        self._settings = settings
+        self._rules = rules
+        self._server = endpoint(settings.url)
+        self._scrape = asked_by(settings)
+        self._access = Access(self._scrape)
+        self.kept = Kept()
+
+    async def run(self, found: Found) -> None:
+        """Ask until cancelled."""
+        client = Client(self._scrape, self._access)
+        try:
+            await Polled(lambda: self._look(client), self._settings.refresh_s).run(found)
+        finally:
+            await client.close()
+
+    async def _look(self, client: Client) -> Sequence[Target]:
+        # Without the query, in which sites keep secrets.
+        place = self._settings.url.partition("?")[0]
+        try:
+            body = await self._ask(client)
+            self.kept.take(place, self._targets(body))
+        except AccelwatchError as error:
+            self.kept.refuse(place, error)
+        return self.kept.targets()
+
+    async def _ask(self, client: Client) -> bytes:
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+            "X-Prometheus-Refresh-Interval-Seconds": f"{self._settings.refresh_s:g}",
+        }
+        try:
+            async with (
+                asyncio.timeout(self._settings.timeout_s),
+                client.get(self._server, self._settings.url, headers) as answer,
+            ):
+                told = answer.headers.get("Content-Type", "")
+                if not _TYPE.fullmatch(told.strip()):
+                    text = f"answered with {told[:60]!r}; expected application/json"
+                    raise TargetFault(Reason.GARBAGE, text)
+                return await read_body(answer, self._settings.body_size_limit_bytes)
+        except TimeoutError as error:
+            raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+
+    def _targets(self, body: bytes) -> list[Target]:
+        try:
+            document = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise UsageError(f"bad JSON: {error}") from error
+        return targets_in(document, self._rules, self._settings.labels)

@@ -1,0 +1,1 @@
+"""Targets from the API server of a Kubernetes cluster."""

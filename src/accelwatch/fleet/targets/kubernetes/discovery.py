@@ -1,0 +1,146 @@
+"""Targets of one cluster, for as long as the hub runs: mirrors of its objects and their targets."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.client.access import Access
+from accelwatch.fleet.client.session import Client
+from accelwatch.fleet.targets.http import endpoint
+from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.kubernetes.mirror import HasMetadata, Mirror
+from accelwatch.fleet.targets.kubernetes.objects import Anything, EndpointSlice, Pod
+from accelwatch.fleet.targets.kubernetes.places import SERVICE_LABEL, endpoint_places, pod_places
+from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.settings import KubernetesSd, asked_by
+from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.targets.watch import Found
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds the token of its service account, and the cluster's authority."""
+T = TypeVar("T", bound=HasMetadata)
+
+_SETTLE_S = 0.2
+
+
+def within_cluster(
+    settings: KubernetesSd, environ: Mapping[str, str], account: Path = ACCOUNT
+) -> KubernetesSd:
+    """The settings, with what a pod is given where nothing is configured. Raises UsageError."""
+    replace = msgspec.structs.replace
+    if settings.api_server:
+        return settings
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
+    if not host or not port:
+        raise UsageError("not within a cluster; name its API server with api_server")
+    found = replace(
+        settings, api_server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    )
+    if not settings.authorization.credentials_file:
+        token = replace(settings.authorization, credentials_file=str(account / "token"))
+        found = replace(found, authorization=token)
+    if not settings.tls_config.ca_file:
+        found = replace(
+            found, tls_config=replace(settings.tls_config, ca_file=str(account / "ca.crt"))
+        )
+    return found
+
+
+class KubernetesTargets:
+    """Lists and watches pods or endpoint slices, and nodes when their labels are wanted."""
+
+    def __init__(
+        self, settings: KubernetesSd, rules: Rules, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        """Raises UsageError and ConfigError for settings that do not fit."""
+        self._settings = within_cluster(settings, environ)
+        self._rules = rules
+        self._server = endpoint(self._settings.api_server)
+        self._scrape = asked_by(self._settings)
+        self._access = Access(self._scrape)
+        self._changed = asyncio.Event()
+        self.kept = Kept()
+
+    async def run(self, found: Found) -> None:
+        """Tell the targets whenever they change, until cancelled."""
+        client = Client(self._scrape, self._access)
+        is_pod = self._settings.role == "pod"
+        pods = [self._mirror(client, path, Pod) for path in self._paths() if is_pod]
+        slices = [self._mirror(client, path, EndpointSlice) for path in self._paths() if not is_pod]
+        nodes = [self._mirror(client, "/api/v1/nodes", Anything)]
+        mirrors = (*pods, *slices, *(nodes if self._settings.node_labels else ()))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for one in mirrors:
+                    group.create_task(one.run())
+                while True:
+                    await self._changed.wait()
+                    self._changed.clear()
+                    if self._is_told(mirrors, len(pods) + len(slices)):
+                        found(self._targets(pods, slices, nodes[0].objects))
+                    await asyncio.sleep(_SETTLE_S)
+        finally:
+            await client.close()
+
+    @staticmethod
+    def _is_told(mirrors: Sequence[Mirror[Any]], places: int) -> bool:
+        """Whether every list has been tried, and one of the first `places` has succeeded."""
+        tried = all(one.listed or one.failed for one in mirrors)
+        return tried and any(one.listed for one in mirrors[:places])
+
+    def _targets(
+        self,
+        pods: Sequence[Mirror[Pod]],
+        slices: Sequence[Mirror[EndpointSlice]],
+        nodes: Mapping[str, Anything],
+    ) -> list[Target]:
+        all_pods = [pod for one in pods for pod in one.objects.values()]
+        all_slices = [part for one in slices for part in one.objects.values()]
+        targets: dict[str, Target] = {}
+        for address, labels in (
+            *pod_places(all_pods, nodes, self._settings),
+            *endpoint_places(all_slices, nodes, self._settings),
+        ):
+            try:
+                targets.update((one.key, one) for one in self._rules.targets([address], labels))
+            except UsageError as error:
+                self.kept.refuse(address, error)
+        return list(targets.values())
+
+    def _mirror(self, client: Client, path: str, shape: type[T]) -> Mirror[T]:
+        def changed(complaint: str) -> None:
+            if complaint:
+                self.kept.refuse(path, complaint)
+            else:
+                self.kept.take(path, [])
+            self._changed.set()
+
+        is_node = shape is Anything
+        return Mirror(
+            client,
+            self._server,
+            path,
+            {} if is_node else self._query(),
+            shape,
+            changed=changed,
+            only_metadata=is_node,
+        )
+
+    def _paths(self) -> list[str]:
+        is_pod = self._settings.role == "pod"
+        group = "/api/v1" if is_pod else "/apis/discovery.k8s.io/v1"
+        kind = "pods" if is_pod else "endpointslices"
+        spaces = self._settings.namespaces
+        return [f"{group}/namespaces/{one}/{kind}" for one in spaces] or [f"{group}/{kind}"]
+
+    def _query(self) -> dict[str, str]:
+        parts = [self._settings.label_selector]
+        if self._settings.service:
+            parts.append(f"{SERVICE_LABEL}={self._settings.service}")
+        selector = ",".join(part for part in parts if part)
+        return {"labelSelector": selector} if selector else {}

@@ -1,0 +1,205 @@
+"""A copy of one collection of the API server: listed once, then kept by watching.
+
+As https://kubernetes.io/docs/reference/using-api/api-concepts/ has it: a list in pages, a watch from its
+resource version, bookmarks that move the version on, and 410 Gone, after which it is listed anew.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Generic, Protocol, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from accelwatch.fleet.client.backoff import Backoff
+from accelwatch.fleet.client.body import read_body
+from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.client.session import Client
+from accelwatch.fleet.targets.kubernetes.objects import (
+    Anything,
+    ListMeta,
+    Metadata,
+    Status,
+    WatchEvent,
+)
+from accelwatch.fleet.targets.target import Target
+
+_PAGE = 500
+_WATCH_S = 240
+_MAX_LINE_BYTES = 8 << 20
+_MAX_OBJECTS = 200_000
+_MAX_BACKOFF_S = 30.0
+_GONE = 410
+
+
+class HasMetadata(Protocol):
+    """An object of the API."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """Its metadata."""
+        ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """One page of a list."""
+
+    metadata: ListMeta
+    items: tuple[T, ...] | None = ()
+
+
+class Mirror(Generic[T]):
+    """Keeps the objects of one collection; the loop's thread only."""
+
+    def __init__(
+        self,
+        client: Client,
+        server: Target,
+        path: str,
+        query: Mapping[str, str],
+        shape: type[T],
+        *,
+        changed: Callable[[str], None],
+        only_metadata: bool = False,
+    ) -> None:
+        """`changed` is called after every change and failure, with what is wrong now or nothing."""
+        self.objects: dict[str, T] = {}
+        self.listed = False
+        self.failed = False
+        """Whether it has ever failed."""
+        self.path = path
+        self._client = client
+        self._server = server
+        self._query = dict(query)
+        self._page = msgspec.json.Decoder(Page[shape])  # type: ignore[valid-type]  # at run time
+        self._object = msgspec.json.Decoder(shape)
+        self._event = msgspec.json.Decoder(WatchEvent)
+        self._changed = changed
+        self._only_metadata = only_metadata
+        self._paged = True
+        self._version = ""
+
+    async def run(self) -> None:
+        """Keep the copy until cancelled."""
+        backoff = Backoff(_MAX_BACKOFF_S)
+        while True:
+            asked = None
+            try:
+                if not self._version:
+                    await self._list()
+                    self._told(backoff)
+                await self._watch(backoff)
+            except TargetFault as fault:
+                asked = fault.retry_after_s
+                if fault.code == _GONE:
+                    self._version = ""
+                else:
+                    self.failed = True
+                    self._changed(str(fault))
+            await asyncio.sleep(backoff.next(asked))
+
+    def _told(self, backoff: Backoff) -> None:
+        backoff.succeeded()
+        self._changed("")
+
+    async def _list(self) -> None:
+        """List everything anew. Raises TargetFault."""
+        found: dict[str, T] = {}
+        query = {**self._query, "limit": str(_PAGE)} if self._paged else dict(self._query)
+        while True:
+            try:
+                page = await self._ask(query)
+            except TargetFault as fault:
+                # A page came too late for the server's memory: the next time all of it at once.
+                self._paged = fault.code != _GONE
+                raise
+            found.update((one.metadata.key, one) for one in page.items or ())
+            if len(found) > _MAX_OBJECTS:
+                raise TargetFault(Reason.TOO_LARGE, f"more than {_MAX_OBJECTS} objects")
+            if not page.metadata.continue_:
+                break
+            query["continue"] = page.metadata.continue_
+        self.objects, self.listed, self._paged = found, True, True
+        self._version = page.metadata.resource_version
+
+    async def _ask(self, query: Mapping[str, str]) -> Page[T]:
+        headers = {"Accept": self._accept("List"), "Accept-Encoding": "gzip"}
+        limits = self._client.scrape
+        try:
+            async with (
+                asyncio.timeout(limits.timeout_s),
+                self._client.get(self._server, self._url(query), headers) as answer,
+            ):
+                body = await read_body(answer, limits.body_size_limit_bytes)
+        except TimeoutError as error:
+            raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+        try:
+            page: Page[T] = self._page.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise TargetFault(Reason.GARBAGE, f"no list of objects: {error}") from error
+        return page
+
+    async def _watch(self, backoff: Backoff) -> None:
+        """Apply changes until the server ends the watch. Raises TargetFault."""
+        query = {
+            **self._query,
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(_WATCH_S),
+        }
+        headers = {"Accept": self._accept(""), "Accept-Encoding": "identity"}
+        try:
+            async with (
+                asyncio.timeout(_WATCH_S + self._client.scrape.timeout_s),
+                self._client.get(self._server, self._url(query), headers) as answer,
+            ):
+                held = bytearray()
+                async for chunk in answer.content.iter_any():
+                    held += chunk
+                    *lines, rest = held.split(b"\n")
+                    held = bytearray(rest)
+                    if len(held) > _MAX_LINE_BYTES:
+                        raise TargetFault(Reason.TOO_LARGE, "an event without an end")
+                    for line in lines:
+                        self._take(bytes(line))
+                    if lines:
+                        self._told(backoff)
+        except TimeoutError as error:
+            raise TargetFault(Reason.TIMEOUT, "the watch does not end") from error
+
+    def _take(self, line: bytes) -> None:
+        """Apply one event. Raises TargetFault, with code 410 when our version is too old."""
+        if not line.strip():
+            return
+        try:
+            event = self._event.decode(line)
+            if event.type == "ERROR":
+                status = msgspec.json.decode(event.object, type=Status)
+                raise TargetFault(Reason.STATUS, status.message or "failed", code=status.code)
+            if event.type == "BOOKMARK":
+                mark = msgspec.json.decode(event.object, type=Anything)
+                self._version = mark.metadata.resource_version
+                return
+            found: T = self._object.decode(event.object)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise TargetFault(Reason.GARBAGE, f"no event of a watch: {error}") from error
+        if event.type == "DELETED":
+            self.objects.pop(found.metadata.key, None)
+        else:
+            self.objects[found.metadata.key] = found
+        self._version = found.metadata.resource_version
+
+    def _accept(self, suffix: str) -> str:
+        shape = f"as=PartialObjectMetadata{suffix};g=meta.k8s.io;v=v1"
+        return (
+            f"application/json;{shape},application/json"
+            if self._only_metadata
+            else ("application/json")
+        )
+
+    def _url(self, query: Mapping[str, str]) -> str:
+        return f"{self._server.url(self.path)}?{urlencode(query)}"

@@ -1,0 +1,109 @@
+"""What is read of the API server's objects; everything else in them is passed over.
+
+Shapes: Kubernetes API reference, core/v1 Pod and Node, discovery.k8s.io/v1 EndpointSlice, meta/v1.
+"""
+
+import msgspec
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """`metadata` of an object."""
+
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """Tells objects of one kind apart."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Anything(msgspec.Struct, frozen=True, kw_only=True):
+    """An object of which only the metadata matter: a node, a bookmark."""
+
+    metadata: Metadata
+
+
+class Port(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A port of a container (`containerPort`) or of a slice (`port`)."""
+
+    name: str = ""
+    container_port: int | None = None
+    port: int | None = None
+
+
+class Container(msgspec.Struct, frozen=True, kw_only=True):
+    """A container of a pod."""
+
+    ports: tuple[Port, ...] = ()
+
+
+class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """`spec` of a pod."""
+
+    node_name: str = ""
+    containers: tuple[Container, ...] = ()
+
+
+class PodStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """`status` of a pod."""
+
+    phase: str = ""
+    ip: str = msgspec.field(default="", name="podIP")
+
+
+class Pod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod."""
+
+    metadata: Metadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class Reference(msgspec.Struct, frozen=True, kw_only=True):
+    """`targetRef` of an endpoint."""
+
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One endpoint of a slice."""
+
+    addresses: tuple[str, ...] = ()
+    node_name: str = ""
+    target_ref: Reference | None = None
+
+
+class EndpointSlice(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Some endpoints of a service."""
+
+    metadata: Metadata
+    address_type: str = ""
+    endpoints: tuple[Endpoint, ...] | None = ()
+    ports: tuple[Port, ...] | None = ()
+
+
+class ListMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """`metadata` of a list."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """Why something failed."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a watch."""
+
+    type: str
+    object: msgspec.Raw

@@ -1,0 +1,34 @@
+"""What becomes of the labels that discovery gives, before a target is made of them. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from accelwatch.fleet.targets.target import NODE_LABEL, Target, checked_labels, targets_of
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """How the targets of every discovery are made."""
+
+    scheme: str = "http"
+    rename: dict[str, str] = {}
+    """Label to the name it gets; a label that begins with `__` is kept this way only."""
+    keep: tuple[str, ...] = ()
+    """The labels that stay, by their new names; empty for all."""
+
+    def targets(self, texts: Iterable[str], labels: Mapping[str, str]) -> list[Target]:
+        """Targets of addresses with host ranges. Raises UsageError."""
+        return targets_of(texts, self._labels(checked_labels(labels)), self.scheme)
+
+    def _labels(self, given: Mapping[str, str]) -> dict[str, str]:
+        found = {name: value for name, value in given.items() if name not in self.rename}
+        for old, new in self.rename.items():
+            if given.get(old):
+                found[new] = given[old]
+        if not self.keep:
+            return found
+        return {
+            name: value
+            for name, value in found.items()
+            if name in self.keep or name == NODE_LABEL or name.startswith("__")
+        }

@@ -1,0 +1,84 @@
+"""Targets from Slurm: the nodes of a cluster with their partitions and states."""
+
+from accelwatch.command import CommandResult, run
+from accelwatch.errors import UsageError
+from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.settings import SlurmSd
+from accelwatch.fleet.targets.slurm_nodes import (
+    SlurmNode,
+    is_wanted,
+    labels_of,
+    leaf_switches,
+    nodes_of_json,
+    nodes_of_text,
+    place_of,
+)
+from accelwatch.fleet.targets.target import Target
+
+_MAX_BYTES = 256 << 20
+"""JSON of a node is 3 KB; of 20,000 nodes 60 MB."""
+_NO_JSON = ("unrecognized option", "invalid option", "Unable to find plugin")
+
+
+class SlurmTargets:
+    """Asks scontrol; when it fails the targets before stay. `look` blocks and is for a thread."""
+
+    def __init__(self, settings: SlurmSd, rules: Rules) -> None:
+        self._settings = settings
+        self._rules = rules
+        self._speaks_json = True
+        self.kept = Kept()
+
+    def look(self) -> list[Target]:
+        """A target for each node that the filters let through."""
+        place = self._settings.scontrol
+        try:
+            self.kept.take(place, self._targets())
+        except (UsageError, UnicodeDecodeError) as error:
+            self.kept.refuse(place, str(error))
+        return self.kept.targets()
+
+    def _targets(self) -> list[Target]:
+        switches = {}
+        if self._settings.switch_label:
+            switches = leaf_switches(self._printed("--oneliner", "show", "topology").decode())
+        found: list[Target] = []
+        for node in self._nodes():
+            if is_wanted(node, self._settings):
+                labels = labels_of(node, self._settings, switches)
+                found += self._rules.targets([place_of(node, self._settings)], labels)
+        return found
+
+    def _nodes(self) -> list[SlurmNode]:
+        if self._speaks_json:
+            result = self._run("--all", "show", "nodes", "--json")
+            if result.ok:
+                return nodes_of_json(result.output)
+            told = result.errors.decode("utf-8", "replace")
+            if result.failure or not any(word in told for word in _NO_JSON):
+                raise UsageError(_why(result))
+            self._speaks_json = False  # before 23.02, or built without a JSON library
+        return nodes_of_text(self._printed("--all", "--oneliner", "show", "nodes").decode())
+
+    def _printed(self, *words: str) -> bytes:
+        result = self._run(*words)
+        if not result.ok:
+            raise UsageError(_why(result))
+        return result.output
+
+    def _run(self, *words: str) -> CommandResult:
+        conf = self._settings.slurm_conf
+        return run(
+            [self._settings.scontrol, *words],
+            timeout_s=self._settings.timeout_s,
+            environ={"SLURM_CONF": conf} if conf else None,
+            max_bytes=_MAX_BYTES,
+        )
+
+
+def _why(result: CommandResult) -> str:
+    if result.failure:
+        return f"scontrol: {result.failure}"
+    lines = result.errors.decode("utf-8", "replace").strip().splitlines()
+    return f"scontrol ended with {result.status}: {lines[-1][:200] if lines else 'no message'}"

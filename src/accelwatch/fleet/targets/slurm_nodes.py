@@ -1,0 +1,165 @@
+"""What `scontrol show nodes` prints, as JSON or as text, and what becomes of a node. Pure.
+
+The text is that of scontrol(1) with `--oneliner`; the JSON is `dump nodes` of Slurm's own data parser,
+in which `state` was a word with `state_flags` beside it up to 22.05 and is a list since.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.targets.ranges import expand
+from accelwatch.fleet.targets.settings import SlurmSd
+
+_PAIR = re.compile(r"(?:^| )([A-Z][A-Za-z_]*)=(.*?)(?= [A-Z][A-Za-z_]*=|$)")
+_NOTHING = ("(null)", "N/A", "none", "")
+_BUSY = ("allocated", "mixed", "completing")
+
+
+class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
+    """One node of the cluster."""
+
+    name: str
+    hostname: str = ""
+    address: str = ""
+    states: tuple[str, ...] = ()
+    """Base state, then flags, in lower case."""
+    partitions: tuple[str, ...] = ()
+    gres: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """One word, as `sinfo` shows it: drained, draining, fail, failing, down, idle, mixed, ..."""
+        flags = set(self.states)
+        busy = not flags.isdisjoint(_BUSY)
+        for flag, working, resting in (
+            ("drain", "draining", "drained"),
+            ("fail", "failing", "fail"),
+            ("maintenance", "maint", "maint"),
+            ("down", "down", "down"),
+            ("powered_down", "powered_down", "powered_down"),
+            ("powering_up", "powering_up", "powering_up"),
+        ):
+            if flag in flags:
+                return working if busy else resting
+        return self.states[0] if self.states else "unknown"
+
+
+def nodes_of_text(text: str) -> list[SlurmNode]:
+    """Nodes of one line each. Raises UsageError when a line is none."""
+    found = []
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        pairs = _pairs(line)
+        if not pairs.get("NodeName"):
+            raise UsageError(f"a line of scontrol that is no node: {line[:80]!r}")
+        found.append(
+            SlurmNode(
+                name=pairs["NodeName"],
+                hostname=pairs.get("NodeHostName", ""),
+                address=pairs.get("NodeAddr", ""),
+                states=_states(pairs.get("State", "").replace("*", "").split("+")),
+                partitions=_listed(pairs.get("Partitions")),
+                gres=_listed(pairs.get("Gres")),
+                features=_listed(pairs.get("ActiveFeatures")),
+            )
+        )
+    return found
+
+
+def _pairs(line: str) -> dict[str, str]:
+    """The first of each key: those at the end may stand in a reason or comment that somebody wrote."""
+    return {key: value.strip() for key, value in reversed(_PAIR.findall(line))}
+
+
+def nodes_of_json(data: bytes) -> list[SlurmNode]:
+    """Nodes of a JSON document. Raises UsageError when it is none, or tells of errors."""
+    try:
+        document = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"no JSON: {error}") from error
+    nodes = document.get("nodes") if isinstance(document, dict) else None
+    if not isinstance(nodes, list) or document.get("errors"):
+        raise UsageError("a JSON document that tells of errors, or of no nodes")
+    return [_node(one) for one in nodes if isinstance(one, dict) and one.get("name")]
+
+
+def _node(one: Mapping[str, Any]) -> SlurmNode:
+    state = one.get("state")
+    words = state if isinstance(state, list) else [state, *(one.get("state_flags") or ())]
+    return SlurmNode(
+        name=str(one["name"]),
+        hostname=str(one.get("hostname") or ""),
+        address=str(one.get("address") or ""),
+        states=_states(words),
+        partitions=_listed(one.get("partitions")),
+        gres=_listed(one.get("gres")),
+        features=_listed(one.get("active_features")),
+    )
+
+
+def _states(words: Sequence[object]) -> tuple[str, ...]:
+    return tuple(word.strip().lower() for word in words if isinstance(word, str) and word.strip())
+
+
+def _listed(value: object) -> tuple[str, ...]:
+    """A list, or a text with commas; those within brackets and braces part nothing."""
+    if isinstance(value, list):
+        return tuple(str(one) for one in value)
+    if not isinstance(value, str) or value in _NOTHING:
+        return ()
+    return tuple(one for one in re.split(r",(?![^(\[]*[)\]])", value) if one)
+
+
+def leaf_switches(text: str) -> dict[str, str]:
+    """Node to leaf switch, of `scontrol show topology`. Lines that tell of no nodes are left out.
+
+    Raises UsageError for a host range that makes no sense.
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        pairs = _pairs(line)
+        if pairs.get("SwitchName") and pairs.get("Level") == "0":
+            for part in _listed(pairs.get("Nodes")):
+                for node in expand(part):
+                    found[node] = pairs["SwitchName"]
+    return found
+
+
+def is_wanted(node: SlurmNode, settings: SlurmSd) -> bool:
+    """Whether the filters let a node through."""
+    if settings.partitions and not set(settings.partitions) & set(node.partitions):
+        return False
+    wanted = settings.gres
+    return not wanted or any(re.match(re.escape(wanted) + r"(?![^:(=])", one) for one in node.gres)
+
+
+def labels_of(node: SlurmNode, settings: SlurmSd, switches: Mapping[str, str]) -> dict[str, str]:
+    """The labels that a node's targets get.
+
+    A node in several partitions has the first of the configured ones that it is in, else the first
+    that Slurm lists.
+    """
+    labels = {**settings.labels, "node": node.name, "slurm_state": node.state}
+    ours = [one for one in settings.partitions if one in node.partitions]
+    if partitions := ours or node.partitions:
+        labels["partition"] = partitions[0]
+    for label, beginning in settings.feature_labels.items():
+        for feature in node.features:
+            if feature.startswith(beginning) and feature != beginning:
+                labels.setdefault(label, feature.removeprefix(beginning))
+    if settings.switch_label and node.name in switches:
+        labels[settings.switch_label] = switches[node.name]
+    return labels
+
+
+def place_of(node: SlurmNode, settings: SlurmSd) -> str:
+    """Host and port that a node is connected to."""
+    named = {"name": node.name, "hostname": node.hostname, "address": node.address}
+    host = named[settings.address] or node.name
+    return f"[{host}]:{settings.port}" if ":" in host else f"{host}:{settings.port}"
