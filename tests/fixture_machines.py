@@ -3,15 +3,11 @@
 A machine is a function that stages it below a folder. A new one is a row in MACHINES.
 """
 
-import atexit
 import base64
 import contextlib
-import functools
 import json
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +24,7 @@ from accelwatch_intel import IntelBackend
 from accelwatch_kernel_log import KernelLogBackend
 from accelwatch_nvidia import NvidiaBackend
 from accelwatch_replay import ReplayBackend, demo_file
+from level_zero import Scenario, build_level_zero
 from samples import FIXTURES
 from smi_documents import Gpu, write_program
 from standins import NvmlScenario, preloaded_nvml
@@ -129,25 +126,11 @@ def _intel(folder: Path, name: str) -> Iterator[Stage]:
     yield _with_bus(Stage(IntelBackend, folder, options={"sysman": "off"}))
 
 
-@functools.cache
-def _level_zero() -> Path:
-    """The stand-in Level Zero loader, built once; skips without a compiler."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler (cc, gcc) to build the stand-in Level Zero loader with")
-    target = Path(tempfile.mkdtemp(prefix="accelwatch-level-zero-")) / "libze_loader.so.1"
-    sources = [str(path) for path in sorted((FIXTURES / "level_zero").glob("*.c"))]
-    flags = ["-std=gnu11", "-shared", "-fPIC", "-O1"]
-    subprocess.run([compiler, *flags, "-o", str(target), *sources], check=True)
-    atexit.register(shutil.rmtree, target.parent, ignore_errors=True)
-    return target
-
-
 @contextlib.contextmanager
 def _sysman(folder: Path, name: str, scenario: str) -> Iterator[Stage]:
     lay_out_tree(folder, f"intel/{name}")
-    shutil.copy(FIXTURES / "level_zero" / f"{scenario}.scenario", folder / "sysman.scenario")
-    options = {"sysman": "on", "level_zero_library": str(_level_zero())}
+    Scenario(folder / "sysman.scenario").load(scenario)
+    options = {"sysman": "on", "level_zero_library": str(build_level_zero())}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ACCELWATCH_ZE_SCENARIO", str(folder / "sysman.scenario"))
         yield _with_bus(Stage(IntelBackend, folder, options=options))

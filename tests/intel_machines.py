@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from accelwatch.backend import Context, Request
@@ -86,6 +87,10 @@ class Machine:
             self.link(f"proc/{pid}/fd/7", f"/dev/dri/{node}")
 
 
+Composed = Callable[[str], Machine]
+"""Lays out one composed machine of fixtures/intel."""
+
+
 def lay_out_card(machine: Machine, files: dict[str, str], *bridges: str) -> str:
     """Files of one recorded `card*` as a machine; returns the PCI id."""
     name = next(path for path in files if path.endswith("/device/uevent"))
@@ -114,3 +119,8 @@ def lay_out_composed(machine: Machine, name: str) -> None:
         machine.write(path, content)
     for path, target in packed["links"].items():
         machine.link(path, target)
+
+
+def opened(machine: Machine) -> Machine:
+    assert machine.backend().open().source == "sysfs+sysman"
+    return machine

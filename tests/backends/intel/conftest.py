@@ -9,6 +9,7 @@ import pytest
 from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
 from intel_machines import Machine, lay_out_card, lay_out_composed
+from level_zero import Scenario, build_level_zero
 from samples import sample
 
 
@@ -57,3 +58,42 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Absence], None]:
 
     monkeypatch.setattr(sysfs, "read_bytes", read_bytes)
     return add
+
+
+@pytest.fixture
+def library() -> Path:
+    """The stand-in Level Zero loader."""
+    return build_level_zero()
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scenario:
+    """What the stand-in loader is to answer; empty as yet."""
+    path = tmp_path / "scenario"
+    monkeypatch.setenv("ACCELWATCH_ZE_SCENARIO", str(path))
+    return Scenario(path)
+
+
+@pytest.fixture
+def sysman(
+    composed: Callable[[str], Machine], scenario: Scenario, library: Path
+) -> Callable[[str, str], Machine]:
+    """Lays out a composed machine whose Sysman answers as a scenario says."""
+
+    def lay_out(name: str, answers: str) -> Machine:
+        scenario.load(answers)
+        machine = composed(name)
+        machine.options = {"level_zero_library": str(library)}
+        return machine
+
+    return lay_out
+
+
+@pytest.fixture
+def max1550(sysman: Callable[[str, str], Machine]) -> Machine:
+    return sysman("max1550-two-tiles", "max1550")
+
+
+@pytest.fixture
+def b580(sysman: Callable[[str, str], Machine]) -> Machine:
+    return sysman("arc-b580", "b580")
