@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
+
 from accelwatch.fleet.api.documents import (
     SCHEMA,
     Conflict,
@@ -12,7 +14,7 @@ from accelwatch.fleet.api.documents import (
     NodeSummary,
     TargetNote,
 )
-from accelwatch.fleet.api.rows import Totals, age_s
+from accelwatch.fleet.api.rows import Totals, age_s, rounded
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import QUANTITIES, STEP_S
 from accelwatch.fleet.state.liveness import NodeState
@@ -24,17 +26,18 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.series import path_of
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.snapshot import BackendStatus, DeviceView, ReadFailure, Snapshot
 from accelwatch.schema.wire import timestamp, to_document
 from accelwatch.version import __version__
 
 _MAX_CONFLICTS = 100
+_backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
+_failures = msgspec.msgpack.Decoder(tuple[ReadFailure, ...]).decode
 
 
 def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
     """The fleet in numbers."""
     nodes = Counter(fleet.state_of(node).value for node in fleet.nodes.values())
-    used, size = sums.sum("memory_used_bytes"), sums.sum("memory_size_bytes")
     conflicts = sorted(fleet.conflicts().items())[:_MAX_CONFLICTS]
     return FleetDocument(
         schema=SCHEMA,
@@ -42,19 +45,9 @@ def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
         time=timestamp(fleet.clock.wall()),
         nodes_total=len(fleet.nodes),
         nodes={state.value: nodes.get(state.value, 0) for state in NodeState},
-        devices_total=sum(sums.states.values()),
-        devices=dict(sorted(sums.states.items())),
-        health=dict(sorted(sums.health.items())),
-        power_watts=_rounded(sums.sum("power_watts"), 3),
-        memory_used_bytes=None if used is None else int(used),
-        memory_size_bytes=None if size is None else int(size),
-        utilization_ratio=_rounded(sums.mean("utilization_ratio"), 6),
+        **sums.numbers(),
         conflicts=tuple(Conflict(uuid=uuid, nodes=tuple(sorted(on))) for uuid, on in conflicts),
     )
-
-
-def _rounded(number: float | None, digits: int) -> float | None:
-    return None if number is None else round(number, digits)
 
 
 def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
@@ -66,12 +59,12 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
     return NodeSummary(
         node=node.name,
         state=fleet.state_of(node),
-        age_s=_rounded(age, 3),
+        age_s=rounded(age, 3),
         labels=node.labels,
         devices=len(node.devices),
         devices_expected=len(expected.devices) if expected else 0,
         devices_missing=len(fleet.missing(node)),
-        clock_skew_s=_rounded(skew, 3),
+        clock_skew_s=rounded(skew, 3),
         interval_s=None if best is None else best.interval_s,
         listed=not node.unlisted,
         acknowledged=bool(expected and expected.acknowledged is not None),
@@ -92,7 +85,7 @@ def _target(source: Source) -> TargetNote:
         failures_total=source.faults_total,
         missed_ticks_total=source.gaps_total,
         restarts_total=source.restarts_total,
-        read_duration_s=_rounded(source.read_s, 6),
+        read_duration_s=rounded(source.read_s, 6),
         fault=None if fault is None else FaultNote(reason=fault.reason, message=str(fault)),
         rejected=source.rejected,
     )
@@ -100,28 +93,44 @@ def _target(source: Source) -> TargetNote:
 
 def node_snapshot(fleet: Fleet, node: Node) -> dict[str, Any]:
     """The node as `accelwatch/1`, as its own agent would answer; missing devices are lost rows."""
+    return to_document(snapshot_of(fleet, node))
+
+
+def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
+    """The node as it stands; missing devices are lost rows."""
     best, now = node.best, fleet.clock.monotonic()
     views = [view(node, held, now) for held in node.devices.values()]
     if fleet.missing(node):
         views += [_missing_view(fleet, node, device.id) for device in fleet.missing(node)]
     host = node.host
-    return to_document(
-        Snapshot(
-            time=fleet.clock.wall(),
-            host=node.name,
-            version=best.version if best is not None else "",
-            boot_id=best.boot_id if best is not None else "",
-            interval_s=best.interval_s if best is not None else None,
-            devices=tuple(views),
-            node=None if host is None else view(node, host, now),
-        )
+    return Snapshot(
+        time=fleet.clock.wall(),
+        host=node.name,
+        version=best.version if best is not None else "",
+        boot_id=best.boot_id if best is not None else "",
+        interval_s=best.interval_s if best is not None else None,
+        devices=tuple(views),
+        node=None if host is None else view(node, host, now),
     )
+
+
+def _read_through(node: Node) -> tuple[tuple[BackendStatus, ...], tuple[ReadFailure, ...]]:
+    """Backends and failures as a stream of the node told them, or nothing."""
+    for source in node.sources.values():
+        told = source.backends
+        try:
+            found = _backends(told.backends), _failures(told.errors)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        if any(found):
+            return found
+    return (), ()
 
 
 def view(node: Node, held: Held, now: float) -> DeviceView:
     """One device as a view; its times are on our clock when the node's is far off."""
     source = node.origin(held)
-    state, since = DeviceState(held.state), held.state_since
+    state, since, usage = DeviceState(held.state), held.state_since, held.usage
     sampled, age = held.sample_time, None
     if source is not None:
         since = source.skew.ours(since)
@@ -136,6 +145,9 @@ def view(node: Node, held: Held, now: float) -> DeviceView:
         sample_time=sampled,
         sample_age_s=age,
         health=Health(held.health),
+        health_reasons=usage.health_reasons,
+        owners=usage.occupancy.owners,
+        event_counts=usage.event_counts,
     )
 
 
