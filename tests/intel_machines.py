@@ -14,6 +14,8 @@ from accelwatch_intel import IntelBackend
 from samples import FIXTURES
 
 EVERYTHING = frozenset(opt_in_groups())
+B580 = "0000:03:00.0"
+"""The card of arc-b580."""
 PORT = ("0000:00:01.0", "0000:01:00.0", "0000:02:01.0")
 """Root port, and the two ports of the switch on an Arc card."""
 

@@ -1,17 +1,13 @@
 """What other kernels and cards show: missing parts, nonsense, a driver without fdinfo, one reading."""
 
-from collections.abc import Callable
-
 import pytest
 
 from accelwatch.backend import Context, Request
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import IntelBackend
-from intel_machines import Machine
+from intel_machines import B580, Composed
 
-Composed = Callable[[str], Machine]
-B580 = "0000:03:00.0"
 TILE = "tile0/gt0"
 CLIENT = "drm-driver:\ti915\ndrm-pdev:\t{card}\ndrm-client-id:\t7\ndrm-engine-render:\t5 ns\n"
 

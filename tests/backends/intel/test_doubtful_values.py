@@ -1,0 +1,102 @@
+"""Files of Intel cards that hold nonsense, stand still, jump or cannot be read."""
+
+from collections.abc import Callable
+
+import pytest
+
+from accelwatch.schema.absence import Absence
+from intel_machines import B580, Composed
+
+Fail = Callable[[str, Absence], None]
+
+
+def test_nonsense_in_files_is_an_error_and_no_value(composed: Composed) -> None:
+    machine = composed("arc-a770-faulty")
+    (reading,) = machine.read()
+    assert reading.values == {
+        ("clock_hertz", "graphics"): 300_000_000,
+        ("clock_limit_hertz", "graphics", "max"): 2_400_000_000,
+        ("throttle_active", "power"): 1,
+        ("throttle_active", "thermal_hardware"): 1,
+        ("temperature_celsius", "memory"): 104,
+        ("temperature_limit_celsius", "memory", "slowdown"): 105,
+        ("fan_speed_rpm", "0"): 0,
+        ("pcie_errors_total", "nonfatal"): 41,
+        ("memory_used_bytes",): 4 * (1 << 20),
+    }
+    for series in (
+        ("clock_limit_hertz", "graphics", "min"),
+        ("temperature_celsius", "gpu"),
+        ("energy_joules_total", "hardware"),
+        ("power_watts",),
+        ("utilization_ratio",),
+    ):
+        assert reading.absent[series] is Absence.ERROR
+    assert reading.notes == ("the driver holds a device core dump of a hang (devcoredump)",)
+
+
+@pytest.mark.parametrize("reason", list(Absence))
+def test_an_unreadable_file_gives_its_reason(
+    composed: Composed, fail: Fail, reason: Absence
+) -> None:
+    fail("temp2_input", reason)
+    fail("act_freq", reason)
+    fail("energy1_input", reason)
+    (reading,) = composed("arc-b580").read()
+    assert reading.absent["temperature_celsius", "gpu"] is reason
+    assert reading.absent["clock_hertz", "graphics"] is reason
+    assert reading.absent["power_watts",] is reason
+    assert reading.values["temperature_celsius", "memory"] == 72
+
+
+def test_an_energy_counter_that_stands_still_is_no_power(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    machine.read()
+    machine.clock.advance(1.0)
+    (reading,) = machine.read()
+    assert reading.absent["power_watts",] is Absence.ERROR
+
+
+def test_an_energy_counter_that_was_reset_starts_anew(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    machine.read()
+    machine.device_file(B580, "hwmon/hwmon4/energy1_input").write_text("1000000\n")
+    machine.clock.advance(1.0)
+    assert machine.read()[0].absent["power_watts",] is Absence.NOT_COLLECTED
+    machine.device_file(B580, "hwmon/hwmon4/energy1_input").write_text("61000000\n")
+    machine.clock.advance(1.0)
+    assert machine.read()[0].values["power_watts",] == pytest.approx(60.0)
+
+
+def test_steps_of_the_wall_clock_do_not_matter(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    machine.read()
+    machine.clock.step_wall(-3600)
+    machine.device_file(B580, "hwmon/hwmon4/energy1_input").write_text("40223456789\n")
+    machine.clock.advance(1.0)
+    assert machine.read()[0].values["power_watts",] == pytest.approx(100.0)
+
+
+def test_a_hang_record_of_i915_is_noted(composed: Composed) -> None:
+    machine = composed("laptop-meteor-lake")
+    assert machine.read()[0].notes == ()
+    (machine.root / "sys/devices/pci0000:00/0000:00:02.0/drm/card0/error").write_text(
+        "GPU HANG: ecode 12:1:85dcfdfb\n"
+    )
+    assert any("GPU hang" in note for note in machine.read()[0].notes)
+
+
+@pytest.mark.parametrize("celsius", ["-60000", "999000", "4294967295"])
+def test_a_broken_sensor_is_an_error(composed: Composed, celsius: str) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, "hwmon/hwmon4/temp2_input").write_text(celsius)
+    (reading,) = machine.read()
+    assert reading.absent["temperature_celsius", "gpu"] is Absence.ERROR
+
+
+@pytest.mark.parametrize("megahertz", ["627200", "-1", "4294967295"])
+def test_a_clock_that_cannot_be_is_an_error(composed: Composed, megahertz: str) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, "tile0/gt0/freq0/act_freq").write_text(megahertz)
+    (reading,) = machine.read()
+    assert reading.absent["clock_hertz", "graphics"] is Absence.ERROR
