@@ -2,9 +2,9 @@
 
 `hub.py [--nodes N] [--interval S] [--seconds S] [--poll]`: nodes of 8 devices with 86 series each, by
 stream, or with --poll by pages of 747 series. Load and hub have a core each. Lateness is that of the
-worst arrival of all: of a tick after the moment at which it was due at its node, and of any arrival after
-the one before it and an interval. Memory is looked at twenty times; its growth is the slope of a straight
-line through the later half.
+worst arrival of all: of a tick after the moment at which it was due at its node, and of any arrival
+after the one before it and an interval. Memory is looked at twenty times; its growth is the slope of
+a straight line through the later half.
 """
 
 import argparse
@@ -121,6 +121,7 @@ def standing_rows(plan: Plan, found: Standing) -> list[tuple[str, str, str]]:
         ("arrivals later than 1 s", f"{seen.over_a_second} of {seen.arrivals}", "0"),
         ("arrivals of those due", f"{100 * seen.arrivals / expected:.1f} %", "100 %"),
         ("longest hold of the loop", f"{seen.lag_ms:.0f} ms", ""),
+        ("longest garbage collection", f"{seen.collecting_ms:.0f} ms", ""),
         ("CPU of the load", f"{found.load_percent:.0f} %", "below 100 %"),
     ]
 

@@ -1,8 +1,8 @@
 """The hub beside Prometheus 2.42, both scraping the same pages at the same time on one core.
 
 `hub_against_prometheus.py [--targets N] [--series N] [--seconds S] [--warm-up S]`. Prometheus stores
-every sample on disk (a write-ahead log and blocks) and answers PromQL over it; the hub keeps the state of each
-device and 15 minutes of six quantities in memory. The comparison is of what it costs to follow a fleet.
+every sample on disk (a write-ahead log and blocks) and answers PromQL over it; the hub keeps the state
+of each device and 15 minutes of six quantities in memory. Compared is what following a fleet costs.
 """
 
 import argparse
@@ -117,8 +117,8 @@ def report(given: argparse.Namespace, found: Both, arrivals: int, late_s: float)
     ]
     title = (
         f"{given.targets} targets of {given.series} series every {INTERVAL_S} s, {given.seconds:g} s"
-        f" after {given.warm_up:g} s of warm-up; both on one core.\nPrometheus stores what it scrapes, the hub"
-        " keeps state and 15 minutes of six quantities a device."
+        f" after {given.warm_up:g} s of warm-up; both on one core.\nPrometheus stores what it scrapes,"
+        " the hub keeps state and 15 minutes of six quantities a device."
     )
     return table(title, rows)
 

@@ -5,6 +5,7 @@ the instruments use is counted as the hub's.
 """
 
 import asyncio
+import gc
 import json
 import sys
 import time
@@ -26,12 +27,13 @@ class Probe:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._arrive = Source.arrive
+        self._collecting = 0.0
         self.clear()
 
     def clear(self) -> None:
         self.arrivals = self.over_a_second = 0
         self.late_s = self.overdue_s = float("-inf")
-        self.lag_s = 0.0
+        self.lag_s = self.collecting_s = 0.0
 
     def arrive(
         self, source: Source, node_time: float | None, wall: float, monotonic: float
@@ -45,6 +47,13 @@ class Probe:
         self.overdue_s = max(self.overdue_s, overdue_s)
         self.over_a_second += max(late_s, overdue_s) > 1.0
         self._arrive(source, node_time, wall, monotonic)
+
+    def collecting(self, phase: str, _info: dict[str, int]) -> None:
+        """For gc.callbacks."""
+        if phase == "start":
+            self._collecting = time.monotonic()
+        else:
+            self.collecting_s = max(self.collecting_s, time.monotonic() - self._collecting)
 
     async def time_the_loop(self) -> None:
         loop = asyncio.get_running_loop()
@@ -64,6 +73,7 @@ class Probe:
                     "overdue_s": self.overdue_s,
                     "over_a_second": self.over_a_second,
                     "lag_s": self.lag_s,
+                    "collecting_s": self.collecting_s,
                 }
                 file.write(json.dumps(line) + "\n")
                 file.flush()
@@ -78,6 +88,7 @@ def main() -> None:
         probe.arrive(self, node_time, wall, monotonic)
 
     Source.arrive = arrive  # type: ignore[method-assign]
+    gc.callbacks.append(probe.collecting)
     plain: Callable[..., Awaitable[None]] = serve.serve_hub
 
     async def watched(*given: object, **named: object) -> None:

@@ -1,4 +1,4 @@
-"""Processes of the hub's benchmarks: a core each, what they use by /proc, what the hub measures itself."""
+"""Processes of the hub's benchmarks: a core each, what they use, what the hub measures itself."""
 
 import contextlib
 import http.client
@@ -84,6 +84,8 @@ class Window(NamedTuple):
     """Arrivals for which one of the two was above a second."""
     lag_ms: float
     """Greatest time for which the loop could not take up a due timer."""
+    collecting_ms: float
+    """Longest garbage collection."""
 
 
 def window(folder: Path, begin: float, end: float) -> Window:
@@ -98,6 +100,7 @@ def window(folder: Path, begin: float, end: float) -> Window:
         overdue_s=max(line["overdue_s"] for line in held),
         over_a_second=sum(line["over_a_second"] for line in held),
         lag_ms=1e3 * max(line["lag_s"] for line in held),
+        collecting_ms=1e3 * max(line["collecting_s"] for line in held),
     )
 
 
