@@ -126,12 +126,15 @@ class Follower:
             raise TargetFault(Reason.GARBAGE, "answers, but is none of our agents")
         read = self._make_reader(self._target)
         due = loop.time()
+        # The second poll comes early, so that the polls of all targets spread over the interval.
+        wait_s = random.uniform(0.0, interval_s)  # noqa: S311 - spreads load, keeps no secret
         while due < self._poll_until:
             await asyncio.sleep(due - loop.time())
             exposed, duration_s = await poll(self._client, self._target, read)
             self._sink.exposed(self._target, exposed, duration_s)
             self._well()
-            due = max(due + interval_s, loop.time())
+            due = max(due + wait_s, loop.time())
+            wait_s = interval_s
 
 
 class Followers:

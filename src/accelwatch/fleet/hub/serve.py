@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import resource
@@ -26,6 +25,7 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
+from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.schema.metrics import Series, catalogue
@@ -36,8 +36,6 @@ logger = logging.getLogger(__name__)
 _GRACE_S = 0.8
 _THREADS = 32
 """For name look-ups, each of which may hang for long: the default is few on a small machine."""
-_COLLECT = (50_000, 20, 100)
-"""A fleet is a million objects that live for ever: looking through them often only costs pauses."""
 
 
 def own_text() -> RenderOwn:
@@ -179,7 +177,6 @@ async def serve_hub(
 ) -> None:
     """Run a hub until SIGTERM or SIGINT. Raises AccelwatchError."""
     raise_open_files()
-    gc.set_threshold(*_COLLECT)
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="hub"))
     settings, clock = read(), SystemClock()
@@ -194,6 +191,7 @@ async def serve_hub(
     for one in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(one, stop.set)
     await server.start()
+    tending = loop.create_task(tend(), name="garbage")
     try:
         notifier.ready("following")
         ready()
@@ -203,5 +201,6 @@ async def serve_hub(
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), (notifier.watchdog_s or 30.0) / 3)
     finally:
+        tending.cancel()
         notifier.stopping()
         await server.stop()
