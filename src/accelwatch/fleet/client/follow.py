@@ -22,6 +22,8 @@ _STREAM_AGAIN_S = 300.0
 """How long a target that did not stream is polled before it is asked for a stream again."""
 _ROOM_AGAIN_S = 60.0
 """The same for an agent that has no room for another stream."""
+_STEADY_S = 5.0
+"""A stream that breaks sooner was not well: who breaks after each first tick is asked less and less."""
 _UNAVAILABLE = 503
 _SPREAD_PER_S = 500
 """Targets begun in a second, so that a large fleet does not shake hands all at once."""
@@ -65,6 +67,7 @@ class Follower:
         self._interval_s = 1.0
         self._told: Reason | None = None
         self._streaming = True
+        self._began = 0.0
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -97,6 +100,7 @@ class Follower:
 
     async def _stream(self) -> None:
         self._streaming = True
+        self._began = asyncio.get_running_loop().time()
         self._sink.began(self._target, "stream")
         await follow_stream(self._client, self._target, self._take, self._silence_s)
 
@@ -106,7 +110,8 @@ class Follower:
     def _take(self, message: Received, size: int) -> None:
         self._sink.message(self._target, message, size)
         if isinstance(message, RawTick):
-            self._well()
+            if asyncio.get_running_loop().time() - self._began >= _STEADY_S:
+                self._well()
         elif isinstance(message, Hello) and message.interval_s:
             self._interval_s = min(max(message.interval_s, 0.1), 600.0)
 

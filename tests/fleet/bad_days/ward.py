@@ -1,0 +1,216 @@
+"""A hub over healthy simulated nodes and bad ones, in a time that only the test moves.
+
+`Ward.beat` lets a second pass: every healthy node sends a tick, and the beat ends when the hub has them
+all. Ages and sequences then say whether the healthy suffered, whatever the machine's speed.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from accelwatch.agent.listeners import open_tcp
+from accelwatch.agent.web_config import Protection
+from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
+from accelwatch.clock import Clock, ManualClock
+from accelwatch.config.model import Web
+from accelwatch.fleet.client.settings import Scrape
+from accelwatch.fleet.hub.foreign import foreign_reader
+from accelwatch.fleet.hub.hub import Hub
+from accelwatch.fleet.hub.model import HubSettings, State, Targets
+from accelwatch.fleet.hub.serve import HubServer
+from accelwatch.fleet.simulator.server import SimulatorServer
+from accelwatch.fleet.simulator.targets import address, open_sockets
+from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.source import Source
+from accelwatch.schema.health import Health
+
+START = 1_800_000_000.0
+FAST = Scrape(timeout_s=0.5, max_backoff_s=0.05, interval_s=0.05)
+"""Short waits, for tests: a target that hangs is given up after half a second."""
+_WITHIN_S = 30.0
+"""How long something may take at most before the test fails."""
+
+
+class Simulated:
+    """Simulated nodes behind one port, each under a path."""
+
+    def __init__(self, clock: Clock, nodes: int) -> None:
+        plan = SimPlan(nodes=nodes, devices=2, vendor="nvidia", ports="one", listen="127.0.0.1:0")
+        self.fleet = build_fleet(plan, clock)
+        self.server = SimulatorServer(self.fleet, clock, own_exposition())
+        self.names = [node.name for node in self.fleet.nodes]
+        self.address = ""
+
+    async def listen(self) -> None:
+        sockets = open_sockets("127.0.0.1:0", self.fleet, many=False)
+        await self.server.listen(sockets)
+        self.address = address(sockets[""][0])
+
+    def path(self, name: str) -> str:
+        return f"/node/{name}"
+
+    def target(self, name: str) -> str:
+        return f"http://{self.address}{self.path(name)}"
+
+
+class Ward:
+    """The running hub, and what the tests ask of it."""
+
+    def __init__(self, hub: Hub, clock: ManualClock, simulated: Simulated) -> None:
+        self.hub = hub
+        self.clock = clock
+        self.simulated = simulated
+        self.healthy: list[str] = []
+        self.base = ""
+        self.http: aiohttp.ClientSession
+        self._standing: dict[str, tuple[int, int]] = {}
+
+    def node(self, name: str) -> Node:
+        return self.hub.fleet.nodes[name]
+
+    def source(self, name: str) -> Source:
+        return next(iter(self.node(name).sources.values()))
+
+    def state(self, name: str) -> str:
+        return self.hub.fleet.state_of(self.node(name)).value
+
+    def reason(self, name: str) -> str:
+        """Why the latest attempt to read a node failed; empty when it did not."""
+        held = self.hub.fleet.nodes.get(name)
+        if held is None or not held.sources:
+            return ""
+        fault = self.source(name).fault
+        return "" if fault is None else str(fault.reason)
+
+    async def beat(self, count: int = 1) -> None:
+        """Let seconds pass, one by one; after each the healthy are as fresh as can be."""
+        for _ in range(count):
+            self.clock.advance(1.0)
+            now = self.clock.monotonic()
+            self.simulated.server.tick()
+            async with asyncio.timeout(_WITHIN_S):
+                while any(self.source(name).arrived != now for name in self.healthy):
+                    await asyncio.sleep(0.001)
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        """Beat until something is so."""
+        async with asyncio.timeout(_WITHIN_S):
+            while not happened():
+                await self.beat()
+                await asyncio.sleep(0.02)
+
+    async def fails(self, name: str, reason: str, *words: str) -> dict[str, Any]:
+        """Wait until a bad node's row says why it fails, and in these words."""
+        await self.until(lambda: self.reason(name) == reason)
+        row = await self.get(f"/v1/nodes/{name}")
+        (target,) = row["targets"]
+        assert target["fault"]["reason"] == reason
+        assert target["connected"] is False
+        for word in words:
+            assert word in target["fault"]["message"], target["fault"]
+        return dict(row)
+
+    async def get(self, path: str, code: int = 200) -> Any:
+        async with self.http.get(self.base + path) as response:
+            body = await response.read()
+            assert response.status == code, (path, response.status, body[:500])
+            is_json = response.content_type == "application/json"
+            return msgspec.json.decode(body) if is_json else body.decode()
+
+    async def all_well(self) -> None:
+        """Every healthy node is up, was never lost, and missed no tick; the whole API answers."""
+        now = self.clock.monotonic()
+        for name in self.healthy:
+            assert self.state(name) == "up", name
+            assert self.node(name).age_s(now) == 0.0
+            source = self.source(name)
+            assert (source.gaps_total, source.faults_total) == self._standing[name], name
+            assert len(self.node(name).devices) == 2
+        rows = (await self.get("/v1/devices"))["devices"]
+        mine = [row for row in rows if row["node"] in set(self.healthy)]
+        assert len(mine) == 2 * len(self.healthy)
+        assert all(row["values"]["power_watts"] is not None for row in mine)
+        for path in ("/v1/fleet", "/v1/nodes", "/metrics"):
+            await self.get(path)
+
+    async def mended(self, name: str) -> None:
+        """Wait until a node that was bad is up, with its devices and no fault."""
+        await self.until(lambda: self.state(name) == "up" and self.reason(name) == "")
+        row = await self.get(f"/v1/nodes/{name}")
+        assert row["state"] == "up"
+        assert row["targets"][0]["fault"] is None
+        assert row["devices"] == 2
+        assert all(held.health == Health.OK for held in self.node(name).devices.values())
+
+    async def settle(self) -> None:
+        """Wait until every healthy node is followed; what happened until then does not count."""
+        names, self.healthy = self.healthy, []
+        await self.until(
+            lambda: all(
+                name in self.hub.fleet.nodes and self.source(name).arrived is not None
+                for name in names
+            )
+        )
+        self.healthy = names
+        await self.beat()
+        for name in names:
+            source = self.source(name)
+            self._standing[name] = source.gaps_total, source.faults_total
+
+
+@contextlib.asynccontextmanager
+async def simulation(clock: Clock, nodes: int) -> AsyncIterator[Simulated]:
+    """Simulated nodes that tick when told to."""
+    simulated = Simulated(clock, nodes)
+    await simulated.listen()
+    try:
+        yield simulated
+    finally:
+        await simulated.server.stop()
+
+
+@contextlib.asynccontextmanager
+async def ward(
+    simulated: Simulated,
+    clock: ManualClock,
+    *bad: str,
+    healthy: int = 3,
+    scrape: Scrape = FAST,
+    files: Sequence[str] = (),
+    state: State | None = None,
+    state_dir: Path | None = None,
+    web: Web | None = None,
+) -> AsyncIterator[Ward]:
+    """A hub over the first simulated nodes and bad targets, settled."""
+    chosen = simulated.names[:healthy]
+    targets = Targets(
+        static=(*(simulated.target(name) for name in chosen), *bad),
+        files=tuple(files),
+        refresh_s=0.05,
+    )
+    settings = HubSettings(
+        targets=targets,
+        scrape=scrape,
+        state=state or State(),
+        web=web or Web(listen_address=("127.0.0.1:0",)),
+    )
+    hub = Hub(settings, clock, foreign_reader, state_dir)
+    server = HubServer(hub, clock, Protection(), web=settings.web, interval_s=0.05)
+    sockets = open_tcp("127.0.0.1:0")
+    running = Ward(hub, clock, simulated)
+    running.healthy = [f"{simulated.address}{simulated.path(name)}" for name in chosen]
+    running.base = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+    await hub.start()
+    server.http.start(sockets)
+    try:
+        async with aiohttp.ClientSession() as running.http:
+            await running.settle()
+            yield running
+    finally:
+        await server.http.stop(0.1)
+        await hub.stop()
