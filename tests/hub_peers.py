@@ -27,6 +27,7 @@ from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.runtime import json_document, prometheus_text
 from accelwatch.schema.compact import CompactEncoder, Tick
+from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.snapshot import Snapshot
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -143,6 +144,12 @@ def stream_bytes(*snapshots: Snapshot, sequences: tuple[int, ...] = ()) -> bytes
                 message = msgspec.structs.replace(message, sequence=next(numbers))  # noqa: PLW2901
             found += framed(message, MSGPACK)
     return found
+
+
+def context_bytes(snapshot: Snapshot, numbers: EventNumbers) -> bytes:
+    """What a new stream of an agent with these numbers tells first."""
+    messages = CompactEncoder(numbers).messages(snapshot)
+    return b"".join(framed(message, MSGPACK) for message in messages)
 
 
 class Running:

@@ -112,6 +112,13 @@ def test_labels_can_be_filtered_by(tmp_path: Path) -> None:
         ("/v1/devices?fields=temperature_celsius.a.b", 400, "temperature"),
         ("/v1/devices?filer=x", 400, "filter"),
         ("/v1/fleet?x=1", 400, "no parameter"),
+        ("/v1/groups", 400, "by"),
+        ("/v1/groups?by=usr", 400, "user"),
+        ("/v1/groups?by=power_watts", 400, "no name"),
+        ("/v1/events?since=yesterday", 400, "since"),
+        ("/v1/events?filter=power_watts>1", 400, "power_watts"),
+        ('/v1/events?filter=severity=="grave"', 400, "critical"),
+        ("/v1/events?cursor=x", 400, "cursor"),
         ("/v1/nodes/nobody", 404, "nobody"),
         ("/v1/nodes/nobody/history?device=x", 404, "nobody"),
         ("/v1/nodes/", 404, ""),
@@ -308,7 +315,7 @@ def test_the_openapi_document_names_every_page() -> None:
             for path, methods in document["paths"].items():
                 if "{" not in path and path != "/v1/stream":
                     assert list(methods) == ["get"]
-                    await running.get(path)
+                    await running.get(path + ("?by=rack" if path == "/v1/groups" else ""))
 
     asyncio.run(main())
 

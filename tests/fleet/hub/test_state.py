@@ -13,49 +13,17 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.clock import ManualClock
 from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.client.backoff import Backoff
 from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.client.frames import FrameReader
-from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
 from accelwatch.fleet.state.inventory import FILE, InventoryFile
-from accelwatch.fleet.state.liveness import NodeState, Skew, Thresholds
+from accelwatch.fleet.state.liveness import NodeState, Skew
 from accelwatch.fleet.state.merge import merged
 from accelwatch.fleet.state.readings import ReadDevice
-from accelwatch.fleet.targets.target import Target, targets_of
+from accelwatch.fleet.targets.target import targets_of
 from accelwatch.schema.reading import Reading
-from accelwatch.schema.snapshot import DeviceView, Snapshot
-from hub_peers import stream_bytes
-
-THRESHOLDS = Thresholds(slow_s=2.5, stale_s=10, down_s=30)
-
-
-class Bench:
-    """A fleet whose time and messages are the test's."""
-
-    def __init__(self, *nodes: str, folder: Path | None = None) -> None:
-        self.clock = ManualClock(wall=machines.NOW)
-        self.fleet = Fleet(self.clock, THRESHOLDS, folder)
-        self.targets: dict[str, Target] = {one.node: one for one in targets_of(nodes)}
-        self.fleet.set_targets(self.targets.values())
-
-    def tell(self, node: str, *views: DeviceView, time: float | None = None) -> None:
-        """A new stream's first tick."""
-        source = self.fleet.source(self.targets[node].key)
-        assert source is not None
-        source.begin_stream()
-        stamp = self.clock.wall() if time is None else time
-        snapshot: Snapshot = machines.snapshot(*views, time=stamp)
-        for message, size in FrameReader(1 << 20).feed(stream_bytes(snapshot)):
-            self.fleet.take(self.targets[node].key, message, size)
-
-    def state(self, node: str) -> str:
-        return self.fleet.state_of(self.fleet.nodes[node])
-
-    def missing(self, node: str) -> list[int]:
-        return [one.index for one in self.fleet.missing(self.fleet.nodes[node])]
+from hub_bench import THRESHOLDS, Bench
 
 
 def test_a_node_ages_from_up_to_down() -> None:

@@ -82,6 +82,15 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     sample_age_s: float | None
     values: dict[str, Number | None]
     """The fields asked for; null where there is no value."""
+    job: str | None = None
+    """Id of the batch job that has the device; several are joined by `+`, here and below."""
+    user: str | None = None
+    """Whose job it is, else who runs processes on it."""
+    queue: str | None = None
+    """The job's queue or Slurm partition."""
+    namespace: str | None = None
+    pod: str | None = None
+    container: str | None = None
 
 
 class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +125,47 @@ class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
     """What the source named, such as a PCI id."""
     trusted: bool
     """False for kernel log records that user space wrote."""
+
+
+class EventsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of events, newest first; `next` is the cursor of the page after it, null at the end.
+
+    A page may hold fewer events than asked for, even none, and still have a page after it.
+    """
+
+    events: tuple[FleetEvent, ...]
+    next: str | None
+
+
+class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What belongs together, in numbers. Sums are over the devices of nodes that are up or slow."""
+
+    group: str | None
+    """The common value; null for what has none."""
+    nodes_total: int
+    nodes: dict[str, int]
+    """By state."""
+    devices_total: int
+    """Whole devices. By an owner: partitions are counted in place of a device that has some."""
+    devices: dict[str, int]
+    """By state."""
+    health: dict[str, int]
+    """Devices of nodes that are up or slow, by health."""
+    worst: str
+    """The worst state of a device; `failed` or `degraded` when only its health is."""
+    power_watts: float | None
+    memory_used_bytes: int | None
+    memory_size_bytes: int | None
+    utilization_ratio: float | None
+    """Mean over the devices that have one."""
+
+
+class GroupsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of groups by name, the null group last; `next` is the cursor of the page after it."""
+
+    by: str
+    groups: tuple[GroupRow, ...]
+    next: str | None
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):

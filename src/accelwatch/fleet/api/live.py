@@ -1,4 +1,4 @@
-"""The hub's /v1/stream: every device's place once, then an array of numbers a tick, for dashboards.
+"""The hub's /v1/stream for dashboards: every device's place once, events, an array of numbers a tick.
 
 Clients that ask for the same share the work: a tick is made once for each set of fields and filter, and
 only while somebody listens. A client that reads slowly misses ticks and sees a gap in `sequence`.
@@ -15,11 +15,14 @@ from accelwatch.clock import Clock
 from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.documents import SCHEMA, FleetDocument, FleetEvent
+from accelwatch.fleet.api.events import event_row
 from accelwatch.fleet.api.framing import framed
 from accelwatch.fleet.api.names import Column, Subject, columns, condition, lookup
-from accelwatch.fleet.api.rows import Totals, subjects, value
+from accelwatch.fleet.api.rows import Totals, place, subjects, value
 from accelwatch.fleet.api.summaries import fleet_document
+from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.usage import Occupancy
 from accelwatch.schema.reading import Number
 from accelwatch.version import __version__
 
@@ -29,6 +32,8 @@ _MAX_FEEDS = 8
 _BREATH = 500
 """Devices after which the loop may do something else."""
 _SPARE_SLOTS = 4096
+_PAST_EVENTS = 500
+"""Events of before that a new client is told."""
 
 Key = tuple[tuple[str, ...], str]
 
@@ -112,6 +117,7 @@ class Feed:
         self.places: dict[int, tuple[int, DevicePlace]] = {}
         """Slot to the sequence at which it was last changed, and its device."""
         self._wanted = wanted
+        self._having: dict[int, Occupancy] = {}
         self._slots: dict[tuple[str, str], int] = {}
         self._frames: dict[str, bytes] = {}
         self._shown = 0
@@ -124,7 +130,11 @@ class Feed:
 
     async def _make(self, fleet: Fleet, document: FleetDocument) -> None:
         if len(self._slots) > 2 * self._shown + _SPARE_SLOTS:
-            self._slots, self.places = {}, {}  # devices have come and gone: number them anew
+            self._slots, self.places, self._having = (
+                {},
+                {},
+                {},
+            )  # devices have come and gone: number them anew
         sequence = self.sequence + 1
         devices: list[DeviceNow] = []
         nodes: list[NodeNow] = []
@@ -157,15 +167,20 @@ class Feed:
         slot = self._slots.get(key)
         if slot is None:
             slot = self._slots[key] = len(self._slots)
-        held = self.places.get(slot)
-        if held is None or not _same(held[1], subject):
-            self.places[slot] = sequence, _place(slot, subject)
+        held, having = self.places.get(slot), subject.occupancy
+        if held is None or self._having[slot] is not having or not _same(held[1], subject):
+            self.places[slot] = sequence, DevicePlace(slot=slot, **place(subject))
+            self._having[slot] = having
         values = tuple([value(subject, series) for _, series in self.columns])
         return DeviceNow(slot, subject.state, subject.health, subject.age_s, values)
 
     def news(self, after: int) -> Sequence[DevicePlace]:
         """Places that changed after a tick."""
-        return [place for sequence, place in self.places.values() if sequence > after]
+        return [one for sequence, one in self.places.values() if sequence > after]
+
+    def shows(self, noted: Noted) -> bool:
+        """Whether an event is of this stream: with a filter, of a device that it has let through."""
+        return self._wanted is None or (noted.node, noted.event.device_id) in self._slots
 
     def frame(self, media: str) -> bytes:
         """The tick as bytes, made once for all clients."""
@@ -180,23 +195,6 @@ def _same(place: DevicePlace, subject: Subject) -> bool:
         place.labels == subject.labels
         and (place.id, place.index, place.name) == (device.id, device.index, device.name)
         and (place.model, place.uuid, place.node) == (device.model, device.uuid, subject.node)
-    )
-
-
-def _place(slot: int, subject: Subject) -> DevicePlace:
-    device = subject.device
-    return DevicePlace(
-        slot=slot,
-        node=subject.node,
-        labels=subject.labels,
-        id=device.id,
-        vendor=device.vendor,
-        index=device.index,
-        name=device.name,
-        kind=device.kind,
-        model=device.model,
-        uuid=device.uuid,
-        parent_id=device.parent_id,
     )
 
 
@@ -281,13 +279,15 @@ class LiveStreams:
         fields = tuple(name for name, _ in feed.columns)
         await outlet.write(framed(FleetHello(interval_s=self._interval_s, fields=fields), media))
         sent = 0
+        noted = max(0, self._fleet.events.last - _PAST_EVENTS)
         taken_at = self._clock.monotonic()
         while not self._ended:
             beat = self._beat
             if feed.sequence > sent and outlet.backlog() == 0:
-                places = b"".join(framed(place, media) for place in feed.news(sent))
-                frame, sent = feed.frame(media), feed.sequence
-                await outlet.write(places + frame)
+                events = self._fleet.events.after(noted)
+                news = [*feed.news(sent), *(event_row(one) for one in events if feed.shows(one))]
+                frame, sent, noted = feed.frame(media), feed.sequence, self._fleet.events.last
+                await outlet.write(b"".join(framed(one, media) for one in news) + frame)
                 taken_at = self._clock.monotonic()
             elif self._clock.monotonic() - taken_at > stall_s:
                 raise Stalled(f"the client has not read for {stall_s:g} s")

@@ -1,4 +1,4 @@
-"""The names that filters and `fields` may use: those of a device, its node's, and target labels."""
+"""The names that filters, `fields` and groups may use: a device's, its owners', its node's, labels."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -20,6 +20,7 @@ from accelwatch.expr.names import Fault
 from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import speaks_for
 from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.state.usage import NOBODY, OWNER_NAMES, Occupancy
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.series import path_of, series_of
@@ -52,6 +53,11 @@ class Subject(msgspec.Struct, kw_only=True):
     age_s: float | None
 
     @property
+    def occupancy(self) -> Occupancy:
+        """Who has it, as it was last told."""
+        return NOBODY if self.held is None else self.held.usage.occupancy
+
+    @property
     def state(self) -> str:
         """Its own state while its node is heard of."""
         if speaks_for(self.node_state):
@@ -69,17 +75,23 @@ class Subject(msgspec.Struct, kw_only=True):
 def fleet_names(labels: Iterable[str]) -> NameTable:
     """The names of a device in a fleet whose targets have these labels."""
     table = device_names()
-    extra = {name: Type.STRING for name in sorted(labels) if name not in table.rows}
-    identity = {**extra, **table.identity, "node": Type.STRING, "node_state": Type.STRING}
+    more = (*sorted(labels), *OWNER_NAMES, "node", "node_state")
+    extra = {name: Type.STRING for name in more if name not in table.rows}
+    identity = {**extra, **table.identity}
     words = {**table.words, "state": SHOWN_STATES, "node_state": tuple(NodeState)}
     return msgspec.structs.replace(table, identity=identity, words=words)
 
 
 def condition(text: str, labels: Iterable[str]) -> Expression:
-    """A filter. Raises ExpressionError, UsageError."""
+    """A filter over devices. Raises ExpressionError, UsageError."""
+    return compiled(text, fleet_names(labels))
+
+
+def compiled(text: str, names: NameTable) -> Expression:
+    """A filter over what has these names. Raises ExpressionError, UsageError."""
     if len(text) > _MAX_EXPRESSION:
         raise UsageError(f"a filter has at most {_MAX_EXPRESSION} characters")
-    return compile_condition(text, fleet_names(labels))
+    return compile_condition(text, names)
 
 
 def columns(fields: Sequence[str]) -> tuple[Column, ...]:
@@ -109,8 +121,8 @@ def lookup(subject: Subject) -> Callable[[Key], Value | Missing]:
     def value(key: Key) -> Value | Missing:
         if isinstance(key, tuple):
             return _quantity(subject, held, key)
-        named = _named(subject, key)
-        return MISSING if named is None else named
+        told = named(subject, key)
+        return MISSING if told is None else told
 
     return value
 
@@ -128,7 +140,8 @@ def _quantity(subject: Subject, held: Held | None, key: Series) -> Value | Missi
     return MISSING
 
 
-def _named(subject: Subject, key: str) -> Value | None:
+def named(subject: Subject, key: str) -> Value | None:
+    """A field that is no quantity. What a device or its owners do not say, a label of its node may."""
     if key in ("node", "host"):
         return subject.node
     if key == "device":
@@ -137,5 +150,23 @@ def _named(subject: Subject, key: str) -> Value | None:
         return subject.age_s
     if key in ("state", "health", "node_state"):
         return str(getattr(subject, key))
-    identity: Value | None = getattr(subject.device, key, None)
-    return subject.labels.get(key) if identity is None else identity
+    shown = subject.occupancy.shown
+    found: Value | None = shown.get(key) or getattr(subject.device, key, None)
+    if found is None:
+        found = subject.labels.get(key)
+    return shown.get("queue") if found is None and key == "partition" else found
+
+
+def every(subject: Subject, key: str) -> tuple[str, ...]:
+    """What a device is grouped by: a field as texts, each owner's by itself; empty where there is none.
+
+    `partition` is the scheduler's: the label of the node, else the queue of the job.
+    """
+    names = subject.occupancy.names
+    if key == "partition":
+        label = subject.labels.get(key)
+        return names.get("queue", ()) if label is None else (label,)
+    if key in names:
+        return names[key]
+    value = named(subject, key)
+    return () if value is None else (str(value),)

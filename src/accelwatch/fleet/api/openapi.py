@@ -8,7 +8,9 @@ import msgspec
 from accelwatch.fleet.api.documents import (
     Acknowledged,
     DevicesPage,
+    EventsPage,
     FleetDocument,
+    GroupsPage,
     HistoryDocument,
     NodesPage,
     NodeSummary,
@@ -16,7 +18,16 @@ from accelwatch.fleet.api.documents import (
 from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.version import __version__
 
-_ANSWERS = (FleetDocument, NodesPage, NodeSummary, DevicesPage, HistoryDocument, Acknowledged)
+_ANSWERS = (
+    FleetDocument,
+    NodesPage,
+    NodeSummary,
+    DevicesPage,
+    GroupsPage,
+    EventsPage,
+    HistoryDocument,
+    Acknowledged,
+)
 _REFUSALS = {
     "400": "A parameter makes no sense; the text says which.",
     "401": "Credentials are needed.",
@@ -83,6 +94,23 @@ def _paths() -> dict[str, Any]:
             "post": _operation("Take note that devices have gone", "Acknowledged", (node, device))
         },
         "/v1/devices": _get("Devices", "DevicesPage", filter_, fields, limit, cursor),
+        "/v1/groups": _get(
+            "The fleet in numbers by what devices share",
+            "GroupsPage",
+            _parameter("by", "rack, partition, job, user, a label, or another name.", must=True),
+            filter_,
+            limit,
+            cursor,
+        ),
+        "/v1/events": _get(
+            "Error events, newest first",
+            "EventsPage",
+            _parameter("since", "A time (Unix seconds or RFC 3339), or how long ago (`30m`)."),
+            _parameter("node", "Only events of this node."),
+            _parameter("filter", "A condition over events (docs/fleet/hub.md)."),
+            limit,
+            cursor,
+        ),
         "/v1/stream": {
             "get": _raw(
                 "The fleet, tick by tick",
@@ -102,13 +130,18 @@ def _paths() -> dict[str, Any]:
 
 
 def _parameter(
-    name: str, text: str, *, where: str = "query", schema: dict[str, Any] | None = None
+    name: str,
+    text: str,
+    *,
+    where: str = "query",
+    schema: dict[str, Any] | None = None,
+    must: bool = False,
 ) -> dict[str, Any]:
     return {
         "name": name,
         "in": where,
         "description": text,
-        "required": where == "path",
+        "required": must or where == "path",
         "schema": schema or {"type": "string"},
     }
 

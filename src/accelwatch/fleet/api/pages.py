@@ -9,7 +9,16 @@ from accelwatch.agent.negotiation import choose
 from accelwatch.agent.page import JSON, Page, Query, ask_again, many, plain
 from accelwatch.agent.routes import STREAM, Headers
 from accelwatch.errors import UnmetError, UsageError
-from accelwatch.fleet.api.documents import Acknowledged, DevicesPage, NodesPage, NodeSummary
+from accelwatch.fleet.api.documents import (
+    Acknowledged,
+    DevicesPage,
+    GroupRow,
+    GroupsPage,
+    NodesPage,
+    NodeSummary,
+)
+from accelwatch.fleet.api.events import begin_of, event_condition, events_page
+from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.names import columns, condition
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
@@ -53,12 +62,15 @@ class HubPages:
         self._ready = ready
         self._may_act = may_act
         self._sums: tuple[float, Totals] | None = None
+        self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
         self._pages: dict[str, Callable[[Query, Headers], Page]] = {
             "/metrics": self._metrics,
             "/v1/fleet": self._fleet_page,
             "/v1/nodes": self._nodes,
             "/v1/devices": self._devices,
+            "/v1/groups": self._groups,
+            "/v1/events": self._events,
             "/v1/openapi.json": lambda query, _: _plain_json(query, openapi()),
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": lambda _query, _: self._readiness(),
@@ -164,6 +176,42 @@ class HubPages:
             limit=_limit(query),
         )
         return _json(DevicesPage(devices=tuple(rows), next=following), headers)
+
+    def _groups(self, query: Query, headers: Headers) -> Page:
+        ask_again(query, ("by", "filter", "limit", "cursor"))
+        by, text, cursor = _one(query, "by"), _one(query, "filter"), _one(query, "cursor")
+        if by is None:
+            raise UsageError("by: say by what, such as rack, partition, job or user")
+        check_grouping(by, self.labels())
+        limit, after = _limit(query), place_of(cursor)[0] if cursor else None
+        rows = self._all_groups(by, text or "")
+        left = [one for one in rows if after is None or one.group is None or one.group > after]
+        shown = tuple(left[:limit])
+        following = _next(shown[-1].group or "") if len(left) > limit else None
+        return _json(GroupsPage(by=by, groups=shown, next=following), headers)
+
+    def _all_groups(self, by: str, text: str) -> list[GroupRow]:
+        """The groups, at most half a second old."""
+        now = self._fleet.clock.monotonic()
+        kept = {key: one for key, one in self._grouped.items() if now - one[0] < _HOLD_S}
+        if (by, text) not in kept:
+            wanted = condition(text, self.labels()) if text else None
+            kept[by, text] = now, groups(self._fleet, by, wanted)
+        self._grouped = kept
+        return kept[by, text][1]
+
+    def _events(self, query: Query, headers: Headers) -> Page:
+        ask_again(query, ("since", "node", "filter", "limit", "cursor"))
+        since, text = _one(query, "since"), _one(query, "filter")
+        page_ = events_page(
+            self._fleet,
+            since=None if since is None else begin_of(since, self._fleet.clock.wall()),
+            node=_one(query, "node"),
+            wanted=event_condition(text, self.labels()) if text else None,
+            cursor=_one(query, "cursor"),
+            limit=_limit(query),
+        )
+        return _json(page_, headers)
 
     def _metrics(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())

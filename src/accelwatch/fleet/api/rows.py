@@ -5,6 +5,7 @@ import binascii
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -120,25 +121,39 @@ def page(
 
 def row(subject: Subject, columns: Sequence[Column]) -> DeviceRow:
     """One device with the values of the columns; a silent node's last values are not shown as now's."""
-    device: Device = subject.device
     return DeviceRow(
-        node=subject.node,
+        **place(subject),
         node_state=subject.node_state,
-        labels=subject.labels,
-        id=device.id,
-        vendor=device.vendor,
-        index=device.index,
-        name=device.name,
-        kind=device.kind,
-        model=device.model,
-        uuid=device.uuid,
-        pci_bus_id=device.pci_bus_id,
-        parent_id=device.parent_id,
+        pci_bus_id=subject.device.pci_bus_id,
         state=subject.state,
         health=subject.health,
         sample_age_s=subject.age_s,
         values={name: value(subject, series) for name, series in columns},
     )
+
+
+def place(subject: Subject) -> dict[str, Any]:
+    """Who a device is, where it stands and who has it: what rows and streams have in common."""
+    device: Device = subject.device
+    owned = subject.occupancy.shown.get
+    return {
+        "node": subject.node,
+        "labels": subject.labels,
+        "id": device.id,
+        "vendor": device.vendor,
+        "index": device.index,
+        "name": device.name,
+        "kind": device.kind,
+        "model": device.model,
+        "uuid": device.uuid,
+        "parent_id": device.parent_id,
+        "job": owned("job"),
+        "user": owned("user"),
+        "queue": owned("queue"),
+        "namespace": owned("namespace"),
+        "pod": owned("pod"),
+        "container": owned("container"),
+    }
 
 
 def value(subject: Subject, candidates: Sequence[Series]) -> Number | None:
@@ -153,7 +168,7 @@ def value(subject: Subject, candidates: Sequence[Series]) -> Number | None:
 
 
 class Totals:
-    """Sums over the whole devices of a fleet."""
+    """Sums over devices."""
 
     def __init__(self) -> None:
         self.states: Counter[str] = Counter()
@@ -166,8 +181,6 @@ class Totals:
     def add(self, subject: Subject) -> None:
         """Count one device."""
         device, state = subject.device, subject.state
-        if device.parent_id is not None:
-            return
         self.states[state] += 1
         self.kinds[device.vendor, device.model or "", state] += 1
         if subject.held is None or not speaks_for(subject.node_state):
@@ -187,11 +200,30 @@ class Totals:
         """The mean over the devices that have a value."""
         return self._sums[key] / self._counts[key] if self._counts[key] else None
 
+    def numbers(self) -> dict[str, Any]:
+        """What the documents of the fleet and of groups have in common."""
+        used, size = self.sum("memory_used_bytes"), self.sum("memory_size_bytes")
+        return {
+            "devices_total": sum(self.states.values()),
+            "devices": dict(sorted(self.states.items())),
+            "health": dict(sorted(self.health.items())),
+            "power_watts": rounded(self.sum("power_watts"), 3),
+            "memory_used_bytes": None if used is None else int(used),
+            "memory_size_bytes": None if size is None else int(size),
+            "utilization_ratio": rounded(self.mean("utilization_ratio"), 6),
+        }
+
+
+def rounded(number: float | None, digits: int) -> float | None:
+    """A number that may be none, rounded."""
+    return None if number is None else round(number, digits)
+
 
 def totals(fleet: Fleet) -> Totals:
-    """The sums now."""
+    """The sums over the whole devices now."""
     found = Totals()
     for node in fleet.nodes.values():
         for subject in subjects(fleet, node):
-            found.add(subject)
+            if subject.device.parent_id is None:
+                found.add(subject)
     return found

@@ -103,6 +103,7 @@ def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
     if fleet.missing(node):
         views += [_missing_view(fleet, node, device.id) for device in fleet.missing(node)]
     host = node.host
+    backends, errors = _read_through(node)
     return Snapshot(
         time=fleet.clock.wall(),
         host=node.name,
@@ -111,6 +112,9 @@ def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
         interval_s=best.interval_s if best is not None else None,
         devices=tuple(views),
         node=None if host is None else view(node, host, now),
+        backends=backends,
+        events=tuple(noted.event for noted in fleet.events.of(node.name)),
+        errors=errors,
     )
 
 

@@ -80,10 +80,11 @@ class EventLog:
         `ours` moves a time onto the hub's clock, `name` gives the short name of a device.
         """
         entries = self._nodes.setdefault(node, deque())
+        numbered = {entry.number: entry for entry in entries if entry.origin == origin}
         taken: set[int] = set()
         for one in told:
             event = event_message(one.sequence, one.event).event
-            entry = _known(entries, one, origin, again, taken)
+            entry = numbered.get(one.sequence) or _alike(entries, event, origin, again, taken)
             if entry is None:
                 self.last += 1
                 entry = _Entry(sequence=self.last, code=event.code)
@@ -99,8 +100,10 @@ class EventLog:
                 name=name(event.device_id) if event.device_id else "",
                 event=msgspec.structs.replace(event, time=ours(event.time)),
             )
-        while len(entries) > NODE_CAPACITY:
-            del self._noted[entries.popleft().sequence]
+            if len(entries) > NODE_CAPACITY:
+                oldest = entries.popleft()
+                numbered.pop(oldest.number, None)
+                del self._noted[oldest.sequence]
         while len(self._noted) > CAPACITY:
             self._drop(next(iter(self._noted)))
 
@@ -138,18 +141,15 @@ class EventLog:
         return len(self._noted)
 
 
-def _known(
-    entries: Iterable[_Entry], told: Event, origin: str, again: bool, taken: set[int]
+def _alike(
+    entries: Iterable[_Entry], event: ErrorEvent, origin: str, again: bool, taken: set[int]
 ) -> _Entry | None:
-    """The entry of an event that was told before, by its number or else by what it says."""
-    for entry in entries:
-        if (entry.origin, entry.number) == (origin, told.sequence):
-            return entry
-    event = told.event
+    """The entry of an event that was told before under another number."""
     for entry in entries:
         near_s = _SAME_S if again or entry.origin != origin else _SAME_MOMENT_S
         if (
-            (entry.code, entry.device_id) == (event.code, event.device_id)
+            entry.code == event.code
+            and entry.device_id == event.device_id
             and abs(entry.time - event.time) <= near_s
             and entry.sequence not in taken
         ):

@@ -32,7 +32,7 @@ MAX_CONTEXT_BYTES = 16 << 10
 """Of one message beside the ticks; what is larger is not taken."""
 MAX_CONTEXT_SLOTS = 512
 """Devices of which more than numbers is kept."""
-MAX_WAITING_EVENTS = 256
+MAX_WAITING_EVENTS = 128
 OURS = "accelwatch"
 
 

@@ -1,0 +1,94 @@
+"""/v1/events: the fleet's error events, newest first, page by page, filtered."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from accelwatch.durations import is_duration, seconds
+from accelwatch.errors import UsageError, WireError
+from accelwatch.expr import MISSING, Expression, Key, Missing, NameTable, Type, Value
+from accelwatch.fleet.api.documents import EventsPage, FleetEvent
+from accelwatch.fleet.api.names import compiled
+from accelwatch.fleet.api.rows import cursor_of, place_of
+from accelwatch.fleet.state.events import SEVERITIES, Noted, severity
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.schema.event import Category
+from accelwatch.schema.wire import unix_seconds
+
+_NAMES = ("node", "device", "name", "code", "category", "severity", "source", "subject", "text")
+_UNIX_S = 1e8
+"""A bare number from here is a time, below it a duration: 1973, or three years ago."""
+
+
+def event_row(noted: Noted) -> FleetEvent:
+    """An event as it is answered."""
+    event = noted.event
+    return FleetEvent(
+        sequence=noted.sequence,
+        node=noted.node,
+        device=event.device_id,
+        name=noted.name,
+        code=event.code,
+        category=event.category.value,
+        severity=severity(event),
+        time=event.time,
+        text=event.text,
+        source=event.source,
+        subject=event.subject,
+        trusted=event.trusted,
+    )
+
+
+def event_condition(text: str, labels: Iterable[str]) -> Expression:
+    """A filter over events and the labels of their nodes. Raises ExpressionError, UsageError."""
+    names = dict.fromkeys((*sorted(labels), *_NAMES), Type.STRING)
+    words = {"category": tuple(Category), "severity": SEVERITIES}
+    return compiled(text, NameTable(identity=names, rows={}, words=words))
+
+
+def begin_of(text: str, now: float) -> float:
+    """`since` as Unix seconds: a time (Unix seconds, RFC 3339) or how long ago. Raises UsageError."""
+    if is_duration(text):
+        number = seconds(text)
+        return number if number >= _UNIX_S else now - number
+    try:
+        return unix_seconds(text)
+    except WireError as error:
+        message = "since: a time (Unix seconds or 2030-01-31T12:00:00Z) or how long ago (30m, 2h)"
+        raise UsageError(message) from error
+
+
+def events_page(
+    fleet: Fleet,
+    *,
+    since: float | None,
+    node: str | None,
+    wanted: Expression | None,
+    cursor: str | None,
+    limit: int,
+) -> EventsPage:
+    """The newest events that fit, from before the cursor. Raises UsageError for a bad cursor."""
+    begin = place_of(cursor)[1] if cursor else fleet.events.last + 1
+    found: list[FleetEvent] = []
+    for noted in fleet.events.before(begin):
+        if len(found) >= limit:
+            return EventsPage(events=tuple(found), next=cursor_of(("", found[-1].sequence, "")))
+        told = (node is None or noted.node == node) and (since is None or noted.event.time >= since)
+        if told:
+            row = event_row(noted)
+            if wanted is None or wanted.evaluate(_lookup(row, _labels(fleet, noted.node))) is True:
+                found.append(row)
+    return EventsPage(events=tuple(found), next=None)
+
+
+def _labels(fleet: Fleet, node: str) -> Mapping[str, str]:
+    held = fleet.nodes.get(node)
+    return {} if held is None else held.labels
+
+
+def _lookup(row: FleetEvent, labels: Mapping[str, str]) -> Callable[[Key], Value | Missing]:
+    def value(key: Key) -> Value | Missing:
+        if key in _NAMES:
+            found: str = getattr(row, str(key))
+            return found
+        return labels.get(str(key), MISSING)
+
+    return value

@@ -1,0 +1,98 @@
+"""/v1/groups: the fleet in numbers by rack, partition, job, user, or whatever else devices share."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from accelwatch.errors import UsageError
+from accelwatch.expr import Expression, Type
+from accelwatch.expr.names import did_you_mean
+from accelwatch.fleet.api.documents import GroupRow
+from accelwatch.fleet.api.names import Subject, every, fleet_names, lookup
+from accelwatch.fleet.api.rows import Totals, subjects
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.usage import OWNER_NAMES
+
+_WORST_FIRST = (
+    "lost",
+    "missing",
+    "unresponsive",
+    "failed",
+    "unreachable",
+    "stale",
+    "degraded",
+    "excluded",
+    "suspended",
+    "ok",
+)
+_USUAL = ("rack", "pool")
+"""Labels that may be asked for though no target has them."""
+_ILL = frozenset({"degraded", "failed"})
+
+
+def check_grouping(by: str, labels: Iterable[str]) -> None:
+    """Raise UsageError for what devices cannot be grouped by."""
+    names = [name for name, kind in fleet_names(labels).identity.items() if kind is Type.STRING]
+    if by not in names and by not in _USUAL:
+        hint = did_you_mean(by, names) or "try rack, partition, job or user"
+        raise UsageError(f"by: no name {by[:60]!r}; {hint}")
+
+
+class _Group:
+    """One group while it is counted."""
+
+    def __init__(self) -> None:
+        self.totals = Totals()
+        self.nodes: dict[str, str] = {}
+        """State by name."""
+        self.worst = len(_WORST_FIRST) - 1
+
+    def add(self, subject: Subject) -> None:
+        self.totals.add(subject)
+        self.nodes[subject.node] = subject.node_state.value
+        ill = subject.state == "ok" and subject.health in _ILL
+        word = subject.health if ill else subject.state
+        self.worst = min(self.worst, _WORST_FIRST.index(word))
+
+    def row(self, name: str | None) -> GroupRow:
+        nodes = Counter(self.nodes.values())
+        return GroupRow(
+            group=name,
+            nodes_total=len(self.nodes),
+            nodes=dict(sorted(nodes.items())),
+            worst=_WORST_FIRST[self.worst],
+            **self.totals.numbers(),
+        )
+
+
+def groups(fleet: Fleet, by: str, wanted: Expression | None) -> list[GroupRow]:
+    """Every group, by name, that of devices without one last.
+
+    A device that several own is counted in the group of each.
+    """
+    found: dict[str, _Group] = {}
+    none = _Group()
+    for node in fleet.nodes.values():
+        for subject, names in _counted(fleet, node, by):
+            if wanted is not None and wanted.evaluate(lookup(subject)) is not True:
+                continue
+            for name in names:
+                found.setdefault(name, _Group()).add(subject)
+            if not names:
+                none.add(subject)
+    rows = [group.row(name) for name, group in sorted(found.items())]
+    return [*rows, none.row(None)] if none.nodes else rows
+
+
+def _counted(fleet: Fleet, node: Node, by: str) -> Iterator[tuple[Subject, Sequence[str]]]:
+    """Whole devices with their groups; by an owner, partitions in place of a device that has some."""
+    held = subjects(fleet, node)
+    owned = by in OWNER_NAMES or by == "partition"
+    split = {one.device.parent_id for one in held} - {None} if owned else set()
+    parents = {one.device.id: every(one, by) for one in held if one.device.id in split}
+    for subject in held:
+        parent = subject.device.parent_id
+        if subject.device.id in split or (parent is not None and not owned):
+            continue
+        names = every(subject, by)
+        yield subject, names or parents.get(parent or "", ())

@@ -1,0 +1,204 @@
+"""The fleet's events: each once whatever is told again, bounded, on the hub's clock."""
+
+import itertools
+
+import msgspec
+import pytest
+
+import machines
+from accelwatch.fleet.client.frames import FrameReader
+from accelwatch.fleet.state.events import (
+    CAPACITY,
+    NODE_CAPACITY,
+    SEVERITIES,
+    EventLog,
+    counted,
+    severity,
+)
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.schema.context import Event
+from accelwatch.schema.context_encoder import EventNumbers
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.health import Health, judge
+from accelwatch.schema.reading import Reading
+from accelwatch.schema.snapshot import EventCount
+from hub_bench import Bench
+from hub_peers import context_bytes
+
+NOW = machines.NOW
+
+
+def fault(time: float = NOW, **changes: object) -> ErrorEvent:
+    whole = ErrorEvent(
+        code="xid_79",
+        category=Category.BUS,
+        time=time,
+        text="fell off the bus",
+        source="nvml",
+        device_id=machines.device(3).id,
+    )
+    return msgspec.structs.replace(whole, **changes)
+
+
+class Telling:
+    """An event log and the nodes that tell it."""
+
+    def __init__(self) -> None:
+        self.log = EventLog()
+
+    def tell(
+        self, node: str, *told: tuple[int, ErrorEvent], again: bool = False, origin: str = "a"
+    ) -> None:
+        self.log.take(
+            node,
+            origin,
+            [Event(sequence=number, event=event) for number, event in told],
+            ours=lambda time: time - 100,
+            name=lambda device_id: device_id[-1:],
+            again=again,
+        )
+
+    def times(self, node: str) -> list[float]:
+        return [noted.event.time - NOW + 100 for noted in self.log.of(node)]
+
+
+def test_events_are_kept_in_order_and_on_our_clock() -> None:
+    telling = Telling()
+    telling.tell("n1", (1, fault(NOW)), (2, fault(NOW + 10)))
+    telling.tell("n2", (1, fault(NOW + 5)))
+    assert telling.times("n1") == [0, 10]
+    assert [noted.node for noted in telling.log.after(0)] == ["n1", "n1", "n2"]
+    assert [noted.sequence for noted in telling.log.before(3)] == [2, 1]
+    assert telling.log.after(2)[0].name == "4"
+
+
+def test_a_stream_that_begins_anew_tells_nothing_twice() -> None:
+    telling = Telling()
+    past = [(7 + at, fault(NOW + 30 * at)) for at in range(4)]
+    telling.tell("n1", *past[:3])
+    telling.tell("n1", *past, again=True)
+    assert telling.times("n1") == [0, 30, 60, 90]
+
+
+def test_an_agent_that_began_anew_and_reads_its_log_again_tells_nothing_twice() -> None:
+    telling = Telling()
+    telling.tell("n1", (7, fault(NOW)), (8, fault(NOW + 1)))
+    telling.tell("n1", (900, fault(NOW + 0.4)), (901, fault(NOW + 1.4)), again=True)
+    assert len(telling.log) == 2
+    telling.tell("n1", (902, fault(NOW + 2)))
+    assert len(telling.log) == 3
+
+
+def test_repeated_faults_of_one_stream_are_several() -> None:
+    telling = Telling()
+    telling.tell("n1", *((at, fault(NOW + at)) for at in range(1, 4)))
+    assert telling.times("n1") == [1, 2, 3]
+
+
+def test_two_targets_of_a_node_that_tell_of_one_fault_are_one_event() -> None:
+    telling = Telling()
+    telling.tell("n1", (1, fault(NOW)))
+    telling.tell("n1", (-5, fault(NOW + 2, source="counter")), origin="b")
+    (noted,) = telling.log.of("n1")
+    assert noted.event.source == "nvml"
+
+
+def test_an_event_of_which_more_is_known_stays_one() -> None:
+    telling = Telling()
+    telling.tell("n1", (1, fault(NOW, device_id="")))
+    telling.tell("n1", (1, fault(NOW, text="GPU has fallen off the bus")))
+    (noted,) = telling.log.of("n1")
+    assert (noted.sequence, noted.event.text) == (1, "GPU has fallen off the bus")
+
+
+def test_a_noisy_node_does_not_push_out_the_others() -> None:
+    telling = Telling()
+    telling.tell("quiet", (1, fault(NOW)))
+    telling.tell("noisy", *((at, fault(NOW + at)) for at in range(1, 2 * CAPACITY)))
+    assert len(telling.log.of("noisy")) == NODE_CAPACITY
+    assert telling.times("quiet") == [0]
+
+
+def test_the_fleet_s_events_are_bounded() -> None:
+    telling = Telling()
+    for node, at in itertools.product(range(CAPACITY // 100 + 2), range(100)):
+        telling.tell(f"n{node}", (at + 1, fault(NOW + at)))
+    assert len(telling.log) == CAPACITY
+    assert telling.log.of("n0") == []
+    assert len(telling.log.after(0)) == CAPACITY
+    telling.log.forget("n5")
+    assert telling.log.of("n5") == []
+    assert len(telling.log) == CAPACITY - 100
+
+
+@pytest.mark.parametrize("category", list(Category))
+def test_what_makes_a_device_degraded_is_critical(category: Category) -> None:
+    event = fault(category=category)
+    judged = judge(DeviceState.OK, Reading(device_id="x"), [event], NOW)
+    assert (severity(event) == "critical") == (judged.health is Health.DEGRADED)
+    assert severity(event) in SEVERITIES
+    assert severity(fault(category=category, trusted=False)) == "info"
+
+
+def test_a_counter_that_grows_is_an_event() -> None:
+    one = EventCount(code="xid_79", category="bus", total=3, last_time=NOW - 5)
+    more = msgspec.structs.replace(one, total=5)
+    other = EventCount(code="odd", category="unheard_of", total=1, last_time=0.0)
+    found = [told.event for told in counted([one], [more, other], "x", NOW)]
+    assert [(event.code, event.category, event.time) for event in found] == [
+        ("xid_79", "bus", NOW - 5),
+        ("odd", "other", NOW),
+    ]
+    assert found[0].text == "xid_79 was counted 2 times"
+    assert counted([one], [one], "x", NOW) == []
+
+
+def stream(fleet: Fleet, bench: Bench, numbers: EventNumbers, *events: ErrorEvent) -> None:
+    """A new stream of node `a` up to its first tick."""
+    key = bench.targets["a"].key
+    source = fleet.source(key)
+    assert source is not None
+    source.begin_stream()
+    shot = machines.snapshot(machines.view(3), events=events, time=bench.clock.wall())
+    for message, size in FrameReader(1 << 20).feed(context_bytes(shot, numbers)):
+        fleet.take(key, message, size)
+
+
+def test_reconnections_bring_what_is_new_and_nothing_twice() -> None:
+    bench = Bench("a")
+    numbers = EventNumbers()
+    stream(bench.fleet, bench, numbers, fault(NOW - 50))
+    bench.clock.advance(60)
+    stream(bench.fleet, bench, numbers, fault(NOW - 50), fault(NOW + 30))
+    bench.clock.advance(60)
+    stream(bench.fleet, bench, EventNumbers(), fault(NOW - 50), fault(NOW + 30))
+    found = bench.fleet.events.of("a")
+    assert [noted.event.time for noted in found] == [NOW - 50, NOW + 30]
+    assert found[0].name == "nvidia3"
+
+
+def test_times_of_a_node_with_a_wrong_clock_are_moved() -> None:
+    bench = Bench("a")
+    key = bench.targets["a"].key
+    source = bench.fleet.source(key)
+    assert source is not None
+    source.begin_stream()
+    shot = machines.snapshot(
+        machines.view(3), events=(fault(NOW + 86_400 - 20),), time=NOW + 86_400
+    )
+    for message, size in FrameReader(1 << 20).feed(context_bytes(shot, EventNumbers())):
+        bench.fleet.take(key, message, size)
+    assert [noted.event.time for noted in bench.fleet.events.of("a")] == [NOW - 20]
+
+
+def test_a_polled_node_s_counters_tell_of_events() -> None:
+    bench = Bench("a")
+    key = bench.targets["a"].key
+    one = EventCount(code="xid_79", category="bus", total=3, last_time=NOW - 500)
+    bench.fleet.read(key, [machines.view(3, event_counts=(one,))], None, 5.0)
+    assert len(bench.fleet.events) == 0
+    grown = msgspec.structs.replace(one, total=4, last_time=NOW - 1)
+    bench.fleet.read(key, [machines.view(3, event_counts=(grown,))], None, 5.0)
+    (noted,) = bench.fleet.events.of("a")
+    assert (noted.event.time, noted.name) == (NOW - 1, "nvidia3")
