@@ -1,5 +1,6 @@
 """Targets by name: the addresses (A, AAAA) or services (SRV) that name servers tell of a name."""
 
+import ipaddress
 from collections.abc import Sequence
 
 import dns.exception
@@ -93,6 +94,6 @@ def known_servers(texts: Sequence[str]) -> None:
     """Raise UsageError for a server that is no IP address."""
     for text in texts:
         try:
-            _server(text)
+            ipaddress.ip_address(split_address(text)[0])
         except ValueError as error:
             raise UsageError(f"{text!r} is no address of a name server; write IP:port") from error

@@ -1,0 +1,12 @@
+"""Fixtures of the discoveries' tests."""
+
+from pathlib import Path
+
+import pytest
+
+from authority import Authority
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)

@@ -1,0 +1,105 @@
+"""Mistakes in `targets` and `merge` of hub.yaml: file, line, key and what is expected."""
+
+from pathlib import Path
+
+import pytest
+
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.hub.model import HubSettings, load_settings
+from accelwatch.fleet.targets.discovery import ways
+
+
+def load(tmp_path: Path, text: str) -> HubSettings:
+    file = tmp_path / "hub.yaml"
+    file.write_text(text)
+    return load_settings(file)
+
+
+WHOLE = """\
+targets:
+  static: n[1-2]
+  http:
+    - https://sd.example/targets
+    - url: http://sd.example/more
+      refresh_interval: 5m
+      authorization: {credentials_file: token}
+  dns:
+    - agents.monitoring.svc:9877
+    - names: [_accel._tcp.example]
+      type: SRV
+      nameservers: "127.0.0.1:53"
+  kubernetes:
+    role: endpointslice
+    service: agents
+    node_labels: {topology.kubernetes.io/zone: zone}
+  slurm: {partitions: train, switch_label: rack}
+  rename_labels: {__meta_rack: rack}
+merge: {precedence: [all_smi, dcgm]}
+"""
+
+
+def test_every_discovery_is_configured(tmp_path: Path) -> None:
+    settings = load(tmp_path, WHOLE)
+    first, second = settings.targets.http
+    assert (first.url, first.refresh_s) == ("https://sd.example/targets", 60)
+    assert second.authorization.credentials_file == str(tmp_path / "token")
+    plain, service = settings.targets.dns
+    assert (plain.names, plain.type) == (("agents.monitoring.svc:9877",), "A")
+    assert (service.type, service.nameservers) == ("SRV", ("127.0.0.1:53",))
+    (cluster,) = settings.targets.kubernetes
+    assert cluster.node_labels == {"topology.kubernetes.io/zone": "zone"}
+    assert settings.targets.slurm[0].partitions == ("train",)
+    kinds = [name.partition(" ")[0] for name in ways(settings.targets, "http")]
+    assert kinds == ["http", "http", "dns", "dns", "kubernetes", "slurm"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("targets:\n  static: ['n1', 'n[2-1]']", 2, "targets.static.*backwards"),
+        ("targets:\n  http:\n  - url: ftp://x", 3, r"targets.http\[0\].url.*http://"),
+        ("targets:\n  http:\n  - http://a\n  - refresh_interval: 5s", 4, r"http\[1\].url.*URL"),
+        ("targets:\n  http:\n  - urls: x", 3, r"http\[0\].urls: unknown key; did you mean url"),
+        (
+            "targets:\n  http:\n  - url: http://a\n    basic_auth:\n      password: x",
+            5,
+            "password_file",
+        ),
+        (
+            "targets:\n  http:\n  - url: http://a\n    basic_auth:\n      username: x",
+            5,
+            r"http\[0\].basic_auth: username and password_file",
+        ),
+        ("targets:\n  http:\n  - [a]", 3, r"http\[0\]: expected a mapping"),
+        ("targets:\n  dns: {type: MX}", 2, "A, AAAA, SRV"),
+        ("targets:\n  dns: {type: SRV}", 2, r"dns\[0\].names: expected a name"),
+        ("targets:\n  dns:\n  - 'a b'", 3, r"dns\[0\].names.*no name"),
+        (
+            "targets:\n  dns:\n  - names: a\n    nameservers: 'ns.example:53'",
+            4,
+            r"dns\[0\].nameservers.*IP:port",
+        ),
+        (
+            "targets:\n  kubernetes:\n    service: x",
+            3,
+            r"kubernetes\[0\].service.*endpointslice",
+        ),
+        ("targets:\n  kubernetes:\n    node_labels: {a: 'b c'}", 3, "no label name"),
+        ("targets:\n  slurm:\n    port: 0", 3, r"slurm\[0\].port.*from 1 to 65535"),
+        ("targets:\n  rename_labels: {instance: node}", 2, "instance never names a node"),
+        ("targets:\n  keep_labels: ['a-b']", 2, "no label name"),
+        ("merge:\n  precedence: [dcgm, dgcm-exporter]", 2, "did you mean dcgm-exporter"),
+        ("\nscrape:\n  tls_config:\n    cert_file: x", 4, "cert_file and key_file"),
+        ("\nstate:\n  stale_after: 40s", 3, "state: slow_after"),
+    ],
+)
+def test_a_mistake_names_line_key_and_mend(tmp_path: Path, text: str, line: int, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        load(tmp_path, text + "\n")
+    assert f"hub.yaml:{line}: " in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, "targets:\n  http: [ftp://a, ftp://b]\nmerge: {precedence: x}\n")
+    assert len(str(caught.value).splitlines()) == 3

@@ -1,0 +1,140 @@
+"""Several discoveries side by side, and what becomes of labels."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.target import Target, targets_of
+from accelwatch.fleet.targets.watch import Found, TargetWatch, Way, merged
+
+
+class Told:
+    """A way whose targets the test gives; silent until it has some."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.ended = 0
+        self._found: Found | None = None
+        self._targets: Sequence[Target] | None = None
+
+    async def run(self, found: Found) -> None:
+        self.begun += 1
+        self._found = found
+        if self._targets is not None:
+            found(self._targets)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended += 1
+
+    def tell(self, *texts: str) -> None:
+        self._targets = targets_of(texts)
+        if self._found is not None:
+            self._found(self._targets)
+
+
+class Broken:
+    async def run(self, found: Found) -> None:
+        raise RuntimeError("a mistake of ours")
+
+
+class Applied:
+    """A watch, and the node names it has applied last."""
+
+    def __init__(self, patience_s: float = 5.0) -> None:
+        self.nodes: list[str] | None = None
+        self.watch = TargetWatch(self._apply, patience_s)
+
+    def _apply(self, targets: dict[str, Target]) -> None:
+        self.nodes = [one.node for one in targets.values()]
+
+    async def until(self, *nodes: str) -> None:
+        async with asyncio.timeout(10):
+            while self.nodes != list(nodes):
+                await asyncio.sleep(0.01)
+
+
+def watching(main: Callable[[Applied], object], patience_s: float = 5.0) -> None:
+    async def run() -> None:
+        applied = Applied(patience_s)
+        task = asyncio.ensure_future(applied.watch.run())
+        try:
+            await main(applied)  # type: ignore[misc]  # each is a coroutine function
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+def test_the_first_list_waits_for_all_but_not_for_ever() -> None:
+    async def main(applied: Applied) -> None:
+        quick, hanging = Told(), Told()
+        quick.tell("q:1")
+        applied.watch.set(targets_of(["s:1"]), {"q": lambda: quick, "h": lambda: hanging})
+        await applied.until("s", "q")
+        quick.tell("q:1", "q2:1")
+        await applied.until("s", "q", "q2")
+        hanging.tell("h:1")
+        await applied.until("s", "q", "q2", "h")
+
+    watching(main, patience_s=0.05)
+
+
+def test_a_discovery_that_breaks_costs_no_other() -> None:
+    async def main(applied: Applied) -> None:
+        good = Told()
+        good.tell("g:1")
+        applied.watch.set((), {"b": Broken, "g": lambda: good})
+        await applied.until("g")
+
+    watching(main, patience_s=0.05)
+
+
+def test_a_discovery_that_stays_keeps_what_it_knows() -> None:
+    async def main(applied: Applied) -> None:
+        stays, goes, comes = Told(), Told(), Told()
+        stays.tell("a:1")
+        goes.tell("b:1")
+        ways: dict[str, Callable[[], Way]] = {"stays": lambda: stays, "goes": lambda: goes}
+        applied.watch.set((), ways)
+        await applied.until("a", "b")
+        applied.watch.set(targets_of(["s:1"]), {"stays": lambda: stays, "comes": lambda: comes})
+        await asyncio.sleep(0.05)
+        assert applied.nodes == ["a", "b"]  # until the new one has answered
+        comes.tell("c:1")
+        await applied.until("s", "a", "c")
+        assert (stays.begun, stays.ended, goes.ended) == (1, 0, 1)
+
+    watching(main)
+
+
+def test_a_target_found_twice_has_the_labels_of_both() -> None:
+    named = targets_of(["10.0.0.1:9877"], {"node": "n1", "rack": "r1", "pool": "a"})
+    plain = targets_of(["10.0.0.1:9877"], {"pool": "b"})
+    (one,) = merged([*named, *plain]).values()
+    assert (one.node, one.labels) == ("n1", {"rack": "r1", "pool": "b"})
+    (other,) = merged([*plain, *named]).values()
+    assert other.node == "n1"
+
+
+def test_labels_are_renamed_and_kept() -> None:
+    rules = Rules(rename={"__meta_rack": "rack", "host": "node", "dc": "site"}, keep=("rack",))
+    labels = {"__meta_rack": "r1", "host": "n1", "dc": "x", "job": "j", "__scheme__": "https"}
+    (one,) = rules.targets(["10.0.0.1:9877"], labels)
+    assert (one.node, one.scheme, one.labels) == ("n1", "https", {"rack": "r1"})
+    (all_of_them,) = Rules().targets(["n1:1"], {"job": "j", "partition": "p", "__meta_x": "y"})
+    assert all_of_them.labels == {"job": "j", "partition": "p"}
+
+
+def test_a_label_without_a_value_renames_nothing() -> None:
+    (one,) = Rules(rename={"a": "b"}).targets(["n1:1"], {"a": "", "b": "kept"})
+    assert one.labels == {"b": "kept"}
+
+
+def test_https_is_never_taken_back_by_a_discovery() -> None:
+    with pytest.raises(UsageError, match="downgrade"):
+        Rules(scheme="https").targets(["n1:1"], {"__scheme__": "http"})
