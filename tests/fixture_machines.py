@@ -3,10 +3,7 @@
 A machine is a function that stages it below a folder. A new one is a row in MACHINES.
 """
 
-import base64
 import contextlib
-import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,7 +14,7 @@ import pytest
 
 from accelwatch.backend import Backend, Context
 from accelwatch.clock import ManualClock
-from accelwatch.schema.device import Device, normal_pci_bus_id
+from accelwatch.schema.device import Device
 from accelwatch_amd import AmdBackend
 from accelwatch_host import HostBackend
 from accelwatch_intel import IntelBackend
@@ -25,6 +22,8 @@ from accelwatch_kernel_log import KernelLogBackend
 from accelwatch_nvidia import NvidiaBackend
 from accelwatch_replay import ReplayBackend, demo_file
 from level_zero import Scenario, build_level_zero
+from nvidia_bus import lay_out_gpu
+from packed_trees import FakeTree
 from samples import FIXTURES
 from smi_documents import Gpu, write_program
 from standins import NvmlScenario, preloaded_nvml
@@ -82,29 +81,6 @@ _TRAITS = {
 _SLEEPING = {"nvidia-asleep", "amd-mi300x-faulty", "intel-arc-a770-faulty"}
 
 
-def _content(packed: str | dict[str, Any]) -> bytes:
-    if isinstance(packed, str):
-        return packed.encode()
-    if "b64" in packed:
-        return base64.b64decode(packed["b64"])
-    size = int(packed.get("nul_padded_to", packed.get("zeros", 0)))
-    return str(packed.get("text", "")).encode().ljust(size, b"\0")
-
-
-def lay_out_tree(root: Path, name: str) -> None:
-    """Files and links of fixtures/<vendor>/<machine>/tree.json below a root."""
-    packed = json.loads((FIXTURES / name / "tree.json").read_text())
-    for path, content in packed["files"].items():
-        place = root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(_content(content))
-    for path, target in packed["links"].items():
-        place = root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        below = not target.startswith("/")
-        place.symlink_to(os.path.relpath(root / target, place.parent) if below else target)
-
-
 def _sleeping(root: Path) -> dict[str, Path]:
     found = {}
     for folder in sorted((root / "sys/bus/pci/devices").glob("*")):
@@ -116,19 +92,19 @@ def _sleeping(root: Path) -> dict[str, Path]:
 
 @contextlib.contextmanager
 def _amd(folder: Path, name: str) -> Iterator[Stage]:
-    lay_out_tree(folder, f"amd/{name}")
+    FakeTree(folder).lay_out(f"amd/{name}")
     yield _with_bus(Stage(AmdBackend, folder, options={"amdsmi": "never"}))
 
 
 @contextlib.contextmanager
 def _intel(folder: Path, name: str) -> Iterator[Stage]:
-    lay_out_tree(folder, f"intel/{name}")
+    FakeTree(folder).lay_out(f"intel/{name}")
     yield _with_bus(Stage(IntelBackend, folder, options={"sysman": "off"}))
 
 
 @contextlib.contextmanager
 def _sysman(folder: Path, name: str, scenario: str) -> Iterator[Stage]:
-    lay_out_tree(folder, f"intel/{name}")
+    FakeTree(folder).lay_out(f"intel/{name}")
     Scenario(folder / "sysman.scenario").load(scenario)
     options = {"sysman": "on", "level_zero_library": str(build_level_zero())}
     with pytest.MonkeyPatch.context() as patch:
@@ -143,31 +119,13 @@ def _with_bus(stage: Stage) -> Stage:
     return stage
 
 
-def _nvidia_function(root: Path, bus: str, uuid: str, minor: int, status: str = "active") -> None:
-    """The /proc and /sys files of one GPU that the nvidia driver holds."""
-    bus = normal_pci_bus_id(bus)
-    files = {
-        f"proc/driver/nvidia/gpus/{bus}/information": f"Model: \t\t NVIDIA H100 80GB HBM3\n"
-        f"GPU UUID: \t {uuid}\nBus Location: \t {bus}\nDevice Minor: \t {minor}\n",
-        f"sys/bus/pci/devices/{bus}/power/runtime_status": f"{status}\n",
-        f"sys/bus/pci/devices/{bus}/vendor": "0x10de\n",
-        f"sys/bus/pci/devices/{bus}/device": "0x2330\n",
-        f"sys/bus/pci/devices/{bus}/class": "0x030200\n",
-        f"sys/bus/pci/devices/{bus}/numa_node": "0\n",
-    }
-    for path, text in files.items():
-        place = root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-
-
 @contextlib.contextmanager
 def _nvml(folder: Path, name: str, asleep: int = -1) -> Iterator[Stage]:
     scenario = NvmlScenario.of(folder / "nvml.scenario", name)
     for index in range(scenario.count):
         bus, uuid = (scenario.values[f"device.{index}.{key}"] for key in ("pci_bus_id", "uuid"))
         status = "suspended" if index == asleep else "active"
-        _nvidia_function(folder, bus, uuid, index, status)
+        lay_out_gpu(FakeTree(folder), bus, uuid, index, status)
     with preloaded_nvml(scenario) as library:
         stage = Stage(NvidiaBackend, folder, options={"source": "nvml"})
 
@@ -192,7 +150,7 @@ def _calls(library: Any, index: int) -> int:
 def _smi(folder: Path, gpus: tuple[Gpu, ...]) -> Iterator[Stage]:
     for gpu in gpus:
         uuid = f"GPU-5ca1ab1e-0009-4000-8000-00000000000{gpu.index}"
-        _nvidia_function(folder, gpu.bus, uuid, gpu.index)
+        lay_out_gpu(FakeTree(folder), gpu.bus, uuid, gpu.index)
     program = write_program(folder / "bin", gpus)
     options = {"source": "nvidia-smi", "nvidia_smi": str(program)}
     stage = Stage(NvidiaBackend, folder, options=options)

@@ -1,9 +1,6 @@
 """Lays out packed trees of /sys files and reads them with the backend."""
 
-import base64
-import json
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,20 +13,9 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
 from accelwatch_amd import AmdBackend
-from samples import FIXTURES, sample
+from packed_trees import FakeTree, Packed, composed_machines, recorded_cards, uevent_of
 
-Packed = str | dict[str, str | int]
 EVERYTHING = frozenset(opt_in_groups())
-
-
-def unpacked(value: Packed) -> bytes:
-    """Bytes of one packed file: text, text padded with NUL bytes, zeros, or base64."""
-    if isinstance(value, str):
-        return value.encode()
-    if "b64" in value:
-        return base64.b64decode(str(value["b64"]))
-    text = str(value.get("text", "")).encode()
-    return text.ljust(int(value.get("nul_padded_to", value.get("zeros", 0))), b"\0")
 
 
 class Machine:
@@ -37,6 +23,7 @@ class Machine:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.tree = FakeTree(root)
         self.clock = ManualClock()
         self.failures: dict[str, Absence] = {}
         """End of a path to the reason why reading it fails."""
@@ -45,26 +32,6 @@ class Machine:
         self.options: dict[str, object] = {"amdsmi": "never"}
         self.wake_suspended = False
         self.one_shot = False
-
-    def write(self, path: str, content: Packed | bytes) -> None:
-        """Create or replace a file below the root."""
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content if isinstance(content, bytes) else unpacked(content))
-
-    def link(self, path: str, target: str) -> None:
-        """A symbolic link below the root: to a path below it, or to an absolute one as it is."""
-        place = self.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        absolute = target.startswith("/")
-        place.symlink_to(target if absolute else os.path.relpath(self.root / target, place.parent))
-
-    def pci(self, bus_id: str, *bridges: str) -> str:
-        """A PCI device's folder, below the given bridges, linked from /sys/bus/pci/devices."""
-        folder = "/".join(("sys/devices/pci0000:00", *bridges, bus_id))
-        (self.root / folder).mkdir(parents=True, exist_ok=True)
-        self.link(f"sys/bus/pci/devices/{bus_id}", folder)
-        return folder
 
     def read_bytes(self, path: Path) -> bytes | Absence:
         """Reader that fails where it is told to."""
@@ -108,21 +75,17 @@ class Machine:
         return device, backend.read(device, Request(groups=groups))[0]
 
 
-def lay_out_card(machine: Machine, files: dict[str, Packed]) -> str:
+def lay_out_card(machine: Machine, files: Mapping[str, Packed]) -> str:
     """Files of one `card*/device` (and `kfd/`) as a machine; returns the PCI id."""
-    name = next(path for path in files if path.endswith("/device/uevent"))
-    card = name.split("/")[0]
-    uevent = dict(
-        line.split("=", 1) for line in unpacked(files[name]).decode().strip("\0\n").splitlines()
-    )
+    card, uevent = uevent_of(files)
     bus_id = uevent["PCI_SLOT_NAME"]
-    folder = machine.pci(bus_id)
+    folder = machine.tree.pci(bus_id)
     (machine.root / folder / "drm" / card).mkdir(parents=True)
     for path, content in files.items():
         if path.startswith(f"{card}/device/"):
-            machine.write(f"{folder}/{path.removeprefix(f'{card}/device/')}", content)
+            machine.tree.write(f"{folder}/{path.removeprefix(f'{card}/device/')}", content)
         elif path.startswith("kfd/"):
-            machine.write(f"sys/class/kfd/{path}", content)
+            machine.tree.write(f"sys/class/kfd/{path}", content)
     return bus_id
 
 
@@ -133,26 +96,9 @@ def machine(tmp_path: Path) -> Machine:
 
 @pytest.fixture
 def card(machine: Machine) -> Callable[[str], Machine]:
-    """Lays out one recorded card."""
-
-    def lay_out(name: str) -> Machine:
-        packed = json.loads(sample(f"amd/sysfs/{name}.json").read_text())
-        lay_out_card(machine, packed["files"])
-        return machine
-
-    return lay_out
+    return recorded_cards(machine, "amd", lay_out_card)
 
 
 @pytest.fixture
 def composed(machine: Machine) -> Callable[[str], Machine]:
-    """Lays out one composed machine of fixtures/amd."""
-
-    def lay_out(name: str) -> Machine:
-        packed = json.loads((FIXTURES / "amd" / name / "tree.json").read_text())
-        for path, content in packed["files"].items():
-            machine.write(path, content)
-        for path, target in packed["links"].items():
-            machine.link(path, target)
-        return machine
-
-    return lay_out
+    return composed_machines(machine, "amd")

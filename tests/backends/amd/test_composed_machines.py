@@ -115,12 +115,12 @@ def test_one_whole_board_has_no_partitions(composed: Any) -> None:
 def test_device_that_is_partitioned_anew(composed: Any) -> None:
     machine = composed("mi300x-x2")
     kfd = "sys/class/kfd/kfd/topology"
-    machine.write(f"{kfd}/generation_id", "1\n")
+    machine.tree.write(f"{kfd}/generation_id", "1\n")
     backend = machine.backend()
     split = next(d for d in machine.devices(backend) if d.partition_mode == "CPX/NPS4")
     for number in range(3, 10):
-        machine.write(f"{kfd}/nodes/{number}/properties", "simd_count 0\n")
-    machine.write(f"{kfd}/generation_id", "2\n")
+        machine.tree.write(f"{kfd}/nodes/{number}/properties", "simd_count 0\n")
+    machine.tree.write(f"{kfd}/generation_id", "2\n")
     assert len(backend.read(split, Request(slow=False))) == 9
     with pytest.raises(ReadError, match="partitioned anew"):
         backend.read(split, Request())
@@ -171,7 +171,7 @@ def test_graphics_processes_and_their_engine_time(composed: Any) -> None:
     assert first[0].absent["utilization_ratio"] == "not_collected"
     machine.clock.advance(2.0)
     later = "drm-driver:\tamdgpu\ndrm-client-id:\t9\ndrm-pdev:\t0000:03:00.0\n"
-    machine.write("proc/1900/fdinfo/4", later + "drm-engine-compute:\t7500000000 ns\n")
+    machine.tree.write("proc/1900/fdinfo/4", later + "drm-engine-compute:\t7500000000 ns\n")
     second = backend.read(device, Request())[0].processes
     assert second[0].utilization_ratio == 0
     assert second[1].utilization_ratio == pytest.approx(0.25)
@@ -193,8 +193,8 @@ def test_slow_quantities_are_kept_until_they_are_asked_for_again(composed: Any) 
     device = backend.discover()[0]
     backend.read(device, Request())
     folder = "sys/devices/pci0000:00/0000:00:01.1/0000:05:00.0"
-    machine.write(f"{folder}/hwmon/hwmon3/power1_cap", "500000000\n")
-    machine.write(f"{folder}/hwmon/hwmon3/power1_input", "499000000\n")
+    machine.tree.write(f"{folder}/hwmon/hwmon3/power1_cap", "500000000\n")
+    machine.tree.write(f"{folder}/hwmon/hwmon3/power1_input", "499000000\n")
     machine.read_paths.clear()
     quick = backend.read(device, Request(slow=False))[0]
     assert quick.values["power_watts",] == 499
@@ -206,8 +206,8 @@ def test_slow_quantities_are_kept_until_they_are_asked_for_again(composed: Any) 
 def test_more_than_a_kilowatt_is_not_clamped(composed: Any) -> None:
     machine = composed("mi300x-x2")
     folder = "sys/devices/pci0000:00/0000:00:01.1/0000:05:00.0/hwmon/hwmon3"
-    machine.write(f"{folder}/power1_input", "1387500000\n")
-    machine.write(f"{folder}/power1_cap", "1400000000\n")
+    machine.tree.write(f"{folder}/power1_input", "1387500000\n")
+    machine.tree.write(f"{folder}/power1_cap", "1400000000\n")
     _, reading = machine.first()
     assert reading.values["power_watts",] == 1387.5
     assert reading.values["power_limit_watts", "enforced"] == 1400

@@ -124,7 +124,7 @@ def test_device_that_comes_back_keeps_its_index(composed: Any) -> None:
     before = backend.discover()
     remove(machine, "0000:05:00.0")
     assert [device.name for device in backend.discover()] == ["amd1"]
-    machine.link("sys/bus/pci/devices/0000:05:00.0", BOARD)
+    machine.tree.link("sys/bus/pci/devices/0000:05:00.0", BOARD)
     assert backend.discover() == before
 
 
@@ -210,8 +210,8 @@ def test_growing_error_counts_are_events(composed: Any) -> None:
     device = machine.devices(backend)[0]
     backend.read(device, Request())
     assert list(backend.wait_events(0)) == []
-    machine.write(f"{BOARD}/ras/umc_err_count", "ue: 5\nce: 90\nde: 3\n")
-    machine.write(f"{BOARD}/ras/xgmi_wafl_err_count", "ue: 1\nce: 1\nde: 0\n")
+    machine.tree.write(f"{BOARD}/ras/umc_err_count", "ue: 5\nce: 90\nde: 3\n")
+    machine.tree.write(f"{BOARD}/ras/xgmi_wafl_err_count", "ue: 1\nce: 1\nde: 0\n")
     backend.read(device, Request())
     events = {(event.code, event.category): event for event in backend.wait_events(0)}
     assert set(events) == {
@@ -231,7 +231,7 @@ def test_counts_that_fall_after_a_driver_reload_are_no_events(composed: Any) -> 
     backend = machine.backend()
     device = machine.devices(backend)[0]
     backend.read(device, Request())
-    machine.write(f"{BOARD}/ras/umc_err_count", "ue: 0\nce: 0\nde: 0\n")
+    machine.tree.write(f"{BOARD}/ras/umc_err_count", "ue: 0\nce: 0\nde: 0\n")
     backend.read(device, Request())
     assert list(backend.wait_events(0)) == []
 
@@ -255,7 +255,7 @@ def test_probe_names_the_driverless_device(composed: Any) -> None:
 
 def test_device_given_to_a_virtual_machine_is_not_ours(composed: Any) -> None:
     machine = composed("mi300x-x2")
-    machine.write(f"{BOARD}/uevent", "DRIVER=vfio-pci\nPCI_CLASS=120000\nPCI_ID=1002:74A1\n")
+    machine.tree.write(f"{BOARD}/uevent", "DRIVER=vfio-pci\nPCI_CLASS=120000\nPCI_ID=1002:74A1\n")
     assert [device.pci_bus_id for device in machine.backend().discover()] == ["0000:26:00.0"]
 
 

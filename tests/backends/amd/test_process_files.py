@@ -10,13 +10,13 @@ from samples import sample
 
 def holder(machine: Any, pid: int, text: str) -> None:
     """A process that has the render node open."""
-    machine.write(f"proc/{pid}/comm", "work\n")
-    machine.write(
+    machine.tree.write(f"proc/{pid}/comm", "work\n")
+    machine.tree.write(
         f"proc/{pid}/stat", f"{pid} (work) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n"
     )
-    machine.write(f"proc/{pid}/status", "Uid:\t0\t0\t0\t0\n")
-    machine.write(f"proc/{pid}/fdinfo/3", text)
-    machine.link(f"proc/{pid}/fd/3", "/dev/dri/renderD128")
+    machine.tree.write(f"proc/{pid}/status", "Uid:\t0\t0\t0\t0\n")
+    machine.tree.write(f"proc/{pid}/fdinfo/3", text)
+    machine.tree.link(f"proc/{pid}/fd/3", "/dev/dri/renderD128")
 
 
 @pytest.mark.oracle

@@ -170,8 +170,8 @@ def test_fan_ratio(rpm: str, pwm: str, expected: float | None) -> None:
 
 
 def test_hwmon_of_another_driver_is_not_taken(machine: Any) -> None:
-    machine.write("dev/hwmon/hwmon0/name", "nvme\n")
-    machine.write("dev/hwmon/hwmon1/name", "amdgpu\n")
+    machine.tree.write("dev/hwmon/hwmon0/name", "nvme\n")
+    machine.tree.write("dev/hwmon/hwmon1/name", "amdgpu\n")
     found = find_hwmon(Tree(machine.root / "dev"))
     assert found is not None
     assert found.folder.name == "hwmon1"

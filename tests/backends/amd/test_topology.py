@@ -35,7 +35,7 @@ def lay_out(machine: Any, name: str) -> Tree:
     packed = json.loads(sample(f"amd/sysfs/{name}.json").read_text())
     below = packed["root"].removeprefix("/").removesuffix("/")
     for path, content in packed["files"].items():
-        machine.write(f"{below}/{path}", content)
+        machine.tree.write(f"{below}/{path}", content)
     return Tree(machine.root)
 
 
@@ -75,10 +75,10 @@ def test_partitions_of_mi308(machine: Any) -> None:
 
 def test_memory_of_a_node_is_the_sum_of_its_banks(machine: Any) -> None:
     base = f"{NODES}/nodes/1"
-    machine.write(f"{base}/gpu_id", "7\n")
-    machine.write(f"{base}/properties", "simd_count 8\nlocation_id 768\n")
-    machine.write(f"{base}/mem_banks/0/properties", "heap_type 1\nsize_in_bytes 100\n")
-    machine.write(f"{base}/mem_banks/1/properties", "heap_type 2\nsize_in_bytes 20\n")
+    machine.tree.write(f"{base}/gpu_id", "7\n")
+    machine.tree.write(f"{base}/properties", "simd_count 8\nlocation_id 768\n")
+    machine.tree.write(f"{base}/mem_banks/0/properties", "heap_type 1\nsize_in_bytes 100\n")
+    machine.tree.write(f"{base}/mem_banks/1/properties", "heap_type 2\nsize_in_bytes 20\n")
     (node,) = read_nodes(Tree(machine.root))
     assert node.memory_bytes == 120
     assert node.slot == "0000:03:00"
@@ -98,7 +98,7 @@ def test_processes_are_summed_over_the_nodes_of_a_device(machine: Any) -> None:
         "12/vram_1": "garbage\n",
         "x/vram_1": "5\n",
     }.items():
-        machine.write(f"sys/class/kfd/kfd/proc/{name}", content)
+        machine.tree.write(f"sys/class/kfd/kfd/proc/{name}", content)
     found = read_processes(Tree(machine.root), [1, 2])
     assert set(found) == {10}
     assert (found[10].memory_bytes, found[10].occupied_units) == (150, 3)

@@ -13,7 +13,8 @@ import pytest
 from accelwatch.backend import Backend, EventSource, Request
 from accelwatch.errors import AccelwatchError
 from accelwatch.schema.event import Category
-from fixture_machines import FixtureMachine, Stage, lay_out_tree
+from fixture_machines import FixtureMachine, Stage
+from packed_trees import FakeTree
 from polling import Poll
 
 CODE = re.compile(r"[a-z][a-z0-9_]*")
@@ -41,8 +42,9 @@ print(json.dumps(found))
 
 
 def test_importing_and_probing_load_no_vendor_library(tmp_path: Path) -> None:
-    lay_out_tree(tmp_path, "amd/mi300x-x2")
-    lay_out_tree(tmp_path, "intel/arc-b580")
+    tree = FakeTree(tmp_path)
+    tree.lay_out("amd/mi300x-x2")
+    tree.lay_out("intel/arc-b580")
     run = subprocess.run(
         [sys.executable, "-c", PROBE, str(tmp_path)], capture_output=True, text=True, check=False
     )

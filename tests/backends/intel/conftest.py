@@ -1,6 +1,5 @@
 """Machines with Intel cards: recorded, composed, and with files that fail."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,9 +7,9 @@ import pytest
 
 from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
-from intel_machines import Machine, lay_out_card, lay_out_composed
+from intel_machines import Composed, Machine, lay_out_card
 from level_zero import Scenario, build_level_zero
-from samples import sample
+from packed_trees import composed_machines, recorded_cards
 
 
 @pytest.fixture
@@ -20,25 +19,12 @@ def machine(tmp_path: Path) -> Machine:
 
 @pytest.fixture
 def recorded(machine: Machine) -> Callable[[str], Machine]:
-    """Lays out one recorded card."""
-
-    def lay_out(name: str) -> Machine:
-        packed = json.loads(sample(f"intel/sysfs/{name}.json").read_text())
-        lay_out_card(machine, packed["files"])
-        return machine
-
-    return lay_out
+    return recorded_cards(machine, "intel", lay_out_card)
 
 
 @pytest.fixture
-def composed(machine: Machine) -> Callable[[str], Machine]:
-    """Lays out one composed machine of fixtures/intel."""
-
-    def lay_out(name: str) -> Machine:
-        lay_out_composed(machine, name)
-        return machine
-
-    return lay_out
+def composed(machine: Machine) -> Composed:
+    return composed_machines(machine, "intel")
 
 
 @pytest.fixture
@@ -75,9 +61,7 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scenario:
 
 
 @pytest.fixture
-def sysman(
-    composed: Callable[[str], Machine], scenario: Scenario, library: Path
-) -> Callable[[str, str], Machine]:
+def sysman(composed: Composed, scenario: Scenario, library: Path) -> Callable[[str, str], Machine]:
     """Lays out a composed machine whose Sysman answers as a scenario says."""
 
     def lay_out(name: str, answers: str) -> Machine:

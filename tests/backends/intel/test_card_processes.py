@@ -50,7 +50,7 @@ def test_busy_ratios_from_fdinfo_cycles(composed: Composed) -> None:
 
 def test_other_pid_namespaces_make_sums_unknown(composed: Composed) -> None:
     machine = composed("arc-b580")
-    machine.link("proc/self/ns/pid", "/pid:[4026532999]")
+    machine.tree.link("proc/self/ns/pid", "/pid:[4026532999]")
     machine.read()
     machine.clock.advance(1.0)
     (reading,) = machine.read()

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from accelwatch.errors import ReadError
-from intel_machines import EVERYTHING, Machine, lay_out_composed
+from intel_machines import EVERYTHING, Machine
 from samples import FIXTURES
 
 _TREE = json.loads((FIXTURES / "intel/arc-b580/tree.json").read_text())
@@ -22,9 +22,9 @@ _CLIENTS = sorted(path for path in _TREE["files"] if "/fdinfo/" in path)
 
 def machine_with(damage: dict[str, bytes], folder: str) -> Machine:
     machine = Machine(Path(folder))
-    lay_out_composed(machine, "arc-b580")
+    machine.tree.lay_out("intel/arc-b580")
     for path, content in damage.items():
-        machine.write(path, content)
+        machine.tree.write(path, content)
     return machine
 
 

@@ -17,12 +17,12 @@ from intel_machines import Machine
 
 
 def function(machine: Machine, bus_id: str, device: int, code: int, driver: str | None) -> str:
-    folder = machine.pci(bus_id)
-    machine.write(f"{folder}/vendor", "0x8086\n")
-    machine.write(f"{folder}/device", f"0x{device:04x}\n")
-    machine.write(f"{folder}/class", f"0x{code:06x}\n")
+    folder = machine.tree.pci(bus_id)
+    machine.tree.write(f"{folder}/vendor", "0x8086\n")
+    machine.tree.write(f"{folder}/device", f"0x{device:04x}\n")
+    machine.tree.write(f"{folder}/class", f"0x{code:06x}\n")
     if driver:
-        machine.link(f"{folder}/driver", f"sys/bus/pci/drivers/{driver}")
+        machine.tree.link(f"{folder}/driver", f"sys/bus/pci/drivers/{driver}")
     return folder
 
 
@@ -67,15 +67,15 @@ def test_probe_reads_neither_library_nor_device(machine: Machine) -> None:
         "libze_loader.so.1",
     ]
     assert not probe.checks[1].ok
-    machine.write("usr/lib/x86_64-linux-gnu/libze_loader.so.1", "")
+    machine.tree.write("usr/lib/x86_64-linux-gnu/libze_loader.so.1", "")
     assert machine.backend().probe().checks[1].ok
 
 
 def test_kernel_modules_of_a_distribution_have_their_own_version(machine: Machine) -> None:
     function(machine, "0000:03:00.0", 0xE20B, 0x030000, "xe")
-    machine.write("proc/sys/kernel/osrelease", "6.14.0\n")
+    machine.tree.write("proc/sys/kernel/osrelease", "6.14.0\n")
     assert machine.backend().open().versions == {"xe": "6.14.0"}
-    machine.write("sys/module/xe/version", "1.25.3\n")
+    machine.tree.write("sys/module/xe/version", "1.25.3\n")
     assert machine.backend().open().versions == {"xe": "1.25.3"}
 
 

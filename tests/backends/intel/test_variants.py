@@ -58,14 +58,14 @@ def test_memory_is_absent_where_clients_tell_only_their_engines(composed: Compos
 def test_a_file_of_another_card_without_fdinfo_takes_no_sum_away(composed: Composed) -> None:
     machine = composed("arc-b580")
     machine.process(4200, "Xorg", "pos:\t0\n", node="renderD129")
-    machine.link("sys/class/drm/renderD129/device", "sys/bus/pci/devices/0000:41:00.0")
+    machine.tree.link("sys/class/drm/renderD129/device", "sys/bus/pci/devices/0000:41:00.0")
     (reading,) = machine.read()
     assert ("memory_used_bytes",) in reading.values
 
 
 def test_a_residency_that_stands_still_on_a_sleeping_gt_is_an_error(composed: Composed) -> None:
     machine = composed("arc-b580")
-    machine.link("proc/self/ns/pid", "/pid:[4026532999]")
+    machine.tree.link("proc/self/ns/pid", "/pid:[4026532999]")
     machine.device_file(B580, f"{TILE}/freq0/act_freq").write_text("0\n")
     machine.read()
     machine.clock.advance(1.0)
@@ -77,7 +77,7 @@ def test_i915_with_rc6_off_has_no_load_by_residency(composed: Composed) -> None:
     machine = composed("arc-a770-faulty")
     for gt in machine.root.glob("sys/devices/**/drm/card*/gt/gt*"):
         (gt / "rc6_enable").write_text("0\n")
-    machine.link("proc/self/ns/pid", "/pid:[4026532999]")
+    machine.tree.link("proc/self/ns/pid", "/pid:[4026532999]")
     readings: list[Reading] = []
     for _ in range(2):
         readings = machine.read()
@@ -152,7 +152,7 @@ def test_a_memory_size_beyond_any_card_is_left_out(composed: Composed) -> None:
 
 def test_counters_that_all_stand_still_for_a_moment_tell_nothing(composed: Composed) -> None:
     machine = composed("arc-b580")
-    machine.link("proc/self/ns/pid", "/pid:[4026532999]")
+    machine.tree.link("proc/self/ns/pid", "/pid:[4026532999]")
     context = Context(
         root=machine.root, clock=machine.clock, options={"sysman": "off"}, one_shot=True
     )

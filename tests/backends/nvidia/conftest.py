@@ -11,7 +11,18 @@ from accelwatch.backend import Context, Opened, Request
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_nvidia import NvidiaBackend
+from nvidia_bus import lay_out_gpu
+from packed_trees import FakeTree
 from standins import NvmlScenario, preloaded_nvml
+
+_INFORMATION = {
+    "IRQ": "139",
+    "Video BIOS": "96.00.99.00.01",
+    "Bus Type": "PCIe",
+    "DMA Size": "52 bits",
+    "GPU Firmware": "590.48.01",
+    "GPU Excluded": "No",
+}
 
 
 class Machine:
@@ -36,6 +47,7 @@ class Rig:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.tree = FakeTree(root)
         self.library: Any = None
 
     def scenario(self, source: str) -> NvmlScenario:
@@ -44,26 +56,9 @@ class Rig:
     def devices(self, number: int, model: str = "h100") -> NvmlScenario:
         return NvmlScenario(self.root / "nvml.scenario").devices(number, model)
 
-    def write(self, path: str, text: str) -> None:
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-
     def gpu_on_bus(self, bus: str, uuid: str, minor: int, status: str = "active") -> None:
         """The /proc and /sys files of one GPU of the nvidia driver."""
-        self.write(
-            f"proc/driver/nvidia/gpus/{bus}/information",
-            f"Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 139\nGPU UUID: \t {uuid}\n"
-            f"Video BIOS: \t 96.00.99.00.01\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"
-            f"Bus Location: \t {bus}\nDevice Minor: \t {minor}\nGPU Firmware: \t 590.48.01\n"
-            "GPU Excluded:\t No\n",
-        )
-        folder = f"sys/bus/pci/devices/{bus}"
-        self.write(f"{folder}/power/runtime_status", f"{status}\n")
-        self.write(f"{folder}/vendor", "0x10de\n")
-        self.write(f"{folder}/device", "0x2330\n")
-        self.write(f"{folder}/class", "0x030200\n")
-        self.write(f"{folder}/numa_node", "1\n")
+        lay_out_gpu(self.tree, bus, uuid, minor, status, numa_node=1, more=_INFORMATION)
 
     @contextmanager
     def machine(self, scenario: NvmlScenario, **context: Any) -> Iterator[Machine]:

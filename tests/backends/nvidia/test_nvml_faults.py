@@ -174,7 +174,7 @@ def test_a_refused_start_has_a_reason_and_a_remedy(rig: Rig, code: int, reason: 
 
 
 def test_a_version_mismatch_names_the_kernel_module(rig: Rig) -> None:
-    rig.write("sys/module/nvidia/version", "580.95.05\n")
+    rig.tree.write("sys/module/nvidia/version", "580.95.05\n")
     scenario = rig.devices(1).fault("nvmlInit_v2", "error:18")
     with pytest.raises(BackendUnavailable) as refused, rig.machine(scenario, **NVML_ONLY):
         pass
@@ -254,7 +254,7 @@ def test_when_all_sleep_nvml_is_not_even_started(rig: Rig) -> None:
         assert [device.pci_bus_id for device in machine.found] == ["0000:10:00.0"]
         with pytest.raises(DeviceSuspended):
             machine.identify(0)
-        rig.write("sys/bus/pci/devices/0000:10:00.0/power/runtime_status", "active\n")
+        rig.tree.write("sys/bus/pci/devices/0000:10:00.0/power/runtime_status", "active\n")
         machine.scenario.heal("nvmlInit_v2").write()
         assert machine.identify(0)[0].serial == "1650000000000"
 
@@ -296,7 +296,7 @@ def test_gpus_of_other_containers_are_denied_not_lost(rig: Rig) -> None:
     for index, bus in enumerate(("0000:08:00.0", "0000:0c:00.0", "0000:10:00.0", "0000:14:00.0")):
         rig.gpu_on_bus(bus, f"GPU-{index}", index)
     for name in ("nvidiactl", "nvidia2", "nvidia3"):
-        rig.write(f"dev/{name}", "")
+        rig.tree.write(f"dev/{name}", "")
     scenario = rig.devices(2).set(0, "uuid", "GPU-2").set(1, "uuid", "GPU-3")
     with rig.machine(scenario) as machine:
         assert [(device.name, device.uuid) for device in machine.found] == [

@@ -14,7 +14,7 @@ ALL_GROUPS = ("pipes", "pools", "components", "pcie", "links", "ecc", "processes
 
 
 def test_identity_of_a_healthy_gpu(rig: Rig) -> None:
-    rig.write("sys/bus/pci/devices/0000:10:00.0/numa_node", "1\n")
+    rig.tree.write("sys/bus/pci/devices/0000:10:00.0/numa_node", "1\n")
     with rig.machine(rig.scenario("h100x8")) as machine:
         assert machine.opened.source == "nvml"
         assert machine.opened.versions == {
@@ -210,7 +210,9 @@ def test_what_is_unsupported_is_asked_once(rig: Rig) -> None:
 
 
 def test_unified_memory_is_the_hosts(rig: Rig) -> None:
-    rig.write("proc/meminfo", "MemTotal:  125829120 kB\nMemFree: 1 kB\nMemAvailable: 25829120 kB\n")
+    rig.tree.write(
+        "proc/meminfo", "MemTotal:  125829120 kB\nMemFree: 1 kB\nMemAvailable: 25829120 kB\n"
+    )
     scenario = rig.devices(1)
     for key in ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes"):
         scenario.set(0, key, "none")

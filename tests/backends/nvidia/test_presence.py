@@ -8,6 +8,7 @@ import pytest
 from accelwatch.backend import Context
 from accelwatch.errors import BackendUnavailable
 from accelwatch_nvidia import NvidiaBackend, presence
+from packed_trees import uevent_of
 from samples import sample
 
 from .conftest import Rig
@@ -20,12 +21,12 @@ def test_an_empty_machine_has_nothing(tmp_path: Path) -> None:
 
 
 def test_a_gpu_without_a_driver_is_present_and_says_what_to_do(rig: Rig) -> None:
-    rig.write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n")
-    rig.write("sys/bus/pci/devices/0000:01:00.0/device", "0x2684\n")
-    rig.write("sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n")
-    rig.write("sys/bus/pci/devices/0000:01:00.1/vendor", "0x10de\n")
-    rig.write("sys/bus/pci/devices/0000:01:00.1/device", "0x22ba\n")
-    rig.write("sys/bus/pci/devices/0000:01:00.1/class", "0x040300\n")
+    rig.tree.write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n")
+    rig.tree.write("sys/bus/pci/devices/0000:01:00.0/device", "0x2684\n")
+    rig.tree.write("sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n")
+    rig.tree.write("sys/bus/pci/devices/0000:01:00.1/vendor", "0x10de\n")
+    rig.tree.write("sys/bus/pci/devices/0000:01:00.1/device", "0x22ba\n")
+    rig.tree.write("sys/bus/pci/devices/0000:01:00.1/class", "0x040300\n")
     probe = presence.probe(rig.root, {})
     assert probe.present
     checks = {check.subject: check for check in probe.checks}
@@ -42,7 +43,7 @@ def test_a_library_named_by_the_loader_path_is_worth_a_try(tmp_path: Path) -> No
 
 
 def test_a_library_of_an_image_alone_is_not_a_gpu(rig: Rig) -> None:
-    rig.write("usr/lib64/libnvidia-ml.so.1", "")
+    rig.tree.write("usr/lib64/libnvidia-ml.so.1", "")
     probe = presence.probe(rig.root, {})
     assert not probe.present
     assert probe.checks[-1].ok
@@ -50,9 +51,9 @@ def test_a_library_of_an_image_alone_is_not_a_gpu(rig: Rig) -> None:
 
 def hold(rig: Rig, bus: str, driver: str) -> None:
     folder = f"sys/bus/pci/devices/{bus}"
-    rig.write(f"{folder}/vendor", "0x10de\n")
-    rig.write(f"{folder}/device", "0x2684\n")
-    rig.write(f"{folder}/class", "0x030000\n")
+    rig.tree.write(f"{folder}/vendor", "0x10de\n")
+    rig.tree.write(f"{folder}/device", "0x2684\n")
+    rig.tree.write(f"{folder}/class", "0x030000\n")
     (rig.root / folder / "driver").symlink_to(f"/sys/bus/pci/drivers/{driver}")
 
 
@@ -76,7 +77,7 @@ def test_a_gpu_of_nouveau_is_named_so(rig: Rig) -> None:
 
 
 def test_a_device_node_that_may_not_be_opened(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig.write("dev/nvidiactl", "")
+    rig.tree.write("dev/nvidiactl", "")
     monkeypatch.setattr("os.access", lambda *_: False)
     checks = {check.subject: check for check in presence.probe(rig.root, {}).checks}
     assert checks["/dev/nvidiactl"].found == "no read and write permission"
@@ -95,7 +96,7 @@ def test_the_drivers_list_in_pci_order(rig: Rig) -> None:
 
 
 def test_a_gpu_not_initialised_yet_has_no_uuid(rig: Rig) -> None:
-    rig.write(
+    rig.tree.write(
         "proc/driver/nvidia/gpus/0000:01:00.0/information",
         "Model: \t\t Unknown\nGPU UUID: \t GPU-????????-????-????-????-????????????\n"
         "Video BIOS: \t ??.??.??.??.??\nBus Location: \t 0000:01:00.0\n",
@@ -107,7 +108,7 @@ def test_a_gpu_not_initialised_yet_has_no_uuid(rig: Rig) -> None:
 
 @pytest.mark.parametrize("content", ["", "garbage", "Bus Location: \t nonsense\n"])
 def test_a_broken_information_file_is_not_fatal(rig: Rig, content: str) -> None:
-    rig.write("proc/driver/nvidia/gpus/0000:01:00.0/information", content)
+    rig.tree.write("proc/driver/nvidia/gpus/0000:01:00.0/information", content)
     assert [gpu.pci_bus_id for gpu in presence.driver_gpus(rig.root)] in ([], ["0000:01:00.0"])
 
 
@@ -124,7 +125,7 @@ def test_a_broken_information_file_is_not_fatal(rig: Rig, content: str) -> None:
     ],
 )
 def test_driver_version_from_proc(rig: Rig, text: str, version: str | None) -> None:
-    rig.write("proc/driver/nvidia/version", text)
+    rig.tree.write("proc/driver/nvidia/version", text)
     assert presence.driver_version(rig.root) == version
 
 
@@ -132,10 +133,10 @@ def test_driver_version_from_proc(rig: Rig, text: str, version: str | None) -> N
 def test_a_recorded_card_is_found_on_its_bus(rig: Rig) -> None:
     files = json.loads(sample("nvidia/sysfs/rtx4080.json").read_text())["files"]
     folder = "sys/bus/pci/devices/0000:09:00.0"
-    rig.write(f"{folder}/vendor", files["card1/device/vendor"])
-    uevent = dict(line.split("=", 1) for line in files["card1/device/uevent"].splitlines())
-    rig.write(f"{folder}/class", f"0x{int(uevent['PCI_CLASS'], 16):06x}\n")
-    rig.write(f"{folder}/device", f"0x{uevent['PCI_ID'].partition(':')[2].lower()}\n")
+    rig.tree.write(f"{folder}/vendor", files["card1/device/vendor"])
+    _, uevent = uevent_of(files)
+    rig.tree.write(f"{folder}/class", f"0x{int(uevent['PCI_CLASS'], 16):06x}\n")
+    rig.tree.write(f"{folder}/device", f"0x{uevent['PCI_ID'].partition(':')[2].lower()}\n")
     (rig.root / folder / "driver").symlink_to(f"/sys/bus/pci/drivers/{uevent['DRIVER']}")
     (gpu,) = presence.present_gpus(rig.root)
     assert gpu.pci_bus_id == "0000:09:00.0"

@@ -200,7 +200,7 @@ def test_a_gpu_of_another_container_is_denied_not_lost(tool: Tool, rig: Rig) -> 
     rig.gpu_on_bus("0000:1b:00.0", "GPU-c0ffee00-0000-4000-8000-000000000001", 0)
     rig.gpu_on_bus("0000:43:00.0", "GPU-c0ffee00-0000-4000-8000-000000000002", 1)
     for name in ("nvidiactl", "nvidia0"):
-        rig.write(f"dev/{name}", "")
+        rig.tree.write(f"dev/{name}", "")
     text = fixture("h100x2")
     alone = text[: text.index(b'\t<gpu id="00000000:43:00.0">')] + b"</nvidia_smi_log>\n"
     backend = tool.answer(alone).open()
@@ -271,7 +271,7 @@ def test_beside_a_sleeping_gpu_each_is_asked_alone(tool: Tool, rig: Rig) -> None
 
 
 def test_unified_memory_is_the_hosts(tool: Tool, rig: Rig) -> None:
-    rig.write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 400 kB\n")
+    rig.tree.write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 400 kB\n")
     text = fixture("rtx3090")
     for amount in (b"24576 MiB", b"401 MiB", b"1311 MiB", b"22864 MiB"):
         text = text.replace(amount, b"N/A")
