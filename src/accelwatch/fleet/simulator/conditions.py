@@ -172,7 +172,7 @@ def _xid(draft: _Draft, fault: Fault, now: Spell, unit: Unit) -> None:
         ErrorEvent(
             code=spec.code,
             category=spec.category,
-            time=last - back * every,
+            time=round(last - back * every, 3),
             text=spec.text or f"{spec.code} was reported",
             source="simulator",
             device_id=unit.device.id,

@@ -1,7 +1,8 @@
 """Our own /metrics for thousands of nodes: the exposition of one node made into a form with holes.
 
 The text comes from the exporter that agents use, rendered once per kind of node from numbers that print
-as marks; filling the holes costs a tenth of rendering. A node with a device that suffers is rendered.
+as marks; filling the holes costs a tenth of rendering. A node where a device suffers is rendered, as is
+one of a pod.
 """
 
 import re
@@ -63,12 +64,11 @@ class Expositions:
         """The exposition of a node."""
         fleet = self._fleet
         condition = fleet.condition(node, moment)
-        if condition.devices:
+        job = fleet.running(node, moment)
+        if condition.devices or (job is not None and job.namespace):
             return self._render(fleet.snapshot(node, moment), openmetrics)
         load = fleet.load(node, moment)
-        job = fleet.job(node)
-        running = job.name if job is not None and load.memory else ""
-        key = (node.vendor, running, openmetrics)
+        key = (node.vendor, job.name if job is not None else "", openmetrics)
         form = self._forms.get(key)
         if form is None:
             if len(self._forms) >= _MAX_FORMS:

@@ -66,6 +66,10 @@ class Fleet:
         """Unix time as the node's clock tells it."""
         return self.start + moment.time_s + condition.skew_s
 
+    def origin(self, condition: NodeCondition) -> float:
+        """Unix time of the scenario's beginning as the node's clock tells it."""
+        return self.start + condition.skew_s
+
     def load(self, node: Node, moment: Moment) -> Load:
         """What is asked of the devices of a node."""
         job = self._jobs.get(node.name)
@@ -86,13 +90,13 @@ class Fleet:
         """Device `at` of a node as it stands."""
         unit = node.units[at]
         wall = self.wall(moment, condition)
+        origin = self.origin(condition)
         suffered = condition.devices.get(at)
         state = DeviceState.OK if suffered is None else suffered.state
-        events = () if suffered is None else _on_wall(suffered.events, wall - moment.time_s)
+        events = () if suffered is None else _on_wall(suffered.events, origin)
         reading = self._reading(node, unit, moment, suffered)
         judged = judge(state, reading, events, wall)
         readable = suffered is None or suffered.absence is None
-        origin = wall - moment.time_s
         return DeviceView(
             device=unit.device,
             state=state,
@@ -102,7 +106,7 @@ class Fleet:
             sample_age_s=0.0 if readable or suffered is None else moment.time_s - suffered.since_s,
             health=judged.health,
             health_reasons=judged.reasons,
-            owners=self._owners(node, moment),
+            owners=self.owners(node, moment),
             event_counts=()
             if suffered is None
             else tuple(
@@ -122,17 +126,19 @@ class Fleet:
         reading = Reading(
             device_id=unit.device.id,
             values=values,
-            processes=self._processes(node, unit, moment),
+            processes=self.processes(node, unit, moment),
             sources={"*": _SOURCE},
         )
         return complete(reading, frozenset())
 
-    def _running(self, node: Node, moment: Moment) -> Job | None:
+    def running(self, node: Node, moment: Moment) -> Job | None:
+        """The job that holds the devices of a node now."""
         job = self._jobs.get(node.name)
         return job if job is not None and moment.loads[job.name].memory else None
 
-    def _processes(self, node: Node, unit: Unit, moment: Moment) -> tuple[Process, ...]:
-        job = self._running(node, moment)
+    def processes(self, node: Node, unit: Unit, moment: Moment) -> tuple[Process, ...]:
+        """The processes on a device."""
+        job = self.running(node, moment)
         if job is None:
             return ()
         share = moment.loads[job.name].memory
@@ -144,15 +150,20 @@ class Fleet:
                 start_time=self.start + job.at_s,
                 user=job.user,
                 command=job.command,
-                job=job.id,
+                pod=_pod(job, node) if job.namespace else None,
+                job=None if job.namespace else job.id,
                 gpu_memory_bytes=int(share * unit.model.memory_bytes),
             ),
         )
 
-    def _owners(self, node: Node, moment: Moment) -> tuple[Owner, ...]:
-        job = self._running(node, moment)
+    def owners(self, node: Node, moment: Moment) -> tuple[Owner, ...]:
+        """To whom the devices of a node are allocated."""
+        job = self.running(node, moment)
         if job is None:
             return ()
+        if job.namespace:
+            pod = _pod(job, node)
+            return (Owner(kind="kubernetes", namespace=job.namespace, pod=pod, container="main"),)
         return (
             Owner(
                 kind="job",
@@ -173,7 +184,7 @@ class Fleet:
         return DeviceView(
             device=device,
             state=DeviceState.OK,
-            state_since=wall - moment.time_s,
+            state_since=self.origin(condition),
             reading=complete(reading, frozenset({"host"}), host_metrics()),
             sample_time=wall,
             sample_age_s=0.0,
@@ -193,8 +204,10 @@ class Fleet:
             interval_s=self.interval_s,
             devices=tuple(self.view(node, at, moment, condition) for at in range(len(node.units))),
             node=self.host_view(node, moment, condition),
-            backends=_backends(node),
-            events=tuple(sorted(_on_wall(events, wall - moment.time_s), key=lambda one: one.time)),
+            backends=backends(node),
+            events=tuple(
+                sorted(_on_wall(events, self.origin(condition)), key=lambda one: one.time)
+            ),
         )
 
 
@@ -218,7 +231,12 @@ def _on_wall(
     return [msgspec.structs.replace(event, time=event.time + origin) for event in events]
 
 
-def _backends(node: Node) -> tuple[BackendStatus, ...]:
+def _pod(job: Job, node: Node) -> str:
+    return f"{job.name}-{node.name}"
+
+
+def backends(node: Node) -> tuple[BackendStatus, ...]:
+    """What a node's devices are read through."""
     model = node.units[0].model
     return (
         BackendStatus(

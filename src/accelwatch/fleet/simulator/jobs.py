@@ -53,6 +53,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     account: str = ""
     queue: str = ""
     scheduler: str = "slurm"
+    namespace: str = ""
+    """Of a job in Kubernetes, a pod on each node; empty for a batch job."""
     command: str = "python3"
     at_s: float = 0.0
     lasts_s: float | None = None

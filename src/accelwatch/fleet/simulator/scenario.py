@@ -73,6 +73,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     user: str = "trainer"
     account: str = ""
     queue: str = ""
+    namespace: str = ""
+    """Makes it pods of Kubernetes instead of a batch job."""
     command: str = "python3"
     at: Duration = 0
     lasts: Duration | None = None
@@ -220,6 +222,7 @@ class _Reader:
             user=spec.user,
             account=spec.account,
             queue=spec.queue,
+            namespace=spec.namespace,
             command=spec.command,
             at_s=self._seconds(spec.at, (*place, "at")),
             lasts_s=self._optional(spec.lasts, (*place, "lasts")),

@@ -14,7 +14,9 @@ import msgspec
 from accelwatch.agent.negotiation import choose
 from accelwatch.agent.stream import MSGPACK, OFFERED, framed
 from accelwatch.clock import Clock
+from accelwatch.fleet.simulator.conditions import NodeCondition
 from accelwatch.fleet.simulator.connection import Connection, Request, chunked, head_of
+from accelwatch.fleet.simulator.context import Told
 from accelwatch.fleet.simulator.exposition import Render
 from accelwatch.fleet.simulator.fleet import Fleet, Moment
 from accelwatch.fleet.simulator.nodes import Dialect, Node
@@ -40,6 +42,7 @@ class _Stream:
         self.sequence = 0
         self.opened = False
         self.encoder = CompactEncoder()
+        self.told = Told()
 
 
 class SimulatorServer:
@@ -116,10 +119,10 @@ class SimulatorServer:
                 self._tick(node, streams, moment)
 
     def _tick(self, node: Node, streams: list[_Stream], moment: Moment) -> None:
-        refusal = self._fleet.condition(node, moment).refusal
-        if refusal is not None:
+        condition = self._fleet.condition(node, moment)
+        if condition.refusal is not None:
             for stream in tuple(streams):
-                self._spoil(node, stream, refusal, moment)
+                self._spoil(node, stream, condition, moment)
             return
         made: tuple[float, bytes] | None = None
         for stream in streams:
@@ -132,8 +135,9 @@ class SimulatorServer:
             if not stream.opened:
                 stream.opened = True
                 stream.connection.chunk(self._writer.opening(node, moment))
-            made = made or self._writer.devices(node, moment)
-            stream.connection.chunk(tick_message(stream.sequence, *made))
+            made = made or self._writer.devices(node, moment, condition)
+            news = self._writer.context(node, moment, condition, stream.told)
+            stream.connection.chunk(news + tick_message(stream.sequence, *made))
 
     def _slow_tick(self, node: Node, stream: _Stream, moment: Moment) -> None:
         for message in stream.encoder.messages(self._fleet.snapshot(node, moment)):
@@ -143,14 +147,14 @@ class SimulatorServer:
             else:
                 stream.connection.chunk(framed(message, stream.media))
 
-    def _spoil(self, node: Node, stream: _Stream, refusal: FaultKind, moment: Moment) -> None:
-        connection = stream.connection
+    def _spoil(self, node: Node, stream: _Stream, condition: NodeCondition, moment: Moment) -> None:
+        connection, refusal = stream.connection, condition.refusal
         if refusal is FaultKind.NODE_DOWN:
             connection.abort()
         elif refusal is FaultKind.GARBAGE:
             connection.chunk(garbage(node, moment))
         elif refusal is FaultKind.SLOW_LORIS and connection not in self._drips:
-            body = tick_message(stream.sequence, *self._writer.devices(node, moment))
+            body = tick_message(stream.sequence, *self._writer.devices(node, moment, condition))
             self._drip(connection, chunked(body))
 
     def answer(self, connection: Connection, request: Request) -> None:

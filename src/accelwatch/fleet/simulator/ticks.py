@@ -9,6 +9,7 @@ import struct
 import msgspec
 
 from accelwatch.fleet.simulator.conditions import NodeCondition
+from accelwatch.fleet.simulator.context import ContextWriter, Told
 from accelwatch.fleet.simulator.fleet import Fleet, Moment
 from accelwatch.fleet.simulator.nodes import Node, Unit
 from accelwatch.schema.absence import Absence
@@ -50,6 +51,7 @@ class TickWriter:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
+        self._context = ContextWriter(fleet)
         self._forms: dict[str, _Form] = {}
         self._heads: dict[int, bytes] = {}
 
@@ -90,10 +92,14 @@ class TickWriter:
         ]
         return b"".join(framed(_pack(message)) for message in (hello, *layouts))
 
-    def devices(self, node: Node, moment: Moment) -> tuple[float, bytes]:
+    def context(self, node: Node, moment: Moment, condition: NodeCondition, told: Told) -> bytes:
+        """What a stream has not been told yet beside its ticks."""
+        news = self._context.news(node, moment, condition, told)
+        return b"".join(framed(_pack(message)) for message in news)
+
+    def devices(self, node: Node, moment: Moment, condition: NodeCondition) -> tuple[float, bytes]:
         """Time of a tick by the node's clock, and its devices as one packed array."""
         fleet = self._fleet
-        condition = fleet.condition(node, moment)
         time = fleet.wall(moment, condition)
         units = (*node.units, node.host)
         parts = [struct.pack(">BI", _ARRAY32, len(units))]
