@@ -12,7 +12,9 @@ from accelwatch.cli.arguments import OPTIONS, Arguments, Option
 from accelwatch.cli.completion import completer
 from accelwatch.cli.config_command import config
 from accelwatch.cli.dashboard_command import dashboard_command
+from accelwatch.cli.demo import demo_command
 from accelwatch.cli.doctor import backends_command, doctor_command
+from accelwatch.cli.fleet import fleet_command
 from accelwatch.cli.hub import hub_command
 from accelwatch.cli.pick import pick_command
 from accelwatch.cli.record import record_command
@@ -95,6 +97,8 @@ def build() -> typer.Typer:
     app.add_typer(config, name="config")
     app.command("record")(record_command)
     app.command("serve")(serve_command)
+    app.command("fleet")(fleet_command)
+    app.command("demo")(demo_command)
     app.command("hub")(hub_command)
     app.command("sim")(sim_command)
     app.command("welcome")(welcome_command)

@@ -41,6 +41,18 @@ def _query_fields() -> Iterable[str]:
     return ("help", *query_fields())
 
 
+def _themes() -> Iterable[str]:
+    from accelwatch.tui.palettes import PALETTES
+
+    return PALETTES
+
+
+def _vendors() -> Iterable[str]:
+    from accelwatch.fleet.simulator.nodes import VENDORS
+
+    return VENDORS
+
+
 _LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "fields": _fields,
     "groups": _groups,
@@ -49,6 +61,8 @@ _LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "query_fields": _query_fields,
     "formats": lambda: ("table", "json", "csv", "prometheus"),
     "colors": lambda: ("auto", "always", "never"),
+    "themes": _themes,
+    "vendors": _vendors,
     "profiles": lambda: ("minimal", "default"),
 }
 

@@ -42,7 +42,7 @@ def run_dashboard(
 
     path = path_of(os.environ)
     preferences, complaint = load(path)
-    _override(preferences, interval, theme)
+    override(preferences, interval, theme)
     keeps = _filter(condition)
     with contextlib.closing(_source(replay, preferences, loop=loop)) as source:
         from accelwatch.tui.app import Dashboard
@@ -67,7 +67,7 @@ def _filter(condition: str | None) -> "DeviceFilter | None":
     return device_filter(condition, os.uname().nodename)
 
 
-def _override(preferences: "Preferences", interval: str | None, theme: str | None) -> None:
+def override(preferences: "Preferences", interval: str | None, theme: str | None) -> None:
     """What the command line says goes before the file."""
     from accelwatch.tui.palettes import PALETTES
     from accelwatch.tui.preferences import INTERVALS

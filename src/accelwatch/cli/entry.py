@@ -17,7 +17,7 @@ _COMPLETION = "_ACCELWATCH_COMPLETE"
 
 def dispatch(words: list[str]) -> int:
     """Run what the words say; returns the exit code."""
-    if not words and _on_terminal():
+    if not words and on_terminal():
         from accelwatch.cli.dashboard import run_dashboard
 
         return guarded(run_dashboard)
@@ -41,7 +41,7 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _on_terminal() -> bool:
+def on_terminal() -> bool:
     """Whether a person looks: a dashboard needs both ends of a terminal that can move its cursor."""
     if _COMPLETION in os.environ or os.environ.get("TERM", "dumb") == "dumb":
         return False

@@ -22,7 +22,7 @@ _STATE_COLOUR = {
     DeviceState.EXCLUDED: "36",
 }
 _MAX_PROCESSES = 40
-_RIGHT = frozenset({"BUSY", "MEMORY", "TEMP", "POWER", "CLOCK", "PID"})
+_RIGHT = frozenset({"AGE", "BAD", "BUSY", "DEVICES", "MEMORY", "TEMP", "POWER", "CLOCK", "PID"})
 """Columns of numbers."""
 
 
@@ -40,7 +40,8 @@ class Style(msgspec.Struct, frozen=True):
 Cells = list[str]
 
 
-def _rows(header: Cells, rows: list[Cells], style: Style, codes: list[str]) -> list[str]:
+def aligned(header: Cells, rows: list[Cells], style: Style, codes: list[str]) -> list[str]:
+    """Lines of a table; `codes` are the rows' colours."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     right = [title in _RIGHT for title in header]
     lines = [style.paint(_join(header, widths, right), "1")]
@@ -128,7 +129,7 @@ def devices_table(snapshot: Snapshot, style: Style) -> list[str]:
         "" if view.state is DeviceState.OK else _STATE_COLOUR[view.state]
         for view in snapshot.devices
     ]
-    return _rows(_HEADER, rows, style, codes)
+    return aligned(_HEADER, rows, style, codes)
 
 
 def fields_table(snapshot: Snapshot, names: Sequence[str], style: Style) -> list[str]:
@@ -150,7 +151,7 @@ def fields_table(snapshot: Snapshot, names: Sequence[str], style: Style) -> list
         "" if view.state is DeviceState.OK else _STATE_COLOUR[view.state]
         for view in snapshot.devices
     ]
-    return _rows(list(wide), rows, style, codes)
+    return aligned(list(wide), rows, style, codes)
 
 
 def processes_table(snapshot: Snapshot, style: Style) -> list[str]:
@@ -176,7 +177,7 @@ def processes_table(snapshot: Snapshot, style: Style) -> list[str]:
         return []
     header = ["DEVICE", "PID", "USER", "TYPE", "MEMORY", "WHERE", "COMMAND"]
     shown = rows[:_MAX_PROCESSES]
-    lines = _rows(header, shown, style, [""] * len(shown))
+    lines = aligned(header, shown, style, [""] * len(shown))
     if len(rows) > len(shown):
         lines.append(f"... and {len(rows) - len(shown)} more (--json has all)")
     return lines

@@ -17,12 +17,13 @@ from accelwatch.agent.web_config import Protection
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.errors import UsageError
-from accelwatch.fleet.client.follow import MakeReader
+from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
-from accelwatch.fleet.hub.model import HubSettings, Targets
+from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.serve import HubServer, raise_open_files
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.files import read_targets
+from accelwatch.fleet.targets.target import targets_of
 from accelwatch.fleet.viewer.child import Outcome
 from accelwatch.fleet.viewer.keeping import Kept, fleet_folder, take_folder
 from accelwatch.fleet.viewer.lifetime import Lifetime
@@ -45,17 +46,11 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     """Where, instead of a folder of these targets' own."""
 
 
-def run_embedded(
-    read: ReadSettings,
-    make_reader: MakeReader,
-    embedding: Embedding,
-    folder: Path,
-    life: Lifetime,
-) -> None:
+def run_embedded(read: ReadSettings, embedding: Embedding, folder: Path, life: Lifetime) -> None:
     """Be a hub until the parent ends. Raises AccelwatchError for what prevents the beginning."""
     settings = checked_targets(read())
     kept = _kept(settings, embedding, folder)
-    asyncio.run(serve(settings, make_reader, kept, folder, life))
+    asyncio.run(serve(settings, kept, folder, life))
 
 
 def checked_targets(settings: HubSettings) -> HubSettings:
@@ -64,10 +59,11 @@ def checked_targets(settings: HubSettings) -> HubSettings:
     A hub that runs by itself waits for a file that is not there yet; a person wants to be told.
     """
     targets = settings.targets
-    standing = Targets()
+    standing = type(targets)()
     plain = replace(targets, labels=standing.labels, refresh_s=standing.refresh_s)
     if plain == standing:
         raise UsageError("no targets: name some with --targets or --targets-file, or in the file")
+    targets_of(targets.static, targets.labels, settings.scrape.scheme)
     for name in targets.files:
         if not has_magic(name):
             read_targets(Path(name))
@@ -82,9 +78,7 @@ def _kept(settings: HubSettings, embedding: Embedding, spare: Path) -> Kept:
     return take_folder(fleet_folder(settings, os.environ), spare, given=False)
 
 
-async def serve(
-    settings: HubSettings, make_reader: MakeReader, kept: Kept, folder: Path, life: Lifetime
-) -> None:
+async def serve(settings: HubSettings, kept: Kept, folder: Path, life: Lifetime) -> None:
     """Follow and answer until the parent ends, after telling it that all is ready."""
     prepare()
     web = Web(
@@ -94,7 +88,7 @@ async def serve(
     )
     settings = replace(settings, web=web)
     clock = SystemClock()
-    hub = Hub(settings, clock, make_reader, kept.folder)
+    hub = Hub(settings, clock, foreign_reader, kept.folder)
     server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)
     stop = life.stop_event()
     await server.start()

@@ -4,10 +4,13 @@ Two fleets never share an inventory, nor does a dashboard share one with a hub t
 one of them expects would be missing in the other.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
 import sqlite3
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +21,8 @@ from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.state.inventory import FILE
 
 _LOCK = "lock"
+_UNUSED_S = 90 * 86400.0
+"""After this time a fleet that nobody looks at any more is forgotten."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +62,8 @@ def take_folder(folder: Path | None, spare: Path, *, given: bool) -> Kept:
             raise AccelwatchError(text) from error
         return Kept(folder=None, remark=text)
     if free:
+        if not given:
+            _tidy(folder)
         return Kept(folder=folder)
     remark = "another dashboard follows these targets: what is acknowledged here is not kept"
     return Kept(folder=_copied(folder, spare), remark=remark)
@@ -70,7 +77,17 @@ def _locked(folder: Path) -> bool:
     except BlockingIOError:
         os.close(lock)
         return False
+    os.utime(lock)
     return True
+
+
+def _tidy(folder: Path) -> None:
+    """Remove other fleets' folders that have not been used for long."""
+    for other in folder.parent.iterdir():
+        with contextlib.suppress(OSError):
+            age_s = time.time() - (other / _LOCK).stat().st_mtime
+            if other != folder and age_s > _UNUSED_S and _locked(other):
+                shutil.rmtree(other)
 
 
 def _copied(folder: Path, spare: Path) -> Path | None:

@@ -31,9 +31,11 @@ class HubSession:
         self.timeout_s = timeout_s
         self._access = Access(place.access)
         self._session: aiohttp.ClientSession | None = None
+        self._closed = False
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; nothing is asked any more."""
+        self._closed = True
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -59,6 +61,8 @@ class HubSession:
         self, method: str, path: str, query: Mapping[str, str] | None, headers: Mapping[str, str]
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer with code 200; the caller's own deadline applies. Raises TargetFault."""
+        if self._closed:
+            raise TargetFault(Reason.CLOSED, "nothing is asked any more")
         try:
             ticket = await self._access.ticket()
         except ConfigError as error:

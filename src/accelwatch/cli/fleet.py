@@ -1,0 +1,165 @@
+"""`accelwatch fleet`: many nodes on one screen, or as one document on a pipe."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from accelwatch.cli.completion import completer
+from accelwatch.cli.entry import guarded, on_terminal
+from accelwatch.cli.fleet_plan import Asking, Look, Targeting, checked, opened
+
+
+def fleet_command(
+    targets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--targets",
+            "-t",
+            metavar="HOSTS",
+            help="Whom to follow, with host ranges: n[001-063]:9877; may be repeated.",
+        ),
+    ] = None,
+    targets_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--targets-file",
+            metavar="FILE",
+            help="Targets as Prometheus' file_sd lists them, watched; may be repeated.",
+        ),
+    ] = None,
+    config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config.file", "-c", metavar="FILE", help="A hub's configuration (docs/fleet/hub.md)."
+        ),
+    ] = None,
+    hub: Annotated[
+        str | None,
+        typer.Option(
+            "--hub", metavar="URL", help="Ask this hub, http://host:9878, instead of the nodes."
+        ),
+    ] = None,
+    hub_config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--hub.config.file",
+            metavar="FILE",
+            help="Credentials and TLS for --hub (docs/fleet/dashboard.md).",
+        ),
+    ] = None,
+    condition: Annotated[
+        str,
+        typer.Option(
+            "--filter", "-f", metavar="EXPR", help="Only devices for which the expression is true."
+        ),
+    ] = "",
+    json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="table, json, csv or prometheus.",
+            autocompletion=completer("formats"),
+        ),
+    ] = None,
+    devices: Annotated[
+        bool, typer.Option("--devices", help="A row a device instead of a row a node.")
+    ] = False,
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            "--fields",
+            metavar="A,B,C",
+            help="These quantities of each device.",
+            autocompletion=completer("fields"),
+        ),
+    ] = None,
+    timeout: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long nodes may take to answer.")
+    ] = "5s",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 6 when a node or device is not heard of or lost.")
+    ] = False,
+    watch: Annotated[
+        str | None,
+        typer.Option("--watch", "-w", metavar="[INTERVAL]", help="Print again every INTERVAL."),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", metavar="N", help="With --watch: stop after N.")
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", "-1", help="One table, also on a terminal.")
+    ] = False,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Write there; '-' is stdout.")
+    ] = "-",
+    pretty: Annotated[bool, typer.Option("--pretty", help="Indented JSON.")] = False,
+    color: Annotated[
+        str,
+        typer.Option(
+            metavar="WHEN", help="auto, always or never.", autocompletion=completer("colors")
+        ),
+    ] = "auto",
+    state_dir: Annotated[
+        str | None,
+        typer.Option("--state-dir", metavar="DIR", help="Where the expected inventory is kept."),
+    ] = None,
+    no_state: Annotated[
+        bool, typer.Option("--no-state", help="Keep no inventory: expect only what is seen now.")
+    ] = False,
+    interval: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Time between two pictures: 2, 500ms.")
+    ] = None,
+    theme: Annotated[
+        str | None,
+        typer.Option(
+            help="Colours of the dashboard; T goes through them.",
+            autocompletion=completer("themes"),
+        ),
+    ] = None,
+    ascii_only: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII only.")] = False,
+) -> None:
+    """Show every accelerator of many nodes: a dashboard on a terminal, a document on a pipe."""
+    asking = Asking(
+        json=json,
+        format=form,
+        devices=devices,
+        condition=condition,
+        fields=fields,
+        timeout=timeout,
+        strict=strict,
+        watch=watch,
+        count=count,
+        output=output,
+        pretty=pretty,
+        color=color,
+    )
+    wanted = Targeting(
+        targets=tuple(targets or ()),
+        targets_files=tuple(targets_file or ()),
+        config_file=config_file,
+        hub=hub,
+        hub_config_file=hub_config_file,
+        state_dir=state_dir,
+        no_state=no_state,
+    )
+    look = Look(interval=interval, theme=theme, ascii_only=ascii_only, condition=condition)
+    raise typer.Exit(guarded(lambda: run_fleet(wanted, asking, look, once=once)))
+
+
+def run_fleet(wanted: Targeting, asking: Asking, look: Look, *, once: bool) -> int:
+    """Show the fleet until the user quits, or print it; returns the exit code.
+
+    Raises AccelwatchError; what is wrong with targets and files before the terminal is touched.
+    """
+    checked(asking)
+    with opened(wanted) as hub:
+        if asking.one_shot or once or not on_terminal():
+            from accelwatch.cli.fleet_once import run_once
+
+            return run_once(hub, asking)
+        from accelwatch.cli.fleet_dashboard import run_fleet_dashboard
+
+        return run_fleet_dashboard(hub, look)

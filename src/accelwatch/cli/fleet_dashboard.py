@@ -1,0 +1,54 @@
+"""The dashboard over a hub; the hub is ready, or its error told, before the terminal is touched."""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from accelwatch.cli.dashboard import override
+from accelwatch.cli.fleet_plan import Hub, Look
+from accelwatch.display import utf8
+from accelwatch.durations import seconds
+from accelwatch.errors import ExpressionError
+from accelwatch.exit_codes import OK
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.viewer.source import HubSource
+    from accelwatch.tui.app import Dashboard
+
+
+def run_fleet_dashboard(hub: Hub, look: Look) -> int:
+    """Show the fleet until its user quits; returns the exit code. Raises AccelwatchError."""
+    from accelwatch.tui.preferences import INTERVALS, load, path_of
+
+    path = path_of(os.environ)
+    preferences, complaint = load(path)
+    override(preferences, None, look.theme)
+    if look.interval is not None:
+        preferences.fleet_interval_s = max(seconds(look.interval), INTERVALS[0])
+    from accelwatch.fleet.viewer.source import HubSource
+    from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.board import Board
+    from accelwatch.tui.looks import looks_for
+
+    hub.wait()
+    looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=look.ascii_only)
+    source = HubSource(hub.place, ended=hub.ended)
+    app = Dashboard(
+        Board(preferences, looks), None, fleet=source, readonly=True, preferences_path=path
+    )
+    if look.condition:
+        _filter(app, source, look.condition)
+    if said := complaint or hub.remark():
+        app.call_later(app.say, said)
+    app.run()
+    return OK
+
+
+def _filter(app: "Dashboard", source: "HubSource", text: str) -> None:
+    """The filter of the command line; which labels it may name, only the hub knows by now."""
+    assert app.desk is not None
+    try:
+        app.desk.set_filter(text)
+    except ExpressionError:
+        app.desk.board.filter_text = app.desk.board.condition = text
+        source.set_filter(text)

@@ -1,0 +1,117 @@
+"""A fleet on a pipe: a document, or one each interval, and the exit code it means."""
+
+import asyncio
+import sys
+import time
+
+from accelwatch.cli.fleet_documents import (
+    device_csv,
+    device_table,
+    heading,
+    json_document,
+    node_csv,
+    node_table,
+)
+from accelwatch.cli.fleet_plan import Asking, Hub
+from accelwatch.cli.output import complain, emit
+from accelwatch.cli.table import Style
+from accelwatch.display import colour, stdout_is_terminal, utf8
+from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, UNWELL
+from accelwatch.fleet.client.faults import TargetFault
+from accelwatch.fleet.viewer.once import Answer, ask, first_view, heard, plainly, silent
+from accelwatch.fleet.viewer.session import HubSession
+
+_UNWELL_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
+_UNWELL_NODES = ("down", "stale", "never")
+_MOST_NAMED = 8
+
+
+def run_once(hub: Hub, asking: Asking) -> int:
+    """Print what was asked for; returns the exit code. Raises AccelwatchError."""
+    hub.wait()
+    if remark := hub.remark():
+        complain(remark)
+    return asyncio.run(_run(hub, asking))
+
+
+async def _run(hub: Hub, asking: Asking) -> int:
+    session = HubSession(hub.place, max(asking.timeout_s, 1.0))
+    try:
+        if hub.embedded:
+            await heard(session, asking.timeout_s)
+        return await _repeat(hub, asking, session)
+    except TargetFault as fault:
+        raise plainly(fault, hub.ended() or hub.place.name) from fault
+    finally:
+        await session.close()
+
+
+async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
+    """Documents at the interval, without drift."""
+    due = time.monotonic()
+    done = 0
+    while True:
+        answer, document = await _document(hub, asking, session)
+        if hub.embedded and not done:
+            _tell_silent(answer, asking)
+        emit(asking.output, document)
+        done += 1
+        if asking.interval_s is None or done == asking.count:
+            return status(answer, strict=asking.strict)
+        due = max(due + asking.interval_s, time.monotonic())
+        await asyncio.sleep(due - time.monotonic())
+
+
+async def _document(hub: Hub, asking: Asking, session: HubSession) -> tuple[Answer, bytes]:
+    devices = asking.of_devices
+    answer = await ask(
+        session, devices=devices, condition=asking.condition, fields=asking.field_names
+    )
+    match asking.form:
+        case "json":
+            to_terminal = asking.output == "-" and stdout_is_terminal()
+            pretty = asking.pretty or (to_terminal and asking.interval_s is None)
+            return answer, json_document(answer, devices=devices, pretty=pretty)
+        case "prometheus":
+            return answer, await session.document("/metrics")
+        case "csv":
+            return answer, device_csv(answer) if devices else node_csv(await first_view(session))
+        case _:
+            return answer, await _table(hub, asking, session, answer)
+
+
+async def _table(hub: Hub, asking: Asking, session: HubSession, answer: Answer) -> bytes:
+    to_stdout = asking.output == "-"
+    style = Style(
+        colour=to_stdout and colour(asking.color, sys.stdout),
+        ascii_only=to_stdout and not utf8(sys.stdout),
+    )
+    lines = [heading(answer, hub.place.name)]
+    if asking.of_devices:
+        lines += device_table(answer, style)
+    elif answer.nodes:
+        lines += node_table(await first_view(session), answer, style)
+    else:
+        lines.append("no node")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _tell_silent(answer: Answer, asking: Asking) -> None:
+    names = silent(answer.nodes_json)
+    if names:
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        complain(
+            f"{len(names)} of {len(answer.nodes)} nodes did not answer within {asking.timeout}: "
+            f"{', '.join(names[:_MOST_NAMED])}{more}"
+        )
+
+
+def status(answer: Answer, *, strict: bool) -> int:
+    """The exit code of a document that was printed."""
+    nodes, devices = answer.fleet.nodes, answer.fleet.devices
+    if answer.fleet.nodes_total and not (nodes.get("up", 0) or nodes.get("slow", 0)):
+        return NOTHING_READ
+    if not answer.fleet.devices_total:
+        return NO_DEVICE
+    bad = any(devices.get(state, 0) for state in _UNWELL_DEVICES)
+    return UNWELL if strict and (bad or any(nodes.get(one, 0) for one in _UNWELL_NODES)) else OK

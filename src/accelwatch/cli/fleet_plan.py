@@ -1,0 +1,201 @@
+"""What `accelwatch fleet` is asked for, and the hub that answers: a given one, or one of its own."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.cli.plan import MIN_INTERVAL_S
+from accelwatch.durations import deadline, seconds
+from accelwatch.errors import UsageError
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.viewer.child import Child
+    from accelwatch.fleet.viewer.lifetime import Lifetime
+    from accelwatch.fleet.viewer.place import HubPlace
+
+FORMATS = ("table", "json", "csv", "prometheus")
+_COLOURS = ("auto", "always", "never")
+
+
+class Targeting(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom to follow, or which hub does."""
+
+    targets: tuple[str, ...] = ()
+    targets_files: tuple[str, ...] = ()
+    config_file: Path | None = None
+    hub: str | None = None
+    hub_config_file: Path | None = None
+    state_dir: str | None = None
+    no_state: bool = False
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be printed, and how often."""
+
+    json: bool = False
+    format: str | None = None
+    devices: bool = False
+    condition: str = ""
+    fields: str | None = None
+    timeout: str = "5s"
+    strict: bool = False
+    watch: str | None = None
+    count: int | None = None
+    output: str = "-"
+    pretty: bool = False
+    color: str = "auto"
+
+    @property
+    def form(self) -> str:
+        """The format's name."""
+        return self.format or ("json" if self.json else "table")
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether something was asked for that a dashboard does not do."""
+        usual = Asking(condition=self.condition, color=self.color, timeout=self.timeout)
+        return self != usual
+
+    @property
+    def of_devices(self) -> bool:
+        """Whether the rows are devices."""
+        return self.devices or bool(self.condition) or self.fields is not None
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields of devices; empty for the usual ones."""
+        return tuple(name.strip() for name in (self.fields or "").split(",") if name.strip())
+
+    @property
+    def timeout_s(self) -> float:
+        """How long targets may take to answer."""
+        return deadline(self.timeout)
+
+    @property
+    def interval_s(self) -> float | None:
+        """Seconds between two documents; None for a single one."""
+        return None if self.watch is None else max(MIN_INTERVAL_S, seconds(self.watch))
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """How the dashboard is to look and behave."""
+
+    interval: str | None = None
+    theme: str | None = None
+    ascii_only: bool = False
+    condition: str = ""
+    readonly: bool = False
+
+
+class Hub(msgspec.Struct, frozen=True, kw_only=True):
+    """A hub that can be asked."""
+
+    place: "HubPlace"
+    ended: Callable[[], str | None]
+    """How its process ended, if it is ours and has."""
+    remark: Callable[[], str]
+    """What it had to say when it was ready."""
+    wait: Callable[[], None]
+    """Returns when it is ready. Raises AccelwatchError when it cannot be."""
+    embedded: bool
+
+
+def checked(asking: Asking) -> Asking:
+    """The same, if it makes sense. Raises UsageError."""
+    if asking.form not in FORMATS:
+        raise UsageError(f"no format {asking.form!r}; there are {', '.join(FORMATS)}")
+    if asking.json and asking.form != "json":
+        raise UsageError(f"--json and --format {asking.form} contradict each other")
+    if asking.fields is not None and not asking.field_names:
+        raise UsageError("--fields is empty; `accelwatch --fields help` lists them")
+    if asking.color not in _COLOURS:
+        raise UsageError(f"--color is {', '.join(_COLOURS)}, not {asking.color!r}")
+    if asking.count is not None and (asking.watch is None or asking.count < 1):
+        raise UsageError("--count is at least 1, and goes with --watch")
+    if asking.form == "prometheus" and asking.of_devices:
+        raise UsageError("--format prometheus is of the whole fleet; leave the filter out")
+    _ = asking.timeout_s, asking.interval_s
+    return asking
+
+
+def check_targeting(wanted: Targeting) -> None:
+    """Raise UsageError when nobody is to be followed, or a hub besides targets."""
+    own = wanted.targets or wanted.targets_files or wanted.config_file
+    if wanted.hub is not None:
+        if own or wanted.state_dir or wanted.no_state:
+            raise UsageError("--hub has its own targets; leave --targets, -c and --state-dir out")
+    elif wanted.hub_config_file is not None:
+        raise UsageError("--hub.config.file goes with --hub")
+    elif not own:
+        raise UsageError(
+            "whom to follow? --targets 'n[001-063]:9877', --targets-file FILE, -c hub.yaml, or "
+            "--hub URL of one that runs; `accelwatch demo` shows a simulated fleet"
+        )
+
+
+@contextlib.contextmanager
+def opened(wanted: Targeting) -> Iterator[Hub]:
+    """The hub that was asked for; one of our own is begun at once and ends with this context.
+
+    Raises AccelwatchError.
+    """
+    from accelwatch.fleet.viewer.place import hub_place
+
+    check_targeting(wanted)
+    if wanted.hub is not None:
+        place = hub_place(wanted.hub, wanted.hub_config_file)
+        yield Hub(
+            place=place,
+            ended=lambda: None,
+            remark=lambda: "",
+            wait=lambda: None,
+            embedded=False,
+        )
+        return
+    with contextlib.closing(_begun(wanted)) as child:
+        yield own_hub(child, _called(wanted))
+
+
+def own_hub(child: "Child", name: str) -> Hub:
+    """A child's hub."""
+    from accelwatch.fleet.viewer.place import socket_place
+
+    return Hub(
+        place=socket_place(child.socket, name),
+        ended=child.death,
+        remark=lambda: child.remark,
+        wait=child.wait_ready,
+        embedded=True,
+    )
+
+
+def _called(wanted: Targeting) -> str:
+    """What is followed, in a few words."""
+    config = () if wanted.config_file is None else (wanted.config_file.name,)
+    files = (Path(name).name for name in wanted.targets_files)
+    names: list[str] = [*wanted.targets, *files, *config]
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _begun(wanted: Targeting) -> "Child":
+    from accelwatch.fleet.viewer.child import begin
+
+    def work(folder: Path, life: "Lifetime") -> None:
+        from accelwatch.fleet.hub.flags import with_flags
+        from accelwatch.fleet.hub.model import HubSettings, load_settings
+        from accelwatch.fleet.viewer.embedded import Embedding, run_embedded
+
+        def read() -> HubSettings:
+            return with_flags(
+                load_settings(wanted.config_file),
+                targets=wanted.targets,
+                targets_files=wanted.targets_files,
+            )
+
+        embedding = Embedding(keep=not wanted.no_state, state_dir=wanted.state_dir)
+        run_embedded(read, embedding, folder, life)
+
+    return begin(work)

@@ -1,0 +1,158 @@
+"""A fleet asked once: waited for until its targets have answered, then taken as it is."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.exit_codes import PERMISSION
+from accelwatch.fleet.api.documents import DeviceRow, FleetDocument, NodeSummary
+from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.viewer.messages import Received, Tick
+from accelwatch.fleet.viewer.picture import Picture
+from accelwatch.fleet.viewer.session import HubSession
+from accelwatch.fleet.viewer.stream import follow
+from accelwatch.tui.fleet.model import DevicePlace, FleetView
+
+_GLANCE_S = 0.1
+_PAGE = "5000"
+_REFUSED = 400
+Page = TypeVar("Page")
+
+
+class HubError(AccelwatchError):
+    """The hub could not be asked."""
+
+
+class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
+    """The hub wants other credentials."""
+
+    exit_code = PERMISSION
+
+
+class _Nodes(msgspec.Struct, frozen=True):
+    nodes: tuple[msgspec.Raw, ...]
+    next: str | None = None
+
+
+class _Devices(msgspec.Struct, frozen=True):
+    devices: tuple[msgspec.Raw, ...]
+    next: str | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The documents of one moment, decoded and as they came."""
+
+    fleet: FleetDocument
+    fleet_json: msgspec.Raw
+    nodes: tuple[NodeSummary, ...]
+    nodes_json: tuple[msgspec.Raw, ...]
+    devices: tuple[DeviceRow, ...] = ()
+    devices_json: tuple[msgspec.Raw, ...] = ()
+
+
+def plainly(fault: TargetFault, name: str) -> AccelwatchError:
+    """A fault as the error of a command that asks once."""
+    text = f"{name}: {fault}"
+    if fault.code == _REFUSED:
+        return UsageError(str(fault))
+    return HubForbids(text) if fault.reason is Reason.CREDENTIALS else HubError(text)
+
+
+async def heard(session: HubSession, timeout_s: float) -> None:
+    """Return when every target has answered or failed, or the time is over. Raises TargetFault."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            while silent(await _nodes(session)):
+                await asyncio.sleep(_GLANCE_S)
+    except TimeoutError:
+        return
+
+
+def silent(nodes: Sequence[msgspec.Raw]) -> list[str]:
+    """The nodes of which a target has neither answered nor failed."""
+    found = [msgspec.json.decode(raw, type=NodeSummary) for raw in nodes]
+    return [
+        one.node
+        for one in found
+        if any(not target.connected and target.fault is None for target in one.targets)
+    ]
+
+
+async def ask(
+    session: HubSession, *, devices: bool, condition: str = "", fields: Sequence[str] = ()
+) -> Answer:
+    """Totals and nodes, and devices when they are wanted. Raises TargetFault."""
+    fleet = await session.document("/v1/fleet")
+    nodes = await _nodes(session)
+    rows = await _devices(session, condition, fields) if devices else ()
+    try:
+        return Answer(
+            fleet=msgspec.json.decode(fleet, type=FleetDocument),
+            fleet_json=msgspec.Raw(fleet.strip()),
+            nodes=tuple(msgspec.json.decode(raw, type=NodeSummary) for raw in nodes),
+            nodes_json=nodes,
+            devices=tuple(msgspec.json.decode(raw, type=DeviceRow) for raw in rows),
+            devices_json=rows,
+        )
+    except msgspec.DecodeError as error:
+        raise TargetFault(Reason.GARBAGE, f"it answers, but not as a hub does: {error}") from error
+
+
+async def _nodes(session: HubSession) -> tuple[msgspec.Raw, ...]:
+    query = {"limit": _PAGE}
+    found: list[msgspec.Raw] = []
+    while True:
+        page = _decoded(await session.document("/v1/nodes", query), _Nodes)
+        found += page.nodes
+        if page.next is None:
+            return tuple(found)
+        query["cursor"] = page.next
+
+
+async def _devices(
+    session: HubSession, condition: str, fields: Sequence[str]
+) -> tuple[msgspec.Raw, ...]:
+    query = {"limit": _PAGE}
+    if condition:
+        query["filter"] = condition
+    if fields:
+        query["fields"] = ",".join(fields)
+    found: list[msgspec.Raw] = []
+    while True:
+        page = _decoded(await session.document("/v1/devices", query), _Devices)
+        found += page.devices
+        if page.next is None:
+            return tuple(found)
+        query["cursor"] = page.next
+
+
+def _decoded(body: bytes, shape: type[Page]) -> Page:
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TargetFault(Reason.GARBAGE, "it answers, but not as a hub does") from error
+
+
+async def first_view(session: HubSession) -> FleetView:
+    """The first tick of the hub's stream. Raises TargetFault."""
+    picture = Picture()
+    found: asyncio.Future[Tick] = asyncio.get_running_loop().create_future()
+
+    def take(told: Received) -> None:
+        if isinstance(told, DevicePlace):
+            picture.place(told)
+        elif isinstance(told, Tick) and not found.done():
+            found.set_result(told)
+
+    following = asyncio.ensure_future(follow(session, "", take, lambda _: True))
+    try:
+        await asyncio.wait((following, found), return_when=asyncio.FIRST_COMPLETED)
+        if not found.done():
+            following.result()
+        return picture.view(found.result(), 0.0, 1.0, "")
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
