@@ -29,30 +29,9 @@ from accelwatch.runtime import json_document, prometheus_text
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.snapshot import Snapshot
+from fake_feed import FakeFeed
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-class FakeFeed:
-    """A store whose snapshot the test puts in."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.version = 1
-        self._snapshot = snapshot
-        self._listeners: list[Callable[[], None]] = []
-
-    def snapshot(self) -> Snapshot:
-        return self._snapshot
-
-    def put(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self.version += 1
-        for listener in tuple(self._listeners):
-            listener()
-
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
 
 
 class Agent:

@@ -20,37 +20,10 @@ from accelwatch.agent.server import AgentServer, ServerLimits
 from accelwatch.agent.web_config import Protection
 from accelwatch.clock import SystemClock
 from accelwatch.runtime import json_document, prometheus_text
-from accelwatch.schema.snapshot import Snapshot
 from authority import Authority
+from fake_feed import FakeFeed
 
 T = TypeVar("T")
-
-
-class FakeFeed:
-    """A store whose snapshot the test puts in."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.version = 1
-        self.taken = 0
-        self.fault: Exception | None = None
-        self._snapshot = snapshot
-        self._listeners: list[Callable[[], None]] = []
-
-    def snapshot(self) -> Snapshot:
-        self.taken += 1
-        if self.fault is not None:
-            raise self.fault
-        return self._snapshot
-
-    def put(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self.version += 1
-        for listener in tuple(self._listeners):
-            listener()
-
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
 
 
 class Served:

@@ -16,6 +16,7 @@ from accelwatch.clock import ManualClock
 from accelwatch.schema.compact import CompactDecoder, Hello, Layout, Message, Tick
 from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.snapshot import DeviceView
+from fake_feed import FakeFeed
 
 Serve = Callable[..., Any]
 
@@ -179,14 +180,8 @@ class FakeOutlet:
         return [message.sequence for message in self.written if isinstance(message, Tick)]
 
 
-class FakeFeed:
-    version = 1
-
-    def snapshot(self) -> Any:
-        return machines.snapshot(machines.view(0))
-
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        return lambda: None
+def _feed() -> FakeFeed:
+    return FakeFeed(machines.snapshot(machines.view(0)))
 
 
 async def _beat(pulse: Pulse, times: int = 1) -> None:
@@ -198,9 +193,9 @@ async def _beat(pulse: Pulse, times: int = 1) -> None:
 
 def test_a_slow_client_sees_a_gap_and_then_the_present() -> None:
     async def scenario() -> None:
-        pulse, outlet, clock = Pulse(FakeFeed(), 1.0), FakeOutlet(), ManualClock()
+        pulse, outlet, clock = Pulse(_feed(), 1.0), FakeOutlet(), ManualClock()
         sending = asyncio.ensure_future(
-            send_stream(FakeFeed(), pulse, NDJSON, outlet, clock=clock, stall_s=10.0)
+            send_stream(_feed(), pulse, NDJSON, outlet, clock=clock, stall_s=10.0)
         )
         await asyncio.sleep(0)
         await _beat(pulse, 2)
@@ -220,9 +215,9 @@ def test_a_slow_client_sees_a_gap_and_then_the_present() -> None:
 
 def test_a_client_that_takes_nothing_is_given_up() -> None:
     async def scenario() -> None:
-        pulse, outlet, clock = Pulse(FakeFeed(), 1.0), FakeOutlet(), ManualClock()
+        pulse, outlet, clock = Pulse(_feed(), 1.0), FakeOutlet(), ManualClock()
         sending = asyncio.ensure_future(
-            send_stream(FakeFeed(), pulse, NDJSON, outlet, clock=clock, stall_s=10.0)
+            send_stream(_feed(), pulse, NDJSON, outlet, clock=clock, stall_s=10.0)
         )
         await asyncio.sleep(0)
         outlet.waiting = 99
@@ -239,7 +234,7 @@ def test_a_client_that_takes_nothing_is_given_up() -> None:
 
 def test_a_pulse_beats_without_changes() -> None:
     async def scenario() -> None:
-        pulse = Pulse(FakeFeed(), 0.02)
+        pulse = Pulse(_feed(), 0.02)
         beating = asyncio.ensure_future(pulse.run())
         assert await pulse.next(0) == 1
         assert await pulse.next(1) == 2
