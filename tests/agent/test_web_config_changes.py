@@ -8,6 +8,7 @@ from typing import Any
 from accelwatch.agent.watch import Watch
 from accelwatch.agent.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
+from waiting import wait_until
 
 
 def test_changes_are_taken_without_dropping_connections(
@@ -41,9 +42,9 @@ def test_changes_are_taken_without_dropping_connections(
     first = before.sock.getpeercert(binary_form=True)
 
     authority.issue("server")  # certificate and key are two writes: one look may fall between them
-    _until(lambda: _certificate(served, authority) != first)
+    wait_until(lambda: _certificate(served, authority) != first)
     path.write_text(path.read_text().replace("prometheus:", "another:"))
-    _until(lambda: served.get(headers=RIGHT, tls=authority.client()).status == 401)
+    wait_until(lambda: served.get(headers=RIGHT, tls=authority.client()).status == 401)
     assert (
         served.get(headers=basic("another", "correct horse"), tls=authority.client()).status == 200
     )
@@ -53,7 +54,7 @@ def test_changes_are_taken_without_dropping_connections(
     before.close()
 
     path.write_text("tls_server_config: {cert: x}")
-    _until(lambda: outcomes[-1:] == [False])
+    wait_until(lambda: outcomes[-1:] == [False])
     assert (
         served.get(headers=basic("another", "correct horse"), tls=authority.client()).status == 200
     )
@@ -61,7 +62,7 @@ def test_changes_are_taken_without_dropping_connections(
     # A file that is named before it is there is waited for.
     path.write_text("bearer_token_file: token")
     (path.parent / "token").write_text(TOKEN)
-    _until(lambda: outcomes[-1:] == [True])
+    wait_until(lambda: outcomes[-1:] == [True])
     assert served.get(headers=bearer(TOKEN)).status == 200
     served.run(_stop(watcher))
 
@@ -78,14 +79,3 @@ def _certificate(served: Any, authority: Any) -> bytes | None:
                 return certificate
         except (ssl.SSLError, ConnectionError):
             return None
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    import threading
-
-    pause = threading.Event()
-    for _ in range(500):
-        if condition():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it did not come true")

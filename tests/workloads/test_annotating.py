@@ -10,6 +10,7 @@ import pytest
 from accelwatch.clock import ManualClock
 from accelwatch.workloads import SourceState, Workloads, WorkloadSettings, job_cgroups
 from machines import device, snapshot, view
+from waiting import wait_until
 from workloads import kubelet_wire as wire
 from workloads.annotation import (
     IN_POD,
@@ -116,11 +117,7 @@ def test_the_thread_finds_new_processes_and_ends(node: FakeNode) -> None:
     shot = snapshot(with_processes(0, process(device(0), 71, start)))
     found.start()
     found.start()
-    waiting = threading.Event()
-    for _ in range(100):
-        if found.annotate(shot).devices[0].owners:
-            break
-        waiting.wait(0.02)
+    wait_until(lambda: found.annotate(shot).devices[0].owners)
     assert found.annotate(shot).devices[0].owners == (kubernetes(pod_uid=UID),)
     found.stop()
     assert not [one for one in threading.enumerate() if one.name == "workloads" and one.is_alive()]
@@ -154,17 +151,10 @@ def test_a_defect_in_a_source_is_told_and_does_not_end_the_thread(
     found = workloads(node, interval_s=0.02)
     with caplog.at_level(logging.WARNING):
         found.start()
-        waiting = threading.Event()
-        for _ in range(100):
-            if found.status()[-1].name == "workloads":
-                break
-            waiting.wait(0.02)
+        wait_until(lambda: found.status()[-1].name == "workloads")
         assert "a defect" in found.status()[-1].message
         monkeypatch.undo()
-        for _ in range(100):
-            if found.status()[-1].name != "workloads":
-                break
-            waiting.wait(0.02)
+        wait_until(lambda: found.status()[-1].name != "workloads")
     found.stop()
     assert found.status()[-1].name == "slurm"
     assert [one.message for one in caplog.records if "cannot be read" in one.message] == [
