@@ -27,27 +27,12 @@ from accelwatch_prometheus import PrometheusExporter
 from fixture_machines import MACHINES, FixtureMachine
 from samples import FIXTURES
 from staging import two_ticks, worth_reading
+from unit_suffixes import UNIT_SUFFIXES
 
 GOLDEN = FIXTURES / "golden"
 WITHOUT_DEVICES = {"host-hgx-ib2", "host-damaged", "kernel-log-bad-day", "replay-demo"}
 CHOSEN = [machine for machine in MACHINES if machine.name not in WITHOUT_DEVICES]
 FILES = ("snapshot.json", "devices.csv", "table.txt", "metrics.prom")
-SUFFIXES = {
-    "ratio": ("_ratio",),
-    "celsius": ("_celsius",),
-    "watts": ("_watts",),
-    "joules": ("_joules_total",),
-    "hertz": ("_hertz",),
-    "bytes": ("_bytes", "_bytes_total"),
-    "bytes/s": ("_bytes_per_second",),
-    "seconds": ("_seconds", "_seconds_total"),
-    "unix seconds": ("_timestamp_seconds",),
-    "volts": ("_volts",),
-    "rpm": ("_rpm",),
-    "lanes": ("_lanes",),
-    "generation": ("_generation",),
-    "events": ("_total",),
-}
 LONGEST = 2600
 """Lines of a file that a person still reads."""
 
@@ -142,7 +127,7 @@ def test_promtool_finds_nothing(machine: FixtureMachine) -> None:
 def test_names_end_in_their_unit() -> None:
     for row in catalogue():
         if row.unit:
-            assert row.family.endswith(SUFFIXES[row.unit]), row.family
+            assert row.family.endswith(UNIT_SUFFIXES[row.unit]), row.family
         if row.kind is Kind.COUNTER:
             assert row.family.endswith("_total"), row.family
     known = {row.family for row in catalogue()}

@@ -15,23 +15,8 @@ from accelwatch.schema.metrics import (
     opt_in_groups,
     reading_metrics,
 )
+from unit_suffixes import UNIT_SUFFIXES
 
-UNIT_SUFFIX = {
-    "bytes": ("_bytes", "_bytes_total"),
-    "bytes/s": ("_bytes_per_second",),
-    "seconds": ("_seconds", "_seconds_total"),
-    "unix seconds": ("_timestamp_seconds",),
-    "joules": ("_joules_total",),
-    "ratio": ("_ratio",),
-    "celsius": ("_celsius",),
-    "watts": ("_watts",),
-    "hertz": ("_hertz",),
-    "volts": ("_volts",),
-    "rpm": ("_rpm",),
-    "lanes": ("_lanes",),
-    "generation": ("_generation",),
-    "events": ("_total",),
-}
 FOREIGN_UNITS = re.compile(r"_(mhz|percent|pct|milliwatts|mw|mib|mebibytes|kb|ms|us|ns|mj)(_|$)")
 
 
@@ -45,7 +30,7 @@ def test_keys_are_unique_and_of_the_legacy_charset() -> None:
 def test_name_says_the_unit(row: Metric) -> None:
     assert not FOREIGN_UNITS.search(row.key)
     if row.unit:
-        assert row.key.endswith(UNIT_SUFFIX[row.unit])
+        assert row.key.endswith(UNIT_SUFFIXES[row.unit])
     assert row.key.endswith("_total") == (row.kind is Kind.COUNTER)
     assert row.key.endswith("_info") == (row.kind is Kind.INFO)
 

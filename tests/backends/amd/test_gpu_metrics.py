@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.schema.reading import Collected
@@ -16,14 +16,8 @@ from accelwatch_amd.gpu_metrics import Table, parse, structure_size
 from accelwatch_amd.gpu_metrics_layouts import LAYOUTS
 from accelwatch_amd.telemetry import read_telemetry
 from accelwatch_amd.throttle import ResidencyMeter, read_throttle
+from backends.amd.fuzzing import FUZZ
 from samples import FIXTURES
-
-FUZZ = settings(
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
 
 SIZES = {
     (1, 0): 80,

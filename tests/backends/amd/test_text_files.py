@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.schema.absence import Absence
@@ -16,13 +16,7 @@ from accelwatch_amd.names import architecture, gfx_name, parse_ids
 from accelwatch_amd.pcie import generation
 from accelwatch_amd.ras import parse_bad_pages, parse_counts
 from accelwatch_amd.tree import Tree
-
-FUZZ = settings(
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+from backends.amd.fuzzing import FUZZ
 
 
 @pytest.mark.parametrize(

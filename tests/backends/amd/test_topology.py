@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch_amd.kfd import (
@@ -19,14 +19,8 @@ from accelwatch_amd.kfd import (
 from accelwatch_amd.names import gfx_name
 from accelwatch_amd.partitions import xgmi_links
 from accelwatch_amd.tree import Tree
+from backends.amd.fuzzing import FUZZ
 from samples import sample
-
-FUZZ = settings(
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
 
 NODES = "sys/class/kfd/kfd/topology"
 

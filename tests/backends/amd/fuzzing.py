@@ -1,0 +1,11 @@
+"""How long and how repeatably damage is tried."""
+
+from hypothesis import HealthCheck, settings
+
+FUZZ = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+"""The same examples in every run, whatever the machine's load."""
