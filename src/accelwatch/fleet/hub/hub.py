@@ -16,6 +16,7 @@ from accelwatch.fleet.client.poll import Exposed, ReadExposition
 from accelwatch.fleet.client.session import Client
 from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.prometheus.peers import Peers
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways
 from accelwatch.fleet.targets.target import Target
@@ -47,10 +48,12 @@ class Hub:
         self._standing = standing_targets(settings.targets, settings.scrape.scheme)
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.fleet.believe(precedence(settings.merge.precedence))
-        self.ready = False
-        """Whether the targets are known."""
+        self._listed = False
         self._began: dict[str, float] = {}
         self._targets: dict[str, Target] = {}
+        self._stored: dict[str, Target] = {}
+        self.peers = Peers(settings.prometheus, settings.remote_write, self, clock)
+        """The store that the fleet is read from and the receiver that it is written to."""
         self._watch: TargetWatch | None = None
         self._client: Client | None = None
         self._followers: Followers | None = None
@@ -62,6 +65,7 @@ class Hub:
         self._begin()
         self._watch = TargetWatch(self._set_targets)
         self._watch.set(self._standing, self._ways())
+        self.peers.start()
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._watch.run(), name="targets"),
@@ -81,6 +85,7 @@ class Hub:
         if (settings.scrape, settings.merge) != (before.scrape, before.merge):
             await self._end()
             self._begin()
+        await self.peers.reload(settings.prometheus, settings.remote_write)
         if self._watch is not None:
             self._watch.set(standing, self._ways())
 
@@ -108,6 +113,7 @@ class Hub:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.peers.stop()
         await self._end()
         with contextlib.suppress(AccelwatchError):
             await self.fleet.flush()
@@ -116,14 +122,25 @@ class Hub:
     @property
     def alive(self) -> bool:
         """Whether targets and inventory are being looked after."""
-        return bool(self._tasks) and not any(task.done() for task in self._tasks)
+        well = bool(self._tasks) and not any(task.done() for task in self._tasks)
+        return well and self.peers.alive
+
+    @property
+    def ready(self) -> bool:
+        """Whether the targets are known."""
+        return self._listed and self.peers.ready
 
     def _set_targets(self, targets: dict[str, Target]) -> None:
         self._targets = targets
-        self.fleet.set_targets(targets.values())
+        self.fleet.set_targets((*targets.values(), *self._stored.values()))
         if self._followers is not None:
             self._followers.set_targets(targets)
-        self.ready = True
+        self._listed = True
+
+    def set_store_targets(self, targets: dict[str, Target]) -> None:
+        """The targets that a store knows; they are not followed, the store tells of them."""
+        self._stored = targets
+        self.fleet.set_targets((*self._targets.values(), *targets.values()))
 
     async def _keep(self) -> None:
         """Write the inventory down every second and look after silent sources."""

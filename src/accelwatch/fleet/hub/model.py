@@ -1,6 +1,7 @@
 """Every setting of the hub (hub.yaml); docs/fleet/hub.md explains them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated
 
@@ -14,6 +15,8 @@ from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.client.access import check_access
 from accelwatch.fleet.client.settings import REFUSED, Scrape
 from accelwatch.fleet.dialects.precedence import precedence
+from accelwatch.fleet.prometheus.settings import REFUSED as REFUSED_OF_PEERS
+from accelwatch.fleet.prometheus.settings import Federation, RemoteWrite, Store, check_peers
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.targets.checks import Mistake, mistakes, refused_keys
 from accelwatch.fleet.targets.settings import Targets
@@ -46,6 +49,9 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     scrape: Scrape = Scrape()
     state: State = State()
     merge: Merge = Merge()
+    prometheus: Store = Store()
+    remote_write: RemoteWrite = RemoteWrite()
+    federation: Federation = Federation()
     web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512)
     log: Log = Log()
     state_dir: Path | None = None
@@ -64,7 +70,9 @@ def load_settings(path: FilePath | None) -> HubSettings:
     """The settings of a file, or the defaults. Raises ConfigError with every mistake and its line."""
     values: Values = {}
     if path is not None:
-        values, complaints = Reader(HubSettings, {**REFUSED, **refused_keys()}).read(path)
+        values, complaints = Reader(
+            HubSettings, {**REFUSED, **REFUSED_OF_PEERS, **refused_keys()}
+        ).read(path)
         refuse(complaints)
     settings: HubSettings = build(HubSettings, values)
     standing = HubSettings().web
@@ -80,11 +88,16 @@ def load_settings(path: FilePath | None) -> HubSettings:
 
 def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
     """What does not fit together, with its key."""
-    try:
-        check_access(settings.scrape)
-    except ConfigError as error:
-        key, _, text = str(error).partition(": ")
-        yield key, text
+    checks: tuple[Callable[[], None], ...] = (
+        partial(check_access, settings.scrape),
+        partial(check_peers, settings.prometheus, settings.remote_write),
+    )
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            key, _, text = str(error).partition(": ")
+            yield key, text
     yield from mistakes(settings.targets, settings.scrape.scheme)
     state = settings.state
     if not state.slow_s < state.stale_s < state.down_s:

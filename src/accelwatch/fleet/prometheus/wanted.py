@@ -1,0 +1,77 @@
+"""Which of a store's families the dialects can read; taken from their tables, so none is named here."""
+
+from collections.abc import Collection, Iterable
+from functools import cache
+
+from accelwatch.fleet.dialects.known import DIALECTS
+from accelwatch.fleet.dialects.ours import OURS
+from accelwatch.fleet.dialects.plan import named
+from accelwatch.fleet.dialects.recognise import prefix_of
+from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.schema.metrics import Kind, Scope, Source, Tier, catalogue
+
+_FOR_ALL = frozenset({"devices", "driver_info"})
+_MINIMAL = frozenset({Tier.MINIMAL})
+_DEFAULT = frozenset({Tier.MINIMAL, Tier.DEFAULT, Tier.WORKLOAD, Tier.OPT_IN})
+
+
+def wanted(existing: Iterable[str], profile: str) -> list[str]:
+    """The families to ask for of those that exist, in a standing order.
+
+    Of an exporter none when no family of its fingerprint exists; ours by profile.
+    """
+    there = frozenset(existing)
+    found = dict.fromkeys(sorted(ours(profile) & there))
+    for dialect in DIALECTS:
+        if dialect is OURS:
+            continue
+        prefix = _prefix(dialect, there)
+        if prefix is not None:
+            names = _names(dialect)
+            found.update(dict.fromkeys(sorted(there & {prefix + name for name in names})))
+    return list(found)
+
+
+def _prefix(dialect: Dialect, there: Collection[str]) -> str | None:
+    pairs = {f"{label}={value}" for label, value in dialect.required.items()}
+    return prefix_of(dialect, dict.fromkeys(there, pairs))
+
+
+@cache
+def ours(profile: str) -> frozenset[str]:
+    """Our own families that say something about devices or hosts."""
+    tiers = _MINIMAL if profile == "minimal" else _DEFAULT
+    return frozenset(
+        row.family
+        for row in catalogue()
+        if row.kind is not Kind.HISTOGRAM
+        and (row.key in _FOR_ALL or row.tier in tiers)
+        and (row.scope is Scope.DEVICE or row.key in _FOR_ALL or row.source is Source.READ)
+    )
+
+
+def _names(dialect: Dialect) -> frozenset[str]:
+    names = {*(row.name for row in dialect.rows), *dialect.identity, *dialect.remarks}
+    names |= {one for one in dialect.fingerprints if not one.endswith("*")}
+    if dialect.processes is not None:
+        names |= {*named(dialect.processes), *dialect.processes.shown_by}
+    if dialect.success:
+        names.add(dialect.success)
+    return frozenset(names)
+
+
+@cache
+def _marks() -> tuple[str, ...]:
+    return tuple(one for dialect in DIALECTS for one in dialect.fingerprints)
+
+
+def mark_of(names: Collection[str]) -> str:
+    """The family by which a target's samples are aged: a fingerprint, which each device has."""
+    for mark in _marks():
+        if mark in names:
+            return mark
+        if mark.endswith("*"):
+            fitting = sorted(name for name in names if name.startswith(mark[:-1]))
+            if fitting:
+                return fitting[0]
+    return min(names)

@@ -1,0 +1,125 @@
+"""The bytes of remote write 1.0: `WriteRequest` of prometheus/prompb/remote.proto and types.proto.
+
+WriteRequest{timeseries=1}, TimeSeries{labels=1, samples=2}, Label{name=1, value=2},
+Sample{value=1 double, timestamp=2 int64 milliseconds}; labels sorted by name.
+"""
+
+import struct
+from collections.abc import Mapping
+
+from accelwatch.schema.metrics import Metric, Series
+
+_pack = struct.Struct("<d").pack
+STALE = struct.pack("<Q", 0x7FF0000000000002)
+"""The NaN that ends a series (model/value in Prometheus: StaleNaN)."""
+_SERIES = b"\x0a"
+_LABEL = b"\x0a"
+_NAME = b"\x0a"
+_VALUE = b"\x12"
+_SAMPLE = b"\x12"
+_NUMBER = b"\x09"
+_TIME = b"\x10"
+_FAMILY = "__name__"
+
+Piece = bytes | tuple[int, int]
+"""Bytes of a series' own label, or which of its owner's labels stand here."""
+
+
+def varint(number: int) -> bytes:
+    """A number as protobuf writes it."""
+    if number < 0x80:
+        return bytes((number,))
+    if number < 0x4000:
+        return bytes((number & 0x7F | 0x80, number >> 7))
+    found = bytearray()
+    while number >= 0x80:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def _field(tag: bytes, body: bytes) -> bytes:
+    return tag + varint(len(body)) + body
+
+
+def label(name: str, value: str) -> bytes:
+    """One label of a series."""
+    pair = _field(_NAME, name.encode()) + _field(_VALUE, value.encode())
+    return _field(_LABEL, pair)
+
+
+class OwnerBytes:
+    """The labels of an owner as bytes, in order; runs of them are joined once."""
+
+    __slots__ = ("_parts", "_runs", "labels", "names")
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self.labels = dict(labels)
+        kept = sorted((name.encode(), name) for name, value in labels.items() if value)
+        self.names = tuple(name for _, name in kept)
+        self._parts = [label(name, labels[name]) for name in self.names]
+        self._runs: dict[tuple[int, int], bytes] = {}
+
+    def run(self, piece: tuple[int, int]) -> bytes:
+        """The labels from one position up to another."""
+        found = self._runs.get(piece)
+        if found is None:
+            found = self._runs[piece] = b"".join(self._parts[piece[0] : piece[1]])
+        return found
+
+
+class SeriesPlans:
+    """How a series' labels and its owner's are laid side by side, by the names of the owner's."""
+
+    def __init__(self, rows: Mapping[str, Metric]) -> None:
+        self._rows = rows
+        self._plans: dict[tuple[str, ...], dict[Series, tuple[Piece, ...]]] = {}
+
+    def of(self, names: tuple[str, ...]) -> dict[Series, tuple[Piece, ...]]:
+        """The plans made so far for owners with these labels."""
+        return self._plans.setdefault(names, {})
+
+    def make(self, names: tuple[str, ...], series: Series) -> tuple[Piece, ...]:
+        """The plan of a series, kept for the next time. Its own label hides the owner's."""
+        row = self._rows[series[0]]
+        own = {name: v for name, v in zip(row.labels, series[1:], strict=True) if v}
+        own[_FAMILY] = row.family
+        order = sorted({*names, *own}, key=str.encode)
+        places = {name: position for position, name in enumerate(names)}
+        pieces: list[Piece] = []
+        for name in order:
+            before = pieces[-1] if pieces else b""
+            if name in own:
+                part = label(name, own[name])
+                pieces[-1:] = [before + part] if isinstance(before, bytes) else [before, part]
+            elif isinstance(before, tuple) and before[1] == places[name]:
+                pieces[-1] = (before[0], places[name] + 1)
+            else:
+                pieces.append((places[name], places[name] + 1))
+        plans = self.of(names)
+        if len(plans) >= _MAX_PLANS:
+            plans.clear()
+        found = plans[series] = tuple(pieces)
+        return found
+
+
+_MAX_PLANS = 20_000
+"""Series of one kind of owner; pids in labels come and go."""
+
+
+def sample_bytes(milliseconds: int) -> tuple[bytes, bytes]:
+    """What stands before and after the eight bytes of a sample's number."""
+    after = _TIME + varint(milliseconds)
+    return _SAMPLE + varint(9 + len(after)) + _NUMBER, after
+
+
+def number_bytes(value: float) -> bytes:
+    """A sample's number."""
+    return _pack(value)
+
+
+def series_bytes(body: bytes, before: bytes, number: bytes, after: bytes) -> bytes:
+    """One series with one sample."""
+    whole = b"".join((body, before, number, after))
+    return _SERIES + varint(len(whole)) + whole

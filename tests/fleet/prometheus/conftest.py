@@ -1,0 +1,224 @@
+"""Real servers on loopback, started by a test and ended with it; simulated exporters; hubs."""
+
+import asyncio
+import contextlib
+import shutil
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from accelwatch.agent.listeners import open_tcp
+from accelwatch.agent.web_config import Protection
+from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
+from accelwatch.clock import SystemClock
+from accelwatch.config.model import Web
+from accelwatch.fleet.client.settings import Scrape
+from accelwatch.fleet.hub.foreign import foreign_reader
+from accelwatch.fleet.hub.hub import Hub
+from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.hub.serve import HubServer
+from accelwatch.fleet.simulator.fleet import Fleet
+from accelwatch.fleet.simulator.server import SimulatorServer
+from accelwatch.fleet.simulator.targets import open_sockets, targets
+from hub_peers import Running
+
+_READY_S = 30.0
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class StoreServer:
+    """A running server with Prometheus' query API."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession, log: Path) -> None:
+        self.url = url
+        self.log = log
+        self._session = session
+
+    async def query(self, expression: str, **more: str) -> list[dict[str, Any]]:
+        params = {"query": expression, "nocache": "1", **more}
+        async with self._session.get(f"{self.url}/api/v1/query", params=params) as answer:
+            document = await answer.json()
+        assert document["status"] == "success", document
+        return list(document["data"]["result"])
+
+    async def number(self, expression: str) -> float | None:
+        found = await self.query(expression)
+        return float(found[0]["value"][1]) if found else None
+
+    async def until(
+        self, expression: str, right: Callable[[list[dict[str, Any]]], bool], within_s: float = 20.0
+    ) -> list[dict[str, Any]]:
+        """The answer once it is right."""
+        found: list[dict[str, Any]] = []
+        try:
+            async with asyncio.timeout(within_s):
+                while not right(found):
+                    await asyncio.sleep(0.1)
+                    found = await self.query(expression)
+        except TimeoutError:
+            raise AssertionError(f"{expression} is still {found[:5]}") from None
+        return found
+
+
+@contextlib.asynccontextmanager
+async def _started(
+    command: Sequence[str], url: str, ready: str, log: Path
+) -> AsyncIterator[StoreServer]:
+    with log.open("wb") as file:
+        process = await asyncio.create_subprocess_exec(*command, stdout=file, stderr=file)
+    session = aiohttp.ClientSession()
+    try:
+        deadline = time.monotonic() + _READY_S
+        while True:
+            assert process.returncode is None, log.read_text()[-2000:]
+            assert time.monotonic() < deadline, log.read_text()[-2000:]
+            with contextlib.suppress(aiohttp.ClientError):
+                async with session.get(url + ready) as answer:
+                    if answer.status == 200:
+                        break
+            await asyncio.sleep(0.05)
+        yield StoreServer(url, session, log)
+    finally:
+        await session.close()
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _installed(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed (.ci/run installs it)")
+    return found
+
+
+class Stores:
+    """Starts servers in a test's own folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextlib.asynccontextmanager
+    async def prometheus(
+        self, *jobs: dict[str, Any], interval: str = "500ms", prefix: str = ""
+    ) -> AsyncIterator[StoreServer]:
+        """A Prometheus that scrapes these jobs and takes remote write."""
+        port = free_port()
+        whole = {
+            "global": {"scrape_interval": interval, "scrape_timeout": interval},
+            "scrape_configs": list(jobs),
+        }
+        config = self._folder / f"prometheus-{port}.yml"
+        config.write_bytes(msgspec.yaml.encode(whole))
+        command = (
+            _installed("prometheus"),
+            f"--config.file={config}",
+            f"--storage.tsdb.path={self._folder / f'prometheus-{port}'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            f"--web.route-prefix=/{prefix}",
+            "--web.enable-remote-write-receiver",
+            "--web.enable-lifecycle",
+        )
+        url = f"http://127.0.0.1:{port}/{prefix}".rstrip("/")
+        log = self._folder / f"prometheus-{port}.log"
+        async with _started(command, url, "/-/ready", log) as server:
+            yield server
+
+    @contextlib.asynccontextmanager
+    async def victoria(self, *jobs: dict[str, Any]) -> AsyncIterator[StoreServer]:
+        """A VictoriaMetrics, which scrapes jobs as well."""
+        port = free_port()
+        command = [
+            _installed("victoria-metrics"),
+            f"-httpListenAddr=127.0.0.1:{port}",
+            f"-storageDataPath={self._folder / f'victoria-{port}'}",
+            "-memory.allowedBytes=256MB",
+        ]
+        if jobs:
+            config = self._folder / f"victoria-{port}.yml"
+            whole = {"global": {"scrape_interval": "1s"}, "scrape_configs": list(jobs)}
+            config.write_bytes(msgspec.yaml.encode(whole))
+            command.append(f"-promscrape.config={config}")
+        log = self._folder / f"victoria-{port}.log"
+        url = f"http://127.0.0.1:{port}"
+        async with _started(command, url, "/health", log) as server:
+            yield server
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Stores:
+    return Stores(tmp_path)
+
+
+class Exporters:
+    """Simulated exporters, one port a node."""
+
+    def __init__(self, fleet: Fleet, groups: list[dict[str, Any]]) -> None:
+        self.fleet = fleet
+        self.groups = groups
+        """Targets with their labels, as `static_configs` takes them."""
+
+    def job(self, name: str = "accelerators", **more: Any) -> dict[str, Any]:
+        """A scrape job over all of them."""
+        return {"job_name": name, "static_configs": self.groups, **more}
+
+
+@contextlib.asynccontextmanager
+async def exporters(**plan: Any) -> AsyncIterator[Exporters]:
+    usual = SimPlan(nodes=3, devices=4, vendor="nvidia", listen="127.0.0.1:0", interval="500ms")
+    chosen = msgspec.structs.replace(usual, **plan)
+    clock = SystemClock()
+    fleet = build_fleet(chosen, clock)
+    server = SimulatorServer(fleet, clock, own_exposition())
+    sockets = open_sockets(chosen.listen, fleet, many=True)
+    await server.listen(sockets)
+    server.start()
+    try:
+        yield Exporters(fleet, targets(fleet, sockets))
+    finally:
+        await server.stop()
+
+
+@contextlib.asynccontextmanager
+async def hub_of(**sections: Any) -> AsyncIterator[Running]:
+    """A running hub with these sections of its settings, and its server."""
+    usual = {
+        "scrape": Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.3),
+        "web": Web(listen_address=("127.0.0.1:0",)),
+    }
+    settings = HubSettings(**{**usual, **sections})
+    clock = SystemClock()
+    one = Hub(settings, clock, foreign_reader, None)
+    server = HubServer(one, clock, Protection(), web=settings.web, interval_s=0.2)
+    sockets = open_tcp("127.0.0.1:0")
+    port = sockets[0].getsockname()[1]
+    await one.start()
+    server.http.start(sockets)
+    session = aiohttp.ClientSession()
+    try:
+        yield Running(one, server, f"http://127.0.0.1:{port}", session)
+    finally:
+        await session.close()
+        await server.http.stop(0.1)
+        await one.stop()
+
+
+@pytest.fixture
+def start_exporters() -> Callable[..., contextlib.AbstractAsyncContextManager[Exporters]]:
+    return exporters
+
+
+@pytest.fixture
+def start_hub() -> Callable[..., contextlib.AbstractAsyncContextManager[Running]]:
+    return hub_of
