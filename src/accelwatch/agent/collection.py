@@ -89,22 +89,20 @@ class Collection:
 
     async def stop(self) -> None:
         """End the collector and let what persists be written."""
+        await self._finish()
+        self.failed.cancel()
+
+    async def _finish(self) -> None:
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await asyncio.to_thread(self._store.close)
-        self.failed.cancel()
 
     async def replace(self, settings: CollectSettings) -> None:
         """Collect by other settings from now on."""
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        await asyncio.to_thread(self._store.close)
+        await self._finish()
         self._end()
         self.settings = settings
         self._store = store_for(settings, self._clock)
