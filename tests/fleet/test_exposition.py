@@ -192,6 +192,29 @@ def test_a_change_of_the_text_is_never_missed(then: str, expected: dict[str, flo
     }
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("5", "-5", "0.25", "1e+06"),
+        ("9223372036854775794", "-9223372036854775808", "1000000000000000000"),
+        ("NaN", "+Inf", "7"),
+        ("+5", "007", ".5", "1e400"),
+        ("1,2", "3"),
+        ("[1]", "null", "true", '"1"'),
+        ("", "1"),
+        ("1_000", "٣"),
+    ],
+)
+def test_a_number_is_the_same_the_second_time(words: tuple[str, ...]) -> None:
+    reader = ExpositionReader()
+    reader.read("".join(f"m{at} 1\n" for at in range(len(words))))
+    text = "".join(f"m{at} {word}\n" for at, word in enumerate(words))
+    cold, warm = read(text), reader.read(text)
+    assert repr(warm.values) == repr(cold.values)
+    assert [key.name for key in warm.keys] == [key.name for key in cold.keys]
+    assert warm.rejected == cold.rejected
+
+
 def test_what_was_left_out_is_counted_every_time() -> None:
     reader = ExpositionReader()
     text = "a 1\nbad{ 2\nc 3\n"

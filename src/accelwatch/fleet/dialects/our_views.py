@@ -2,10 +2,11 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from accelwatch.fleet.dialects.sharing import not_told, picker, together
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
@@ -47,6 +48,9 @@ class OurRow(msgspec.Struct, kw_only=True):
 
     device: Device
     values: list[tuple[Series, int]] = []
+    """Empty once it is settled."""
+    series: tuple[Series, ...] = ()
+    pick: Callable[[Sequence[Number]], tuple[Number, ...]] = picker(())
     apart: dict[Series, int] = {}
     absent: dict[Series, Absence] = {}
     owners: tuple[Owner, ...] = ()
@@ -64,6 +68,13 @@ class OurRow(msgspec.Struct, kw_only=True):
             self.apart[series] = slot
         else:
             self.values.append((series, slot))
+
+    def settle(self) -> None:
+        """Everything has been put: from now on it is only read."""
+        self.absent = not_told(frozenset(series for series, _ in self.values), True)
+        self.series = together(tuple(series for series, _ in self.values))
+        self.pick = picker(tuple(slot for _, slot in self.values))
+        self.values = []
 
 
 def state_of(row: OurRow, values: Sequence[Number], down: list[DeviceState]) -> DeviceState:
@@ -105,11 +116,13 @@ def read_row(
 def _reading(
     row: OurRow, values: Sequence[Number], state: DeviceState, rejected: Counter[str]
 ) -> Reading:
-    found = {series: values[slot] for series, slot in row.values}
+    found = dict(zip(row.series, row.pick(values), strict=True))
     if not found and state in _REASONS:
         return wholly_absent(row.device.id, _REASONS[state])
     absent = row.absent
-    bad = [series for series, value in found.items() if not math.isfinite(value)]
+    bad: list[Series] = []
+    if not math.isfinite(sum(found.values())):
+        bad = [series for series, value in found.items() if not math.isfinite(value)]
     for series in bad:
         del found[series]
         rejected["not_finite"] += 1

@@ -12,10 +12,9 @@ import msgspec
 from accelwatch.fleet.dialects.identity import MAX_DEVICES
 from accelwatch.fleet.dialects.our_identity import PARTITION_KEYS, Standing, begin, drivers, learn
 from accelwatch.fleet.dialects.our_views import OurRow, read_row, state_of
-from accelwatch.fleet.dialects.sharing import not_told, shared
+from accelwatch.fleet.dialects.sharing import shared
 from accelwatch.fleet.dialects.table import Dialect, Labels
 from accelwatch.fleet.exposition import Key
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.metrics import (
     PREFIX,
@@ -99,7 +98,7 @@ class OurPlan:
             row.owners = tuple(standing.owners.get("", ()))
             row.links = tuple(standing.links)
             row.commands = standing.processes
-            row.absent = _absent(row.values)
+            row.settle()
             for name, partition in standing.partitions.items():
                 values = row.partition_values.get(name, [])
                 child = OurRow(
@@ -108,10 +107,11 @@ class OurPlan:
                     ),
                     values=values,
                     owners=tuple(standing.owners.get(name, ())),
-                    absent=_absent(values),
                     parent=row,
                 )
+                child.settle()
                 row.partitions.append(child)
+            row.partition_values = {}
 
     def views(
         self, values: Sequence[Number], now: float, rejected: Counter[str]
@@ -165,8 +165,3 @@ def _metric(family: str) -> Metric | None:
 
 def _series(row: Metric, key: Key) -> Series:
     return shared((row.key, *(key.get(label) for label in row.labels)))
-
-
-def _absent(values: list[tuple[Series, int]]) -> dict[Series, Absence]:
-    """What the text does not tell of a device."""
-    return not_told(frozenset(series for series, _ in values), True)

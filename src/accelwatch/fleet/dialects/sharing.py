@@ -1,6 +1,8 @@
 """Series and reasons that thousands of devices have in common, kept once: bounded, never changed."""
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
@@ -11,6 +13,20 @@ from accelwatch.schema.reading import Number, Reading, complete
 def shared(series: Series) -> Series:
     """The one object that stands for this series."""
     return series
+
+
+@lru_cache(maxsize=1 << 12)
+def together(series: tuple[Series, ...]) -> tuple[Series, ...]:
+    """The one object that stands for these series."""
+    return series
+
+
+@lru_cache(maxsize=1 << 12)
+def picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number, ...]]:
+    """Takes the numbers at these slots of a scrape."""
+    if len(slots) < 2:
+        return lambda values: tuple([values[slot] for slot in slots])
+    return itemgetter(*slots)
 
 
 @lru_cache(maxsize=1 << 10)

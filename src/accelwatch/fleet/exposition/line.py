@@ -46,7 +46,8 @@ _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf|infinity
 
 def number(text: str) -> Number:
     """The value of a sample; whole numbers stay integers. Raises ValueError."""
-    if text.isdecimal() and len(text) <= MAX_INT_DIGITS:
+    digits = text.removeprefix("-")
+    if len(digits) <= MAX_INT_DIGITS and digits.isdecimal():
         return int(text)
     return float(text)
 

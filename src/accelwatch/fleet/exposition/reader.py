@@ -10,8 +10,18 @@ from collections import Counter
 
 import msgspec
 
-from accelwatch.fleet.exposition.line import Key, LineRejectedError, number, parse_line
+from accelwatch.fleet.exposition.line import (
+    MAX_INT_DIGITS,
+    Key,
+    LineRejectedError,
+    number,
+    parse_line,
+)
 from accelwatch.schema.reading import Number
+
+_decode = msgspec.json.Decoder(list[int | float]).decode
+_FLOAT_FROM = 10**MAX_INT_DIGITS
+"""Whole numbers from here on become floats, in whichever way a line was read."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,14 +75,7 @@ class ExpositionReader:
         halves = [line.rpartition(" ") for line in lines]
         if [hash(half[0]) for half in halves] != order.tolist():
             return None
-        words = [halves[at][2] for at in self._sampled]
-        joined = "".join(words)
-        if not joined.isascii() or "_" in joined:
-            return None
-        try:
-            return [number(word) for word in words]
-        except ValueError:
-            return None
+        return _numbers([halves[at][2] for at in self._sampled])
 
     def _line_by_line(self, lines: list[str], cut: int) -> Scrape:
         slots = self._slots or self._slots_by_order()
@@ -125,7 +128,8 @@ class _Pass:
         self._limits = limits
         self._lines: dict[int, int] = {}
         self._canonical: dict[tuple[str, frozenset[tuple[str, str]]], int] | None = None
-        self._shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
+        """Labels and values that many series of a target have in common, kept once."""
 
     def add(self, at: int, line: str) -> None:
         """Take one sample line, or count why not."""
@@ -161,8 +165,10 @@ class _Pass:
             self._canonical = {_canon(old): slot for slot, old in enumerate(self.keys)}
         slot = self._canonical.setdefault(_canon(key), len(self.keys))
         if slot == len(self.keys):
-            shape = self._shapes.setdefault(key.labels, key.labels)
-            self.keys.append(key._replace(labels=shape))
+            one = self._tuples.setdefault
+            self.keys.append(
+                Key(key.name, one(key.labels, key.labels), one(key.values, key.values))
+            )
         return slot
 
     def _put(self, slot: int, at: int, value: Number) -> None:
@@ -195,6 +201,27 @@ def _is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _numbers(words: list[str]) -> list[Number] | None:
+    """The numbers of samples; None when one is none. Nearly all are JSON's too, and read at once."""
+    joined = ",".join(words)
+    try:
+        found = _decode(f"[{joined}]")
+        if len(found) == len(words) and _of_usual_size(found):
+            return found
+    except msgspec.DecodeError:
+        pass
+    if not joined.isascii() or "_" in joined:
+        return None
+    try:
+        return [number(word) for word in words]
+    except ValueError:
+        return None
+
+
+def _of_usual_size(found: list[Number]) -> bool:
+    return not found or -_FLOAT_FROM < min(found) <= max(found) < _FLOAT_FROM
 
 
 def _bounded(body: str | bytes, limit: int) -> tuple[str, int]:
