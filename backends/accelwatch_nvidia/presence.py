@@ -37,13 +37,17 @@ class PresentGpu(msgspec.Struct, frozen=True, kw_only=True):
     kernel_driver: str | None = None
 
 
+_UNKNOWN = ("N/A", "Unknown")
+"""What the driver writes of a GPU without GSP firmware, or one that was not initialised yet."""
+
+
 def information(text: str) -> dict[str, str]:
     """Rows `Name: \\t value` of /proc/driver/nvidia/gpus/*/information; unknown values left out."""
     rows: dict[str, str] = {}
     for line in text.splitlines():
         name, colon, value = line.partition(":")
         value = value.strip()
-        if colon and value and "?" not in value:
+        if colon and value and value not in _UNKNOWN and "?" not in value:
             rows[name.strip()] = value
     return rows
 

@@ -99,11 +99,11 @@ def test_a_gpu_not_initialised_yet_has_no_uuid(rig: Rig) -> None:
     rig.tree.write(
         "proc/driver/nvidia/gpus/0000:01:00.0/information",
         "Model: \t\t Unknown\nGPU UUID: \t GPU-????????-????-????-????-????????????\n"
-        "Video BIOS: \t ??.??.??.??.??\nBus Location: \t 0000:01:00.0\n",
+        "Video BIOS: \t ??.??.??.??.??\nGPU Firmware: \t N/A\nBus Location: \t 0000:01:00.0\n",
     )
     (gpu,) = presence.driver_gpus(rig.root)
-    assert gpu.uuid is None
-    assert gpu.vbios_version is None
+    assert (gpu.model, gpu.uuid) == (None, None)
+    assert (gpu.vbios_version, gpu.firmware_version) == (None, None)
 
 
 @pytest.mark.parametrize("content", ["", "garbage", "Bus Location: \t nonsense\n"])
