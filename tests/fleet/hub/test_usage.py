@@ -21,7 +21,7 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.schema.wire import decode
 from hub_bench import Bench
-from hub_peers import agent, hub
+from hub_peers import agent, answer, hub, peer
 
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")
 OTHER = Owner(kind="job", scheduler="slurm", job_id="4712", user="eva", queue="train")
@@ -302,3 +302,24 @@ def test_the_stream_tells_owners_and_events() -> None:
                 assert (told["code"], told["sequence"], told["node"]) == ("xid_48", 2, one.address)
 
     asyncio.run(asyncio.wait_for(main(), 20))
+
+
+POD_LABELS = 'namespace="ml",pod="serve-0",container="model"'
+DCGM = f"""# TYPE DCGM_FI_DEV_GPU_UTIL gauge
+DCGM_FI_DEV_GPU_UTIL{{gpu="0",UUID="GPU-a",device="nvidia0",modelName="H100",{POD_LABELS}}} 42
+DCGM_FI_DEV_GPU_UTIL{{gpu="1",UUID="GPU-b",device="nvidia1",modelName="H100",hpc_job="99"}} 7
+"""
+
+
+def test_another_exporter_s_owners_are_known() -> None:
+    async def main() -> None:
+        text = answer("200 OK\r\nContent-Type: text/plain\r\nConnection: close", DCGM.encode())
+        polled = Scrape(timeout_s=1, max_backoff_s=0.1, interval_s=0.1, mode="poll")
+        async with peer(text) as one, hub(one, scrape=polled) as running:
+            await running.devices(one, 2)
+            assert await rows(running, 'pod=="serve-0" and namespace=="ml"') == [(one, 0)]
+            assert await rows(running, 'job=="99"') == [(one, 1)]
+            page = await running.get("/v1/groups?by=pod")
+            assert [group["group"] for group in page["groups"]] == ["serve-0", None]
+
+    asyncio.run(main())
