@@ -26,7 +26,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
 
 
-CHOSEN = {
+CHOSEN: dict[str, Picture] = {
     "eight-devices-one-lost-one-hung": Picture(
         shot=node(8, d3=lost(3), d5=hung(5)), size=(140, 40)
     ),

@@ -7,7 +7,10 @@ import msgspec
 SCREEN = "screen_"
 """Begins the id of an action that opens a numbered screen; the screen's name follows."""
 LOCAL, DEVICE, PROCESSES, DOCTOR = "local", "device", "processes", "doctor"
+FLEET = "fleet"
 TABLES = frozenset({LOCAL, PROCESSES})
+LISTS = TABLES | {FLEET}
+ONLY_FLEET = frozenset({FLEET})
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +68,13 @@ ACTIONS: tuple[Action, ...] = (
         "Local: devices, history of the selected one, processes.",
     ),
     _action(
+        "Screens",
+        "screen_fleet",
+        "2",
+        "fleet",
+        "Fleet: all nodes, worst first; with `accelwatch fleet`.",
+    ),
+    _action(
         "Screens", "screen_device", "3", "device", "Device: every quantity of the selected device."
     ),
     _action("Screens", "screen_processes", "4", "processes", "Processes: all of them, in full."),
@@ -103,8 +113,8 @@ ACTIONS: tuple[Action, ...] = (
         "enter",
         "enter",
         "detail",
-        "Details of the selected device or process.",
-        screens=TABLES,
+        "Details of the selected device or process; of a fleet, the node's Local view.",
+        screens=LISTS,
         footer=True,
     ),
     _action(
@@ -113,7 +123,7 @@ ACTIONS: tuple[Action, ...] = (
         "slash",
         "filter",
         "Filter by plain text or by an expression (docs/expressions.md).",
-        screens=TABLES,
+        screens=LISTS,
         footer=True,
     ),
     _action(
@@ -121,8 +131,8 @@ ACTIONS: tuple[Action, ...] = (
         "sort",
         "s f6",
         "sort",
-        "Choose the column the processes are sorted by.",
-        screens=TABLES,
+        "Choose the column that is sorted by.",
+        screens=LISTS,
         footer=True,
     ),
     _action(
@@ -131,7 +141,7 @@ ACTIONS: tuple[Action, ...] = (
         "less_than_sign",
         "sort left",
         "Sort by the column to the left; a click on a heading sorts too.",
-        screens=TABLES,
+        screens=LISTS,
     ),
     _action(
         "Looking",
@@ -139,16 +149,16 @@ ACTIONS: tuple[Action, ...] = (
         "greater_than_sign",
         "sort right",
         "Sort by the column to the right.",
-        screens=TABLES,
+        screens=LISTS,
     ),
-    _action("Looking", "reverse", "r", "reverse", "Turn the order round.", screens=TABLES),
+    _action("Looking", "reverse", "r", "reverse", "Turn the order round.", screens=LISTS),
     _action(
         "Looking",
         "tree",
         "t",
-        "tree",
-        "Group the processes by job, pod, container or user.",
-        screens=TABLES,
+        "group",
+        "Group the processes by owner; a fleet by rack, partition, job, user, or not.",
+        screens=LISTS,
         footer=True,
     ),
     _action(
@@ -163,7 +173,14 @@ ACTIONS: tuple[Action, ...] = (
         "Looking", "copy", "y", "copy", "Copy the selected uuid or pid to the clipboard (OSC 52)."
     ),
     _action("Looking", "copy_row", "Y", "copy JSON", "Copy the selected row as JSON."),
-    _action("Processes", "tag", "space", "tag", "Tag the process for a signal.", screens=TABLES),
+    _action(
+        "Processes",
+        "tag",
+        "space",
+        "tag",
+        "Tag the process for a signal; in a fleet, fold or unfold a group.",
+        screens=LISTS,
+    ),
     _action(
         "Processes",
         "signal",
@@ -180,6 +197,48 @@ ACTIONS: tuple[Action, ...] = (
         "environment",
         "Environment of the selected process; values are hidden until asked for again.",
         screens=TABLES,
+    ),
+    _action(
+        "Fleet",
+        "group_by",
+        "b",
+        "by",
+        "Choose by what the fleet is grouped: an owner or any label.",
+        screens=ONLY_FLEET,
+    ),
+    _action(
+        "Fleet",
+        "grid",
+        "m",
+        "map",
+        "A light for each device, or a row for each node.",
+        screens=ONLY_FLEET,
+        footer=True,
+    ),
+    _action(
+        "Fleet",
+        "shade",
+        "M",
+        "shade",
+        "What the lights show: load, memory or temperature.",
+        screens=ONLY_FLEET,
+    ),
+    _action(
+        "Fleet",
+        "events",
+        "E",
+        "events",
+        "Events of the whole fleet below the nodes, or not.",
+        screens=ONLY_FLEET,
+        footer=True,
+    ),
+    _action(
+        "Fleet",
+        "acknowledge",
+        "A",
+        "acknowledge",
+        "Have the missing devices of a node, or a node that is gone, not expected; asks first.",
+        screens=ONLY_FLEET,
     ),
     _action(
         "Time",
@@ -283,12 +342,12 @@ def usable(screen: str, *, replay: bool) -> list[Action]:
 
 
 @cache
-def numbered_screens() -> tuple[tuple[str, str], ...]:
-    """(key, name) of the screens that have a number, in their order."""
+def numbered_screens(*, fleet: bool) -> tuple[tuple[str, str], ...]:
+    """(key, name) of the screens that have a number, in their order; that of a fleet only with one."""
     return tuple(
         (action.keys[0], action.id.removeprefix(SCREEN))
         for action in ACTIONS
-        if action.id.startswith(SCREEN)
+        if action.id.startswith(SCREEN) and (fleet or action.id != SCREEN + FLEET)
     )
 
 

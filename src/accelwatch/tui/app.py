@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections import deque
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from textual import on
 from textual.app import App
@@ -18,15 +18,18 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.actions import ACTIONS
 from accelwatch.tui.board import SLICE, Board
 from accelwatch.tui.commands import Commands
+from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.process_list import ProcessList
 from accelwatch.tui.process_rows import column_at
 from accelwatch.tui.replay import ReplaySource, banner
-from accelwatch.tui.screens.local import LocalScreen
-from accelwatch.tui.source import Source
+from accelwatch.tui.source import NoSource, Source
 from accelwatch.tui.styles import CSS, textual_theme
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
 from accelwatch.tui.widgets.row_list import RowList
+
+if TYPE_CHECKING:
+    from accelwatch.tui.fleet.model import FleetSource
 
 _GATHER_S = 0.05
 """Reports that come together are painted together."""
@@ -71,7 +74,7 @@ def _bindings() -> list[BindingType]:
 
 
 class Dashboard(App[None], inherit_bindings=False):
-    """Owns the board and the task of the source."""
+    """Owns the board and the task of the source; with a fleet, begins on its screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
     CSS = CSS
@@ -82,33 +85,47 @@ class Dashboard(App[None], inherit_bindings=False):
     def __init__(
         self,
         board: Board,
-        source: Source,
+        source: Source | None,
         *,
+        fleet: "FleetSource | None" = None,
         clock: Clock | None = None,
         readonly: bool = False,
         preferences_path: Path = Path("dashboard.yaml"),
     ) -> None:
         super().__init__()
         self.board = board
-        self.source = source
+        self.source = source or NoSource()
         self.clock = clock or SystemClock()
         self.readonly = readonly
         self.preferences_path = preferences_path
         self.processes = ProcessList(board)
+        self.desk = None
+        if fleet is not None:
+            from accelwatch.tui.fleet.desk import FleetDesk
+
+            self.desk = FleetDesk(self, fleet)
+            board.fleet = self.desk.board
         self.commands = Commands(self)
-        board.recorded = source.recorded
+        board.recorded = self.source.recorded
         self._collecting: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._saying: Timer | None = None
         self._unnoted: deque[Snapshot] = deque(maxlen=_MOST_UNNOTED)
         self._noting: asyncio.Task[None] | None = None
         self._due = False
+        self._fleet_due = False
         self._painted = 0.0
         self._began = 0.0
         self.set_theme(board.preferences.theme)
 
     def get_default_screen(self) -> Screen[None]:
-        """The Local screen is the one below all others."""
-        return LocalScreen(self.board, self.processes, self.clock.wall)
+        """The one below all others."""
+        return OPENINGS[self.base](self)
+
+    @property
+    def base(self) -> str:
+        """Name of the screen below all others."""
+        return "local" if self.desk is None else "fleet"
 
     def set_theme(self, name: str) -> None:
         """Paint in another palette."""
@@ -121,21 +138,42 @@ class Dashboard(App[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Begin to collect, and to tell ages."""
         self._began = self.clock.monotonic()
-        self._collecting = asyncio.create_task(self.source.run(self.news))
-        self._collecting.add_done_callback(self._ended)
+        self._collect()
+        if self.desk is not None:
+            self.desk.begin()
         self.set_interval(1.0, self._second)
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
+    def _collect(self) -> None:
+        self._collecting = asyncio.create_task(self.source.run(self.news))
+        self._collecting.add_done_callback(self.ended)
+
+    def ended(self, task: "asyncio.Task[None]") -> None:
+        """A task that was to run for ever has failed: end, and tell why."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._handle_exception(error) if isinstance(error, Exception) else None
 
     async def on_unmount(self) -> None:
         """End the collection."""
-        for task in (self._noting, self._collecting):
+        if self.desk is not None:
+            await self.desk.end()
+        for task in (self._noting, self._collecting, *self._ending):
             if task is not None:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+
+    def follow(self, source: Source) -> None:
+        """Show another source from now on, as if nothing had been shown before."""
+        if self._collecting is not None:
+            self._ending.add(self._collecting)
+            self._collecting.add_done_callback(self._ending.discard)
+            self._collecting.cancel()
+        self.source.close()
+        self.source = source
+        self._unnoted.clear()
+        self.processes.clear()
+        self.board.restart()
+        self._collect()
 
     def news(self) -> None:
         """There is something new: paint soon, together with what else comes."""
@@ -147,6 +185,19 @@ class Dashboard(App[None], inherit_bindings=False):
         wait = _GATHER_S if young else max(_GATHER_S, self._painted + _GAP_S - now)
         self.set_timer(wait, self.take)
 
+    def fleet_news(self) -> None:
+        """The fleet has changed: take it soon, together with what else comes."""
+        if not self._fleet_due and self.desk is not None:
+            self._fleet_due = True
+            self.set_timer(_GATHER_S, self.take_fleet)
+
+    def take_fleet(self) -> None:
+        """Take what the fleet's source has, and show it."""
+        self._fleet_due = False
+        if self.desk is not None:
+            self.desk.take()
+            self.board.heard = self.desk.heard
+
     def take(self) -> None:
         """Take what the source has, and show it."""
         self._due = False
@@ -156,6 +207,8 @@ class Dashboard(App[None], inherit_bindings=False):
             return
         if isinstance(self.source, ReplaySource):
             self._take_passed(self.source)
+        if self.desk is not None:
+            snapshot = self.desk.aged(snapshot)
         self._note([snapshot])
         self.board.take(snapshot)
         if not self.board.paused:
@@ -220,7 +273,13 @@ class Dashboard(App[None], inherit_bindings=False):
     def _second(self) -> None:
         """Ages grow, and a source that has fallen silent makes its devices stale."""
         idle = self.clock.monotonic() - self._painted
-        if idle > self.board.preferences.interval_s + 1.0 and not self.source.recorded:
+        if self.desk is not None:
+            self.board.heard = self.desk.heard
+        if (
+            self.board.started
+            and idle > self.board.preferences.interval_s + 1.0
+            and not self.source.recorded
+        ):
             self.take()
         elif isinstance(self.screen, View):
             self.screen.show_age()
@@ -245,10 +304,16 @@ class Dashboard(App[None], inherit_bindings=False):
     def _chosen(self) -> None:
         self.action_do("enter")
 
+    def on_lights_chosen(self) -> None:
+        """A second click on a light of the fleet."""
+        self.action_do("enter")
+
     @on(RowList.HeadingClicked)
     def _heading_clicked(self, event: RowList.HeadingClicked) -> None:
         if event.rows is self.process_list:
             self.commands.sort_by(column_at(event.rows.size.width, event.x))
+        elif event.rows.id == "nodes":
+            self.commands.sort_fleet_at(event.rows.size.width, event.x)
 
     @on(Footer.Pressed)
     def _pressed(self, event: Footer.Pressed) -> None:

@@ -4,6 +4,7 @@ No Textual in here: a screen asks the board, and the board knows no screen.
 """
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.history import History
@@ -12,6 +13,10 @@ from accelwatch.tui.paint import Paint
 from accelwatch.tui.preferences import Preferences
 from accelwatch.tui.process_history import ProcessHistory
 from accelwatch.tui.summary import Summary, summary
+
+if TYPE_CHECKING:
+    from accelwatch.tui.fleet.board import FleetBoard
+    from accelwatch.tui.fleet.node_view import Heard
 
 EMPTY = Snapshot(time=0.0, host="", version="")
 """Stands until the first one comes."""
@@ -38,6 +43,10 @@ class Board:
         """Whether the time of the snapshots is a recording's."""
         self.hour = False
         """Whether graphs show an hour instead of five minutes."""
+        self.fleet: FleetBoard | None = None
+        """The fleet, where one is followed."""
+        self.heard: Heard | None = None
+        """How the node of the fleet that is looked at was last heard."""
         self.message = ""
         """What was just done, in the place of the keys."""
         self.banner = ""
@@ -71,6 +80,15 @@ class Board:
         """Begin the history anew, as a jump in a recording needs."""
         self.history.clear()
         self.process_history.clear()
+
+    def restart(self) -> None:
+        """Show nothing, as at the beginning."""
+        self.forget()
+        self.set_filter("", None)
+        self.selected_id = ""
+        self.paused, self.banner = False, ""
+        self.heard = None
+        self.show(EMPTY)
 
     def show(self, snapshot: Snapshot) -> None:
         """Show this state."""

@@ -11,6 +11,11 @@ from accelwatch.tui.replay_commands import ReplayCommands
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.fleet.commands import FleetCommands
+
+_NO_FLEET = "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'"
+_OF_A_NODE = frozenset({"local", "device", "processes", "doctor"})
+"""Screens that, with a fleet, show one of its nodes."""
 
 
 class Commands:
@@ -19,7 +24,13 @@ class Commands:
     def __init__(self, app: "Dashboard") -> None:
         self._app = app
         self._processes = ProcessCommands(app)
-        self._more = (self._processes, ReplayCommands(app))
+        self._more: tuple[object, ...] = (self._processes, ReplayCommands(app))
+        self._fleet: FleetCommands | None = None
+        if app.desk is not None:
+            from accelwatch.tui.fleet import commands
+
+            self._fleet = commands.FleetCommands(app, app.desk)
+            self._more = (*self._more, self._fleet)
         self.sort_by = self._processes.sort_by
 
     def perform(self, action: str) -> bool:
@@ -45,6 +56,8 @@ class Commands:
             app.show()
         elif len(app.screen_stack) > 1:
             app.pop_screen()
+            if app.desk is not None and len(app.screen_stack) == 1:
+                app.desk.leave()
             app.show()
         elif app.board.filter_text:
             app.board.set_filter("", None)
@@ -53,16 +66,43 @@ class Commands:
     def open(self, name: str) -> None:
         """Show one of the numbered screens, or another by name."""
         app = self._app
+        if not self._may_open(name):
+            return
         while len(app.screen_stack) > 1:
             app.pop_screen()
-        if name != "local":
+        if name != app.base:
             app.push_screen(OPENINGS[name](app))
         app.call_after_refresh(app.show)
 
+    def _may_open(self, name: str) -> bool:
+        """Whether there is anything for a screen to show; with a fleet, open the node first."""
+        app = self._app
+        if app.desk is None:
+            if name == "fleet":
+                app.say(_NO_FLEET)
+            return name != "fleet"
+        if name == "fleet":
+            app.desk.leave()
+        elif name in _OF_A_NODE and not app.desk.visited:
+            if self._fleet is None or not self._fleet.visit():
+                app.say("choose a node first")
+                return False
+            app.board.heard = app.desk.heard
+        return True
+
+    def sort_fleet_at(self, width: int, x: int) -> None:
+        """A click on a heading of the fleet."""
+        if self._fleet is not None:
+            self._fleet.sort_at(width, x)
+
     def preferences_changed(self) -> None:
         """A setting was changed on the settings screen."""
-        self._app.set_theme(self._app.board.preferences.theme)
-        self._app.source.set_interval(self._app.board.preferences.interval_s)
+        preferences = self._app.board.preferences
+        self._app.set_theme(preferences.theme)
+        self._app.source.set_interval(preferences.interval_s)
+        if self._app.desk is not None:
+            self._app.desk.source.set_interval(preferences.fleet_interval_s)
+            self._app.desk.recount()
         self.do_redraw()
 
     def do_help(self) -> None:
@@ -82,8 +122,8 @@ class Commands:
         self._go(-1)
 
     def _go(self, step: int) -> None:
-        name = getattr(self._app.screen, "view_name", "local")
-        order = [screen for _, screen in numbered_screens()]
+        name = getattr(self._app.screen, "view_name", self._app.base)
+        order = [screen for _, screen in numbered_screens(fleet=self._app.desk is not None)]
         place = order.index(name) if name in order else 0
         self.open(order[(place + step) % len(order)])
 
@@ -113,6 +153,7 @@ class Commands:
         board.banner = "paused" if board.paused else ""
         if not board.paused:
             self._app.take()
+            self._app.take_fleet()
         self._app.show()
 
     def do_faster(self) -> None:
@@ -139,15 +180,16 @@ class Commands:
         """The uuid or pid."""
         from accelwatch.tui import copying
 
-        self._copied(copying.name_of(self._app.board, self._app.chosen_process))
+        self.copied(copying.name_of(self._app.board, self._app.chosen_process))
 
     def do_copy_row(self) -> None:
         """All of it as JSON."""
         from accelwatch.tui import copying
 
-        self._copied(copying.document_of(self._app.board, self._app.chosen_process))
+        self.copied(copying.document_of(self._app.board, self._app.chosen_process))
 
-    def _copied(self, text: str) -> None:
+    def copied(self, text: str) -> None:
+        """Put a text on the clipboard, and say so."""
         if text:
             self._app.copy_to_clipboard(text)
             self._app.say(f"copied {text if len(text) < 50 else f'{len(text)} characters'}")

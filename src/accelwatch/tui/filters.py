@@ -49,7 +49,8 @@ def process_names() -> NameTable:
     return msgspec.structs.replace(names, identity={**names.identity, **PROCESS_NAMES})
 
 
-def _is_expression(text: str, names: NameTable) -> bool:
+def is_expression(text: str, names: NameTable) -> bool:
+    """Whether a text is meant as a condition rather than as words to look for."""
     first = re.split(r"[.\[]", text, maxsplit=1)[0]
     return bool(_OPERATOR.search(text)) or first in names.rows
 
@@ -59,7 +60,7 @@ def device_filter(text: str, host: str) -> Callable[[DeviceView], bool] | None:
     text = text.strip()
     if not text:
         return None
-    if _is_expression(text, device_names()):
+    if is_expression(text, device_names()):
         condition = compile_condition(text, device_names())
         return lambda view: condition.evaluate(lookup(view, host)) is True
     word = text.lower()
@@ -77,7 +78,7 @@ def process_filter(text: str, host: str) -> Callable[[ProcessRow], bool] | None:
     text = text.strip()
     if not text:
         return None
-    if _is_expression(text, process_names()):
+    if is_expression(text, process_names()):
         condition = compile_condition(text, process_names())
         return lambda row: condition.evaluate(process_lookup(row, host)) is True
     word = text.lower()

@@ -11,6 +11,13 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     ascii_only: bool
     states: dict[str, str]
     stale: str
+    failed: str
+    missing: str
+    unreachable: str
+    nodes: dict[str, str]
+    """By the state of a node of a fleet."""
+    levels: str
+    """One cell of load, from next to nothing to full."""
     bar: str
     """From an almost empty cell to a full one."""
     track: str
@@ -30,6 +37,7 @@ class Glyphs(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     last_branch: str
     fold: str
+    folded: str
     axis: str
     full_block: str
 
@@ -45,6 +53,11 @@ UNICODE = Glyphs(
         DeviceState.EXCLUDED: "○",
     },
     stale="◔",
+    failed="▼",
+    missing="□",
+    unreachable="×",
+    nodes={"up": "●", "slow": "◐", "stale": "◔", "down": "✕", "never": "○"},
+    levels="▁▂▃▄▅▆▇█",
     bar="▏▎▍▌▋▊▉█",
     track="─",
     rule="─",
@@ -59,6 +72,7 @@ UNICODE = Glyphs(
     branch="├─ ",
     last_branch="└─ ",
     fold="▾ ",
+    folded="▸ ",
     axis="┊",
     full_block="█",
 )
@@ -74,6 +88,11 @@ ASCII = Glyphs(
         DeviceState.EXCLUDED: "o",
     },
     stale="~",
+    failed="F",
+    missing="_",
+    unreachable="x",
+    nodes={"up": "*", "slow": "%", "stale": "~", "down": "X", "never": "o"},
+    levels="0123456789",
     bar="#",
     track="-",
     rule="-",
@@ -88,6 +107,7 @@ ASCII = Glyphs(
     branch="|- ",
     last_branch="`- ",
     fold="- ",
+    folded="+ ",
     axis=":",
     full_block="#",
 )

@@ -1,10 +1,15 @@
 """The lines at the top of every screen: host, time, drivers, worst state, age of the sample. Pure."""
 
+from typing import TYPE_CHECKING
+
 from accelwatch.display import printable
 from accelwatch.tui import format as fmt
 from accelwatch.tui.actions import numbered_screens
 from accelwatch.tui.board import Board
 from accelwatch.tui.lines import Line, clipped, fit, spread, width_of
+
+if TYPE_CHECKING:
+    from accelwatch.tui.fleet.node_view import Heard
 
 _SLOW, _LATE = 2.0, 3.0
 """In intervals: from here the age is amber, then red."""
@@ -15,31 +20,53 @@ def header(board: Board, width: int, height: int, now: float, screen: str) -> li
     first = _first_line(board, width, now, screen)
     lines = [clipped(first, width)]
     if height > 1:
-        lines.append(_second_line(board, width))
+        lines.append(_second_line(board, width, now))
     return lines
 
 
+def _of_fleet(board: Board) -> bool:
+    """Whether the lines are about the fleet rather than about one machine."""
+    return board.fleet is not None and board.heard is None
+
+
 def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
-    shot = board.snapshot
-    host = printable(shot.host, ascii_only=board.paint.glyphs.ascii_only)
     narrow = width < 60
+    host = _host(board)
     left: Line = [] if narrow else [(" accelwatch ", "title")]
     if host:
         left += [(f" {host} ", "strong")]
-    right = states(board)
-    right += _age(board, now, "" if narrow else "age ")
-    if width >= 60 and board.started:
-        right = [*right, (f" {fmt.clock_time(shot.time)}", "dim")]
+    label = "" if narrow else "age "
+    right = [] if _of_fleet(board) else states(board)
+    right += _age(board, now, label)
+    shown = _shown_time(board)
+    if width >= 60 and shown is not None:
+        right = [*right, (f" {fmt.clock_time(shown)}", "dim")]
     if width_of(left) + width_of(right) + 2 > width and host:
         left = [(f" {host} ", "strong")]
     room = width - width_of(left) - width_of(right) - 2
-    return spread([*left, *_tabs(screen, room)], [*right, (" ", "text")], width)
+    tabs = _tabs(screen, room, fleet=board.fleet is not None)
+    return spread([*left, *tabs], [*right, (" ", "text")], width)
 
 
-def _tabs(screen: str, room: int) -> Line:
+def _host(board: Board) -> str:
+    if _of_fleet(board):
+        return ""
+    host = board.snapshot.host or (board.heard.node if board.heard is not None else "")
+    return printable(host, ascii_only=board.paint.glyphs.ascii_only)
+
+
+def _shown_time(board: Board) -> float | None:
+    """Unix seconds that the picture is of."""
+    if _of_fleet(board):
+        view = board.fleet.view if board.fleet is not None else None
+        return None if view is None else view.time
+    return board.snapshot.time if board.started else None
+
+
+def _tabs(screen: str, room: int, *, fleet: bool) -> Line:
     """The numbered screens, the present one marked; only that one where there is no room."""
     line: Line = [(" ", "text")]
-    tabs = numbered_screens()
+    tabs = numbered_screens(fleet=fleet)
     if screen not in {name for _, name in tabs}:
         line += [(f" {screen} ", "tab")]
     for key, name in tabs:
@@ -49,7 +76,11 @@ def _tabs(screen: str, room: int) -> Line:
     return [(f" {screen} ", "tab")] if len(screen) + 2 <= room else []
 
 
-def _second_line(board: Board, width: int) -> Line:
+def _second_line(board: Board, width: int, now: float) -> Line:
+    if board.fleet is not None and _of_fleet(board):
+        from accelwatch.tui.fleet.head import situation
+
+        return situation(board, board.fleet, width, now)
     glyphs = board.paint.glyphs
     told = fmt.versions(board.snapshot)
     left: Line = [(f" {told}", "dim")]
@@ -60,6 +91,8 @@ def _second_line(board: Board, width: int) -> Line:
     right: Line = []
     if board.banner:
         right = [(f"{board.banner} ", "warn" if board.paused else "accent")]
+    elif board.heard is not None:
+        right = [(f"a node of the fleet {glyphs.dot} Esc back ", "accent")]
     elif board.started:
         every = f"every {board.preferences.interval_s:g} s"
         right = [(f"{every} {glyphs.dot} ? help ", "faint")]
@@ -80,6 +113,12 @@ def states(board: Board) -> Line:
 
 
 def _age(board: Board, now: float, label: str) -> Line:
+    if board.heard is not None:
+        return _heard(board.heard, label, board)
+    if board.fleet is not None:
+        from accelwatch.tui.fleet.head import age_line
+
+        return age_line(board.fleet, label)
     age = board.summary.oldest_s
     if age is None:
         return []
@@ -88,3 +127,13 @@ def _age(board: Board, now: float, label: str) -> Line:
     interval = board.snapshot.interval_s or board.preferences.interval_s
     role = "bad" if oldest > _LATE * interval else "warn" if oldest > _SLOW * interval else "dim"
     return [(f"{label}{fit(fmt.age(oldest), 5, right=True)}", role)]
+
+
+def _heard(heard: "Heard", label: str, board: Board) -> Line:
+    """State of a node of a fleet and how long ago it was heard."""
+    from accelwatch.tui.fleet.states import NODE_ROLES, node_glyph
+
+    role = NODE_ROLES.get(heard.state, "warn")
+    sign = node_glyph(heard.state, board.paint.glyphs)
+    word = f"node {heard.state} " if label else ""
+    return [(f"{sign} {word}{fit(fmt.age(heard.age_s), 5, right=True)}", role)]

@@ -1,6 +1,6 @@
 """The keys, signs and flags in words, from the table of actions: for the help screen and the docs."""
 
-from accelwatch.tui.actions import Action, groups, key_name
+from accelwatch.tui.actions import ONLY_FLEET, Action, groups, key_name
 from accelwatch.tui.glyphs import Glyphs
 from accelwatch.tui.lines import Line, clipped, fit, wrapped
 
@@ -14,6 +14,13 @@ SIGNS = (
     ("unresponsive", "hung: a call into it has not come back"),
     ("suspended", "asleep, and left asleep"),
     ("excluded", "present, but not for this user"),
+)
+NODE_SIGNS = (
+    ("up", "a node that is heard of"),
+    ("slow", "heard of later than it should be"),
+    ("stale", "silent; its values are the last that were heard"),
+    ("down", "silent for long, or its connection failed"),
+    ("never", "has never answered"),
 )
 FLAGS = (
     ("E", "uncorrected memory errors"),
@@ -29,12 +36,16 @@ def keys_of(action: Action) -> str:
     return " ".join(key_name(key) for key in action.keys)
 
 
-def lines(width: int, glyphs: Glyphs, *, replay: bool) -> list[Line]:
+def lines(width: int, glyphs: Glyphs, *, replay: bool, fleet: bool = True) -> list[Line]:
     """All of it, in two columns where there is room."""
     half = width if width < 110 else width // 2
     given: list[list[Line]] = []
     for title, actions in groups().items():
         shown = [action for action in actions if replay or not action.replay_only]
+        if not fleet:
+            shown = [action for action in shown if action.screens != ONLY_FLEET]
+        if not shown:
+            continue
         block: list[Line] = [[(f" {title}", "title")]]
         for action in shown:
             block += _entry(keys_of(action), action.help, half, "key")
@@ -47,6 +58,8 @@ def lines(width: int, glyphs: Glyphs, *, replay: bool) -> list[Line]:
         f"{glyphs.stale} stale", "nothing was heard of it for three intervals", half, "text"
     )
     given.append([*signs, []])
+    if fleet:
+        given.append([*_fleet_signs(half, glyphs), []])
     flags: list[Line] = [[(" Flags", "title")]]
     for flag, meaning in FLAGS:
         flags += _entry(flag, meaning, half, "bad")
@@ -54,6 +67,20 @@ def lines(width: int, glyphs: Glyphs, *, replay: bool) -> list[Line]:
     if half == width:
         return [line for block in given for line in block]
     return _side_by_side(given, half)
+
+
+def _fleet_signs(width: int, glyphs: Glyphs) -> list[Line]:
+    """Signs of nodes, and of devices that only a fleet has."""
+    block: list[Line] = [[(" Signs of a fleet", "title")]]
+    for state, meaning in NODE_SIGNS:
+        block += _entry(f"{glyphs.nodes[state]} {state}", meaning, width, "text")
+    for sign, word, meaning in (
+        (glyphs.failed, "failed", "a device that answers and is broken"),
+        (glyphs.missing, "missing", "a device that its node does not list any more"),
+        (glyphs.unreachable, "unreachable", "a device of a node that is down"),
+    ):
+        block += _entry(f"{sign} {word}", meaning, width, "text")
+    return block
 
 
 def _entry(head: str, text: str, width: int, role: str) -> list[Line]:

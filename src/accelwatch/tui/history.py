@@ -101,6 +101,14 @@ class History:
             track.fine.put(moment, values)
             track.coarse.put(moment, values)
 
+    def seed(self, device_id: str, readings: Iterable[tuple[float, Reading]]) -> None:
+        """Begin a device anew with (Unix seconds, reading) from before, oldest first."""
+        track = self._tracks[device_id] = _Track()
+        for moment, reading in readings:
+            values = self._tracked(reading)
+            track.fine.put(moment, values)
+            track.coarse.put(moment, values)
+
     def series(
         self, device_id: str, key: str, until: float, *, hour: bool = False
     ) -> "array[float]":

@@ -14,6 +14,19 @@ if TYPE_CHECKING:
 Opening = Callable[["Dashboard"], Screen[None]]
 
 
+def _local(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.local import LocalScreen
+
+    return LocalScreen(app.board, app.processes, app.clock.wall)
+
+
+def _fleet(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.fleet import FleetScreen
+
+    assert app.desk is not None
+    return FleetScreen(app.board, app.desk.board, app.clock.wall)
+
+
 def _device(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.device import device_screen
 
@@ -47,10 +60,12 @@ def _settings(app: "Dashboard") -> Screen[None]:
 
 
 OPENINGS: dict[str, Opening] = {
+    "local": _local,
+    "fleet": _fleet,
     "device": _device,
     "processes": _processes,
     "doctor": _doctor,
     "help": _help,
     "settings": _settings,
 }
-"""The Local screen is not among them: it is always there, below all others."""
+"""Local, or with a fleet Fleet, is always there, below all others."""

@@ -53,6 +53,8 @@ def _roles(
         "accent": accent,
         "tab": f"bold underline {title}",
         "key": f"bold {accent}",
+        "cursor": f"bold reverse {accent}",
+        "cursor_away": f"reverse {faint}",
         "ok": ok,
         "warn": warn,
         "bad": f"bold {bad}",

@@ -1,4 +1,4 @@
-"""What a user can set: theme, density, interval. Kept in a commented YAML file, written on request."""
+"""What a user can set: looks, interval, orders. Kept in a commented YAML file, written on request."""
 
 import os
 from collections.abc import Mapping
@@ -9,6 +9,10 @@ import msgspec
 from accelwatch.tui.palettes import DEFAULT, PALETTES
 
 DENSITIES = ("auto", "compact", "full")
+FORMS = ("list", "grid")
+SHADES = ("load", "memory", "temperature")
+WORDS = {"density": DENSITIES, "fleet_form": FORMS, "fleet_shade": SHADES}
+"""Settings that have one of a few values, the default first."""
 INTERVALS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between two readings, fastest first."""
 
@@ -23,6 +27,13 @@ class Preferences(msgspec.Struct, kw_only=True):
     descending: bool = True
     tree: bool = False
     plot: str = "braille"
+    fleet_interval_s: float = 1.0
+    fleet_form: str = "list"
+    fleet_group: str = "none"
+    fleet_sort: str = "worst"
+    fleet_descending: bool = True
+    fleet_shade: str = "load"
+    fleet_events: bool = False
 
 
 COMMENTS = {
@@ -33,6 +44,13 @@ COMMENTS = {
     "descending": "Whether the greatest comes first.",
     "tree": "Whether processes are grouped by job, pod, container or user.",
     "plot": "How graphs are drawn: braille, or block for fonts without braille.",
+    "fleet_interval_s": "Seconds between two pictures of a fleet.",
+    "fleet_form": "How a fleet is shown: list (a row a node) or grid (a cell a device).",
+    "fleet_group": "By what a fleet is grouped: none, rack, partition, job, user or a label.",
+    "fleet_sort": "What the rows of a fleet are sorted by: worst, node, load, power, ...",
+    "fleet_descending": "Whether the worst, or the greatest, comes first.",
+    "fleet_shade": "What the cells of the grid tell: load, memory or temperature.",
+    "fleet_events": "Whether events of the fleet are listed below its nodes.",
 }
 
 
@@ -62,10 +80,14 @@ def _known(preferences: Preferences, path: Path) -> tuple[Preferences, str]:
     if preferences.theme not in PALETTES:
         wrong.append(f"no theme {preferences.theme!r}")
         preferences.theme = DEFAULT
-    if preferences.density not in DENSITIES:
-        wrong.append(f"no density {preferences.density!r}")
-        preferences.density = "auto"
-    preferences.interval_s = min(max(preferences.interval_s, INTERVALS[0]), INTERVALS[-1])
+    for name, words in WORDS.items():
+        word = getattr(preferences, name)
+        if word not in words:
+            wrong.append(f"no {name} {word!r}")
+            setattr(preferences, name, words[0])
+    for name in ("interval_s", "fleet_interval_s"):
+        bounded = min(max(getattr(preferences, name), INTERVALS[0]), INTERVALS[-1])
+        setattr(preferences, name, bounded)
     return preferences, f"{path}: {', '.join(wrong)}" if wrong else ""
 
 

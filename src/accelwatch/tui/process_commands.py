@@ -161,7 +161,8 @@ class ProcessCommands:
         if app.readonly:
             app.say("signals are off (--readonly)")
         elif not app.source.local:
-            app.say("a recording's processes cannot be signalled")
+            whose = "another machine" if app.desk is not None else "a recording"
+            app.say(f"{whose}'s processes cannot be signalled")
         elif not processes:
             app.say("no process is selected")
         else:

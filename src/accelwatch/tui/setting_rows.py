@@ -4,9 +4,11 @@ from collections.abc import Hashable
 
 import msgspec
 
+from accelwatch.tui.fleet.grouping import CYCLE
+from accelwatch.tui.fleet.ordering import SORTS
 from accelwatch.tui.lines import Line, clipped, fit
 from accelwatch.tui.palettes import PALETTES
-from accelwatch.tui.preferences import COMMENTS, DENSITIES, INTERVALS, Preferences
+from accelwatch.tui.preferences import COMMENTS, DENSITIES, FORMS, INTERVALS, SHADES, Preferences
 from accelwatch.tui.process_rows import COLUMNS
 
 WRITE = "write"
@@ -18,6 +20,13 @@ VALUES: dict[str, tuple[object, ...]] = {
     "descending": (True, False),
     "tree": (False, True),
     "plot": ("braille", "block"),
+    "fleet_interval_s": INTERVALS,
+    "fleet_form": FORMS,
+    "fleet_group": CYCLE,
+    "fleet_sort": SORTS,
+    "fleet_descending": (True, False),
+    "fleet_shade": SHADES,
+    "fleet_events": (False, True),
 }
 
 
@@ -43,7 +52,7 @@ class SettingRows:
 
     def heading(self, width: int, /) -> Line | None:
         """Titles."""
-        return clipped([(f" {fit('SETTING', 14)}{fit('VALUE', 14)}MEANING", "head")], width)
+        return clipped([(f" {fit('SETTING', 18)}{fit('VALUE', 14)}MEANING", "head")], width)
 
     def line(self, index: int, width: int, _: int, /) -> Line:
         """Name, value, meaning."""
@@ -56,7 +65,7 @@ class SettingRows:
         )
         return clipped(
             [
-                (f" {fit(name, 14)}", "text"),
+                (f" {fit(name, 18)}", "text"),
                 (fit(str(shown), 14), "strong"),
                 (COMMENTS[name], "dim"),
             ],

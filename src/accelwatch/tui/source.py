@@ -1,5 +1,6 @@
 """Where snapshots come from, as the dashboard sees it: this machine, a recording, or a test's own."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
@@ -29,3 +30,24 @@ class Source(Protocol):
     def close(self) -> None:
         """Let go of what `run` has not taken over, and of files."""
         ...
+
+
+class NoSource:
+    """Nothing to show: a dashboard of a fleet before a node is opened."""
+
+    local = False
+    recorded = False
+
+    async def run(self, _: Callable[[], None], /) -> None:
+        """Wait until cancelled."""
+        await asyncio.Event().wait()
+
+    def snapshot(self) -> Snapshot | None:
+        """There is none."""
+        return None
+
+    def set_interval(self, interval_s: float) -> None:
+        """There is nothing to read."""
+
+    def close(self) -> None:
+        """Nothing is held."""

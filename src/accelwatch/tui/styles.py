@@ -12,6 +12,9 @@ Screen { background: $background; color: $foreground; layout: vertical; overflow
 #note { height: 1; }
 RowList { height: 1fr; }
 #grid { display: none; }
+#lights { height: 1fr; display: none; }
+#totals { height: 2; }
+#detail { height: 2; }
 #prompt { height: 1; dock: bottom; }
 Input, Input:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
 ModalScreen { align: center middle; background: $background 60%; }

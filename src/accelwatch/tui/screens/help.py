@@ -12,6 +12,8 @@ def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:
     return PageScreen(
         board,
         "help",
-        lambda width: help_lines.lines(width, board.paint.glyphs, replay=board.recorded),
+        lambda width: help_lines.lines(
+            width, board.paint.glyphs, replay=board.recorded, fleet=board.fleet is not None
+        ),
         now,
     )

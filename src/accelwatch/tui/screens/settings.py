@@ -68,6 +68,10 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         match action:
             case "up" | "down":
                 rows.move(1 if action == "down" else -1)
+            case "first" | "last":
+                rows.move_to(0 if action == "first" else len(rows.rows) - 1)
+            case "page_up" | "page_down":
+                rows.move_to(rows.cursor + (rows.page if action == "page_down" else -rows.page))
             case "enter" | "right" | "tag":
                 self._change(1)
             case "left":

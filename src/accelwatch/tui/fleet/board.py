@@ -1,0 +1,164 @@
+"""What the Fleet screen shows: the newest tick counted up, in order, filtered; selection and folds.
+
+No Textual in here, as in the board of one machine.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+
+from accelwatch.tui.fleet import grouping
+from accelwatch.tui.fleet.filters import TextFilter
+from accelwatch.tui.fleet.model import DevicePlace, FleetView, NodeNow, Problem
+from accelwatch.tui.fleet.ordering import grouped, listed, ordered
+from accelwatch.tui.fleet.tally import Counting, FleetRow, split_devices
+from accelwatch.tui.preferences import Preferences
+
+SILENT_S = 10.0
+"""Without a tick for this long, or three and a half intervals, nothing is of now any more."""
+
+Key = tuple[str, str]
+"""Group and node; without a node, the group itself."""
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """A tick and what was counted in it."""
+
+    view: FleetView
+    rows: Mapping[Key, FleetRow]
+    labels: frozenset[str]
+    """The names of all nodes' labels."""
+
+
+class FleetBoard:
+    """Mutable; belongs to the application's thread."""
+
+    def __init__(self, preferences: Preferences, now: Callable[[], float], name: str) -> None:
+        self._preferences = preferences
+        self._now = now
+        self.name = name
+        """What is followed."""
+        self.counted: Counted | None = None
+        self.problem: Problem | None = None
+        self.condition = ""
+        """The filter that the hub was asked for."""
+        self.text: TextFilter | None = None
+        self.filter_text = ""
+        self.unfolded: set[str] = set()
+        self.groups: list[FleetRow] = []
+        self.rows: list[FleetRow] = []
+        """What the list shows, in its order."""
+        self.shown_nodes = 0
+        self.name_width = 6
+        """Cells that the longest name takes, of a group with its sign and number."""
+        self.version = 0
+        """Grows when rows have changed."""
+        self._places: dict[Key, int] = {}
+        self._split: tuple[object, frozenset[Key]] = None, frozenset()
+        self._nodes: tuple[object, dict[str, NodeNow]] = None, {}
+
+    @property
+    def view(self) -> FleetView | None:
+        """The tick that is shown."""
+        return self.counted.view if self.counted is not None else None
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The names of the nodes' labels."""
+        return self.counted.labels if self.counted is not None else frozenset()
+
+    @property
+    def since_s(self) -> float:
+        """Seconds since the tick that is shown has come; ages grow by this."""
+        view = self.view
+        return 0.0 if view is None else max(self._now() - view.arrived_s, 0.0)
+
+    @property
+    def silent(self) -> bool:
+        """Whether so much time has passed that nothing shown is of now."""
+        view = self.view
+        return view is not None and self.since_s > max(SILENT_S, 3.5 * view.interval_s)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the hub has not taken up the condition yet."""
+        return self.view is not None and self.view.filter != self.condition
+
+    @property
+    def grouped(self) -> bool:
+        """Whether there are groups."""
+        return self._preferences.fleet_group != grouping.NONE
+
+    def count(self, view: FleetView) -> Iterator[None]:
+        """Count a tick up and show it; gives way between slices."""
+        labels = grouping.labels_of(view)
+        name = self._preferences.fleet_group
+        owned = grouping.owned(name, labels)
+        counting = Counting(
+            view,
+            keeps=self.text.keeps if self.text is not None else None,
+            group_of=grouping.group_of(name, labels),
+            split=self._split_of(view) if owned else frozenset(),
+        )
+        yield from counting.steps()
+        if not grouping.by_device(name, labels):
+            counting.add_bare(self._bare(view), grouping.group_of_node(name, view))
+        self.counted = Counted(view=view, rows=counting.rows, labels=labels)
+        self.arrange()
+
+    def _split_of(self, view: FleetView) -> frozenset[Key]:
+        if self._split[0] is not view.places:
+            self._split = view.places, split_devices(view)
+        return self._split[1]
+
+    def _bare(self, view: FleetView) -> Callable[[NodeNow], bool]:
+        """Which nodes without devices are shown: with a condition none, which speaks of devices."""
+        if self.text is not None:
+            return self.text.keeps_node(view)
+        shown = not view.filter
+        return lambda _: shown
+
+    def arrange(self) -> None:
+        """Put the counted rows in order."""
+        if self.counted is None:
+            return
+        preferences = self._preferences
+        rows = self.counted.rows.values()
+        sort, descending = preferences.fleet_sort, preferences.fleet_descending
+        if self.grouped:
+            self.groups = grouped(rows)
+            self.rows = listed(self.groups, self.unfolded, sort, descending=descending)
+        else:
+            self.groups = []
+            self.rows = ordered(rows, sort, descending=descending)
+        names = {name for _, name in self.counted.rows}
+        self.shown_nodes = len(names)
+        self.name_width = max(map(len, names), default=6) + 2 * self.grouped
+        for group in self.groups:
+            title = grouping.title(preferences.fleet_group, group.group)
+            self.name_width = max(self.name_width, len(title) + len(f"{len(group.members)}") + 4)
+        self._places = {row.key: place for place, row in enumerate(self.rows)}
+        self.version += 1
+
+    def place_of(self, key: object) -> int | None:
+        """Where a row is."""
+        return self._places.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
+
+    def fold(self, group: str) -> None:
+        """Show the nodes of a group, or hide them."""
+        self.unfolded ^= {group}
+        self.arrange()
+
+    def device(self, slot: int) -> DevicePlace | None:
+        """Who has a number."""
+        view = self.view
+        return view.places[slot] if view is not None and slot < len(view.places) else None
+
+    def node(self, name: str) -> NodeNow | None:
+        """A node as it was at the tick."""
+        view = self.view
+        if view is None:
+            return None
+        if self._nodes[0] is not view:
+            self._nodes = view, {node.node: node for node in view.nodes}
+        return self._nodes[1].get(name)

@@ -1,0 +1,268 @@
+"""The cells of a row of the fleet: one function a column, each giving a line of any width. Pure."""
+
+from collections import Counter
+
+import msgspec
+
+from accelwatch.display import printable, size
+from accelwatch.schema.reading import Number
+from accelwatch.tui import format as fmt
+from accelwatch.tui.fleet import grouping, states
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.model import (
+    MEMORY_SIZE,
+    MEMORY_USED,
+    SPEAKING,
+    TEMPERATURE,
+    UTILIZATION,
+    DeviceNow,
+)
+from accelwatch.tui.fleet.tally import FleetRow, natural
+from accelwatch.tui.glyphs import Glyphs
+from accelwatch.tui.lines import Line, fit
+
+_COOL, _HOT = 30.0, 90.0
+"""Degrees Celsius at which the shade of a cell begins and is full."""
+
+
+class Sight(msgspec.Struct, frozen=True, kw_only=True):
+    """How rows are looked at during one painting."""
+
+    board: FleetBoard
+    glyphs: Glyphs
+    group: str
+    """By what they are grouped."""
+    shade: str
+    since_s: float
+    silent: bool
+
+    def live(self, row: FleetRow) -> bool:
+        """Whether the row's values are of now."""
+        return not self.silent and (row.speaks or not row.node)
+
+    def cut(self, text: str, width: int, *, right: bool = False) -> str:
+        """Text of others in exactly so many cells."""
+        shown = printable(text, ascii_only=self.glyphs.ascii_only)
+        return fit(shown, width, right=right, ellipsis=self.glyphs.ellipsis)
+
+
+def state_of(row: FleetRow, sight: Sight) -> str:
+    """The state as it is shown: what was up is stale when the hub has fallen silent."""
+    return "stale" if sight.silent and row.state in SPEAKING else row.state
+
+
+def state_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """Sign and word; of a group those of its worst node."""
+    state = state_of(row, sight)
+    glyph = states.node_glyph(state, sight.glyphs)
+    text = glyph if width < 3 else f"{glyph} {state}"
+    return [(fit(text, width), states.NODE_ROLES.get(state, "warn"))]
+
+
+def name_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """The node; a group with the number of its nodes."""
+    if row.node:
+        indent = "  " if sight.board.grouped else ""
+        return [(sight.cut(indent + row.node, width), "strong")]
+    glyphs = sight.glyphs
+    sign = glyphs.fold if row.group in sight.board.unfolded else glyphs.folded
+    count = f" {len(row.members)}n"
+    room = width - len(sign) - len(count)
+    name = grouping.title(sight.group, row.group)
+    shown = sight.cut(name, max(room, 3))
+    return [(sign, "accent"), (shown, "strong"), (fit(count, width - len(sign) - room), "dim")]
+
+
+def age_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """How long ago it was heard; of a group the oldest that still speaks."""
+    age = None if row.age_s is None else row.age_s + sight.since_s
+    state = state_of(row, sight)
+    role = "dim" if state == "up" else states.NODE_ROLES.get(state, "warn")
+    if not row.node:
+        role = "warn" if sight.silent else "dim"
+    return [(fit(fmt.age(age), width, right=True), role if age is not None else "faint")]
+
+
+def count_cell(row: FleetRow, _: Sight, width: int) -> Line:
+    """Devices that can be counted on, of all."""
+    if not row.whole:
+        return [(fit(fmt.NOTHING, width, right=True), "faint")]
+    role = "bad" if row.bad else "text"
+    return [(fit(f"{row.whole - row.bad}/{row.whole}", width, right=True), role)]
+
+
+def lights_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """A cell a device, of a group a cell a node; the last cell tells that there are more."""
+    things = len(row.devices) if row.node else len(row.members)
+    shown = width if things <= width else width - 1
+    line: Line = []
+    if row.node:
+        for now in row.devices[:shown]:
+            line.append(light(now, sight, live=sight.live(row)))
+    else:
+        for member in row.members[:shown]:
+            state = state_of(member, sight)
+            role = states.NODE_ROLES.get(state, "warn")
+            line.append((states.node_glyph(state, sight.glyphs), role))
+    if things > width:
+        return [*line, (sight.glyphs.ellipsis, "faint")]
+    return [*line, (" " * (width - things), "text")]
+
+
+def light(now: DeviceNow, sight: Sight, *, live: bool) -> tuple[str, str]:
+    """One cell for a device: its trouble as a sign, else its load as a level."""
+    word = states.standing(now)
+    if word != "ok":
+        return states.device_glyph(word, sight.glyphs), states.device_role(word)
+    ratio = shade_of(now, sight.shade)
+    if ratio is None:
+        return sight.glyphs.states["ok"], "ok" if live else "faint"
+    levels = sight.glyphs.levels
+    step = min(int(ratio * len(levels)), len(levels) - 1)
+    if not live:
+        return levels[step], "faint"
+    return levels[step], "load" if ratio > 0.02 else "faint"
+
+
+def shade_of(now: DeviceNow, shade: str) -> float | None:
+    """How full a device's cell is, 0 to 1."""
+    values = now.values
+    if shade == "memory":
+        used, whole = values[MEMORY_USED], values[MEMORY_SIZE]
+        return _bounded(used / whole) if used is not None and whole else None
+    if shade == "temperature":
+        hot = values[TEMPERATURE]
+        return None if hot is None else _bounded((hot - _COOL) / (_HOT - _COOL))
+    load = values[UTILIZATION]
+    return None if load is None else _bounded(load)
+
+
+def _bounded(ratio: float) -> float:
+    return min(max(ratio, 0.0), 1.0)
+
+
+def load_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """A bar and the mean of the devices."""
+    ratio = row.load_ratio
+    role = "load" if sight.live(row) else "faint"
+    return _barred(ratio, fmt.percent(ratio), width, role, sight.glyphs)
+
+
+def memory_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """A bar and the share in use; how much where there is room."""
+    ratio = row.memory_ratio
+    text = fmt.percent(ratio)
+    if width >= 24 and row.size:
+        text = f"{size(row.used)}/{size(row.size)}"
+    role = fmt.memory_role(ratio) if sight.live(row) else "faint"
+    return _barred(ratio, text, width, role, sight.glyphs)
+
+
+def _barred(ratio: float | None, text: str, width: int, role: str, glyphs: Glyphs) -> Line:
+    text_width = max(4, len(text))
+    room = width - text_width - 1
+    shown = "faint" if ratio is None or role == "faint" else "text"
+    if room < 4:
+        return [(fit(text, width, right=True), shown)]
+    bar = fmt.bar(ratio, room, glyphs, role)
+    return [*bar, (" ", "text"), (fit(text, text_width, right=True), shown)]
+
+
+def power_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """The sum of the devices."""
+    role = "text" if row.power is not None and sight.live(row) else "faint"
+    return [(fit(watts(row.power), width, right=True), role)]
+
+
+def watts(value: Number | None) -> str:
+    """`642 W`, `4.8 kW`, `1.2 MW`."""
+    if value is None:
+        return fmt.NOTHING
+    for limit, divisor, unit in ((1e3, 1, "W"), (1e6, 1e3, "kW")):
+        if value < limit - 0.5:
+            shown = value / divisor
+            return f"{shown:.{1 if divisor > 1 and shown < 99.95 else 0}f} {unit}"
+    return f"{value / 1e6:.2f} MW"
+
+
+def heat_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """The hottest device."""
+    hot = row.hottest
+    if hot is None:
+        return [(fit(fmt.NOTHING, width, right=True), "faint")]
+    role = "faint" if not sight.live(row) else "warn" if hot >= _HOT else "text"
+    return [(fit(f"{hot:.0f}{sight.glyphs.degree}C", width, right=True), role)]
+
+
+def worst_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """What is wrong, in words: the gravest thing first, and how much more there is."""
+    text, role = _group_trouble(row, sight) if not row.node else trouble(row, sight)
+    return [(sight.cut(text, width), role)]
+
+
+def _group_trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
+    chief = row.chief
+    if chief is None or not row.severity:
+        return "", "dim"
+    others = sum(member.severity > 0 for member in row.members) - 1
+    more = f" +{others}" if others else ""
+    if not chief.speaks or chief.worst is None:
+        glyph = states.node_glyph(chief.state, sight.glyphs)
+        role = states.NODE_ROLES.get(chief.state, "warn")
+        return f"{glyph} {chief.node} {chief.state}{more}", role
+    word = states.standing(chief.worst)
+    glyph = states.device_glyph(word, sight.glyphs)
+    text = f"{glyph} {chief.node} {states.device_word(word)}{more}"
+    return text, states.device_role(word)
+
+
+def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
+    """The gravest standing among a node's devices, and its role."""
+    if row.worst is None:
+        if row.state == "never":
+            return "has never answered", "dim"
+        return ("not heard of", "dim") if not row.speaks else ("", "dim")
+    counted = Counter(states.standing(now) for now in row.devices)
+    word = states.standing(row.worst)
+    glyph, role = states.device_glyph(word, sight.glyphs), states.device_role(word)
+    others = sum(
+        count for other, count in counted.items() if other != word and states.device_severity(other)
+    )
+    more = f" +{others}" if others else ""
+    if counted[word] > 1:
+        return f"{glyph} {counted[word]} {states.device_word(word)}{more}", role
+    place = sight.board.device(row.worst.slot)
+    name = place.name if place is not None else ""
+    return f"{glyph} {name} {states.device_word(word)}{more}", role
+
+
+def work_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """Whose work it does: job and user, or how many there are of them."""
+    return [(sight.cut(work(row, sight), width), "text")]
+
+
+def work(row: FleetRow, sight: Sight) -> str:
+    """`48121 ada`; with several jobs their number; what the group says already is left out."""
+    jobs: set[str] = set()
+    users: set[str] = set()
+    for part in row.members or (row,):
+        for now in part.devices:
+            place = sight.board.device(now.slot)
+            if place is not None:
+                jobs.add(place.job or place.pod or "")
+                users.add(place.user or place.namespace or "")
+    told = [
+        _few(sorted(jobs - {"", row.group}, key=natural), "jobs", 1),
+        _few(sorted(users - {"", row.group}, key=natural), "users", 2),
+    ]
+    return " ".join(word for word in told if word)
+
+
+def _few(names: list[str], plural: str, most: int) -> str:
+    return f"{len(names)} {plural}" if len(names) > most else ",".join(names)
+
+
+def labels_cell(row: FleetRow, sight: Sight, width: int) -> Line:
+    """The node's labels."""
+    shown = (f"{name}={value}" for name, value in row.labels.items() if name != sight.group)
+    return [(sight.cut(" ".join(shown), width), "dim")]

@@ -1,0 +1,62 @@
+"""Events of the fleet as lines. Pure."""
+
+from collections.abc import Sequence
+
+from accelwatch.display import printable
+from accelwatch.tui import format as fmt
+from accelwatch.tui.fleet.model import MOST_EVENTS, FleetEvent
+from accelwatch.tui.glyphs import Glyphs
+from accelwatch.tui.lines import Line, clipped, fit
+
+RECENT_S = 3600.0
+SEVERITY_ROLES = {"critical": "bad", "error": "bad", "warning": "warn", "info": "dim"}
+_SIGNS = {"critical": "lost", "error": "lost", "warning": "degraded"}
+_DAY_S = 86_400.0
+
+
+def event_heading(count: int, width: int, glyphs: Glyphs) -> Line:
+    """The line that parts events from nodes."""
+    told = f" {count} event{'' if count == 1 else 's'}, newest first "
+    if not count:
+        told = " no events "
+    if count >= MOST_EVENTS:
+        told = f" the last {count} events, newest first "
+    return clipped([(glyphs.rule, "rule"), (told, "head"), (glyphs.rule * width, "rule")], width)
+
+
+def event_line(event: FleetEvent, width: int, now: float, glyphs: Glyphs) -> Line:
+    """When, how grave, where, what."""
+
+    def cut(text: str, cells: int) -> str:
+        shown = printable(text, ascii_only=glyphs.ascii_only)
+        return fit(shown, cells, ellipsis=glyphs.ellipsis)
+
+    role = SEVERITY_ROLES.get(event.severity, "text")
+    sign = glyphs.states.get(_SIGNS.get(event.severity, ""), glyphs.dot)
+    wide = width >= 100
+    where = f"{event.node} {event.name}" if event.name else event.node
+    when = fmt.ago(max(now - event.time, 0.0)) if width < 60 else moment(event.time, now)
+    line: Line = [(f" {fit(when, 6 if width < 60 else 8)}  ", "dim")]
+    line.append((cut(f"{sign} {event.severity}", 10) if wide else sign, role))
+    line += [("  ", "text"), (cut(where, 20 if wide else 16), "strong"), ("  ", "text")]
+    line += [(cut(event.code, 14 if wide else 9), role), ("  ", "text")]
+    if wide:
+        line += [(cut(event.category.replace("_", " "), 16), "dim"), ("  ", "text")]
+    doubt = "" if event.trusted else " (written by user space)"
+    left = width - sum(len(text) for text, _ in line)
+    return clipped([*line, (cut(event.text + doubt, max(left, 0)), "text")], width)
+
+
+def moment(time: float, now: float) -> str:
+    """The time of day; of another day how long ago."""
+    return fmt.clock_time(time) if now - time < _DAY_S else fmt.ago(now - time)
+
+
+def recent(events: Sequence[FleetEvent], now: float) -> int:
+    """Events of the last hour."""
+    count = 0
+    for event in reversed(events):
+        if now - event.time > RECENT_S:
+            break
+        count += 1
+    return count

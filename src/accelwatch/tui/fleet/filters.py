@@ -1,0 +1,74 @@
+"""What the fleet is filtered by: plain text here, a condition at the hub, which knows every quantity."""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+
+import msgspec
+
+from accelwatch.expr import NameTable, Type, compile_condition, device_names
+from accelwatch.tui.filters import is_expression
+from accelwatch.tui.fleet.model import (
+    NODE_STATES,
+    OWNER_NAMES,
+    DeviceNow,
+    DevicePlace,
+    FleetView,
+    NodeNow,
+)
+from accelwatch.tui.fleet.states import DEVICE_SEVERITY
+
+_STATES = tuple(word for word in DEVICE_SEVERITY if word != "failed")
+
+
+@cache
+def fleet_names(labels: frozenset[str]) -> NameTable:
+    """The names that a condition on a fleet's devices may use; `labels` are those of its nodes."""
+    table = device_names()
+    given = {name: Type.STRING for name in sorted(labels) if name not in table.rows}
+    owners = dict.fromkeys((*OWNER_NAMES, "node", "node_state"), Type.STRING)
+    words = {**table.words, "state": _STATES, "node_state": NODE_STATES}
+    return msgspec.structs.replace(
+        table, identity={**given, **table.identity, **owners}, words=words
+    )
+
+
+def condition(text: str, labels: Iterable[str]) -> str:
+    """The text if it is a condition for the hub; empty for plain text. Raises ExpressionError."""
+    names = fleet_names(frozenset(labels))
+    text = text.strip()
+    if not text or not is_expression(text, names):
+        return ""
+    compile_condition(text, names)
+    return text
+
+
+class TextFilter:
+    """Keeps what has a text in its names, labels or state; what a place says is looked at once."""
+
+    def __init__(self, text: str) -> None:
+        self._word = text.strip().lower()
+        self._known: dict[int, tuple[DevicePlace, bool]] = {}
+
+    def keeps(self, place: DevicePlace, now: DeviceNow) -> bool:
+        """Whether a device has it."""
+        known = self._known.get(place.slot)
+        if known is None or known[0] is not place:
+            found = any(self._word in one.lower() for one in _words(place))
+            known = self._known[place.slot] = place, found
+        return known[1] or self._word in now.state
+
+    def keeps_node(self, view: FleetView) -> Callable[[NodeNow], bool]:
+        """Whether a node without devices has it."""
+
+        def keeps(node: NodeNow) -> bool:
+            labels = view.node_labels.get(node.node, {})
+            words = (node.node, node.state, *labels.values())
+            return any(self._word in one.lower() for one in words)
+
+        return keeps
+
+
+def _words(place: DevicePlace) -> list[str]:
+    given = (place.name, place.id, place.node, place.model, place.uuid, place.vendor)
+    owners = (place.job, place.user, place.queue, place.namespace, place.pod, place.container)
+    return [word for word in (*given, *owners, *place.labels.values()) if word]

@@ -1,0 +1,46 @@
+"""A node of the fleet as a snapshot that says how old it is. Pure."""
+
+import msgspec
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.reading import wholly_absent
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui import format as fmt
+
+_GONE = (DeviceState.LOST, DeviceState.EXCLUDED)
+"""States that stay what they are when the node falls silent."""
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """How a node that is looked at was last heard."""
+
+    node: str
+    state: str
+    """As it is shown: `stale` too when the hub has fallen silent."""
+    age_s: float | None
+
+    @property
+    def live(self) -> bool:
+        """Whether what is shown is of now."""
+        return self.state in ("up", "slow")
+
+
+def aged(snapshot: Snapshot, heard: Heard) -> Snapshot:
+    """The snapshot; of a silent node with devices that are stale instead of their last values."""
+    if heard.live:
+        return snapshot
+    devices = tuple(_stale(view, heard, snapshot.time) for view in snapshot.devices)
+    return msgspec.structs.replace(snapshot, devices=devices)
+
+
+def _stale(view: DeviceView, heard: Heard, now: float) -> DeviceView:
+    if view.state in _GONE or not fmt.readable(view):
+        return view
+    return msgspec.structs.replace(
+        view,
+        state=DeviceState.UNRESPONSIVE,
+        state_since=view.state_since if heard.age_s is None else now - heard.age_s,
+        reading=wholly_absent(view.device.id, Absence.STALE),
+        health_reasons=(f"nothing was heard of {heard.node}",),
+    )

@@ -1,0 +1,218 @@
+"""Screen 2: the nodes of a fleet worst first, or a light for each device; totals above, events below."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from accelwatch.tui.actions import FLEET
+from accelwatch.tui.board import Board
+from accelwatch.tui.fleet import grid_lines, head
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.list import EventList, FleetList, sight_of
+from accelwatch.tui.fleet.tally import FleetRow
+from accelwatch.tui.header import header
+from accelwatch.tui.lines import Line
+from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.lights import Lights
+from accelwatch.tui.widgets.panel import Panel
+from accelwatch.tui.widgets.row_list import RowList
+
+_FRESH_S = 1.5
+"""A younger picture is about to be replaced anyway."""
+
+
+class FleetScreen(Screen[None], inherit_bindings=False):
+    """What an operator of many machines looks at."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    AUTO_FOCUS: ClassVar[str | None] = None
+    view_name = FLEET
+
+    def __init__(self, board: Board, fleet: FleetBoard, now: Callable[[], float]) -> None:
+        super().__init__()
+        self.board = board
+        self.fleet = fleet
+        self._now = now
+        self.event_rows = EventList(board, fleet, now)
+
+    def compose(self) -> ComposeResult:
+        """Header, totals, nodes in either form, the selected light in words, events, keys."""
+        board = self.board
+        yield Panel(board, self._draw_header, id="header", edge=True)
+        yield Panel(board, self._draw_totals, id="totals")
+        yield RowList(board, FleetList(board, self.fleet), id="nodes")
+        yield Lights(board, self.fleet)
+        yield Panel(board, self._draw_detail, id="detail")
+        yield RowList(board, self.event_rows, id="events")
+        yield Footer(board, FLEET)
+
+    def on_mount(self) -> None:
+        """Find the parts once."""
+        self._header = self.query_one("#header", Panel)
+        self._totals = self.query_one("#totals", Panel)
+        self.nodes = self.query_one("#nodes", RowList)
+        self.lights = self.query_one(Lights)
+        self._detail = self.query_one("#detail", Panel)
+        self._events = self.query_one("#events", RowList)
+        self._share_out()
+        self.main_part.focus()
+
+    @property
+    def lit(self) -> bool:
+        """Whether devices are shown as lights."""
+        return self.board.preferences.fleet_form == "grid"
+
+    @property
+    def main_part(self) -> "RowList | Lights":
+        """The list or the lights."""
+        return self.lights if self.lit else self.nodes
+
+    @property
+    def on_events(self) -> bool:
+        """Whether the keys go to the events."""
+        return self._events.has_focus
+
+    @property
+    def row(self) -> FleetRow | None:
+        """The selected node or group."""
+        return self._row(lit=self.lit)
+
+    def _row(self, *, lit: bool) -> FleetRow | None:
+        if lit:
+            return self.lights.row
+        rows = self.fleet.rows
+        place = self.nodes.cursor
+        return rows[place] if 0 <= place < len(rows) else None
+
+    @property
+    def selected_node(self) -> str:
+        """The node that the keys are about; empty when it is a group, or nothing."""
+        if self.on_events:
+            event = self.event_rows.at(self._events.cursor)
+            return event.node if event is not None else ""
+        row = self.row
+        return row.node if row is not None else ""
+
+    @property
+    def selected_device(self) -> str:
+        """Id of the device that the keys are about; empty where only the node is known."""
+        if self.on_events:
+            event = self.event_rows.at(self._events.cursor)
+            return event.device if event is not None else ""
+        cell = self.lights.cell if self.lit else None
+        place = self.fleet.device(cell[1]) if cell is not None and cell[1] >= 0 else None
+        return place.id if place is not None else ""
+
+    def _share_out(self) -> None:
+        rows, preferences = self.app.size.height, self.board.preferences
+        self._header.styles.height = 2 if rows >= 16 else 1
+        self._totals.styles.height = 2 if rows >= 14 else 1
+        shown = preferences.fleet_events
+        self._events.display = shown
+        self._events.styles.height = min(max(rows // 4, 3), 12)
+        self._detail.styles.height = 3 if rows >= 20 else 2
+        self._detail.display = self.lit
+        turned = self.lights.display != self.lit
+        self.lights.display, self.nodes.display = self.lit, not self.lit
+        if turned or (self.on_events and not shown):
+            self.main_part.focus()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Share the lines out anew."""
+        self._share_out()
+
+    def arranged(self) -> None:
+        """Form or events were switched: keep the node, give the keys to what is shown."""
+        before, switched = self._row(lit=self.lights.display), self.lights.display != self.lit
+        self._share_out()
+        if before is not None and switched:
+            if self.lit:
+                self.lights.select_node(before.key)
+            else:
+                self.nodes.select(before.key)
+        self.show()
+
+    def show(self) -> None:
+        """The board has changed."""
+        if self.lit:
+            self.lights.refreshed()
+            self._detail.refresh()
+        else:
+            self.nodes.refreshed()
+        if self.board.preferences.fleet_events:
+            self._events.refreshed()
+        self._header.refresh()
+        self._totals.refresh()
+
+    def show_age(self) -> None:
+        """A second has passed; what is not about to be replaced is painted with its new age."""
+        if self.fleet.since_s > _FRESH_S:
+            self.show()
+        else:
+            self._header.refresh()
+
+    def _draw_header(self, width: int, height: int) -> list[Line]:
+        return header(self.board, width, height, self._now(), FLEET)
+
+    def _draw_totals(self, width: int, height: int) -> list[Line]:
+        return head.totals(self.board, self.fleet, width, height, self._now())
+
+    def _draw_detail(self, width: int, height: int) -> list[Line]:
+        sight = sight_of(self.board, self.fleet)
+        lines = grid_lines.detail(self.lights.cell, self.lights.row, sight, width)
+        return [*lines, grid_lines.legend(sight, width)] if height > len(lines) else lines
+
+    @on(Lights.Moved)
+    def _lights_moved(self) -> None:
+        self._detail.refresh()
+
+    def perform(self, action: str) -> bool:
+        """Move the selection; false when the key is none of that."""
+        if action in ("up", "down"):
+            self._go(-1 if action == "up" else 1)
+        elif action in ("left", "right"):
+            self._sideways(-1 if action == "left" else 1)
+        elif action in ("page_up", "page_down", "first", "last"):
+            self._far(action)
+        else:
+            return False
+        return True
+
+    def _go(self, step: int) -> None:
+        """Beyond the last node come the events, and back."""
+        if self.on_events:
+            if not self._events.move(step) and step < 0:
+                self.main_part.focus()
+            return
+        moved = self.lights.move_lines(step) if self.lit else self.nodes.move(step)
+        if not moved and step > 0 and self._events.display and len(self.event_rows):
+            self._events.focus()
+
+    def _sideways(self, step: int) -> None:
+        if self.lit and not self.on_events:
+            self.lights.move(step)
+            return
+        row = self.row
+        if row is not None and not row.node and (row.group in self.fleet.unfolded) != (step > 0):
+            self.fold(row.group)
+
+    def fold(self, group: str) -> None:
+        """Show the nodes of a group, or hide them."""
+        self.fleet.fold(group)
+        self.show()
+
+    def _far(self, action: str) -> None:
+        if self.lit and not self.on_events:
+            self.lights.far(action)
+            return
+        rows = self._events if self.on_events else self.nodes
+        wanted = {
+            "page_up": rows.cursor - rows.page,
+            "page_down": rows.cursor + rows.page,
+            "first": 0,
+            "last": len(rows.rows) - 1,
+        }[action]
+        rows.move_to(wanted)

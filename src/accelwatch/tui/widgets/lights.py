@@ -1,0 +1,172 @@
+"""Thousands of devices at a glance: a light each, with a cursor; only visible lines are painted."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accelwatch.tui.board import Board
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.grid import Cell, Grid
+from accelwatch.tui.fleet.grid_lines import grid_line
+from accelwatch.tui.fleet.list import sight_of
+from accelwatch.tui.fleet.tally import FleetRow
+
+_WHEEL = 3
+
+
+class Lights(Widget):
+    """The fleet's devices in the standing order of their nodes' names."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    can_focus = True
+
+    class Moved(Message):
+        """Another cell is selected."""
+
+    class Chosen(Message):
+        """A second click on the selected cell."""
+
+    def __init__(self, board: Board, fleet: FleetBoard) -> None:
+        super().__init__(id="lights")
+        self.board = board
+        self.fleet = fleet
+        self.cell: Cell | None = None
+        self.top = 0
+        self._made: tuple[tuple[int, int], Grid] | None = None
+
+    @property
+    def grid(self) -> Grid:
+        """The layout for the present rows and width."""
+        want = self.fleet.version, self.size.width
+        if self._made is None or self._made[0] != want:
+            counted = self.fleet.counted
+            rows = counted.rows.values() if counted is not None else ()
+            self._made = want, Grid(rows, self.fleet.groups, self.size.width)
+        return self._made[1]
+
+    @property
+    def row(self) -> FleetRow | None:
+        """The node that the selected cell is of."""
+        counted = self.fleet.counted
+        if counted is None or self.cell is None:
+            return None
+        return counted.rows.get(self.cell[0])
+
+    def refreshed(self) -> None:
+        """The rows have changed: keep the cursor where its device is now, and paint."""
+        if self.grid.find(self.cell) is None:
+            self.cell = self.grid.numbered(0)
+        self._follow()
+        self.refresh()
+
+    def move(self, step: int) -> bool:
+        """Select the cell `step` places on; false when that is beyond the end."""
+        number = self.grid.number(self.cell) + step
+        self.select(self.grid.numbered(number))
+        return 0 <= number < self.grid.count
+
+    def move_lines(self, lines: int) -> bool:
+        """Select the cell so many lines down, or up; false when there is none."""
+        found = self.grid.beyond(self.cell, lines)
+        self.select(found)
+        return found is not None
+
+    def far(self, action: str) -> None:
+        """A page on or back, the first or the last."""
+        page = max(self.size.height - 1, 1)
+        if action in ("page_up", "page_down"):
+            self.move_lines(page if action == "page_down" else -page)
+        else:
+            self.select(self.grid.numbered(0 if action == "first" else self.grid.count))
+
+    def select(self, cell: Cell | None) -> None:
+        """Select a cell, and bring it into view."""
+        if cell is None or cell == self.cell:
+            return
+        before, top = self.grid.find(self.cell), self.top
+        self.cell = cell
+        self._follow()
+        after = self.grid.find(cell)
+        if self.top != top or before is None or after is None:
+            self.refresh()
+        else:
+            for line in {before[0], after[0]}:
+                self.refresh(Region(0, line - self.top, self.size.width, 1))
+        self.post_message(self.Moved())
+
+    def select_node(self, key: object) -> None:
+        """Select the first device of a row."""
+        counted = self.fleet.counted
+        row = counted.rows.get(key) if counted is not None else None  # type: ignore[call-overload]  # any hashable
+        if row is not None:
+            self.select((row.key, row.devices[0].slot if row.devices else -1))
+
+    def _follow(self) -> None:
+        found = self.grid.find(self.cell)
+        height = max(self.size.height, 1)
+        if found is not None:
+            line = found[0]
+            lead = line - 1 if line and self.grid.lines[line - 1].head is not None else line
+            self.top = min(max(self.top, line - height + 1), lead)
+        self.top = min(self.top, max(len(self.grid.lines) - height, 0))
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a region."""
+        grid, paint, width = self.grid, self.board.paint, self.size.width
+        sight = sight_of(self.board, self.fleet)
+        cursor = grid.find(self.cell)
+        given = []
+        for y in crop.line_range:
+            number = self.top + y
+            if number >= len(grid.lines):
+                given.append(paint.strip([], width))
+                continue
+            strip = paint.strip(grid_line(grid.lines[number], sight, grid.margin), width)
+            if cursor is not None and cursor[0] == number:
+                strip = self._marked(strip, cursor[1], width)
+            given.append(strip.crop(crop.x, crop.right))
+        return given
+
+    def _marked(self, strip: Strip, x: int, width: int) -> Strip:
+        """The strip with the cursor on one cell."""
+        cell = strip.crop(x, x + 1)
+        look = "cursor" if self.has_focus else "cursor_away"
+        marked = self.board.paint.strip([(cell.text, look)], 1)
+        return Strip.join([strip.crop(0, x), marked, strip.crop(x + 1, width)])
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Keep the cursor visible."""
+        self.refreshed()
+
+    def on_focus(self) -> None:
+        """The cursor looks different with the keys."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The cursor looks different without the keys."""
+        self.refresh()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Move on."""
+        event.stop()
+        self.move_lines(_WHEEL)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Move back."""
+        event.stop()
+        self.move_lines(-_WHEEL)
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the cell under the pointer; choose it when it is selected already."""
+        event.stop()
+        cell = self.grid.at(self.top + event.y, event.x)
+        if cell is None:
+            return
+        if cell == self.cell:
+            self.post_message(self.Chosen())
+        else:
+            self.select(cell)

@@ -1,0 +1,290 @@
+"""A fleet that a test feeds to the Fleet screen, and fleets worth looking at."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.clock import ManualClock
+from accelwatch.errors import AccelwatchError
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.app import Dashboard
+from accelwatch.tui.board import Board
+from accelwatch.tui.fleet.model import (
+    SPEAKING,
+    DeviceNow,
+    DevicePlace,
+    FleetEvent,
+    FleetSums,
+    FleetView,
+    NodeNow,
+    Past,
+    Problem,
+)
+from dashboards import FedSource, Stage, board_of, node
+from machines import GIB, NOW
+
+USERS = ("ada", "grace", "linus", "barbara")
+MODELS = ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X", "Intel Gaudi 3")
+STARTED = 1000.0
+"""Monotonic seconds at which the tick arrived."""
+Faults = Mapping[str, str]
+"""`n003` to a node's state, `n003/5` to a device's state, `n003/5!` to its health."""
+_GONE = {"stale": "stale", "down": "unreachable", "never": "unreachable"}
+_AGES: Mapping[str, float | None] = {
+    "up": 0.4,
+    "slow": 4.2,
+    "stale": 17.0,
+    "down": 340.0,
+    "never": None,
+}
+
+
+def values(number: int) -> tuple[Number | None, ...]:
+    """Figures of a busy device; every seventh is idle."""
+    load = 0.0 if number % 7 == 3 else (number * 37 % 100) / 100
+    used = int(80 * GIB * (0.1 + load * 0.8))
+    return load, used, 80 * GIB, 100 + 550 * load, 35 + 45 * load
+
+
+def place_of(slot: int, name: str, index: int, rack: str) -> DevicePlace:
+    """A device with its owner: a job has two nodes, every fifth pair of nodes is idle."""
+    pair = slot // 16
+    free = pair % 5 == 4
+    return DevicePlace(
+        slot=slot,
+        node=name,
+        labels={"rack": rack, "pool": "train" if pair % 2 == 0 else "serve"},
+        id=f"nvidia:GPU-{slot:06d}",
+        vendor="nvidia",
+        index=index,
+        name=f"nvidia{index}",
+        kind="gpu",
+        model=MODELS[pair % 3],
+        uuid=f"GPU-{slot:06d}",
+        job=None if free else str(48100 + pair),
+        user=None if free else USERS[pair % 4],
+        queue=None if free else "batch",
+    )
+
+
+def fleet_view(
+    count: int = 12,
+    devices: int = 8,
+    *,
+    faults: Faults | None = None,
+    events: Sequence[FleetEvent] = (),
+) -> FleetView:
+    """`count` nodes of some devices each, eight to a rack, with what is wrong with them."""
+    faults = faults or {}
+    names = [f"n{number:03d}" for number in range(1, count + 1)]
+    places: list[DevicePlace] = []
+    nows: list[DeviceNow] = []
+    nodes: list[NodeNow] = []
+    for number, name in enumerate(names):
+        state = faults.get(name, "up")
+        gone = [f for f, s in faults.items() if f.startswith(f"{name}/") and s == "missing"]
+        nodes.append(NodeNow(name, state, _AGES[state], len(gone)))
+        for index in range(0 if state == "never" else devices):
+            slot = len(places)
+            places.append(place_of(slot, name, index, f"r{number // 8 + 1:02d}"))
+            nows.append(_now(slot, state, faults.get(f"{name}/{index}", ""), faults, name, index))
+    return FleetView(
+        sequence=1,
+        time=NOW,
+        arrived_s=STARTED,
+        sums=sums_of(nodes, nows),
+        nodes=nodes,
+        node_labels={
+            name: {"rack": f"r{number // 8 + 1:02d}", "pool": "train"}
+            for number, name in enumerate(names)
+        }
+        | {place.node: place.labels for place in places},
+        places=places,
+        devices=nows,
+        events=tuple(events),
+    )
+
+
+def _now(
+    slot: int, node_state: str, state: str, faults: Faults, name: str, index: int
+) -> DeviceNow:
+    if node_state not in SPEAKING:
+        given = values(slot) if node_state == "stale" else (None,) * 5
+        return DeviceNow(slot, _GONE[node_state], "unknown", _AGES[node_state], given)
+    health = faults.get(f"{name}/{index}!", "ok")
+    if state and state != "degraded":
+        return DeviceNow(slot, state, "failed", None, (None,) * 5)
+    return DeviceNow(slot, state or "ok", health, 0.4, values(slot))
+
+
+def sums_of(nodes: Sequence[NodeNow], devices: Sequence[DeviceNow]) -> FleetSums:
+    """What the hub would say of all of them together."""
+    heard = [now for now in devices if now.values[0] is not None and now.state != "stale"]
+    return FleetSums(
+        nodes_total=len(nodes),
+        nodes=Counter(one.state for one in nodes),
+        devices_total=len(devices),
+        devices=Counter(one.state for one in devices),
+        power_watts=sum(float(now.values[3] or 0) for now in heard),
+        memory_used_bytes=sum(int(now.values[1] or 0) for now in heard),
+        memory_size_bytes=sum(int(now.values[2] or 0) for now in heard),
+        utilization_ratio=sum(float(now.values[0] or 0) for now in heard) / max(len(heard), 1),
+    )
+
+
+FAULTS: Faults = {
+    "n003": "down",
+    "n005": "stale",
+    "n007": "slow",
+    "n012": "never",
+    "n002/3": "lost",
+    "n002/5": "lost",
+    "n004/1!": "degraded",
+    "n006/7": "missing",
+    "n009/0": "unresponsive",
+    "n010/2!": "failed",
+}
+"""One of each."""
+
+
+def event(number: int = 0, **changes: object) -> FleetEvent:
+    """Something that happened on a node."""
+    one = FleetEvent(
+        sequence=number,
+        time=NOW - 600 + 60 * number,
+        node=f"n{number + 1:03d}",
+        device=f"nvidia:GPU-{number * 8:06d}",
+        name="nvidia0",
+        category="bus",
+        severity=("critical", "warning", "info")[number % 3],
+        code="xid_79",
+        text="the device has fallen off the bus",
+    )
+    return msgspec.structs.replace(one, **changes)
+
+
+class FedFleet:
+    """Shows what it is given; keeps what it was told."""
+
+    name = "hub http://hub:9878"
+
+    def __init__(self, view: FleetView | None, shot: Snapshot | None = None) -> None:
+        self.view = view
+        self.shot = shot or node()
+        self.trouble: Problem | None = None
+        self.filters: list[str] = []
+        self.interval_s: float | None = None
+        self.acknowledged: list[tuple[str, str | None]] = []
+        self.refusal: str = ""
+        self.opened: list[str] = []
+        self.sources: list[FedSource] = []
+        self.past_of: Past | None = None
+        self.ended = False
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Tell once, then wait."""
+        changed()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended = True
+
+    def fleet(self) -> FleetView | None:
+        """What was given last."""
+        return self.view
+
+    def problem(self) -> Problem | None:
+        """What was given as wrong."""
+        return self.trouble
+
+    def set_filter(self, text: str) -> None:
+        """Only noted."""
+        self.filters.append(text)
+
+    def set_interval(self, interval_s: float) -> None:
+        """Only noted."""
+        self.interval_s = interval_s
+
+    async def acknowledge(self, node: str, device: str | None) -> str:
+        """Only noted, unless it is to be refused."""
+        if self.refusal:
+            raise AccelwatchError(self.refusal)
+        self.acknowledged.append((node, device))
+        return f"{node}: 1 device is not expected any more"
+
+    def open_node(self, node: str) -> FedSource:
+        """The snapshot that all nodes have, under this node's name."""
+        self.opened.append(node)
+        self.sources.append(FedSource(msgspec.structs.replace(self.shot, host=node), local=False))
+        return self.sources[-1]
+
+    async def past(self, node: str, device: str) -> Past | None:
+        """What was given for all devices."""
+        return self.past_of
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+@contextlib.asynccontextmanager
+async def following(
+    source: FedFleet,
+    size: tuple[int, int] = (140, 40),
+    *,
+    board: Board | None = None,
+    readonly: bool = False,
+    path: Path = Path("unwritten.yaml"),
+) -> AsyncIterator["FleetStage"]:
+    """The dashboard of a fleet in a terminal of a size."""
+    clock = ManualClock(wall=NOW + 0.25, monotonic=STARTED + 0.25)
+    app = Dashboard(
+        board or board_of(),
+        None,
+        fleet=source,
+        clock=clock,
+        readonly=readonly,
+        preferences_path=path,
+    )
+    async with app.run_test(size=size) as pilot:
+        stage = FleetStage(app, pilot)
+        app.take_fleet()
+        await pilot.pause()
+        yield stage
+
+
+class FleetStage(Stage):
+    """A running dashboard of a fleet in the hands of a test."""
+
+    @property
+    def fed(self) -> FedFleet:
+        """The source."""
+        assert self.app.desk is not None
+        source = self.app.desk.source
+        assert isinstance(source, FedFleet)
+        return source
+
+    async def tick(self, view: FleetView) -> None:
+        """A newer tick, painted."""
+        self.fed.view = view
+        self.app.take_fleet()
+        await self.pilot.pause()
+
+    async def wait(self, seconds: float) -> None:
+        """Time passes without a tick."""
+        clock = self.app.clock
+        assert isinstance(clock, ManualClock)
+        clock.advance(seconds)
+        self.app.take_fleet()
+        self.app.screen.show_age()  # type: ignore[attr-defined]  # a View
+        await self.pilot.pause()
+
+    def rows(self) -> list[str]:
+        """The lines of the list, without its heading."""
+        lines = self.text().splitlines()
+        first = next(n for n, line in enumerate(lines) if "NODE" in line)
+        return lines[first + 1 : -1]
