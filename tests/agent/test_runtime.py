@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from accelwatch.agent.exposure import check_exposure, checked, protection_of
+from accelwatch.agent.front import server_limits
 from accelwatch.agent.web_config import Protection
 from accelwatch.config.layers import effective
 from accelwatch.config.model import Collect, Settings, Web
 from accelwatch.errors import ConfigError
 from accelwatch.runtime import (
     collect_settings,
-    server_limits,
     standing_wish,
     state_folder,
     workload_settings,

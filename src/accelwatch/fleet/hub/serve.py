@@ -5,19 +5,17 @@ import contextlib
 import logging
 import os
 import resource
-import signal
-import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from accelwatch.agent.connections import Limits
 from accelwatch.agent.exposure import protection_of
-from accelwatch.agent.http_server import HttpServer, ServerLimits
-from accelwatch.agent.listeners import exposed, open_tcp, open_unix
+from accelwatch.agent.front import Front, server_limits
+from accelwatch.agent.http_server import HttpServer
+from accelwatch.agent.lifecycle import Lifecycle
+from accelwatch.agent.listeners import exposed
 from accelwatch.agent.logs import set_up_logging
 from accelwatch.agent.notify import notifier_of
-from accelwatch.agent.watch import Watch
 from accelwatch.agent.web_config import Protection
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.config.model import Web
@@ -33,7 +31,7 @@ from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
-_GRACE_S = 0.8
+_RELOADED = "exporter_config_last_reload_successful"
 _THREADS = 32
 """For name look-ups, each of which may hang for long: the default is few on a small machine."""
 
@@ -72,74 +70,58 @@ class HubServer:
         interval_s: float,
     ) -> None:
         self.hub = hub
-        self._web = web
-        self._watch: Watch | None = None
-        pages = HubPages(hub.fleet, own_text(), ready=lambda: hub.ready, may_act=self._may_act)
+        self.reloads: dict[str, bool] = {}
+        """Whether the configuration of `hub` and of `web` was read well the last time."""
+        pages = HubPages(hub.fleet, self._own(), ready=lambda: hub.ready, may_act=self._may_act)
         streams = LiveStreams(hub.fleet, clock, pages.sums, pages.labels, interval_s)
-        self.http = HttpServer(pages, streams, clock, limits=limits_of(web), protection=protection)
+        limits = server_limits(web)
+        self.http = HttpServer(pages, streams, clock, limits=limits, protection=protection)
+        self._front = Front(self.http, web, self._web_read)
+
+    def _own(self) -> RenderOwn:
+        render = own_text()
+
+        def with_reloads(series: Mapping[Series, Number], openmetrics: bool) -> str:
+            reloads: dict[Series, Number] = {
+                (_RELOADED, name): int(well) for name, well in self.reloads.items()
+            }
+            return render({**series, **reloads}, openmetrics)
+
+        return with_reloads
+
+    def _web_read(self, well: bool | None) -> None:
+        if well is None:
+            self.reloads.pop("web", None)
+        else:
+            self.reloads["web"] = well
 
     def _may_act(self) -> bool:
         """Who can reach the hub may change something if asked who he is, or on this machine."""
-        return self.http.protection.authenticates or not exposed(self._web.listen_address)
+        return self.http.protection.authenticates or not exposed(self._front.web.listen_address)
 
     async def start(self) -> None:
         """Listen and follow. Raises AccelwatchError."""
-        sockets = open_sockets(self._web)
+        sockets = self._front.open_sockets()
         await self.hub.start()
-        self.http.start(sockets)
-        if self._web.config_file:
-            self._watch_web(Path(self._web.config_file))
+        self._front.start(sockets)
 
-    def _watch_web(self, path: Path) -> None:
-        def apply(found: Protection) -> None:
-            from accelwatch.agent.exposure import check_exposure
+    async def change(self, settings: HubSettings, protection: Protection) -> None:
+        """Other settings from now on, but for those that only a restart changes; these are told.
 
-            check_exposure(self._web, found)
-            self.http.protection = found
-
-        self._watch = Watch(path, self.http.protection, apply=apply, outcome=lambda _well: None)
-        self._watch.start()
+        Raises UsageError for targets that make no sense, and then nothing has changed.
+        """
+        before = self.hub.settings
+        await self.hub.reload(settings)
+        for name in ("state_dir", "stream_interval_s"):
+            if getattr(settings, name) != getattr(before, name):
+                logger.warning("a change takes a restart key=%s", name.removesuffix("_s"))
+        set_up_logging(settings.log.level, settings.log.format)
+        self._front.change(settings.web, protection)
 
     async def stop(self) -> None:
         """End in good order."""
-        if self._watch is not None:
-            self._watch.stop()
-        await self.http.stop(_GRACE_S)
+        await self._front.stop()
         await self.hub.stop()
-        if self._web.unix_socket:
-            Path(self._web.unix_socket).unlink(missing_ok=True)
-
-
-def limits_of(web: Web) -> ServerLimits:
-    """Bounds of the server."""
-    return ServerLimits(
-        requests=web.max_requests,
-        streams=web.stream_max_clients,
-        stall_s=web.stream_stall_timeout_s,
-        connections=Limits(
-            connections=web.max_connections,
-            header_timeout_s=web.header_timeout_s,
-            request_timeout_s=web.request_timeout_s,
-            keepalive_timeout_s=web.keepalive_timeout_s,
-        ),
-    )
-
-
-def open_sockets(web: Web) -> list[socket.socket]:
-    """Listening sockets. Raises AccelwatchError."""
-    opened: list[socket.socket] = []
-    try:
-        for address in web.listen_address:
-            opened += open_tcp(address)
-        if web.unix_socket:
-            opened.append(open_unix(Path(web.unix_socket)))
-    except BaseException:
-        for one in opened:
-            one.close()
-        raise
-    for one in opened:
-        logger.info("listening address=%s", one.getsockname())
-    return opened
 
 
 def state_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | None:
@@ -175,32 +157,46 @@ async def serve_hub(
     make_reader: MakeForeignReader | None,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run a hub until SIGTERM or SIGINT. Raises AccelwatchError."""
+    """Run a hub until SIGTERM or SIGINT; SIGHUP has it read its configuration again.
+
+    Raises AccelwatchError.
+    """
     raise_open_files()
     loop = asyncio.get_running_loop()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="hub"))
     settings, clock = read(), SystemClock()
     set_up_logging(settings.log.level, settings.log.format)
     protection = protection_of(settings.web)
-    notifier = notifier_of(os.environ, os.getpid())
     hub = Hub(settings, clock, make_reader, state_folder(settings, os.environ))
     server = HubServer(
         hub, clock, protection, web=settings.web, interval_s=settings.stream_interval_s
     )
-    stop = asyncio.Event()
-    for one in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(one, stop.set)
+    life = Lifecycle(
+        notifier_of(os.environ, os.getpid()),
+        "following",
+        alive=lambda: hub.alive,
+        read_again=lambda: read_again(server, read),
+    )
+    life.heed_signals()
     await server.start()
+    server.reloads["hub"] = True
     tending = loop.create_task(tend(), name="garbage")
     try:
-        notifier.ready("following")
         ready()
-        while not stop.is_set():
-            if hub.alive:
-                notifier.alive()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), (notifier.watchdog_s or 30.0) / 3)
+        await life.run()
     finally:
         tending.cancel()
-        notifier.stopping()
         await server.stop()
+
+
+async def read_again(server: HubServer, read: Callable[[], HubSettings]) -> None:
+    """Read the configuration again; one with a mistake changes nothing and is told."""
+    try:
+        settings = read()
+        await server.change(settings, protection_of(settings.web))
+    except AccelwatchError as error:
+        logger.error("configuration refused, the one before stays in force: %s", error)
+        server.reloads["hub"] = False
+    else:
+        server.reloads["hub"] = True
+        logger.info("configuration read again")

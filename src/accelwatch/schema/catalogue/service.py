@@ -79,7 +79,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.SELF,
         "",
-        "Whether a configuration (agent, web) was last read without a mistake.",
+        "Whether a configuration (agent, hub, web) was last read without a mistake.",
         labels=("config",),
         scope=Scope.NODE,
         source=Source.SELF,
