@@ -1,1 +1,5 @@
-"""Fixtures of the bad days: a way to run a ward and a bad target on one loop."""
+"""The modules beside the tests assert too; pytest is to say what of."""
+
+import pytest
+
+pytest.register_assert_rewrite("fleet.bad_days.ward", "fleet.bad_days.processes")

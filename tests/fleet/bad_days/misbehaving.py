@@ -100,11 +100,22 @@ class Misbehaving:
                 exchange = Exchange(self, head, writer)
                 self.requests.append(exchange.path)
                 self.heads.append(head)
-                await self.behaviour(exchange)
+                await self._until_gone(exchange, reader)
         finally:
             self.open -= 1
             self._tasks.discard(task)
             writer.transport.abort()
+
+    async def _until_gone(self, exchange: Exchange, reader: asyncio.StreamReader) -> None:
+        """Behave for as long as the client is there."""
+        behaving = asyncio.ensure_future(self.behaviour(exchange))
+        leaving = asyncio.ensure_future(reader.read())
+        try:
+            await asyncio.wait((behaving, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in (behaving, leaving):
+                one.cancel()
+            await asyncio.gather(behaving, leaving, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager

@@ -35,7 +35,7 @@ def test_reading_stops_at_the_limit(disguise: str) -> None:
             asked = max(1, sum(not path.endswith("/v1/stream") for path in bad.requests))
             assert bad.sent < asked * (_LIMIT + _BUFFERS) < asked * GIGABYTE
             await running.all_well()
-            assert bad.most_open == 1
+            assert bad.most_open <= 2
             await bad.mend(simulated, simulated.names[3])
             await running.mended(bad.address)
             await running.all_well()
@@ -72,7 +72,7 @@ def test_all_of_them_at_once_cost_neither_memory_nor_sockets(tmp_path: Path) -> 
                 )
 
             await hub.until(all_told, "/v1/nodes")
-            assert all(one.most_open == 1 for one in bad.values())
+            assert all(one.most_open <= 2 for one in bad.values())
             assert hub.sockets() < 20 + 2 * len(kinds)
             assert (hub.status("VmHWM") - before) << 10 < (64 << 20) + 4 * limit * len(kinds)
             for name, row in (await hub.rows()).items():

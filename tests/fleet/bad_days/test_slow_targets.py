@@ -77,7 +77,7 @@ def test_a_target_that_is_never_done_costs_only_itself(behaviour: Behaviour, wor
             row = await running.fails(bad.address, "timeout", words)
             assert row["state"] == "never"
             await running.all_well()
-            assert bad.most_open == 1
+            assert bad.most_open <= 2
             await bad.mend(simulated, simulated.names[3])
             await running.mended(bad.address)
             await running.all_well()

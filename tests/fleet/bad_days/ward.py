@@ -21,12 +21,13 @@ from accelwatch.config.model import Web
 from accelwatch.fleet.client.settings import Scrape
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
-from accelwatch.fleet.hub.model import HubSettings, State, Targets
+from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.simulator.server import SimulatorServer
 from accelwatch.fleet.simulator.targets import address, open_sockets
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.health import Health
 
 START = 1_800_000_000.0
@@ -131,7 +132,7 @@ class Ward:
             source = self.source(name)
             assert (source.gaps_total, source.faults_total) == self._standing[name], name
             assert len(self.node(name).devices) == 2
-        rows = (await self.get("/v1/devices"))["devices"]
+        rows = (await self.get("/v1/devices?limit=20000"))["devices"]
         mine = [row for row in rows if row["node"] in set(self.healthy)]
         assert len(mine) == 2 * len(self.healthy)
         assert all(row["values"]["power_watts"] is not None for row in mine)
@@ -140,12 +141,18 @@ class Ward:
 
     async def mended(self, name: str) -> None:
         """Wait until a node that was bad is up, with its devices and no fault."""
-        await self.until(lambda: self.state(name) == "up" and self.reason(name) == "")
+
+        def told() -> bool:
+            well = self.state(name) == "up" and self.reason(name) == ""
+            return well and len(self.node(name).devices) == 2
+
+        await self.until(told)
         row = await self.get(f"/v1/nodes/{name}")
         assert row["state"] == "up"
         assert row["targets"][0]["fault"] is None
         assert row["devices"] == 2
-        assert all(held.health == Health.OK for held in self.node(name).devices.values())
+        found = [(held.health, held.reading()) for held in self.node(name).devices.values()]
+        assert all(health == Health.OK for health, _ in found), found
 
     async def settle(self) -> None:
         """Wait until every healthy node is followed; what happened until then does not count."""

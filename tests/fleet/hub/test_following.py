@@ -104,6 +104,7 @@ def _frame(body: bytes) -> bytes:
 
 
 _OTHER = framed(Hello(schema="accelwatch/2", version="9", host="x"), MSGPACK)
+_HELLO = framed(Hello(version="1", host="x"), MSGPACK)
 _NO_LAYOUT = framed(Layout(slot=70_000, device=machines.device(0), series=()), MSGPACK)
 
 
@@ -117,7 +118,8 @@ _NO_LAYOUT = framed(Layout(slot=70_000, device=machines.device(0), series=()), M
         (_streamed(_frame(b"\xc1garbage")), "garbage"),
         (_streamed(_frame(b"\x91" * 5000)), "garbage"),
         (_streamed(_OTHER), "garbage"),
-        (_streamed(_NO_LAYOUT), "too_large"),
+        (_streamed(_NO_LAYOUT), "garbage"),
+        (_streamed(_HELLO + _NO_LAYOUT), "too_large"),
         (_streamed(b""), "closed"),
         (answer("200 OK", b"no http stream"), "garbage"),
         (answer("401 Unauthorized"), "credentials"),

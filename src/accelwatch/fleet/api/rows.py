@@ -27,6 +27,8 @@ Place = tuple[str, int, str]
 SCAN = 2500
 """Devices looked at for one page: a filter that finds little must not hold up the streams."""
 
+_MAX_WHOLE = 2**63 - 1
+
 
 def cursor_of(place: Place) -> str:
     """A place as an opaque word."""
@@ -208,10 +210,15 @@ class Totals:
             "devices": dict(sorted(self.states.items())),
             "health": dict(sorted(self.health.items())),
             "power_watts": rounded(self.sum("power_watts"), 3),
-            "memory_used_bytes": None if used is None else int(used),
-            "memory_size_bytes": None if size is None else int(size),
+            "memory_used_bytes": _whole(used),
+            "memory_size_bytes": _whole(size),
             "utilization_ratio": rounded(self.mean("utilization_ratio"), 6),
         }
+
+
+def _whole(number: float | None) -> int | None:
+    """A sum as a whole number; None for one that no reader of JSON could hold."""
+    return None if number is None or number > _MAX_WHOLE else int(number)
 
 
 def rounded(number: float | None, digits: int) -> float | None:

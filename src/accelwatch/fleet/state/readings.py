@@ -1,13 +1,14 @@
 """One device as its source last told it: undecoded from a stream, or whole from an exposition."""
 
-import math
 from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
 
 from accelwatch.fleet.client.frames import RawDevice
+from accelwatch.fleet.dialects.bounds import bounds
 from accelwatch.fleet.state.columns import REASONS, Columns
+from accelwatch.fleet.state.liveness import is_time
 from accelwatch.fleet.state.usage import UNUSED, Usage, usage_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
@@ -60,6 +61,12 @@ class Held(Protocol):
         ...
 
 
+def believed(series: Series, value: Number) -> bool:
+    """Whether a quantity can have this value; none has NaN."""
+    low, high = bounds(series[0])
+    return low <= value <= high
+
+
 class StreamDevice:
     """A device of a stream; its values are decoded when first asked for after a tick."""
 
@@ -92,12 +99,14 @@ class StreamDevice:
     @property
     def state_since(self) -> float:
         """Unix seconds on the node's clock."""
-        return self.tick.state_since if self.tick is not None else 0.0
+        since = self.tick.state_since if self.tick is not None else 0.0
+        return since if is_time(since) else 0.0
 
     @property
     def sample_time(self) -> float | None:
         """Unix seconds of the last good read, on the node's clock."""
-        return self.tick.sample_time if self.tick is not None else None
+        sampled = self.tick.sample_time if self.tick is not None else None
+        return sampled if sampled is not None and is_time(sampled) else None
 
     def number(self, series: Series) -> Number | None:
         """The value of a series; None when it has none."""
@@ -105,9 +114,7 @@ class StreamDevice:
         if position is None:
             return None
         value = self._decoded()[position]
-        if value.__class__ is str or (value.__class__ is float and not math.isfinite(value)):
-            return None
-        return value  # type: ignore[return-value]  # no text: the line above
+        return None if isinstance(value, str) or not believed(series, value) else value
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
@@ -119,7 +126,7 @@ class StreamDevice:
         for series, value in zip(self.columns.series, self._decoded(), strict=True):
             if isinstance(value, str):
                 absent[series] = REASONS.get(value, Absence.ERROR)
-            elif math.isfinite(value):
+            elif believed(series, value):
                 values[series] = value
             else:
                 absent[series] = Absence.ERROR
@@ -137,7 +144,7 @@ class StreamDevice:
             return missing
         try:
             found = _decode(self.tick.values)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             return missing
         return found if len(found) == len(missing) else missing
 
@@ -183,8 +190,16 @@ class ReadDevice:
     def number(self, series: Series) -> Number | None:
         """The value of a series; None when it has none."""
         value = self._values.get(series)
-        return value if value is None or math.isfinite(value) else None
+        return None if value is None or not believed(series, value) else value
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
-        return self.view.reading
+        told = self.view.reading
+        broken = [series for series, value in told.values.items() if not believed(series, value)]
+        if not broken:
+            return told
+        return msgspec.structs.replace(
+            told,
+            values={key: value for key, value in told.values.items() if key not in broken},
+            absent={**told.absent, **dict.fromkeys(broken, Absence.ERROR)},
+        )

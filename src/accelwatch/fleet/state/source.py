@@ -16,7 +16,7 @@ from accelwatch.fleet.client.frames import (
     array_length,
 )
 from accelwatch.fleet.state.columns import ColumnStore
-from accelwatch.fleet.state.liveness import Skew
+from accelwatch.fleet.state.liveness import Skew, is_time
 from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
 from accelwatch.fleet.state.usage import Usage
 from accelwatch.fleet.targets.target import Target
@@ -25,7 +25,7 @@ from accelwatch.schema.context import Event, Findings, Owners
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.snapshot import SCHEMA, DeviceView
 
-MAX_SLOTS = 4096
+MAX_SLOTS = 1024
 MAX_SERIES = 10_000
 _MAX_LAYOUT_BYTES = 32 << 20
 MAX_CONTEXT_BYTES = 16 << 10
@@ -33,6 +33,8 @@ MAX_CONTEXT_BYTES = 16 << 10
 MAX_CONTEXT_SLOTS = 512
 """Devices of which more than numbers is kept."""
 MAX_WAITING_EVENTS = 128
+_MAX_MISSED = 100_000
+"""More ticks are not left out in a row: the sequence has begun anew, wherever."""
 OURS = "accelwatch"
 
 
@@ -77,6 +79,7 @@ class Source:
         self._slots: dict[int, StreamDevice] = {}
         self._present: tuple[int, ...] = ()
         self._sequence = 0
+        self._greeted = False
         self._layout_bytes = 0
 
     def begin_stream(self) -> None:
@@ -86,10 +89,13 @@ class Source:
         self._slots = {}
         self._present = ()
         self._sequence = 0
+        self._greeted = False
         self._layout_bytes = 0
 
     def take(self, message: Received, size: int, wall: float, monotonic: float) -> bool:
         """A message of a stream; True when it changed which devices there are. Raises TargetFault."""
+        if not self._greeted and not isinstance(message, Hello):
+            raise TargetFault(Reason.GARBAGE, "the stream does not begin with a hello of ours")
         if isinstance(message, RawTick):
             return self._tick(message, wall, monotonic)
         if isinstance(message, Layout):
@@ -128,6 +134,7 @@ class Source:
         if hello.schema != SCHEMA:
             text = f"the stream speaks {hello.schema[:40]!r}, this version {SCHEMA!r}"
             raise TargetFault(Reason.GARBAGE, text)
+        self._greeted = True
         self.dialect, self.version, self.boot_id = OURS, hello.version[:64], hello.boot_id[:64]
         interval = hello.interval_s
         well = interval is not None and math.isfinite(interval) and 0.05 <= interval <= 3600
@@ -139,6 +146,8 @@ class Source:
             raise TargetFault(Reason.TOO_LARGE, f"more than {MAX_SLOTS} devices or too many series")
         if self._layout_bytes > _MAX_LAYOUT_BYTES:
             raise TargetFault(Reason.TOO_LARGE, "layouts without end; the stream begins anew")
+        if not all(layout.series) or not all(series for series, _ in layout.absent):
+            raise TargetFault(Reason.GARBAGE, f"a series of slot {layout.slot} has no name")
         device = StreamDevice(layout.device, self._columns.of(layout))
         before = self._slots.get(layout.slot)
         if before is not None and before.device.id == device.device.id:
@@ -156,7 +165,7 @@ class Source:
             device.usage = _told(device.usage, message)
 
     def _tick(self, tick: RawTick, wall: float, monotonic: float) -> bool:
-        if not math.isfinite(tick.time):
+        if not is_time(tick.time):
             raise TargetFault(Reason.GARBAGE, "a tick without a time")
         self._count(tick.sequence)
         for raw in tick.devices:
@@ -176,9 +185,10 @@ class Source:
         return True
 
     def _count(self, sequence: int) -> None:
-        if self._sequence and sequence > self._sequence + 1:
-            self.gaps_total += sequence - self._sequence - 1
-        elif self._sequence and sequence <= self._sequence:
+        missed = sequence - self._sequence - 1
+        if self._sequence and 0 < missed <= _MAX_MISSED:
+            self.gaps_total += missed
+        elif self._sequence and missed:
             self.restarts_total += 1
         self._sequence = sequence
 
