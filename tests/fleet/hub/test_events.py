@@ -112,6 +112,12 @@ def test_an_event_of_which_more_is_known_stays_one() -> None:
     assert (noted.sequence, noted.event.text) == (1, "GPU has fallen off the bus")
 
 
+def test_an_event_without_a_time_is_not_taken() -> None:
+    telling = Telling()
+    telling.tell("n1", (1, fault(float("nan"))), (2, fault(float("inf"))))
+    assert len(telling.log) == 0
+
+
 def test_a_noisy_node_does_not_push_out_the_others() -> None:
     telling = Telling()
     telling.tell("quiet", (1, fault(NOW)))
@@ -150,6 +156,8 @@ def test_a_counter_that_grows_is_an_event() -> None:
         ("xid_79", "bus", NOW - 5),
         ("odd", "other", NOW),
     ]
+    bare = EventCount(code="xid_79", category="other", total=1, last_time=NOW)
+    assert [told.event.category for told in counted([], [bare], "x", NOW)] == ["bus"]
     assert found[0].text == "xid_79 was counted 2 times"
     assert counted([one], [one], "x", NOW) == []
 

@@ -15,7 +15,7 @@ from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 OWNER_NAMES = ("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container")
 """What filters, fields of rows and groups call the parts of owners."""
 _FIELDS = {"job": "job_id"}
-_HELD = 16_384
+_HELD = 8192
 _rows = msgspec.msgpack.Decoder(tuple[ProcessRow, ...]).decode
 
 
