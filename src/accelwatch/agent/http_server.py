@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 from urllib.parse import parse_qs
 
@@ -55,8 +55,11 @@ class PageSource(Protocol):
         """The methods that a path takes; empty when there is no such path."""
         ...
 
-    def page(self, path: str, query: Query, headers: Headers) -> Page:
-        """The page for GET and HEAD. Raises AccelwatchError for parameters that make no sense."""
+    def page(self, path: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
+        """The page for GET and HEAD, at once or later.
+
+        Raises AccelwatchError for parameters that make no sense.
+        """
         ...
 
     async def act(self, path: str, query: Query, headers: Headers) -> Page:
@@ -218,7 +221,8 @@ class HttpServer:
                 return None
             if request.method == "POST":
                 return await self._pages.act(request.path, query, request.headers)
-            return self._pages.page(request.path, query, request.headers)
+            page = self._pages.page(request.path, query, request.headers)
+            return page if isinstance(page, Page) else await page
         except UnmetError as error:
             return plain(404, str(error))
         except AccelwatchError as error:
@@ -252,9 +256,8 @@ class HttpServer:
         return None
 
     async def _send(self, request: web.BaseRequest, page: Page) -> web.StreamResponse:
-        response = web.Response(
-            body=page.body, status=page.code, headers=self._headers(page.headers)
-        )
+        body = page.body if page.parts is None else page.parts()
+        response = web.Response(body=body, status=page.code, headers=self._headers(page.headers))
         if self._stopping or page.code in (401, 413):
             response.force_close()
         with contextlib.suppress(ConnectionError):  # the client has gone; aiohttp notices it too

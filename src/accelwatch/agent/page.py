@@ -1,6 +1,6 @@
 """An answer before it is sent, and how query parameters are taken."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     headers: dict[str, str] = {}
     code: int = 200
+    parts: Callable[[], AsyncIterator[bytes]] | None = None
+    """Gives the body piece by piece, instead of `body`."""
 
 
 def plain(code: int, text: str, headers: dict[str, str] | None = None) -> Page:

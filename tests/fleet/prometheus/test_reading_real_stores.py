@@ -22,7 +22,7 @@ def fast(url: str, **more: Any) -> Store:
     return Store(url=url, interval_s=0.3, timeout_s=10.0, max_backoff_s=0.5, **more)
 
 
-def seen(running: Running) -> dict[str, dict[str, dict[Series, object]]]:
+def seen(running: Running) -> dict[str, dict[str, dict[object, object]]]:
     """Every device of every node with what does not move."""
     return {
         name: {

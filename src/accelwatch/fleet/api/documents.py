@@ -2,6 +2,7 @@
 
 import msgspec
 
+from accelwatch.fleet.prometheus.note import StoreNote
 from accelwatch.schema.reading import Number
 
 SCHEMA = "accelwatch-fleet/1"
@@ -196,10 +197,12 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     utilization_ratio: float | None
     """Mean over the devices that have one."""
     conflicts: tuple[Conflict, ...]
+    store: StoreNote | None = None
+    """How the store is read, where the fleet is read from one."""
 
 
 class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The last fifteen minutes of a device, oldest first; null where there was no value."""
+    """A device's last fifteen minutes, or what was asked of a store, oldest first; null: no value."""
 
     node: str
     device: str

@@ -13,6 +13,7 @@ from accelwatch.clock import Clock
 from accelwatch.fleet.client.backoff import Backoff
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.prometheus.assembly import short_name
+from accelwatch.fleet.prometheus.note import StoreNote
 from accelwatch.fleet.prometheus.origin import Origin
 from accelwatch.fleet.prometheus.query import QueryClient
 from accelwatch.fleet.prometheus.reader import StoreRead, StoreReader, Told
@@ -27,21 +28,6 @@ logger = logging.getLogger(__name__)
 _FORGET_S = 3600.0
 """How long a target is kept of which the store has no samples any more."""
 _BREATH_S = 0.005
-
-
-class StoreNote(msgspec.Struct, frozen=True, kw_only=True):
-    """How reading the store goes, for /v1/fleet."""
-
-    address: str
-    read_at: float | None = None
-    """Unix seconds of the latest read that gave something."""
-    read_duration_s: float | None = None
-    series: int = 0
-    targets: int = 0
-    unplaced_series: int = 0
-    """Series of accelerators that no label gives a node."""
-    warnings: tuple[str, ...] = ()
-    fault: str = ""
 
 
 class Sink(Protocol):

@@ -6,7 +6,7 @@ A node that tells nothing new is left out; one that is not heard of ends its ser
 import asyncio
 import logging
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import cramjam
 
@@ -32,7 +32,7 @@ _BATCH_BYTES = 4 << 20
 """Compressing more than this at once would be felt."""
 _OURSELVES = ""
 
-OwnSeries = Callable[[], Mapping[Series, Number]]
+OwnSeries = Callable[[], Awaitable[Mapping[Series, Number]]]
 
 
 class _Batch:
@@ -108,7 +108,7 @@ class Writer:
                 busy += spent
                 await asyncio.sleep(spent * pause)
                 began = loop.time()
-        self._fleet_metrics()
+        await self._fleet_metrics()
         for at in range(len(self._batches)):
             self._cut(at)
         self._busy_s = busy + loop.time() - began
@@ -138,11 +138,11 @@ class Writer:
             found = self._outgoing.of(self._fleet, node)
             self._add(name, self._encoder.node(sent, found, labels, stamp), stamp)
 
-    def _fleet_metrics(self) -> None:
+    async def _fleet_metrics(self) -> None:
         if not self._settings.fleet_metrics or self.own_series is None:
             return
         owned = Owned(_OURSELVES, {})
-        owned.samples = list(self.own_series().items())
+        owned.samples = list((await self.own_series()).items())
         now = max(int(self._clock.wall() * 1000), self._ourselves.milliseconds + 1)
         series = self._encoder.node(self._ourselves, [owned], self._settings.labels, now)
         self._add(_OURSELVES, series, now)

@@ -1,0 +1,161 @@
+"""The whole fleet as one exposition, made in short slices and sent in pieces.
+
+The text format wants the lines of a family together while nodes are walked one by one: each family's
+text is packed as it grows, so that a hundred megabytes of text take some megabytes until they are sent.
+"""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Mapping
+
+import msgspec
+
+from accelwatch.fleet.prometheus.outgoing import Outgoing, Owned, node_labels
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import speaks_for
+from accelwatch.schema.metrics import Metric, Series
+from accelwatch_prometheus.families import escape
+from accelwatch_prometheus.text import header
+
+_SLICE_S = 0.005
+_PIECE = 64 << 10
+"""Characters of a family that are packed together."""
+_HOLD_S = 0.5
+_BREATH = 8
+_MAX_HEADS = 50_000
+_MAX_HELD = 4
+
+Chosen = tuple[str, frozenset[str]]
+"""Profile and groups."""
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """One exposition of the fleet: packed pieces of text by family."""
+
+    at: float
+    """Monotonic seconds."""
+    families: tuple[tuple[Metric, tuple[bytes, ...]], ...]
+
+    async def parts(self, openmetrics: bool, packed: bool) -> AsyncIterator[bytes]:
+        """The body, as gzip members or as text."""
+        sent = 0
+        for row, pieces in self.families:
+            first = header(row, openmetrics).encode()
+            yield _pack(first) if packed else first
+            for piece in pieces:
+                yield piece if packed else gzip.decompress(piece)
+                sent += 1
+                if sent % _BREATH == 0:
+                    await asyncio.sleep(0)
+        if openmetrics:
+            yield _pack(b"# EOF\n") if packed else b"# EOF\n"
+
+
+def _pack(text: bytes) -> bytes:
+    return gzip.compress(text, compresslevel=1, mtime=0)
+
+
+class _Family:
+    """The text of one family while it grows."""
+
+    __slots__ = ("_length", "_lines", "pieces")
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._length = 0
+        self.pieces: list[bytes] = []
+
+    def add(self, line: str) -> None:
+        self._lines.append(line)
+        self._length += len(line)
+        if self._length >= _PIECE:
+            self.close()
+
+    def close(self) -> None:
+        if self._lines:
+            self.pieces.append(_pack("".join(self._lines).encode()))
+            self._lines, self._length = [], 0
+
+
+class Federating:
+    """Makes expositions; who asks at the same time gets the same."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._made: dict[Chosen, Made] = {}
+        self._making = asyncio.Lock()
+        self._heads: dict[Series, tuple[str, str]] = {}
+
+    async def made(self, profile: str, groups: frozenset[str]) -> Made:
+        """The fleet's exposition, at most half a second old."""
+        async with self._making:
+            now = self._fleet.clock.monotonic()
+            fresh = {key: one for key, one in self._made.items() if now - one.at < _HOLD_S}
+            found = fresh.get((profile, groups))
+            if found is None:
+                found = await self._make(profile, groups)
+                if len(fresh) < _MAX_HELD:
+                    fresh[profile, groups] = found
+                asyncio.get_running_loop().call_later(2 * _HOLD_S, self._let_go)
+            self._made = fresh
+            return found
+
+    def _let_go(self) -> None:
+        now = self._fleet.clock.monotonic()
+        self._made = {key: one for key, one in self._made.items() if now - one.at < _HOLD_S}
+
+    async def _make(self, profile: str, groups: frozenset[str]) -> Made:
+        outgoing = Outgoing(profile, groups)
+        families = {key: _Family() for key in outgoing.rows}
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        for name in sorted(self._fleet.nodes):
+            node = self._fleet.nodes.get(name)
+            if node is not None and speaks_for(self._fleet.state_of(node)):
+                labels = node_labels(node, {})
+                for owned in outgoing.of(self._fleet, node):
+                    self._add(owned, labels, outgoing.rows, families)
+            if loop.time() - began >= _SLICE_S:
+                await asyncio.sleep(0)
+                began = loop.time()
+        for family in families.values():
+            family.close()
+        return Made(
+            at=self._fleet.clock.monotonic(),
+            families=tuple(
+                (row, tuple(families[key].pieces))
+                for key, row in outgoing.rows.items()
+                if families[key].pieces
+            ),
+        )
+
+    def _add(
+        self,
+        owned: Owned,
+        labels: Mapping[str, str],
+        rows: Mapping[str, Metric],
+        families: Mapping[str, _Family],
+    ) -> None:
+        shown = {name: value for name, value in labels.items() if name not in owned.labels}
+        whole = _text(shown)
+        for series, value in dict(owned.samples).items():
+            row = rows[series[0]]
+            of_node = whole
+            if not shown.keys().isdisjoint(row.labels):  # the family's own label hides the node's
+                of_node = _text({name: v for name, v in shown.items() if name not in row.labels})
+            begin, end = self._heads.get(series) or self._head(row, series)
+            comma = "," if owned.text else ""
+            families[series[0]].add(f"{begin}{of_node}{comma}{owned.text}{end}{value!r}\n")
+
+    def _head(self, row: Metric, series: Series) -> tuple[str, str]:
+        """What stands before a node's labels and after a device's."""
+        own = {name: v for name, v in zip(row.labels, series[1:], strict=True) if v}
+        if len(self._heads) >= _MAX_HEADS:
+            self._heads.clear()
+        found = f"{row.family}{{", ("," if own else "") + _text(own) + "} "
+        self._heads[series] = found
+        return found
+
+
+def _text(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{name}="{escape(value)}"' for name, value in labels.items() if value)
