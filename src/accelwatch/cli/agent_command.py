@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
+from accelwatch.cli import server_flags
 from accelwatch.exit_codes import OK
-
-_Text = str | None
 
 FLAGS = (
     "web.listen_address",
@@ -29,7 +28,7 @@ FLAGS = (
 """The settings that the command has flags for, in the order of its parameters."""
 
 
-def run_agent(config_file: Path | None, flags: Mapping[str, str | list[str] | bool | None]) -> int:
+def run_agent(config_file: Path | None, flags: Mapping[str, server_flags.Given]) -> int:
     """Serve until told to stop; returns the exit code. Raises AccelwatchError.
 
     `flags` maps dotted settings (`web.listen_address`) to texts; None and empty lists are not given.
@@ -57,46 +56,15 @@ def agent(
         ),
     ] = None,
     listen_address: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--web.listen-address",
-            metavar="HOST:PORT",
-            help="Address to listen on; may be repeated. Default: 127.0.0.1:9877.",
-        ),
+        server_flags.Texts, server_flags.listen_address("127.0.0.1:9877")
     ] = None,
-    listen_any: Annotated[
-        bool,
-        typer.Option(
-            "--web.listen-any",
-            help="Let other machines read without credentials.",
-        ),
-    ] = False,
-    web_config: Annotated[
-        _Text,
-        typer.Option(
-            "--web.config.file",
-            metavar="FILE",
-            help="TLS, passwords and tokens, in the format of Prometheus' exporters.",
-        ),
-    ] = None,
-    unix_socket: Annotated[
-        _Text,
-        typer.Option("--web.unix-socket", metavar="PATH", help="Serve on a Unix socket as well."),
-    ] = None,
-    max_requests: Annotated[
-        _Text,
-        typer.Option(
-            "--web.max-requests", metavar="N", help="Requests answered at one time. Default: 40."
-        ),
-    ] = None,
-    max_connections: Annotated[
-        _Text,
-        typer.Option(
-            "--web.max-connections", metavar="N", help="Connections at one time. Default: 512."
-        ),
-    ] = None,
+    listen_any: server_flags.ListenAny = False,
+    web_config: server_flags.WebConfig = None,
+    unix_socket: server_flags.UnixSocket = None,
+    max_requests: server_flags.MaxRequests = None,
+    max_connections: server_flags.MaxConnections = None,
     profile: Annotated[
-        _Text,
+        server_flags.Text,
         typer.Option("--profile", metavar="NAME", help="default or minimal, for plain scrapes."),
     ] = None,
     groups: Annotated[
@@ -110,36 +78,30 @@ def agent(
         typer.Option("--backend", "-b", metavar="NAME", help="Only these backends; repeatable."),
     ] = None,
     interval: Annotated[
-        _Text,
+        server_flags.Text,
         typer.Option("--interval", metavar="DURATION", help="How often to read. Default: 1s."),
     ] = None,
     timeout: Annotated[
-        _Text,
+        server_flags.Text,
         typer.Option("--timeout", metavar="DURATION", help="Deadline of one read. Default: 1s."),
     ] = None,
     state_dir: Annotated[
-        _Text,
-        typer.Option("--state-dir", metavar="DIR", help="Where event counters persist."),
+        server_flags.Text, server_flags.state_dir("event counters persist")
     ] = None,
-    log_level: Annotated[
-        _Text,
-        typer.Option("--log.level", metavar="LEVEL", help="debug, info, warning or error."),
-    ] = None,
-    log_format: Annotated[
-        _Text, typer.Option("--log.format", metavar="FORMAT", help="text or json.")
-    ] = None,
+    log_level: server_flags.LogLevel = None,
+    log_format: server_flags.LogFormat = None,
 ) -> None:
     """Serve metrics to Prometheus, and snapshots and streams to the fleet, until stopped."""
-    given: tuple[str | list[str] | bool | None, ...] = (
-        _split(listen_address),
+    given: tuple[server_flags.Given, ...] = (
+        server_flags.parts(listen_address),
         listen_any or None,
         web_config,
         unix_socket,
         max_requests,
         max_connections,
         profile,
-        _split(groups),
-        _split(backends),
+        server_flags.parts(groups),
+        server_flags.parts(backends),
         interval,
         timeout,
         state_dir,
@@ -147,7 +109,3 @@ def agent(
         log_format,
     )
     raise typer.Exit(run_agent(config_file, dict(zip(FLAGS, given, strict=True))))
-
-
-def _split(values: list[str] | None) -> list[str] | None:
-    return [part for value in values for part in value.split(",")] if values else None

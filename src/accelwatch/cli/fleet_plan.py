@@ -184,12 +184,12 @@ def _begun(wanted: Targeting) -> "Child":
     from accelwatch.fleet.viewer.child import begin
 
     def work(folder: Path, life: "Lifetime") -> None:
-        from accelwatch.fleet.hub.flags import with_flags
+        from accelwatch.fleet.hub.flags import with_targets
         from accelwatch.fleet.hub.model import HubSettings, load_settings
         from accelwatch.fleet.viewer.embedded import Embedding, run_embedded
 
         def read() -> HubSettings:
-            return with_flags(
+            return with_targets(
                 load_settings(wanted.config_file),
                 targets=wanted.targets,
                 targets_files=wanted.targets_files,

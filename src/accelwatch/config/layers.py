@@ -36,9 +36,9 @@ class Effective(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @cache
-def leaves() -> dict[str, inspect.Type]:
-    """Every setting by its dotted key."""
-    return dict(_leaves(inspect.type_info(Settings), ""))
+def leaves(shape: type[msgspec.Struct] = Settings) -> dict[str, inspect.Type]:
+    """Every setting by its dotted key; of the agent, or of another struct."""
+    return dict(_leaves(inspect.type_info(shape), ""))
 
 
 def _leaves(shape: inspect.Type, prefix: str) -> Iterable[tuple[str, inspect.Type]]:
@@ -68,6 +68,9 @@ _FLAGS = {
     "exposition.groups": "--collect",
     "exposition.profile": "--profile",
     "web.config_file": "--web.config.file",
+    "scrape.scrape_interval": "--scrape.interval",
+    "prometheus.url": "--prometheus",
+    "remote_write.url": "--remote-write",
 }
 """Flags that are named otherwise: as the other commands name them, or as Prometheus does."""
 
@@ -95,7 +98,7 @@ def effective(
         values, complaints = Reader(Settings).read(file)
         complaints += _secrets(values)
     environ = os.environ if environ is None else environ
-    for given, mistakes in (_from_environment(environ), _from_flags(flags or {})):
+    for given, mistakes in (_from_environment(environ), values_of_flags(flags or {})):
         values.update(given)
         complaints += mistakes
     refuse(complaints)
@@ -128,13 +131,17 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[Values, list[Complain
     complaints: list[Complaint] = []
     for name, text in sorted(environ.items()):
         if name in known:
-            _take(values, complaints, known[name], text.split(","), name)
+            dotted = known[name]
+            _take(values, complaints, dotted, leaves()[dotted], text.split(","), place=name)
         elif name.startswith(sections) and name != FILE_VARIABLE and not _SERVICE_LINK.search(name):
             complaints.append(Complaint(name, "", unknown(name, known).replace("key", "variable")))
     return values, complaints
 
 
-def _from_flags(flags: Mapping[str, Flag]) -> tuple[Values, list[Complaint]]:
+def values_of_flags(
+    flags: Mapping[str, Flag], shape: type[msgspec.Struct] = Settings
+) -> tuple[Values, list[Complaint]]:
+    """Values and mistakes of flags by their dotted settings; None and empty lists are not given."""
     values: Values = {}
     complaints: list[Complaint] = []
     for dotted, given in flags.items():
@@ -142,14 +149,19 @@ def _from_flags(flags: Mapping[str, Flag]) -> tuple[Values, list[Complaint]]:
             continue
         texts = [str(given).lower()] if isinstance(given, bool) else given
         texts = [texts] if isinstance(texts, str) else list(texts)
-        _take(values, complaints, dotted, texts, flag_name(dotted))
+        _take(values, complaints, dotted, leaves(shape)[dotted], texts, place=flag_name(dotted))
     return values, complaints
 
 
 def _take(
-    values: Values, complaints: list[Complaint], dotted: str, texts: Sequence[str], place: str
+    values: Values,
+    complaints: list[Complaint],
+    dotted: str,
+    wanted: inspect.Type,
+    texts: Sequence[str],
+    *,
+    place: str,
 ) -> None:
-    wanted = leaves()[dotted]
     listed = isinstance(wanted, inspect.VarTupleType | inspect.FrozenSetType)
     try:
         if listed:

@@ -14,7 +14,7 @@ from accelwatch.agent.web_config import Protection, load_protection
 from accelwatch.config.model import Web
 from accelwatch.errors import AccelwatchError, ConfigError
 from accelwatch.fleet.api.openapi import openapi
-from accelwatch.fleet.hub.flags import with_flags
+from accelwatch.fleet.hub.flags import with_targets
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.schema.wire import decode
 from hub_peers import agent, hub
@@ -332,11 +332,21 @@ def test_a_configuration_file_is_read_strictly(tmp_path: Path) -> None:
     assert settings.scrape.tls_config.ca_file == str(tmp_path / "ca.pem")
     assert settings.web.listen_address == ("127.0.0.1:9878",)
     assert settings.thresholds.stale_s == 20
-    more = with_flags(settings, targets=["m[1-2],k"], listen_address=["127.0.0.1:1"])
+    more = with_targets(load_settings(file, {"log.level": "debug"}), targets=["m[1-2],k"])
     assert more.targets.static == ("n[01-02]:9877", "m[1-2]", "k")
-    assert more.web.listen_address == ("127.0.0.1:1",)
-    with pytest.raises(AccelwatchError):
-        with_flags(HubSettings(), listen_address=["nonsense"])
+    assert more.log.level == "debug"
+    flags = {"web.listen_address": ["127.0.0.1:1"], "state_dir": "kept"}
+    laid = load_settings(file, flags)
+    assert (laid.web.listen_address, laid.state_dir) == (
+        ("127.0.0.1:1",),
+        str(Path("kept").absolute()),
+    )
+    with pytest.raises(
+        AccelwatchError, match=r"--web.listen-address: 'nonsense' is no listen address"
+    ):
+        load_settings(None, {"web.listen_address": ["nonsense"]})
+    with pytest.raises(AccelwatchError, match=r"targets.static.*backwards"):
+        with_targets(HubSettings(), targets=["n[2-1]"])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.errors import ConfigError
+from accelwatch.fleet.hub.flags import with_targets
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.targets.discovery import ways
 
@@ -103,3 +104,22 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, "targets:\n  http: [ftp://a, ftp://b]\nmerge: {precedence: x}\n")
     assert len(str(caught.value).splitlines()) == 3
+
+
+def test_flags_add_discoveries_to_those_of_the_file(tmp_path: Path) -> None:
+    settings = with_targets(
+        load(tmp_path, "targets: {http: http://a/x, static: n1}\n"),
+        targets=["n[2-3],m1"],
+        http=["http://b/x"],
+        dns=["agents.svc:9400"],
+        kubernetes="app=accelwatch",
+        slurm=True,
+    )
+    found = settings.targets
+    assert found.static == ("n1", "n[2-3]", "m1")
+    assert [one.url for one in found.http] == ["http://a/x", "http://b/x"]
+    assert [one.names for one in found.dns] == [("agents.svc:9400",)]
+    assert [one.label_selector for one in found.kubernetes] == ["app=accelwatch"]
+    assert len(found.slurm) == 1
+    with pytest.raises(ConfigError, match=r"targets.http\[0\].url: expected a URL"):
+        with_targets(HubSettings(), http=["b"])

@@ -1,47 +1,41 @@
-"""Flags laid over the settings of a file."""
+"""Targets that flags name, added to those of a file."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from accelwatch.config.forms import split_address
-from accelwatch.errors import UsageError
-from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.hub.model import HubSettings, checked
+from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, SlurmSd
 
 
-def with_flags(
+def with_targets(
     settings: HubSettings,
     *,
     targets: Sequence[str] = (),
     targets_files: Sequence[str] = (),
-    listen_address: Sequence[str] = (),
-    listen_any: bool = False,
-    web_config: str | None = None,
-    state_dir: str | None = None,
+    http: Sequence[str] = (),
+    dns: Sequence[str] = (),
+    kubernetes: str | None = None,
+    slurm: bool = False,
 ) -> HubSettings:
-    """The settings with what the flags say; targets are added, all else replaced. Raises UsageError."""
-    replace = msgspec.structs.replace
+    """The settings with more targets: hosts, files, URLs, names, pods by label, Slurm's nodes.
+
+    Raises ConfigError.
+    """
+    followed = settings.targets
     files = tuple(str(Path(name).absolute()) for name in targets_files)
-    followed = replace(
-        settings.targets,
-        static=(*settings.targets.static, *_split(targets)),
-        files=(*settings.targets.files, *files),
+    clusters = () if kubernetes is None else (KubernetesSd(label_selector=kubernetes),)
+    more = msgspec.structs.replace(
+        followed,
+        static=(*followed.static, *_split(targets)),
+        files=(*followed.files, *files),
+        http=(*followed.http, *(HttpSd(url=url) for url in http)),
+        dns=(*followed.dns, *(DnsSd(names=(name,)) for name in dns)),
+        kubernetes=(*followed.kubernetes, *clusters),
+        slurm=(*followed.slurm, *((SlurmSd(),) if slurm else ())),
     )
-    web = settings.web
-    for address in listen_address:
-        try:
-            split_address(address)
-        except ValueError as error:
-            raise UsageError(f"--web.listen-address: {error}") from error
-    if listen_address:
-        web = replace(web, listen_address=tuple(listen_address))
-    if listen_any:
-        web = replace(web, listen_any=True)
-    if web_config is not None:
-        web = replace(web, config_file=str(Path(web_config).absolute()))
-    kept = settings.state_dir if state_dir is None else str(Path(state_dir).absolute())
-    return replace(settings, targets=followed, web=web, state_dir=kept)
+    return checked(msgspec.structs.replace(settings, targets=more))
 
 
 def _split(texts: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Every setting of the hub (hub.yaml); docs/fleet/hub.md explains them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated
@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, field
 
 from accelwatch.config.complaint import Complaint, refuse
+from accelwatch.config.layers import Flag, values_of_flags
 from accelwatch.config.model import Log, Long, Path, Short, Web
 from accelwatch.config.reader import Reader, Values, build, place_of
 from accelwatch.errors import ConfigError, UsageError
@@ -66,14 +67,19 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def load_settings(path: FilePath | None) -> HubSettings:
-    """The settings of a file, or the defaults. Raises ConfigError with every mistake and its line."""
+def load_settings(path: FilePath | None, flags: Mapping[str, Flag] | None = None) -> HubSettings:
+    """The settings of a file, or the defaults, with flags by dotted key laid over them.
+
+    Raises ConfigError with every mistake and its line or flag.
+    """
     values: Values = {}
+    complaints: list[Complaint] = []
     if path is not None:
-        values, complaints = Reader(
-            HubSettings, {**REFUSED, **REFUSED_OF_PEERS, **refused_keys()}
-        ).read(path)
-        refuse(complaints)
+        refused = {**REFUSED, **REFUSED_OF_PEERS, **refused_keys()}
+        values, complaints = Reader(HubSettings, refused).read(path)
+    given, mistaken = values_of_flags(flags or {}, HubSettings)
+    refuse([*complaints, *mistaken])
+    values.update(given)
     settings: HubSettings = build(HubSettings, values)
     standing = HubSettings().web
     web = settings.web
@@ -81,8 +87,14 @@ def load_settings(path: FilePath | None) -> HubSettings:
         web = msgspec.structs.replace(web, listen_address=standing.listen_address)
     if "web.stream_max_clients" not in values:
         web = msgspec.structs.replace(web, stream_max_clients=standing.stream_max_clients)
-    settings = msgspec.structs.replace(settings, web=web)
-    refuse(Complaint(place_of(values, key, path), key, text) for key, text in mistakes_in(settings))
+    return checked(
+        msgspec.structs.replace(settings, web=web), lambda key: place_of(values, key, path)
+    )
+
+
+def checked(settings: HubSettings, place: Callable[[str], str] = lambda _key: "") -> HubSettings:
+    """The settings, if they fit together; `place` tells where a key was given. Raises ConfigError."""
+    refuse(Complaint(place(key), key, text) for key, text in mistakes_in(settings))
     return settings
 
 
