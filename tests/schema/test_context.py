@@ -19,9 +19,10 @@ from accelwatch.schema.context_encoder import (
     ContextEncoder,
     EventNumbers,
 )
+from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Process
-from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
 from machines import NOW, device, lost_view, processes, snapshot, view
 
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")
@@ -69,6 +70,13 @@ def test_owners_processes_and_findings_come_back() -> None:
     assert views[1].reading.processes is None
     assert [event.code for event in decoder.events.values()] == ["xid_79"]
     assert decoder.backends.backends[0].versions["driver"] == "590.48.01"
+
+
+def test_the_host_s_own_findings_travel() -> None:
+    count = EventCount(code="nfs_hang", category="hang", total=2, last_time=NOW)
+    host = view(9, device=device(9, id="host", kind=DeviceKind.HOST), event_counts=(count,))
+    sent = told(CompactEncoder(), snapshot(view(0), node=host))
+    assert Findings(slot=1, event_counts=(count,)) in sent
 
 
 def test_what_is_as_before_is_not_told_again() -> None:

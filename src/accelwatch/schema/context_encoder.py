@@ -129,7 +129,7 @@ class ContextEncoder:
         if backends != self._backends:
             self._backends = backends
             found.append(backends)
-        for view in snapshot.devices:
+        for view in (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices:
             slot = slots.get(view.device.id)
             if slot is not None:
                 self._device(slot, view, snapshot.time, found)
