@@ -9,6 +9,7 @@ from accelwatch.expr.names import did_you_mean
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.api.names import Subject, every, fleet_names, lookup
 from accelwatch.fleet.api.rows import Totals, subjects
+from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.usage import OWNER_NAMES
@@ -65,14 +66,15 @@ class _Group:
         )
 
 
-def groups(fleet: Fleet, by: str, wanted: Expression | None) -> list[GroupRow]:
+async def groups(fleet: Fleet, by: str, wanted: Expression | None, walk: Walk) -> list[GroupRow]:
     """Every group, by name, that of devices without one last.
 
     A device that several own is counted in the group of each.
     """
     found: dict[str, _Group] = {}
     none = _Group()
-    for node in fleet.nodes.values():
+    for node in list(fleet.nodes.values()):
+        await walk.rest()
         for subject, names in _counted(fleet, node, by):
             if wanted is not None and wanted.evaluate(lookup(subject)) is not True:
                 continue

@@ -5,7 +5,7 @@ only while somebody listens. A client that reads slowly misses ticks and sees a 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -168,11 +168,15 @@ class Feed:
         if slot is None:
             slot = self._slots[key] = len(self._slots)
         held, having = self.places.get(slot), subject.occupancy
-        if held is None or self._having[slot] is not having or not _same(held[1], subject):
+        if held is None or not _same(held[1], subject) or self._having_differs(slot, having):
             self.places[slot] = sequence, DevicePlace(slot=slot, **place(subject))
             self._having[slot] = having
         values = tuple([value(subject, series) for _, series in self.columns])
         return DeviceNow(slot, subject.state, subject.health, subject.age_s, values)
+
+    def _having_differs(self, slot: int, having: Occupancy) -> bool:
+        before = self._having[slot]
+        return before is not having and before != having
 
     def news(self, after: int) -> Sequence[DevicePlace]:
         """Places that changed after a tick."""
@@ -205,7 +209,7 @@ class LiveStreams:
         self,
         fleet: Fleet,
         clock: Clock,
-        sums: Callable[[], Totals],
+        sums: Callable[[], Awaitable[Totals]],
         labels: Callable[[], set[str]],
         interval_s: float,
     ) -> None:
@@ -226,7 +230,7 @@ class LiveStreams:
             due = max(due + self._interval_s, loop.time())
             await asyncio.sleep(due - loop.time())
             if self._feeds:
-                document = fleet_document(self._fleet, self._sums())
+                document = fleet_document(self._fleet, await self._sums())
                 for feed in list(self._feeds.values()):
                     await feed.make(self._fleet, document)
             self._wake()
@@ -268,7 +272,7 @@ class LiveStreams:
         feed.clients += 1
         try:
             if feed.tick is None:
-                await feed.make(self._fleet, fleet_document(self._fleet, self._sums()))
+                await feed.make(self._fleet, fleet_document(self._fleet, await self._sums()))
             await self._send(feed, media, outlet, stall_s)
         finally:
             feed.clients -= 1

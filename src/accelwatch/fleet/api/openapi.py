@@ -74,6 +74,8 @@ def _paths() -> dict[str, Any]:
     fields = _parameter("fields", "Quantities, separated by commas.")
     filter_ = _parameter("filter", "A condition (docs/expressions.md).")
     device = _parameter("device", "Id of a device.")
+    range_ = _parameter("range", "How far back, such as 6h; needs a store.")
+    step = _parameter("step", "Between two values, such as 1m; needs a store.")
     states = {"type": "string", "enum": list(NodeState)}
     return {
         "/v1/fleet": _get("The fleet in numbers", "FleetDocument"),
@@ -88,7 +90,12 @@ def _paths() -> dict[str, Any]:
             "A node with `snapshot`, the document that its own agent answers", "NodeSummary", node
         ),
         "/v1/nodes/{node}/history": _get(
-            "The last fifteen minutes of a device", "HistoryDocument", node, device
+            "The last fifteen minutes of a device, or more from a store",
+            "HistoryDocument",
+            node,
+            device,
+            range_,
+            step,
         ),
         "/v1/nodes/{node}/acknowledge": {
             "post": _operation("Take note that devices have gone", "Acknowledged", (node, device))
@@ -122,6 +129,16 @@ def _paths() -> dict[str, Any]:
         "/metrics": {
             "get": _raw(
                 "Aggregates, for Prometheus", ("text/plain", "application/openmetrics-text")
+            )
+        },
+        "/federate": {
+            "get": _raw(
+                "All devices' families, for Prometheus; where it is enabled",
+                ("text/plain", "application/openmetrics-text"),
+                (
+                    _parameter("profile", "default or minimal."),
+                    _parameter("groups", "Opt-in groups, separated by commas."),
+                ),
             )
         },
         "/-/healthy": {"get": _raw("Whether the hub lives", ("text/plain",))},

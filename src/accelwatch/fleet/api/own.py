@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from accelwatch.fleet.api.rows import Totals
+from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.schema.metrics import Series
@@ -14,7 +15,7 @@ RenderOwn = Callable[[Mapping[Series, Number], bool], str]
 """Series of the catalogue and whether OpenMetrics is wanted, to text."""
 
 
-def own_series(fleet: Fleet, sums: Totals) -> dict[Series, Number]:
+async def own_series(fleet: Fleet, sums: Totals, walk: Walk) -> dict[Series, Number]:
     """Everything the hub says about itself and the fleet."""
     found: dict[Series, Number] = {("fleet_nodes", state.value): 0 for state in NodeState}
     for node in fleet.nodes.values():
@@ -23,6 +24,7 @@ def own_series(fleet: Fleet, sums: Totals) -> dict[Series, Number]:
         found["fleet_devices", vendor, model, state] = count
     found[("fleet_identity_conflicts",)] = len(fleet.conflicts())
     for name in sorted(fleet.nodes):
+        await walk.rest()
         for series, value in _targets(fleet, name).items():
             summed = series[0] == _REJECTED and series in found
             found[series] = found[series] + value if summed else value
@@ -30,8 +32,9 @@ def own_series(fleet: Fleet, sums: Totals) -> dict[Series, Number]:
 
 
 def _targets(fleet: Fleet, name: str) -> dict[Series, Number]:
-    sources = list(fleet.nodes[name].sources.values())
-    if not sources:
+    node = fleet.nodes.get(name)
+    sources = [] if node is None else list(node.sources.values())
+    if node is None or not sources:
         return {}
     found: dict[Series, Number] = {
         ("fleet_target_up", name): int(any(one.connected for one in sources)),
@@ -44,7 +47,7 @@ def _targets(fleet: Fleet, name: str) -> dict[Series, Number]:
         for reason, count in one.rejected.items():
             series = (_REJECTED, one.dialect, reason)
             found[series] = found.get(series, 0) + count
-    best = fleet.nodes[name].best
+    best = node.best
     if best is not None:
         found["fleet_target_last_success_timestamp_seconds", name] = best.arrived_wall
         if best.read_s is not None:

@@ -1,7 +1,8 @@
 """Which path of the hub gives which page."""
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,11 +12,9 @@ from accelwatch.agent.routes import STREAM, Headers
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.api.documents import (
     Acknowledged,
-    DevicesPage,
     GroupRow,
     GroupsPage,
-    NodesPage,
-    NodeSummary,
+    HistoryDocument,
 )
 from accelwatch.fleet.api.events import begin_of, event_condition, events_page
 from accelwatch.fleet.api.groups import check_grouping, groups
@@ -30,8 +29,14 @@ from accelwatch.fleet.api.summaries import (
     node_snapshot,
     node_summary,
 )
+from accelwatch.fleet.api.turns import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.prometheus.pages import PeerPages
 
 NODE = "/v1/nodes/"
 _HISTORY = "/history"
@@ -45,6 +50,7 @@ _MAX_LIMIT = 20_000
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _READ = ("GET", "HEAD")
+_to_json = msgspec.json.Encoder().encode
 
 
 class HubPages:
@@ -57,8 +63,10 @@ class HubPages:
         *,
         ready: Callable[[], bool],
         may_act: Callable[[], bool],
+        peers: "PeerPages | None" = None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may acknowledge."""
+        self._peers = peers
         self._fleet = fleet
         self._render = render
         self._ready = ready
@@ -66,8 +74,11 @@ class HubPages:
         self._sums: tuple[float, Totals] | None = None
         self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
-        self._pages: dict[str, Callable[[Query, Headers], Page]] = {
+        self._turns = Turns()
+        self._counting = asyncio.Lock()
+        self._pages: dict[str, Callable[[Query, Headers], Page | Awaitable[Page]]] = {
             "/metrics": self._metrics,
+            "/federate": self._federate,
             "/v1/fleet": self._fleet_page,
             "/v1/nodes": self._nodes,
             "/v1/devices": self._devices,
@@ -86,7 +97,7 @@ class HubPages:
             return ("POST",) if path.endswith(_ACKNOWLEDGE) else _READ
         return ()
 
-    def page(self, path: str, query: Query, headers: Headers) -> Page:
+    def page(self, path: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         """The page. Raises AccelwatchError for parameters and names that make no sense."""
         if path == STREAM:
             return plain(200, "")
@@ -105,12 +116,14 @@ class HubPages:
         removed = await self._fleet.acknowledge(name, _one(query, "device"))
         return _json(Acknowledged(node=name, devices_removed=removed), headers)
 
-    def sums(self) -> Totals:
-        """Sums over the fleet, at most half a second old."""
-        now = self._fleet.clock.monotonic()
-        if self._sums is None or now - self._sums[0] >= _HOLD_S:
-            self._sums = now, totals(self._fleet)
-        return self._sums[1]
+    async def sums(self) -> Totals:
+        """Sums over the fleet, at most half a second old; those who ask at once share one count."""
+        async with self._counting:
+            now = self._fleet.clock.monotonic()
+            if self._sums is None or now - self._sums[0] >= _HOLD_S:
+                async with self._turns.walk() as walk:
+                    self._sums = now, await totals(self._fleet, walk)
+            return self._sums[1]
 
     def names(self) -> list[str]:
         """Names of the nodes, sorted."""
@@ -123,27 +136,40 @@ class HubPages:
         """Names of all labels of targets."""
         return {name for node in self._fleet.nodes.values() for name in node.labels}
 
-    def _fleet_page(self, query: Query, headers: Headers) -> Page:
+    async def _fleet_page(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())
-        return _json(fleet_document(self._fleet, self.sums()), headers)
+        document = fleet_document(self._fleet, await self.sums())
+        if self._peers is not None and (note := self._peers.note()) is not None:
+            document = msgspec.structs.replace(document, store=note)
+        return _json(document, headers)
 
-    def _nodes(self, query: Query, headers: Headers) -> Page:
+    def _federate(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:
+        if self._peers is None:
+            raise UnmetError("there is no federation here")
+        return self._peers.federate(query, headers)
+
+    async def _nodes(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("state", "limit", "cursor"))
         limit, after = _limit(query), _one(query, "cursor")
         states = set(many(query, "state"))
         start = place_of(after)[0] if after else ""
-        found: list[NodeSummary] = []
-        for name in self.names():
-            if name <= start and after:
-                continue
-            if len(found) >= limit:
-                return _json(NodesPage(nodes=tuple(found), next=_next(found[-1].node)), headers)
-            summary = node_summary(self._fleet, self._fleet.nodes[name])
-            if not states or summary.state in states:
-                found.append(summary)
-        return _json(NodesPage(nodes=tuple(found), next=None), headers)
+        rows: list[bytes] = []
+        last = ""
+        async with self._turns.walk() as walk:
+            for name in self.names():
+                await walk.rest()
+                node = self._fleet.nodes.get(name)
+                if node is None or (after and name <= start):
+                    continue
+                if len(rows) >= limit:
+                    return _listed("nodes", rows, _next(last), headers)
+                summary = node_summary(self._fleet, node)
+                if not states or summary.state in states:
+                    rows.append(_to_json(summary))
+                    last = name
+        return _listed("nodes", rows, None, headers)
 
-    def _node(self, rest: str, query: Query, headers: Headers) -> Page:
+    def _node(self, rest: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         if rest.endswith(_HISTORY) and rest not in self._fleet.nodes:
             return self._history(rest.removesuffix(_HISTORY), query, headers)
         ask_again(query, ())
@@ -151,13 +177,20 @@ class HubPages:
         summary = msgspec.to_builtins(node_summary(self._fleet, node))
         return _json({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
 
-    def _history(self, name: str, query: Query, headers: Headers) -> Page:
-        ask_again(query, ("device",))
+    def _history(self, name: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
+        ask_again(query, ("device", "range", "step"))
         node = self._named(name)
         device = _one(query, "device")
         if device is None or not (node.history(device) or device in node.devices):
             known = ", ".join(list(node.devices)[:16])
             raise UnmetError(f"device: name one of {known or 'none'}")
+        held = node.devices.get(device)
+        if self._peers is not None and held is not None:
+            found = self._peers.history(name, held.device, query)
+            if found is not None:
+                return _later(found, headers)
+        if len(query) > 1:
+            raise UsageError("range and step need a store; see docs/fleet/prometheus.md")
         return _json(history_document(self._fleet, node, device), headers)
 
     def _named(self, name: str) -> Node:
@@ -166,44 +199,48 @@ class HubPages:
             raise UnmetError(f"no node {name[:100]!r}")
         return node
 
-    def _devices(self, query: Query, headers: Headers) -> Page:
+    async def _devices(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("filter", "fields", "limit", "cursor"))
         text, cursor = _one(query, "filter"), _one(query, "cursor")
-        rows, following = page(
-            self._fleet,
-            columns(many(query, "fields")),
-            names=self.names(),
-            wanted=condition(text, self.labels()) if text else None,
-            after=place_of(cursor) if cursor else None,
-            limit=_limit(query),
-        )
-        return _json(DevicesPage(devices=tuple(rows), next=following), headers)
+        async with self._turns.walk() as walk:
+            rows, following = await page(
+                self._fleet,
+                columns(many(query, "fields")),
+                names=self.names(),
+                wanted=condition(text, self.labels()) if text else None,
+                after=place_of(cursor) if cursor else None,
+                limit=_limit(query),
+                walk=walk,
+            )
+        return _listed("devices", rows, following, headers)
 
-    def _groups(self, query: Query, headers: Headers) -> Page:
+    async def _groups(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("by", "filter", "limit", "cursor"))
         by, text, cursor = _one(query, "by"), _one(query, "filter"), _one(query, "cursor")
         if by is None:
             raise UsageError("by: say by what, such as rack, partition, job or user")
         check_grouping(by, self.labels())
         limit, after = _limit(query), place_of(cursor)[0] if cursor else None
-        rows = self._all_groups(by, text or "")
+        rows = await self._all_groups(by, text or "")
         left = [one for one in rows if after is None or one.group is None or one.group > after]
         shown = tuple(left[:limit])
         following = _next(shown[-1].group or "") if len(left) > limit else None
         return _json(GroupsPage(by=by, groups=shown, next=following), headers)
 
-    def _all_groups(self, by: str, text: str) -> list[GroupRow]:
+    async def _all_groups(self, by: str, text: str) -> list[GroupRow]:
         """The groups, half a second old or as much older as counting them takes long."""
         clock = self._fleet.clock
-        now = clock.monotonic()
-        kept = {key: one for key, one in self._grouped.items() if now < one[0]}
-        if (by, text) not in kept:
-            wanted = condition(text, self.labels()) if text else None
-            rows = groups(self._fleet, by, wanted)
-            took = clock.monotonic() - now
-            kept[by, text] = now + max(_HOLD_S, _REST * took), rows
-        self._grouped = kept
-        return kept[by, text][1]
+        async with self._counting:
+            now = clock.monotonic()
+            kept = {key: one for key, one in self._grouped.items() if now < one[0]}
+            if (by, text) not in kept:
+                wanted = condition(text, self.labels()) if text else None
+                async with self._turns.walk() as walk:
+                    rows = await groups(self._fleet, by, wanted, walk)
+                took = clock.monotonic() - now
+                kept[by, text] = now + max(_HOLD_S, _REST * took), rows
+            self._grouped = kept
+            return kept[by, text][1]
 
     def _events(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("since", "node", "filter", "limit", "cursor"))
@@ -218,10 +255,17 @@ class HubPages:
         )
         return _json(page_, headers)
 
-    def _metrics(self, query: Query, headers: Headers) -> Page:
+    async def own(self) -> dict[Series, Number]:
+        """What the hub says about itself and the fleet."""
+        sums = await self.sums()
+        async with self._turns.walk() as walk:
+            found = await own_series(self._fleet, sums, walk)
+        return found if self._peers is None else {**found, **self._peers.own()}
+
+    async def _metrics(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())
         chosen = choose(headers.get("Accept", ""), (_TEXT, _OPENMETRICS)) or _TEXT
-        text = self._render(own_series(self._fleet, self.sums()), chosen == _OPENMETRICS)
+        text = await asyncio.to_thread(self._render, await self.own(), chosen == _OPENMETRICS)
         return packed(text.encode(), chosen, headers.get("Accept-Encoding", ""))
 
     def _readiness(self) -> Page:
@@ -257,5 +301,16 @@ def _plain_json(query: Query, document: dict[str, Any]) -> Page:
     return _json(document, {})
 
 
+def _listed(name: str, rows: list[bytes], following: str | None, headers: Headers) -> Page:
+    """`NodesPage` or `DevicesPage` of rows that are JSON already."""
+    body = b'{"%b":[%b],"next":%b}\n' % (name.encode(), b",".join(rows), _to_json(following))
+    return packed(body, JSON, headers.get("Accept-Encoding", ""))
+
+
 def _json(document: object, headers: Headers) -> Page:
-    return packed(msgspec.json.encode(document) + b"\n", JSON, headers.get("Accept-Encoding", ""))
+    return packed(_to_json(document) + b"\n", JSON, headers.get("Accept-Encoding", ""))
+
+
+async def _later(found: "Awaitable[HistoryDocument | Page]", headers: Headers) -> Page:
+    answer = await found
+    return answer if isinstance(answer, Page) else _json(answer, headers)

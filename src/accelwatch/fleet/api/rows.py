@@ -4,7 +4,7 @@ import base64
 import binascii
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.documents import DeviceRow
 from accelwatch.fleet.api.names import Column, Subject, lookup
+from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
 from accelwatch.fleet.state.readings import Held
@@ -23,6 +24,8 @@ from accelwatch.schema.reading import Number
 
 Place = tuple[str, int, str]
 """Node, index and id of the last device of a page."""
+
+_to_json = msgspec.json.Encoder().encode
 
 SCAN = 2500
 """Devices looked at for one page: a filter that finds little must not hold up the streams."""
@@ -88,19 +91,16 @@ def _age_s(source: Source | None, held: Held, now: float) -> float | None:
     return round(now - source.arrived + max(0.0, source.time - held.sample_time), 3)
 
 
-def scan(fleet: Fleet, names: Sequence[str], after: Place | None) -> Iterator[Subject]:
-    """Every device from after a place; `names` are the nodes' names, sorted."""
-    begin = bisect_left(names, after[0]) if after else 0
-    for name in names[begin:]:
-        node = fleet.nodes.get(name)
-        if node is None:
-            continue
-        for subject in subjects(fleet, node):
-            if after is None or name != after[0] or _order(subject) > after[1:]:
-                yield subject
+def after_place(found: Sequence[Subject], after: Place | None) -> list[Subject]:
+    """Those devices of a node that stand after a place."""
+    return [
+        subject
+        for subject in found
+        if after is None or subject.node != after[0] or _order(subject) > after[1:]
+    ]
 
 
-def page(
+async def page(
     fleet: Fleet,
     columns: Sequence[Column],
     *,
@@ -108,16 +108,25 @@ def page(
     wanted: Expression | None,
     after: Place | None,
     limit: int,
-) -> tuple[list[DeviceRow], str | None]:
-    """Rows that the filter wants and the cursor of the next page."""
-    rows: list[DeviceRow] = []
+    walk: Walk,
+) -> tuple[list[bytes], str | None]:
+    """Rows that the filter wants, each as JSON, and the cursor of the next page.
+
+    `names` are the nodes' names, sorted.
+    """
+    rows: list[bytes] = []
     last: Place | None = None
-    for seen, subject in enumerate(scan(fleet, names, after)):
-        if len(rows) >= limit or (wanted is not None and seen >= SCAN):
-            return rows, None if last is None else cursor_of(last)
-        last = (subject.node, subject.device.index, subject.device.id)
-        if wanted is None or wanted.evaluate(lookup(subject)) is True:
-            rows.append(row(subject, columns))
+    seen = 0
+    for name in names[bisect_left(names, after[0]) if after else 0 :]:
+        await walk.rest()
+        node = fleet.nodes.get(name)
+        for subject in after_place(subjects(fleet, node), after) if node is not None else ():
+            if len(rows) >= limit or (wanted is not None and seen >= SCAN):
+                return rows, None if last is None else cursor_of(last)
+            seen += 1
+            last = (subject.node, subject.device.index, subject.device.id)
+            if wanted is None or wanted.evaluate(lookup(subject)) is True:
+                rows.append(_to_json(row(subject, columns)))
     return rows, None
 
 
@@ -226,10 +235,11 @@ def rounded(number: float | None, digits: int) -> float | None:
     return None if number is None else round(number, digits)
 
 
-def totals(fleet: Fleet) -> Totals:
+async def totals(fleet: Fleet, walk: Walk) -> Totals:
     """The sums over the whole devices now."""
     found = Totals()
-    for node in fleet.nodes.values():
+    for node in list(fleet.nodes.values()):
+        await walk.rest()
         for subject in subjects(fleet, node):
             if subject.device.parent_id is None:
                 found.add(subject)

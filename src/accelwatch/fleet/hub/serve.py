@@ -26,6 +26,7 @@ from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.prometheus.pages import PeerPages
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
 
@@ -72,7 +73,14 @@ class HubServer:
         self.hub = hub
         self.reloads: dict[str, bool] = {}
         """Whether the configuration of `hub` and of `web` was read well the last time."""
-        pages = HubPages(hub.fleet, self._own(), ready=lambda: hub.ready, may_act=self._may_act)
+        pages = HubPages(
+            hub.fleet,
+            self._own(),
+            ready=lambda: hub.ready,
+            may_act=self._may_act,
+            peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
+        )
+        hub.peers.also_write(pages.own)
         streams = LiveStreams(hub.fleet, clock, pages.sums, pages.labels, interval_s)
         limits = server_limits(web)
         self.http = HttpServer(pages, streams, clock, limits=limits, protection=protection)
