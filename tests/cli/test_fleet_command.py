@@ -1,0 +1,236 @@
+"""`accelwatch fleet` and `demo` on a pipe: documents, messages, exit codes; and nothing stays behind."""
+
+import asyncio
+import csv
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import machines
+from accelwatch.schema.snapshot import Snapshot
+from hub_peers import agent
+from installed_command import accelwatch
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """A home and a runtime directory of the test's own."""
+    runtime = tmp_path / "run"
+    runtime.mkdir()
+    return {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_RUNTIME_DIR": str(runtime)}
+
+
+def run_with_agent(
+    *words: str, environ: dict[str, str], snapshot: Snapshot | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """The command with a real agent as its target besides what the words say."""
+
+    async def main() -> "subprocess.CompletedProcess[str]":
+        async with agent(snapshot) as one:
+            return await asyncio.to_thread(
+                lambda: accelwatch("fleet", "-t", one.address, *words, environ=environ)
+            )
+
+    return asyncio.run(main())
+
+
+def test_a_table_with_the_worst_first(environ: dict[str, str]) -> None:
+    lost = machines.snapshot(machines.view(0), machines.lost_view(1))
+    run = run_with_agent("-t", "127.0.0.1:1", environ=environ, snapshot=lost)
+    lines = run.stdout.splitlines()
+    assert run.returncode == 0
+    assert "2 nodes (1 up, 1 never)  2 devices (1 lost, 1 ok)" in lines[0]
+    assert lines[1].split()[:4] == ["NODE", "STATE", "AGE", "DEVICES"]
+    assert "nvidia1 lost" in lines[2]
+    assert lines[3].startswith("127.0.0.1:1 ")
+    assert "cannot connect" in lines[3]
+    assert list(Path(environ["XDG_RUNTIME_DIR"]).iterdir()) == []
+
+
+def test_json_is_totals_nodes_and_devices_that_were_asked_for(environ: dict[str, str]) -> None:
+    run = run_with_agent("--json", "-f", "index < 2", "--fields", "power_watts", environ=environ)
+    assert run.returncode == 0
+    document = json.loads(run.stdout)
+    assert document["schema"] == "accelwatch-fleet/1"
+    assert document["fleet"]["devices_total"] == 8
+    assert [node["state"] for node in document["nodes"]] == ["up"]
+    assert [one["values"] for one in document["devices"]] == [
+        {"power_watts": machines.values(index)["power_watts",]} for index in range(2)
+    ]
+    assert run.stdout.count("\n") == 1
+
+
+def test_documents_at_an_interval_are_lines(environ: dict[str, str]) -> None:
+    run = run_with_agent("--json", "-w", "250ms", "-n", "2", environ=environ)
+    documents = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [one["fleet"]["nodes"]["up"] for one in documents] == [1, 1]
+    assert documents[0]["time"] < documents[1]["time"]
+    assert "devices" not in documents[0]
+
+
+def test_csv_of_nodes_and_of_devices(environ: dict[str, str]) -> None:
+    nodes = run_with_agent("--format", "csv", environ=environ).stdout
+    (row,) = csv.DictReader(io.StringIO(nodes))
+    assert (row["state"], row["devices"], row["devices_bad"]) == ("up", "8", "0")
+    assert float(row["power_watts"]) == sum(642.125 + index for index in range(8))
+    devices = run_with_agent("--format", "csv", "--devices", environ=environ).stdout
+    rows = list(csv.DictReader(io.StringIO(devices)))
+    assert [one["id"] for one in rows] == [machines.device(index).id for index in range(8)]
+    assert rows[3]["power_watts"] == repr(machines.values(3)["power_watts",])
+
+
+def test_prometheus_is_the_hubs_own_exposition(environ: dict[str, str]) -> None:
+    run = run_with_agent("--format", "prometheus", environ=environ)
+    assert 'accel_fleet_nodes{state="up"} 1' in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("", "whom to follow?"),
+        ("-t n[9-1]:1", "runs backwards"),
+        ("--targets-file /nowhere.json", "/nowhere.json: cannot be read"),
+        ("-c /nowhere.yaml", "/nowhere.yaml"),
+        ("-t n1 --hub h", "--hub has its own targets"),
+        ("-t n1 --hub.config.file f", "goes with --hub"),
+        ("--hub ftp://h", "the scheme is http or https"),
+        ("-t n1 --format xml", "no format 'xml'"),
+        ("-t n1 --json --format csv", "contradict each other"),
+        ("-t n1 -n 2", "goes with --watch"),
+        ("-t n1 --timeout soon", "is no duration"),
+        ("-t 127.0.0.1:1 -f power_watts>", "a value is missing"),
+        ("-t 127.0.0.1:1 --fields power", "fields: no quantity 'power'"),
+        ("-t n1 --color sometimes", "--color is"),
+    ],
+)
+def test_a_mistake_is_told_on_stderr_with_exit_2(
+    words: str, told: str, environ: dict[str, str]
+) -> None:
+    run = accelwatch("fleet", *words.split(), environ=environ)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert told in run.stderr
+    assert "Traceback" not in run.stderr
+    assert list(Path(environ["XDG_RUNTIME_DIR"]).iterdir()) == []
+
+
+def test_a_file_without_targets_is_a_mistake_before_anything_begins(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    config = tmp_path / "hub.yaml"
+    config.write_text("scrape: {scrape_interval: 1s}\n")
+    run = accelwatch("fleet", "-c", str(config), environ=environ)
+    assert (run.returncode, "no targets" in run.stderr) == (2, True)
+    half = tmp_path / "targets.json"
+    half.write_text('[{"targets": ["n1"')
+    run = accelwatch("fleet", "--targets-file", str(half), environ=environ)
+    assert (run.returncode, "targets.json: bad JSON" in run.stderr) == (2, True)
+
+
+def test_nothing_heard_is_exit_1_and_the_document_is_there(environ: dict[str, str]) -> None:
+    run = accelwatch("fleet", "-t", "127.0.0.1:1", "--json", environ=environ)
+    assert run.returncode == 1
+    assert json.loads(run.stdout)["fleet"]["nodes"]["never"] == 1
+
+
+def test_nodes_that_do_not_answer_in_time_are_named(environ: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"127.0.0.1:{silent.getsockname()[1]}"
+        run = accelwatch("fleet", "-t", where, "--timeout", "300ms", environ=environ)
+    assert run.returncode == 1
+    assert f"1 of 1 nodes did not answer within 300ms: {where}" in run.stderr
+
+
+def test_a_hub_that_is_not_there_is_exit_1(environ: dict[str, str]) -> None:
+    run = accelwatch("fleet", "--hub", "127.0.0.1:1", "--json", environ=environ)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "127.0.0.1:1: cannot connect" in run.stderr
+
+
+def test_strict_is_6_when_something_is_lost(environ: dict[str, str]) -> None:
+    lost = machines.snapshot(machines.view(0), machines.lost_view(1))
+    assert run_with_agent("--strict", environ=environ).returncode == 0
+    assert run_with_agent("--strict", environ=environ, snapshot=lost).returncode == 6
+
+
+def test_no_device_at_all_is_exit_3(environ: dict[str, str]) -> None:
+    run = run_with_agent(environ=environ, snapshot=machines.snapshot(devices=()))
+    assert run.returncode == 3
+
+
+def test_what_was_seen_once_is_expected_afterwards_unless_not_wanted(
+    environ: dict[str, str],
+) -> None:
+    async def main() -> None:
+        async with agent() as one:
+            words = ("fleet", "-t", one.address, "--json")
+
+            async def devices(*more: str) -> tuple[int, int]:
+                run = await asyncio.to_thread(lambda: accelwatch(*words, *more, environ=environ))
+                node = json.loads(run.stdout)["nodes"][0]
+                return node["devices"], node["devices_missing"]
+
+            assert await devices() == (8, 0)
+            one.feed.put(machines.snapshot(machines.view(0)))
+            assert await devices() == (1, 7)
+            assert await devices("--no-state") == (1, 0)
+
+    asyncio.run(main())
+
+
+def test_the_demo_on_a_pipe_shows_every_fault_and_leaves_the_users_state_alone(
+    environ: dict[str, str],
+) -> None:
+    run = accelwatch("demo", "--json", environ=environ)
+    assert run.returncode == 0
+    fleet = json.loads(run.stdout)["fleet"]
+    assert fleet["nodes_total"] == 24
+    assert fleet["devices"]["lost"] == 1
+    assert fleet["devices"]["unresponsive"] == 1
+    assert fleet["nodes"]["never"] == 2
+    assert not Path(environ["XDG_STATE_HOME"]).exists()
+    assert list(Path(environ["XDG_RUNTIME_DIR"]).iterdir()) == []
+
+
+def test_the_demo_of_another_size_and_of_none(environ: dict[str, str]) -> None:
+    run = accelwatch("demo", "--nodes", "2", "--devices", "1", "--vendor", "amd", environ=environ)
+    assert run.returncode == 0
+    assert "2 nodes (2 up)" in run.stdout
+    run = accelwatch("demo", "--nodes", "0", environ=environ)
+    assert (run.returncode, "--nodes must be between" in run.stderr) == (2, True)
+    run = accelwatch("demo", "--vendor", "cray", environ=environ)
+    assert (run.returncode, "no vendor 'cray'" in run.stderr) == (2, True)
+
+
+def test_a_closed_pipe_ends_it_without_a_word_and_leaves_nothing(environ: dict[str, str]) -> None:
+    line = f"{sys.executable} -m accelwatch demo --nodes 200 --json | head -c 1"
+    run = subprocess.run(
+        ["bash", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **environ},
+    )
+    assert "Traceback" not in run.stderr
+    limit = time.monotonic() + 20
+    while list(Path(environ["XDG_RUNTIME_DIR"]).iterdir()):
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+def test_importing_the_commands_loads_neither_client_nor_interface() -> None:
+    code = (
+        "import sys, accelwatch.cli.app; "
+        "print([name for name in ('aiohttp', 'textual', 'asyncio') if name in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout.strip() == "[]"

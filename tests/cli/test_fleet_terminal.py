@@ -1,0 +1,169 @@
+"""`accelwatch demo` and `fleet` in a real terminal (tmux): opened, walked through, ended, killed."""
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hub_peers import agent
+
+LONG_S = 30.0
+"""A guard against a test that never ends."""
+
+
+class Window:
+    """A terminal of 120 x 40 with one command in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runtime = folder / "run"
+        self.runtime.mkdir()
+        self._socket = str(folder / "tmux")
+        self._pid = folder / "pid"
+        self._code = folder / "code"
+
+    def open(self, *words: str) -> None:
+        """Run accelwatch with these words."""
+        environ = {
+            "LC_ALL": "C.UTF-8",
+            "XDG_CONFIG_HOME": str(self.folder),
+            "XDG_STATE_HOME": str(self.folder / "state"),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        }
+        given = [f"{name}={value}" for name, value in environ.items()]
+        command = shlex.join(
+            [
+                "env",
+                "-u",
+                "NO_COLOR",
+                "-u",
+                "COLUMNS",
+                "-u",
+                "LINES",
+                *given,
+                sys.executable,
+                "-m",
+                "accelwatch",
+                *words,
+            ]
+        )
+        line = (
+            f"{command} & echo $! > {self._pid}; fg >/dev/null; echo $? > {self._code}; sleep 1000"
+        )
+        self._tmux(
+            "-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", f"set -m; {line}"
+        )
+
+    def _tmux(self, *words: str) -> str:
+        run = subprocess.run(
+            ["tmux", "-S", self._socket, *words], capture_output=True, text=True, check=True
+        )
+        return run.stdout
+
+    @property
+    def pid(self) -> int:
+        """The dashboard's process."""
+        return int(self._pid.read_text())
+
+    def press(self, *keys: str) -> None:
+        """Type."""
+        self._tmux("send-keys", *keys)
+
+    def until(self, good: Callable[[str], bool]) -> str:
+        """What is on the screen once it is as wanted."""
+        limit = time.monotonic() + LONG_S
+        while not good(text := self._tmux("capture-pane", "-p")):
+            assert time.monotonic() < limit, text
+            time.sleep(0.05)
+        return text
+
+    def code(self) -> str:
+        """The exit code once the program has ended."""
+        limit = time.monotonic() + LONG_S
+        while not self._code.exists() or not (text := self._code.read_text().strip()):
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        return text
+
+    def close(self) -> None:
+        """End the terminal and all in it."""
+        subprocess.run(["tmux", "-S", self._socket, "kill-server"], check=False)
+
+
+@pytest.fixture
+def window(tmp_path: Path) -> Iterator[Window]:
+    if shutil.which("tmux") is None:
+        pytest.skip("tmux is not on PATH (Debian: apt install tmux)")
+    opened = Window(tmp_path)
+    yield opened
+    opened.close()
+
+
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def gone(pids: list[int], folder: Path) -> None:
+    """Wait until the processes have ended and their folder is empty."""
+    limit = time.monotonic() + LONG_S
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) or list(folder.iterdir()):
+        assert time.monotonic() < limit, pids
+        time.sleep(0.02)
+
+
+def test_the_demo_opens_a_node_and_ends_with_q(window: Window) -> None:
+    window.open("demo")
+    text = window.until(lambda text: "24 nodes" in text and "n024" in text)
+    assert "192 devices" in text
+    started = children(window.pid)
+    assert started
+    window.press("Enter")
+    window.until(lambda text: "nvidia7" in text and "n001" in text)
+    window.press("Escape")
+    window.until(lambda text: "24 nodes" in text)
+    window.press("q")
+    assert window.code() == "0"
+    gone(started, window.runtime)
+    assert not (window.folder / "state").exists()
+
+
+def test_a_killed_demo_leaves_no_process_and_no_folder(window: Window) -> None:
+    window.open("demo", "--nodes", "3")
+    window.until(lambda text: "3 nodes" in text)
+    started = children(window.pid)
+    assert started
+    os.kill(window.pid, signal.SIGKILL)
+    gone(started, window.runtime)
+
+
+def test_a_fleet_of_real_agents_is_shown_with_the_one_that_is_down(window: Window) -> None:
+    async def main() -> None:
+        async with agent() as one:
+            targets = window.folder / "targets.json"
+            targets.write_text(
+                f'[{{"targets": ["{one.address}"], "labels": {{"node": "n007"}}}},'
+                ' {"targets": ["127.0.0.1:1"], "labels": {"node": "n008"}}]'
+            )
+            window.open("fleet", "--targets-file", str(targets), "--no-state")
+            await asyncio.to_thread(
+                window.until, lambda text: "n007" in text and "never" in text and "8/8" in text
+            )
+            window.press("q")
+            assert await asyncio.to_thread(window.code) == "0"
+
+    asyncio.run(main())
+
+
+def test_a_mistake_is_told_before_the_screen_is_taken(window: Window) -> None:
+    window.open("fleet", "-t", "n[9-1]")
+    assert window.code() == "2"
+    window.until(lambda text: "'9-1' runs backwards" in text)

@@ -1,0 +1,109 @@
+"""A child process of the dashboard: ready or refused, ended in order or by force, never left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.viewer.child import ChildError, Outcome, begin
+from accelwatch.fleet.viewer.lifetime import Lifetime
+
+_PARENT = """
+import sys, time
+from accelwatch.fleet.viewer.child import begin
+
+def work(folder, life):
+    life.tell(b'{}')
+    time.sleep(1000)
+
+child = begin(work)
+child.wait_ready()
+print(child.pid, child.folder, flush=True)
+time.sleep(1000)
+"""
+
+
+def _ready(_: Path, life: Lifetime) -> None:
+    life.tell(msgspec.json.encode(Outcome(remark="by the way")))
+    time.sleep(1000)
+
+
+def _refuses(_: Path, __: Lifetime) -> None:
+    raise UsageError("no targets")
+
+
+def _crashes(_: Path, __: Lifetime) -> None:
+    raise KeyError("surprise")
+
+
+def _gone(pid: int, within_s: float = 20.0) -> bool:
+    limit = time.monotonic() + within_s
+    while time.monotonic() < limit:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_child_is_ready_and_ends_when_it_is_closed() -> None:
+    child = begin(_ready)
+    child.wait_ready()
+    assert child.remark == "by the way"
+    assert child.death() is None
+    assert child.folder.stat().st_mode & 0o777 == 0o700
+    child.close()
+    assert _gone(child.pid)
+    assert not child.folder.exists()
+    child.close()
+
+
+def test_what_prevents_a_child_is_told_with_its_exit_code() -> None:
+    child = begin(_refuses)
+    with pytest.raises(ChildError, match="no targets") as caught:
+        child.wait_ready()
+    assert caught.value.exit_code == 2
+    child.close()
+    assert not child.folder.exists()
+
+
+def test_a_crash_is_told_by_its_last_line() -> None:
+    child = begin(_crashes)
+    with pytest.raises(ChildError, match=r"has ended: KeyError: 'surprise'") as caught:
+        child.wait_ready()
+    assert caught.value.exit_code == 1
+    assert _gone(child.pid)
+    assert child.death() == "the dashboard's own hub has ended: KeyError: 'surprise'"
+    child.close()
+
+
+def test_a_child_that_does_not_end_is_killed() -> None:
+    child = begin(_ready)
+    child.wait_ready()
+    os.kill(child.pid, signal.SIGSTOP)
+    child.close()
+    assert _gone(child.pid)
+    assert not child.folder.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_child_ends_with_its_parent_however_that_ends(number: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _PARENT], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        pid, folder = parent.stdout.readline().split()
+        assert not _gone(int(pid), 0.05)
+        parent.send_signal(number)
+        parent.wait()
+        assert _gone(int(pid))
+    assert not Path(folder).exists()
