@@ -154,7 +154,7 @@ def test_changes_of_a_file_are_applied(tmp_path: Path) -> None:
     async def main() -> None:
         watch = TargetWatch(apply)
         files = TargetFiles([str(file)], Rules())
-        watch.set(targets_of(["s:1"]), {"files": lambda: in_thread(files.look, 0.01)})
+        watch.set(targets_of(["s:1"]), {"files": lambda: in_thread(files, 0.01)})
         task = asyncio.ensure_future(watch.run())
         async with asyncio.timeout(5):
             while not seen:

@@ -197,7 +197,7 @@ def test_a_name_is_looked_up_again_and_again() -> None:
 
     async def main() -> None:
         with name_server(zone) as server:
-            way = in_thread(targets(server, "agents.example").look, 0.02)
+            way = in_thread(targets(server, "agents.example"), 0.02)
             async with finding(way) as one:
                 await one.until(lambda: one.addresses == ["10.0.0.1:9877"])
                 zone.set("agents.example", "A", "10.0.0.1", "10.0.0.2")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from accelwatch.errors import UsageError
+from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.target import Target, targets_of
 from accelwatch.fleet.targets.watch import Found, TargetWatch, Way, merged
@@ -15,6 +16,7 @@ class Told:
     """A way whose targets the test gives; silent until it has some."""
 
     def __init__(self) -> None:
+        self.kept = Kept()
         self.begun = 0
         self.ended = 0
         self._found: Found | None = None
@@ -37,6 +39,9 @@ class Told:
 
 
 class Broken:
+    def __init__(self) -> None:
+        self.kept = Kept()
+
     async def run(self, found: Found) -> None:
         raise RuntimeError("a mistake of ours")
 
@@ -110,6 +115,30 @@ def test_a_discovery_that_stays_keeps_what_it_knows() -> None:
         assert (stays.begun, stays.ended, goes.ended) == (1, 0, 1)
 
     watching(main)
+
+
+def test_it_is_told_how_each_kind_does() -> None:
+    async def main(applied: Applied) -> None:
+        one, two, three = Told(), Told(), Told()
+        for way, text in ((one, "a:1"), (two, "b:[1-2]"), (three, "c:1")):
+            way.tell(text)
+        ways: dict[str, Callable[[], Way]] = {
+            "dns 1": lambda: one,
+            "dns 2": lambda: two,
+            "slurm": lambda: three,
+            "http": Broken,
+        }
+        applied.watch.set((), ways)
+        await applied.until("a", "b", "b", "c")
+        two.kept.refuse("b", "no answer")
+        told = applied.watch.told()
+        assert {kind: (one.works, one.targets) for kind, one in told.items()} == {
+            "dns": (False, 3),
+            "slurm": (True, 1),
+            "http": (False, 0),
+        }
+
+    watching(main, patience_s=0.05)
 
 
 def test_a_target_found_twice_has_the_labels_of_both() -> None:

@@ -21,6 +21,8 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways
 from accelwatch.fleet.targets.target import Target
 from accelwatch.fleet.targets.watch import TargetWatch
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
@@ -129,6 +131,14 @@ class Hub:
     def ready(self) -> bool:
         """Whether the targets are known."""
         return self._listed and self.peers.ready
+
+    def own(self) -> dict[Series, Number]:
+        """How the discoveries do."""
+        found: dict[Series, Number] = {}
+        for kind, told in (self._watch.told() if self._watch is not None else {}).items():
+            found["fleet_discovery_up", kind] = int(told.works)
+            found["fleet_discovery_targets", kind] = told.targets
+        return found
 
     def _set_targets(self, targets: dict[str, Target]) -> None:
         self._targets = targets

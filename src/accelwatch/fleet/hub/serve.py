@@ -89,13 +89,12 @@ class HubServer:
     def _own(self) -> RenderOwn:
         render = own_text()
 
-        def with_reloads(series: Mapping[Series, Number], openmetrics: bool) -> str:
-            reloads: dict[Series, Number] = {
-                (_RELOADED, name): int(well) for name, well in self.reloads.items()
-            }
-            return render({**series, **reloads}, openmetrics)
+        def with_ours(series: Mapping[Series, Number], openmetrics: bool) -> str:
+            ours = self.hub.own()
+            ours.update(((_RELOADED, name), int(well)) for name, well in self.reloads.items())
+            return render({**series, **ours}, openmetrics)
 
-        return with_reloads
+        return with_ours
 
     def _web_read(self, well: bool | None) -> None:
         if well is None:

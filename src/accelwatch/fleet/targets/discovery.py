@@ -53,7 +53,7 @@ def _named(kind: str, settings: msgspec.Struct, rules: Rules) -> str:
 def _files(targets: Targets, rules: Rules) -> Way:
     from accelwatch.fleet.targets.files import TargetFiles
 
-    return in_thread(TargetFiles(targets.files, rules).look, targets.refresh_s)
+    return in_thread(TargetFiles(targets.files, rules), targets.refresh_s)
 
 
 def _http(settings: HttpSd, rules: Rules) -> Way:
@@ -65,7 +65,7 @@ def _http(settings: HttpSd, rules: Rules) -> Way:
 def _dns(settings: DnsSd, rules: Rules) -> Way:
     from accelwatch.fleet.targets.dns import DnsTargets
 
-    return in_thread(DnsTargets(settings, rules).look, settings.refresh_s)
+    return in_thread(DnsTargets(settings, rules), settings.refresh_s)
 
 
 def _kubernetes(settings: KubernetesSd, rules: Rules) -> Way:
@@ -77,4 +77,4 @@ def _kubernetes(settings: KubernetesSd, rules: Rules) -> Way:
 def _slurm(settings: SlurmSd, rules: Rules) -> Way:
     from accelwatch.fleet.targets.slurm import SlurmTargets
 
-    return in_thread(SlurmTargets(settings, rules).look, settings.refresh_s)
+    return in_thread(SlurmTargets(settings, rules), settings.refresh_s)

@@ -53,7 +53,8 @@ class HttpTargets:
         """Ask until cancelled."""
         client = Client(self._scrape, self._access)
         try:
-            await Polled(lambda: self._look(client), self._settings.refresh_s).run(found)
+            every_s = self._settings.refresh_s
+            await Polled(lambda: self._look(client), every_s, self.kept).run(found)
         finally:
             await client.close()
 

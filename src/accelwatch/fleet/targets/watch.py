@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.target import Target
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,9 @@ Found = Callable[[Sequence[Target]], None]
 class Way(Protocol):
     """A way to find targets."""
 
+    kept: Kept
+    """What its places gave last, and which of them fail."""
+
     async def run(self, found: Found) -> None:
         """Call `found` with all targets at once and whenever they may have changed, until cancelled."""
         ...
@@ -35,7 +39,10 @@ class Way(Protocol):
 class Polled:
     """A way that is looked at again and again."""
 
-    def __init__(self, look: Callable[[], Awaitable[Sequence[Target]]], every_s: float) -> None:
+    def __init__(
+        self, look: Callable[[], Awaitable[Sequence[Target]]], every_s: float, kept: Kept
+    ) -> None:
+        self.kept = kept
         self._look = look
         self._every_s = every_s
 
@@ -46,9 +53,27 @@ class Polled:
             await asyncio.sleep(self._every_s)
 
 
-def in_thread(look: Callable[[], Sequence[Target]], every_s: float) -> Polled:
+class Blocking(Protocol):
     """A way whose look blocks."""
-    return Polled(lambda: asyncio.to_thread(look), every_s)
+
+    kept: Kept
+
+    def look(self) -> Sequence[Target]:
+        """The targets now."""
+        ...
+
+
+def in_thread(one: Blocking, every_s: float) -> Polled:
+    """A way that is looked at on a thread again and again."""
+    return Polled(lambda: asyncio.to_thread(one.look), every_s, one.kept)
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """How a kind of discovery does."""
+
+    works: bool = True
+    """Whether every place of every one of them answered last."""
+    targets: int = 0
 
 
 def merged(targets: Iterable[Target]) -> dict[str, Target]:
@@ -77,6 +102,8 @@ class TargetWatch:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._told: dict[str, Sequence[Target]] = {}
+        self._ways: dict[str, Way | None] = {}
+        """None for one that could not begin."""
         self._order: tuple[str, ...] = ()
         self._applied: dict[str, Target] | None = None
         self._patient = True
@@ -89,11 +116,24 @@ class TargetWatch:
         for gone in self._tasks.keys() - ways.keys():
             self._end(self._tasks.pop(gone))
             self._told.pop(gone, None)
+            self._ways.pop(gone, None)
         for name in ways.keys() - self._tasks.keys():
             self._tasks[name] = loop.create_task(self._go(name, ways[name]), name=f"way {name}")
         self._patient = True
         loop.call_later(self._patience_s, self._hurry)
         self._changed.set()
+
+    def told(self) -> dict[str, Told]:
+        """How each kind of discovery does, by the first word of its name."""
+        found: dict[str, Told] = {}
+        for name in self._order:
+            kind = name.partition(" ")[0]
+            before = found.get(kind, Told())
+            way = self._ways.get(name)
+            works = name in self._told and way is not None and not way.kept.complaints
+            count = len(self._told.get(name, ()))
+            found[kind] = Told(works=before.works and works, targets=before.targets + count)
+        return found
 
     def _hurry(self) -> None:
         self._patient = False
@@ -106,8 +146,10 @@ class TargetWatch:
                 self._changed.set()
 
         while True:
+            self._ways[name] = None
             try:
-                await make().run(found)
+                self._ways[name] = way = make()
+                await way.run(found)
             except AccelwatchError as error:
                 logger.error("a discovery cannot begin, it is tried again: %s", error)
             except Exception:
