@@ -14,19 +14,23 @@ from cryptography.x509.oid import NameOID
 class Authority:
     """A certificate authority in a folder; its certificates are for 127.0.0.1 and given names."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "test authority") -> None:
         self.folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test authority")])
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         certificate = self._build(self._name, self._key, ca=True, names=[])
         self.file = folder / "ca.crt"
         self.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, stem: str, *names: str) -> tuple[Path, Path]:
-        """Certificate and key files for the names."""
+    def issue(
+        self, stem: str, *names: str, loopback: bool = True, ended_days: float = -1
+    ) -> tuple[Path, Path]:
+        """Certificate and key files for the names; it ended so many days ago, or will in as many."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, stem)])
-        certificate = self._build(subject, key, ca=False, names=list(names))
+        certificate = self._build(
+            subject, key, ca=False, names=list(names), loopback=loopback, ended_days=ended_days
+        )
         paths = self.folder / f"{stem}.crt", self.folder / f"{stem}.key"
         paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         paths[1].write_bytes(
@@ -39,19 +43,27 @@ class Authority:
         return paths
 
     def _build(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, ca: bool, names: list[str]
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        *,
+        ca: bool,
+        names: list[str],
+        loopback: bool = True,
+        ended_days: float = -1,
     ) -> x509.Certificate:
-        now = datetime.datetime.now(datetime.UTC)
+        end = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=ended_days)
         alternatives: list[x509.GeneralName] = [x509.DNSName(name) for name in names]
-        alternatives.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+        if loopback:
+            alternatives.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=1))
+            .not_valid_before(end - datetime.timedelta(days=2))
+            .not_valid_after(end)
             .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
         )

@@ -18,6 +18,7 @@ Behaviour = Callable[["Exchange"], Awaitable[None]]
 STREAM_HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: {MSGPACK}\r\nConnection: close\r\n\r\n".encode()
 PLAIN_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
 NO_STREAM = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_TLS_RECORD = b"\x16"
 _SEND_BUFFER = 64 << 10
 _PIECE = 64 << 10
 
@@ -96,7 +97,11 @@ class Misbehaving:
         self.most_open = max(self.most_open, self.open)
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
-                head = await reader.readuntil(b"\r\n\r\n")
+                head = await reader.readexactly(1)
+                if head == _TLS_RECORD:  # as web servers answer who speaks TLS where none is spoken
+                    writer.write(answer("400 Bad Request"))
+                    return
+                head += await reader.readuntil(b"\r\n\r\n")
                 exchange = Exchange(self, head, writer)
                 self.requests.append(exchange.path)
                 self.heads.append(head)
@@ -104,7 +109,9 @@ class Misbehaving:
         finally:
             self.open -= 1
             self._tasks.discard(task)
-            writer.transport.abort()
+            writer.close()
+            if task.cancelling():
+                writer.transport.abort()
 
     async def _until_gone(self, exchange: Exchange, reader: asyncio.StreamReader) -> None:
         """Behave for as long as the client is there."""

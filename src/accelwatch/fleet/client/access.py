@@ -13,6 +13,8 @@ from accelwatch.errors import ConfigError
 from accelwatch.fleet.client.settings import Scrape, TlsConfig
 
 _LOOK_EVERY_S = 10.0
+_DOUBTED_S = 1.0
+"""How soon the files are looked at when a target has refused what they held."""
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
 Stamps = tuple[tuple[int, int, int], ...]
@@ -57,6 +59,10 @@ class Access:
                 self._ticket = await asyncio.to_thread(self._look)
                 self._looked_at = time.monotonic()
             return self._ticket
+
+    def doubt(self) -> None:
+        """A ticket was refused: somebody may just have mended a file."""
+        self._looked_at = min(self._looked_at, time.monotonic() - _LOOK_EVERY_S + _DOUBTED_S)
 
     def _look(self) -> Ticket:
         tls = self._scrape.tls_config

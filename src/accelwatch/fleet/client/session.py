@@ -1,6 +1,7 @@
 """Requests to targets over aiohttp: no proxies, cookies, redirects; every failure becomes a fault."""
 
 import contextlib
+import os
 import socket
 import ssl
 import time
@@ -17,6 +18,10 @@ from accelwatch.version import __version__
 
 _READ_BUFFER = 64 << 10
 _MAX_HEADER = 8190
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
+"""What OpenSSL says of bytes that are no TLS at all."""
+_TLS_ALERT = "\\x15\\x03"
+"""How a TLS alert begins (RFC 8446, 5.1), as an error message shows it."""
 
 
 def open_session(connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
@@ -57,10 +62,15 @@ class Client:
             ticket = await self._access.ticket()
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
-        with faults():
-            async with self._request(target, url, headers, ticket) as response:
-                check_status(response)
-                yield response
+        try:
+            with faults(target.scheme):
+                async with self._request(target, url, headers, ticket) as response:
+                    check_status(response)
+                    yield response
+        except TargetFault as fault:
+            if fault.reason in (Reason.CREDENTIALS, Reason.TLS):
+                self._access.doubt()
+            raise
 
     def _request(
         self, target: Target, url: str, headers: dict[str, str], ticket: Ticket
@@ -87,12 +97,13 @@ def check_status(response: aiohttp.ClientResponse) -> None:
     if code in (401, 403):
         raise TargetFault(Reason.CREDENTIALS, f"answered {code}; check the credentials", code=code)
     reason = Reason.BUSY if code in (429, 503) else Reason.STATUS
-    raise TargetFault(reason, f"answered {code}", code=code, retry_after_s=wait)
+    asked = "" if wait is None else f" and asks to wait {wait:.0f} s"
+    raise TargetFault(reason, f"answered {code}{asked}", code=code, retry_after_s=wait)
 
 
 @contextlib.contextmanager
-def faults() -> Iterator[None]:
-    """Turn the failures of a request into faults."""
+def faults(scheme: str = "") -> Iterator[None]:
+    """Turn the failures of a request into faults; `scheme` is what was spoken."""
     try:
         yield
     except TimeoutError as error:
@@ -102,12 +113,16 @@ def faults() -> Iterator[None]:
     except (aiohttp.ClientSSLError, ssl.SSLError) as error:
         raise TargetFault(Reason.TLS, _tls_text(error)) from error
     except aiohttp.ClientConnectorError as error:
-        text = error.os_error.strerror or str(error.os_error)
-        raise TargetFault(Reason.CONNECT, f"cannot connect: {text}") from error
-    except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-        raise TargetFault(Reason.CLOSED, "the connection was closed") from error
-    except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
-        raise TargetFault(Reason.GARBAGE, f"no HTTP answer: {type(error).__name__}") from error
+        raise TargetFault(Reason.CONNECT, f"cannot connect: {_os_text(error.os_error)}") from error
+    except aiohttp.ServerDisconnectedError as error:
+        hint = "; does it expect TLS?" if scheme == "http" else ""
+        raise TargetFault(Reason.CLOSED, f"closed without an answer{hint}") from error
+    except aiohttp.ClientOSError as error:
+        raise TargetFault(Reason.CLOSED, f"the connection was closed: {_os_text(error)}") from error
+    except aiohttp.ClientPayloadError as error:
+        raise TargetFault(Reason.GARBAGE, "the answer breaks off or is no HTTP") from error
+    except aiohttp.ClientResponseError as error:
+        raise TargetFault(Reason.GARBAGE, _answer_text(error)) from error
     except (aiohttp.ClientError, ValueError, socket.gaierror, UnicodeError) as error:
         raise TargetFault(Reason.GARBAGE, f"cannot be asked: {type(error).__name__}") from error
 
@@ -115,4 +130,16 @@ def faults() -> Iterator[None]:
 def _tls_text(error: BaseException) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
     reason = getattr(inner, "verify_message", None) or getattr(inner, "reason", None) or str(inner)
+    if reason in _NO_TLS:
+        return f"the target does not speak TLS ({reason})"
     return f"TLS failed: {reason}"
+
+
+def _os_text(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+def _answer_text(error: aiohttp.ClientResponseError) -> str:
+    if _TLS_ALERT in error.message:
+        return "no HTTP answer; the target speaks TLS, and http is configured"
+    return "no HTTP answer, or headers beyond all bounds"
