@@ -221,6 +221,26 @@ def test_groups_by_label_and_by_owner(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_node_never_heard_of_is_in_the_groups_of_its_labels(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with agent(shared_node()) as one:
+            file = await _labelled(tmp_path, (one.address, "r1"), ("127.0.0.1:1", "r2"))
+            async with hub(files=(file,)) as running:
+                await running.devices("n0", 5)
+                first, second = (await running.get("/v1/groups?by=rack"))["groups"]
+                assert (first["group"], first["nodes"]) == ("r1", {"up": 1})
+                assert (second["group"], second["nodes"]) == ("r2", {"never": 1})
+                assert (second["worst"], second["devices_total"]) == ("unreachable", 0)
+                names = [
+                    group["group"] for group in (await running.get("/v1/groups?by=node"))["groups"]
+                ]
+                assert names == ["n0", "n1"]
+                vendors = (await running.get("/v1/groups?by=vendor"))["groups"]
+                assert [group["nodes_total"] for group in vendors] == [1]
+
+    asyncio.run(main())
+
+
 def test_partitions_stand_for_their_device_where_owners_are_counted() -> None:
     part = machines.mig_view(9, 0)
     shot = machines.snapshot(machines.view(0), msgspec.structs.replace(part, owners=(JOB,)))

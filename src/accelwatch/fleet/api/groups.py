@@ -1,16 +1,17 @@
 """/v1/groups: the fleet in numbers by rack, partition, job, user, or whatever else devices share."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from accelwatch.errors import UsageError
-from accelwatch.expr import Expression, Type
+from accelwatch.expr import Expression, Type, device_names
 from accelwatch.expr.names import did_you_mean
 from accelwatch.fleet.api.documents import GroupRow
-from accelwatch.fleet.api.names import Subject, every, fleet_names, lookup
+from accelwatch.fleet.api.names import GONE, Subject, every, fleet_names, lookup
 from accelwatch.fleet.api.rows import Totals, subjects
 from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.usage import OWNER_NAMES
 
@@ -55,6 +56,10 @@ class _Group:
         word = subject.health if ill else subject.state
         self.worst = min(self.worst, _WORST_FIRST.index(word))
 
+    def add_bare(self, node: str, state: NodeState) -> None:
+        self.nodes[node] = state.value
+        self.worst = min(self.worst, _WORST_FIRST.index(GONE.get(state, "ok")))
+
     def row(self, name: str | None) -> GroupRow:
         nodes = Counter(self.nodes.values())
         return GroupRow(
@@ -71,19 +76,29 @@ async def groups(fleet: Fleet, by: str, wanted: Expression | None, walk: Walk) -
 
     A device that several own is counted in the group of each.
     """
-    found: dict[str, _Group] = {}
-    none = _Group()
+    found: defaultdict[str | None, _Group] = defaultdict(_Group)
     for node in list(fleet.nodes.values()):
         await walk.rest()
+        if wanted is None and not node.devices and not any(node.missing()):
+            for name in _of_node(fleet, node, by):
+                found[name].add_bare(node.name, fleet.state_of(node))
         for subject, names in _counted(fleet, node, by):
-            if wanted is not None and wanted.evaluate(lookup(subject)) is not True:
-                continue
-            for name in names:
-                found.setdefault(name, _Group()).add(subject)
-            if not names:
-                none.add(subject)
-    rows = [group.row(name) for name, group in sorted(found.items())]
-    return [*rows, none.row(None)] if none.nodes else rows
+            if wanted is None or wanted.evaluate(lookup(subject)) is True:
+                for name in names or (None,):
+                    found[name].add(subject)
+    return [found[name].row(name) for name in sorted(found, key=_order)]
+
+
+def _order(name: str | None) -> tuple[bool, str]:
+    return name is None, name or ""
+
+
+def _of_node(fleet: Fleet, node: Node, by: str) -> Sequence[str | None]:
+    """Groups of a node of which no device is known: by its own names, by labels."""
+    own = {"node": node.name, "host": node.name, "node_state": fleet.state_of(node).value}
+    name = own.get(by) or node.labels.get(by)
+    of_devices = by in OWNER_NAMES or by in device_names().identity
+    return () if name is None and of_devices else (name,)
 
 
 def _counted(fleet: Fleet, node: Node, by: str) -> Iterator[tuple[Subject, Sequence[str]]]:

@@ -35,7 +35,8 @@ DEFAULT_FIELDS = (
 )
 _MAX_EXPRESSION = 2000
 _MAX_FIELDS = 64
-_GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}
+GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}
+"""What devices are called whose node is silent."""
 
 Column = tuple[str, tuple[Series, ...]]
 """A field as it was asked for, and the series of which the first present one is its value."""
@@ -62,7 +63,7 @@ class Subject(msgspec.Struct, kw_only=True):
         """Its own state while its node is heard of."""
         if speaks_for(self.node_state):
             return self.held.state if self.held is not None else "missing"
-        return _GONE[self.node_state]
+        return GONE[self.node_state]
 
     @property
     def health(self) -> str:
