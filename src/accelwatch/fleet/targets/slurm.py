@@ -58,7 +58,7 @@ class SlurmTargets:
             told = result.errors.decode("utf-8", "replace")
             if result.failure or not any(word in told for word in _NO_JSON):
                 raise UsageError(_why(result))
-            self._speaks_json = False  # before 23.02, or built without a JSON library
+            self._speaks_json = False  # an old one, or built without a JSON library
         return nodes_of_text(self._printed("--all", "--oneliner", "show", "nodes").decode())
 
     def _printed(self, *words: str) -> bytes:
