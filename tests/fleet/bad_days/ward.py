@@ -154,16 +154,13 @@ class Ward:
         found = [(held.health, held.reading()) for held in self.node(name).devices.values()]
         assert all(health == Health.OK for health, _ in found), found
 
-    async def settle(self) -> None:
-        """Wait until every healthy node is followed; what happened until then does not count."""
-        names, self.healthy = self.healthy, []
+    async def settle(self, *names: str) -> None:
+        """Wait until these are followed; they are healthy from now on."""
+        nodes = self.hub.fleet.nodes
         await self.until(
-            lambda: all(
-                name in self.hub.fleet.nodes and self.source(name).arrived is not None
-                for name in names
-            )
+            lambda: all(name in nodes and self.source(name).arrived is not None for name in names)
         )
-        self.healthy = names
+        self.healthy += names
         await self.beat()
         for name in names:
             source = self.source(name)
@@ -210,13 +207,12 @@ async def ward(
     server = HubServer(hub, clock, Protection(), web=settings.web, interval_s=0.05)
     sockets = open_tcp("127.0.0.1:0")
     running = Ward(hub, clock, simulated)
-    running.healthy = [f"{simulated.address}{simulated.path(name)}" for name in chosen]
     running.base = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
     await hub.start()
     server.http.start(sockets)
     try:
         async with aiohttp.ClientSession() as running.http:
-            await running.settle()
+            await running.settle(*(f"{simulated.address}{simulated.path(name)}" for name in chosen))
             yield running
     finally:
         await server.http.stop(0.1)
