@@ -5,35 +5,21 @@ from typing import Annotated
 
 import typer
 
+from accelwatch.cli import target_flags
 from accelwatch.cli.completion import completer
 from accelwatch.cli.entry import guarded, on_terminal
 from accelwatch.cli.fleet_plan import Asking, Look, Targeting, checked, opened
 
 
 def fleet_command(
-    targets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--targets",
-            "-t",
-            metavar="HOSTS",
-            help="Whom to follow, with host ranges: n[001-063]:9877; may be repeated.",
-        ),
-    ] = None,
-    targets_file: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--targets-file",
-            metavar="FILE",
-            help="Targets as Prometheus' file_sd lists them, watched; may be repeated.",
-        ),
-    ] = None,
-    config_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--config.file", "-c", metavar="FILE", help="A hub's configuration (docs/fleet/hub.md)."
-        ),
-    ] = None,
+    targets: target_flags.Static = None,
+    targets_file: target_flags.Files = None,
+    targets_http: target_flags.Http = None,
+    targets_dns: target_flags.Dns = None,
+    targets_kubernetes: target_flags.Kubernetes = None,
+    targets_slurm: target_flags.Slurm = False,
+    prometheus: target_flags.Prometheus = None,
+    config_file: target_flags.ConfigFile = None,
     hub: Annotated[
         str | None,
         typer.Option(
@@ -137,8 +123,10 @@ def fleet_command(
         color=color,
     )
     wanted = Targeting(
-        targets=tuple(targets or ()),
-        targets_files=tuple(targets_file or ()),
+        followed=target_flags.followed(
+            targets, targets_file, targets_http, targets_dns, targets_kubernetes, targets_slurm
+        ),
+        prometheus=prometheus,
         config_file=config_file,
         hub=hub,
         hub_config_file=hub_config_file,

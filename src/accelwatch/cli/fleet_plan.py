@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.cli.plan import MIN_INTERVAL_S
+from accelwatch.cli.target_flags import Followed
 from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
 
@@ -23,8 +24,8 @@ _COLOURS = ("auto", "always", "never")
 class Targeting(msgspec.Struct, frozen=True, kw_only=True):
     """Whom to follow, or which hub does."""
 
-    targets: tuple[str, ...] = ()
-    targets_files: tuple[str, ...] = ()
+    followed: Followed = Followed()
+    prometheus: str | None = None
     config_file: Path | None = None
     hub: str | None = None
     hub_config_file: Path | None = None
@@ -123,7 +124,7 @@ def checked(asking: Asking) -> Asking:
 
 def check_targeting(wanted: Targeting) -> None:
     """Raise UsageError when nobody is to be followed, or a hub besides targets."""
-    own = wanted.targets or wanted.targets_files or wanted.config_file
+    own = wanted.followed != Followed() or wanted.prometheus or wanted.config_file
     if wanted.hub is not None:
         if own or wanted.state_dir or wanted.no_state:
             raise UsageError("--hub has its own targets; leave --targets, -c and --state-dir out")
@@ -174,9 +175,17 @@ def own_hub(child: "Child", name: str) -> Hub:
 
 def _called(wanted: Targeting) -> str:
     """What is followed, in a few words."""
-    config = () if wanted.config_file is None else (wanted.config_file.name,)
-    files = (Path(name).name for name in wanted.targets_files)
-    names: list[str] = [*wanted.targets, *files, *config]
+    told = wanted.followed
+    names = [
+        *told.static,
+        *(Path(name).name for name in told.files),
+        *told.http,
+        *told.dns,
+        *([f"pods {told.kubernetes}"] if told.kubernetes else []),
+        *(["Slurm"] if told.slurm else []),
+        *([wanted.prometheus] if wanted.prometheus else []),
+        *([wanted.config_file.name] if wanted.config_file else []),
+    ]
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
@@ -184,16 +193,12 @@ def _begun(wanted: Targeting) -> "Child":
     from accelwatch.fleet.viewer.child import begin
 
     def work(folder: Path, life: "Lifetime") -> None:
-        from accelwatch.fleet.hub.flags import with_targets
         from accelwatch.fleet.hub.model import HubSettings, load_settings
         from accelwatch.fleet.viewer.embedded import Embedding, run_embedded
 
         def read() -> HubSettings:
-            return with_targets(
-                load_settings(wanted.config_file),
-                targets=wanted.targets,
-                targets_files=wanted.targets_files,
-            )
+            flags = {"prometheus.url": wanted.prometheus}
+            return wanted.followed.laid_over(load_settings(wanted.config_file, flags))
 
         embedding = Embedding(keep=not wanted.no_state, state_dir=wanted.state_dir)
         run_embedded(read, embedding, folder, life)

@@ -1,11 +1,10 @@
 """`accelwatch hub`: a file and a few flags become settings, settings become a running hub."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accelwatch.cli import server_flags
+from accelwatch.cli import server_flags, target_flags
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -13,64 +12,14 @@ if TYPE_CHECKING:
 
 
 def hub_command(
-    config_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--config.file", "-c", metavar="FILE", help="Configuration (docs/fleet/hub.md)."
-        ),
-    ] = None,
-    targets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--targets",
-            "-t",
-            metavar="HOSTS",
-            help="Targets with host ranges, n[001-063]:9877; may be repeated.",
-        ),
-    ] = None,
-    targets_file: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--targets-file",
-            metavar="FILE",
-            help="Targets as Prometheus' file_sd lists them, watched; may be repeated.",
-        ),
-    ] = None,
-    targets_http: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--targets-http",
-            metavar="URL",
-            help="Targets as Prometheus' http_sd answers them; may be repeated.",
-        ),
-    ] = None,
-    targets_dns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--targets-dns",
-            metavar="NAME[:PORT]",
-            help="Every address of a name is a target; may be repeated.",
-        ),
-    ] = None,
-    targets_kubernetes: Annotated[
-        str | None,
-        typer.Option(
-            "--targets-kubernetes",
-            metavar="SELECTOR",
-            help="Pods of this cluster with these labels, app=accelwatch.",
-        ),
-    ] = None,
-    targets_slurm: Annotated[
-        bool, typer.Option("--targets-slurm", help="Slurm's nodes with GPUs, from scontrol.")
-    ] = False,
-    prometheus: Annotated[
-        str | None,
-        typer.Option(
-            "--prometheus",
-            metavar="URL",
-            help="Read the fleet from a Prometheus-compatible server instead of its nodes.",
-        ),
-    ] = None,
+    config_file: target_flags.ConfigFile = None,
+    targets: target_flags.Static = None,
+    targets_file: target_flags.Files = None,
+    targets_http: target_flags.Http = None,
+    targets_dns: target_flags.Dns = None,
+    targets_kubernetes: target_flags.Kubernetes = None,
+    targets_slurm: target_flags.Slurm = False,
+    prometheus: target_flags.Prometheus = None,
     remote_write: Annotated[
         str | None,
         typer.Option(
@@ -119,19 +68,14 @@ def hub_command(
         "log.format": log_format,
     }
 
+    wanted = target_flags.followed(
+        targets, targets_file, targets_http, targets_dns, targets_kubernetes, targets_slurm
+    )
+
     def read() -> "HubSettings":
-        from accelwatch.fleet.hub.flags import with_targets
         from accelwatch.fleet.hub.model import load_settings
 
-        return with_targets(
-            load_settings(config_file, flags),
-            targets=targets or (),
-            targets_files=targets_file or (),
-            http=targets_http or (),
-            dns=targets_dns or (),
-            kubernetes=targets_kubernetes,
-            slurm=targets_slurm,
-        )
+        return wanted.laid_over(load_settings(config_file, flags))
 
     asyncio.run(serve_hub(read, foreign_reader))
     raise typer.Exit(OK)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 from collections.abc import Callable
@@ -17,18 +16,19 @@ from accelwatch.agent.web_config import Protection
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.errors import UsageError
+from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.serve import HubServer, raise_open_files
+from accelwatch.fleet.prometheus.settings import Federation, RemoteWrite
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.files import read_targets
-from accelwatch.fleet.targets.target import targets_of
+from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.viewer.child import Outcome
 from accelwatch.fleet.viewer.keeping import Kept, fleet_folder, take_folder
 from accelwatch.fleet.viewer.lifetime import Lifetime
 
-_COLLECT = (50_000, 20, 100)
 _THREADS = 16
 _HEAD_START_S = 0.5
 """How long the hub may take to hear of its nodes before the parent shows it."""
@@ -59,11 +59,10 @@ def checked_targets(settings: HubSettings) -> HubSettings:
     A hub that runs by itself waits for a file that is not there yet; a person wants to be told.
     """
     targets = settings.targets
-    standing = type(targets)()
+    standing = Targets()
     plain = replace(targets, labels=standing.labels, refresh_s=standing.refresh_s)
-    if plain == standing:
+    if plain == standing and not settings.prometheus.url:
         raise UsageError("no targets: name some with --targets or --targets-file, or in the file")
-    targets_of(targets.static, targets.labels, settings.scrape.scheme)
     for name in targets.files:
         if not has_magic(name):
             read_targets(Path(name))
@@ -86,17 +85,20 @@ async def serve(settings: HubSettings, kept: Kept, folder: Path, life: Lifetime)
         unix_socket=str(folder / "hub.socket"),
         stream_max_clients=settings.web.stream_max_clients,
     )
-    settings = replace(settings, web=web)
+    # What a hub by itself does for others, this one does not: a dashboard never writes to a store.
+    settings = replace(settings, web=web, remote_write=RemoteWrite(), federation=Federation())
     clock = SystemClock()
     hub = Hub(settings, clock, foreign_reader, kept.folder)
     server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)
     stop = life.stop_event()
     await server.start()
+    tending = asyncio.ensure_future(tend())
     try:
         await _heard(hub, stop)
         life.tell(msgspec.json.encode(Outcome(remark=kept.remark)))
         await stop.wait()
     finally:
+        tending.cancel()
         await server.stop()
 
 
@@ -104,7 +106,6 @@ def prepare() -> None:
     """Make this process fit for a hub; the loop is running. Nothing is logged: nobody would read it."""
     logging.getLogger().addHandler(logging.NullHandler())
     raise_open_files()
-    gc.set_threshold(*_COLLECT)
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="hub")
     asyncio.get_running_loop().set_default_executor(pool)
 

@@ -40,7 +40,7 @@ def fleet_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
     state = environ.get("XDG_STATE_HOME") or (f"{home}/.local/state" if home else "")
     if not state:
         return None
-    told = msgspec.json.encode(settings.targets, order="deterministic")
+    told = msgspec.json.encode((settings.targets, settings.prometheus.url), order="deterministic")
     name = hashlib.sha256(told).hexdigest()[:16]
     return Path(state) / "accelwatch" / "fleets" / name
 

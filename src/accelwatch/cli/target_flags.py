@@ -1,0 +1,110 @@
+"""Flags that `hub` and `fleet` share: whom to follow."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub.model import HubSettings
+
+Texts = list[str] | None
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config.file", "-c", metavar="FILE", help="A hub's configuration (docs/fleet/hub.md)."
+    ),
+]
+Static = Annotated[
+    Texts,
+    typer.Option(
+        "--targets",
+        "-t",
+        metavar="HOSTS",
+        help="Targets with host ranges, n[001-063]:9877; may be repeated.",
+    ),
+]
+Files = Annotated[
+    Texts,
+    typer.Option(
+        "--targets-file",
+        metavar="FILE",
+        help="Targets as Prometheus' file_sd lists them, watched; may be repeated.",
+    ),
+]
+Http = Annotated[
+    Texts,
+    typer.Option(
+        "--targets-http",
+        metavar="URL",
+        help="Targets as Prometheus' http_sd answers them; may be repeated.",
+    ),
+]
+Dns = Annotated[
+    Texts,
+    typer.Option(
+        "--targets-dns",
+        metavar="NAME[:PORT]",
+        help="Every address of a name is a target; may be repeated.",
+    ),
+]
+Kubernetes = Annotated[
+    str | None,
+    typer.Option(
+        "--targets-kubernetes",
+        metavar="SELECTOR",
+        help="Pods of this cluster with these labels, app=accelwatch.",
+    ),
+]
+Slurm = Annotated[
+    bool, typer.Option("--targets-slurm", help="Slurm's nodes with GPUs, from scontrol.")
+]
+Prometheus = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus",
+        metavar="URL",
+        help="Read the fleet from a Prometheus-compatible server instead of its nodes.",
+    ),
+]
+
+
+class Followed(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom the flags name."""
+
+    static: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    http: tuple[str, ...] = ()
+    dns: tuple[str, ...] = ()
+    kubernetes: str | None = None
+    slurm: bool = False
+
+    def laid_over(self, settings: "HubSettings") -> "HubSettings":
+        """The settings with these targets besides their own. Raises ConfigError."""
+        from accelwatch.fleet.hub.flags import with_targets
+
+        return with_targets(
+            settings,
+            targets=self.static,
+            targets_files=self.files,
+            http=self.http,
+            dns=self.dns,
+            kubernetes=self.kubernetes,
+            slurm=self.slurm,
+        )
+
+
+def followed(
+    static: Texts, files: Texts, http: Texts, dns: Texts, kubernetes: str | None, slurm: bool
+) -> Followed:
+    """What typer hands over, as one."""
+    return Followed(
+        static=tuple(static or ()),
+        files=tuple(files or ()),
+        http=tuple(http or ()),
+        dns=tuple(dns or ()),
+        kubernetes=kubernetes,
+        slurm=slurm,
+    )
