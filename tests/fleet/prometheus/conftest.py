@@ -60,7 +60,7 @@ class StoreServer:
         self, expression: str, right: Callable[[list[dict[str, Any]]], bool], within_s: float = 20.0
     ) -> list[dict[str, Any]]:
         """The answer once it is right."""
-        found: list[dict[str, Any]] = []
+        found = await self.query(expression)
         try:
             async with asyncio.timeout(within_s):
                 while not right(found):
@@ -136,7 +136,9 @@ class Stores:
             yield server
 
     @contextlib.asynccontextmanager
-    async def victoria(self, *jobs: dict[str, Any]) -> AsyncIterator[StoreServer]:
+    async def victoria(
+        self, *jobs: dict[str, Any], flags: Sequence[str] = ()
+    ) -> AsyncIterator[StoreServer]:
         """A VictoriaMetrics, which scrapes jobs as well."""
         port = free_port()
         command = [
@@ -144,6 +146,7 @@ class Stores:
             f"-httpListenAddr=127.0.0.1:{port}",
             f"-storageDataPath={self._folder / f'victoria-{port}'}",
             "-memory.allowedBytes=256MB",
+            *flags,
         ]
         if jobs:
             config = self._folder / f"victoria-{port}.yml"

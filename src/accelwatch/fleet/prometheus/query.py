@@ -24,6 +24,8 @@ _FORM = {
     "Accept-Encoding": "gzip",
 }
 _PLAIN = {"Accept": "application/json", "Accept-Encoding": "gzip"}
+_NOW = {"nocache": "1", "latency_offset": "1ms"}
+"""VictoriaMetrics hides the newest 30 s from answers otherwise; other servers know neither word."""
 _SMALL_BYTES = 1 << 20
 _TOLD = (400, 422)
 """Codes whose body says what is wrong with a query."""
@@ -118,9 +120,7 @@ class QueryClient:
     async def _ask(
         self, what: str, form: Mapping[str, str], decoder: "msgspec.json.Decoder[_A]"
     ) -> _A:
-        # VictoriaMetrics hides the newest 30 s from answers that it may cache (`nocache`).
-        timeout = {"timeout": f"{self._settings.timeout_s:g}s", "nocache": "1"}
-        body = urlencode({**form, **timeout}).encode()
+        body = urlencode({**form, **_NOW, "timeout": f"{self._settings.timeout_s:g}s"}).encode()
         async with self._peer.request("POST", f"/api/v1/{what}", _FORM, body=body) as response:
             return await self._read(response, decoder)
 

@@ -1,0 +1,102 @@
+"""The hub writing to a real VictoriaMetrics and a real Prometheus, and what these then answer."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import machines
+from accelwatch.fleet.hub.model import State
+from accelwatch.fleet.prometheus.settings import RemoteWrite
+from accelwatch.fleet.targets.settings import Targets
+from accelwatch.schema.reading import Reading, complete
+from hub_peers import Agent, agent
+
+UUID = machines.device(1).uuid
+
+
+def writing(url: str, **more: Any) -> RemoteWrite:
+    return RemoteWrite(url=url, interval_s=0.3, timeout_s=5.0, max_backoff_s=0.5, **more)
+
+
+async def keep_telling(one: Agent) -> None:
+    """Agents tell again and again, else nothing new is written."""
+    while True:
+        one.feed.put(one.feed.snapshot())
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("kind", ["prometheus", "victoria"])
+def test_a_server_has_every_value_and_its_end(stores: Any, start_hub: Any, kind: str) -> None:
+    asyncio.run(_written(getattr(stores, kind)(), start_hub))
+
+
+async def _written(server: Any, start_hub: Any) -> None:
+    async with server as store, agent() as one:
+        telling = asyncio.create_task(keep_telling(one))
+        settings = {
+            "targets": Targets(static=(one.address,), labels={"rack": "r7", "sensor": "hidden"}),
+            "remote_write": writing(store.url + "/api/v1/write", labels={"hub": "pod-1"}),
+            "state": State(slow_s=0.6, stale_s=1.0, down_s=1.5),
+        }
+        async with start_hub(**settings) as running:
+            await _values(store, one)
+            await _metrics_of_the_fleet(store)
+            await _a_series_ends(store, one)
+            await _a_device_goes(store, one)
+            telling.cancel()
+            await one.server.stop(0.0)
+            await store.until('accel_utilization_ratio{hub="pod-1"}', lambda found: not found)
+            assert running.hub.peers.writer is not None
+            counts = running.hub.peers.writer.counts
+            assert counts.sent > 0
+            assert (counts.failed, counts.dropped) == (0, 0)
+
+
+async def _values(store: Any, one: Agent) -> None:
+    await store.until("accel_device_up", lambda found: len(found) == 8)
+    (found,) = await store.query(f'accel_power_watts{{uuid="{UUID}"}}')
+    assert float(found["value"][1]) == machines.values(1)[("power_watts",)]
+    labels = {name: found["metric"][name] for name in ("node", "rack", "hub", "device", "sensor")}
+    assert labels == {
+        "node": one.address,
+        "rack": "r7",
+        "hub": "pod-1",
+        "device": "nvidia1",
+        "sensor": "hidden",
+    }
+    temperatures = await store.query(f'accel_temperature_celsius{{uuid="{UUID}"}}')
+    assert {found["metric"]["sensor"] for found in temperatures} == {"gpu", "memory"}
+    assert await store.number(f'accel_health{{uuid="{UUID}",state="ok"}}') == 1.0
+    assert await store.number("count(accel_memory_size_bytes)") == 8.0
+    everything = await store.query('count by (__name__) ({__name__=~"accel_.+"})')
+    told = {key for (key, *_) in machines.values(1)}
+    assert {f"accel_{key}" for key in told} <= {row["metric"]["__name__"] for row in everything}
+
+
+async def _metrics_of_the_fleet(store: Any) -> None:
+    up = 'accel_fleet_nodes{state="up",hub="pod-1"}'
+    await store.until(up, lambda found: [row["value"][1] for row in found] == ["1"])
+    sent = "accel_fleet_remote_write_samples_total > 0"
+    await store.until(sent, lambda found: len(found) == 1)
+
+
+async def _a_series_ends(store: Any, one: Agent) -> None:
+    """A quantity that a device does not give any more is gone at once, not after five minutes."""
+    views = [machines.view(index) for index in range(8)]
+    values = {key: value for key, value in machines.values(1).items() if key != ("power_watts",)}
+    reading = Reading(device_id=machines.device(1).id, values=values)
+    views[1] = machines.view(1, reading=complete(reading, frozenset()))
+    one.feed.put(machines.snapshot(*views))
+    await store.until(f'accel_power_watts{{uuid="{UUID}"}}', lambda found: not found)
+    assert await store.number(f'accel_device_up{{uuid="{UUID}"}}') == 1.0
+
+
+async def _a_device_goes(store: Any, one: Agent) -> None:
+    """A device that its node does not list any more stays as one that is not up."""
+    one.feed.put(machines.snapshot(*(machines.view(index) for index in (0, 2, 3))))
+    up = f'accel_device_up{{uuid="{UUID}"}}'
+    await store.until(up, lambda found: [row["value"][1] for row in found] == ["0"])
+    gone = f'accel_utilization_ratio{{uuid="{UUID}"}}'
+    await store.until(gone, lambda found: not found)
+    assert await store.number("count(accel_utilization_ratio)") == 3.0
