@@ -80,6 +80,28 @@ def test_devices_are_paged_and_filtered() -> None:
     asyncio.run(main())
 
 
+def test_a_large_page_goes_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with agent() as one, agent() as two, hub(one.address, two.address) as running:
+            await running.devices(one.address, 8)
+            await running.devices(two.address, 8)
+            whole = await pages(running, "/v1/devices?fields=power_watts")
+            monkeypatch.setattr("accelwatch.fleet.api.pages._LARGE_BYTES", 0)
+            monkeypatch.setattr("accelwatch.fleet.api.pages._PIECE_ROWS", 3)
+            in_pieces = await pages(running, "/v1/devices?fields=power_watts")
+            fixed = ("node", "id", "values")
+            assert len(whole) == 16
+            assert [[row[key] for key in fixed] for row in in_pieces] == [
+                [row[key] for key in fixed] for row in whole
+            ]
+            assert [row["index"] for row in await pages(running, "/v1/devices?limit=5")] == [
+                *range(8),
+                *range(8),
+            ]
+
+    asyncio.run(main())
+
+
 def test_labels_can_be_filtered_by(tmp_path: Path) -> None:
     async def main() -> None:
         async with agent() as one, agent() as two:

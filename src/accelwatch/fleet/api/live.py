@@ -291,7 +291,10 @@ class LiveStreams:
                 events = self._fleet.events.after(noted)
                 news = [*feed.news(sent), *(event_row(one) for one in events if feed.shows(one))]
                 frame, sent, noted = feed.frame(media), feed.sequence, self._fleet.events.last
-                await outlet.write(b"".join(framed(one, media) for one in news) + frame)
+                for at in range(0, len(news), _BREATH):
+                    some = news[at : at + _BREATH]
+                    await outlet.write(b"".join([framed(one, media) for one in some]))
+                await outlet.write(frame)
                 taken_at = self._clock.monotonic()
             elif self._clock.monotonic() - taken_at > stall_s:
                 raise Stalled(f"the client has not read for {stall_s:g} s")

@@ -1,6 +1,6 @@
 """The hub's /metrics: aggregates of the fleet and how reading each target goes, as series."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.fleet.api.rows import Totals
 from accelwatch.fleet.api.turns import Walk
@@ -11,8 +11,8 @@ from accelwatch.schema.reading import Number
 
 _REJECTED = "fleet_series_rejected_total"
 
-RenderOwn = Callable[[Mapping[Series, Number], bool], str]
-"""Series of the catalogue and whether OpenMetrics is wanted, to text."""
+RenderOwn = Callable[[Mapping[Series, Number], bool], Iterator[str]]
+"""Series of the catalogue and whether OpenMetrics is wanted, to text, line by line."""
 
 
 async def own_series(fleet: Fleet, sums: Totals, walk: Walk) -> dict[Series, Number]:

@@ -1,7 +1,7 @@
 """Which path of the hub gives which page."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -49,6 +49,8 @@ _DEFAULT_LIMIT = 1000
 _MAX_LIMIT = 20_000
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_LARGE_BYTES = 1 << 20
+_PIECE_ROWS = 500
 _READ = ("GET", "HEAD")
 _to_json = msgspec.json.Encoder().encode
 
@@ -265,8 +267,13 @@ class HubPages:
     async def _metrics(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())
         chosen = choose(headers.get("Accept", ""), (_TEXT, _OPENMETRICS)) or _TEXT
-        text = await asyncio.to_thread(self._render, await self.own(), chosen == _OPENMETRICS)
-        return packed(text.encode(), chosen, headers.get("Accept-Encoding", ""))
+        series = await self.own()
+        lines: list[str] = []
+        async with self._turns.walk() as walk:
+            for line in self._render(series, chosen == _OPENMETRICS):
+                lines.append(line)
+                await walk.rest()
+        return packed("".join(lines).encode(), chosen, headers.get("Accept-Encoding", ""))
 
     def _readiness(self) -> Page:
         if self._ready():
@@ -302,9 +309,19 @@ def _plain_json(query: Query, document: dict[str, Any]) -> Page:
 
 
 def _listed(name: str, rows: list[bytes], following: str | None, headers: Headers) -> Page:
-    """`NodesPage` or `DevicesPage` of rows that are JSON already."""
-    body = b'{"%b":[%b],"next":%b}\n' % (name.encode(), b",".join(rows), _to_json(following))
-    return packed(body, JSON, headers.get("Accept-Encoding", ""))
+    """`NodesPage` or `DevicesPage` of rows that are JSON already; a large one goes out in pieces."""
+    begin, end = b'{"%b":[' % name.encode(), b'],"next":%b}\n' % _to_json(following)
+    if sum(map(len, rows)) <= _LARGE_BYTES:
+        body = begin + b",".join(rows) + end
+        return packed(body, JSON, headers.get("Accept-Encoding", ""))
+
+    async def parts() -> AsyncIterator[bytes]:
+        for at in range(0, len(rows), _PIECE_ROWS):
+            yield (b"," if at else begin) + b",".join(rows[at : at + _PIECE_ROWS])
+        yield end
+
+    told = {"Content-Type": JSON, "Cache-Control": "no-store"}
+    return Page(body=b"", headers=told, parts=parts)
 
 
 def _json(document: object, headers: Headers) -> Page:

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,17 +43,18 @@ def own_text() -> RenderOwn:
 
     prefixes = LinePrefixes()
 
-    def render(series: Mapping[Series, Number], openmetrics: bool) -> str:
-        lines: dict[str, list[str]] = {}
-        rows = {row.key: row for row in catalogue()}
-        for one, number in series.items():
-            prefix = prefixes.known.get(("", one)) or prefixes.make(rows[one[0]], "", one)
-            lines.setdefault(one[0], []).append(f"{prefix}{number!r}\n")
-        parts = []
-        for key, row in rows.items():
-            if key in lines:
-                parts += [header(row, openmetrics), *lines[key]]
-        return "".join([*parts, "# EOF\n"] if openmetrics else parts)
+    def render(series: Mapping[Series, Number], openmetrics: bool) -> Iterator[str]:
+        families: dict[str, list[Series]] = {}
+        for one in series:
+            families.setdefault(one[0], []).append(one)
+        for row in catalogue():
+            if row.key in families:
+                yield header(row, openmetrics)
+            for one in families.get(row.key, ()):
+                prefix = prefixes.known.get(("", one)) or prefixes.make(row, "", one)
+                yield f"{prefix}{series[one]!r}\n"
+        if openmetrics:
+            yield "# EOF\n"
 
     return render
 
@@ -89,7 +90,7 @@ class HubServer:
     def _own(self) -> RenderOwn:
         render = own_text()
 
-        def with_ours(series: Mapping[Series, Number], openmetrics: bool) -> str:
+        def with_ours(series: Mapping[Series, Number], openmetrics: bool) -> Iterator[str]:
             ours = self.hub.own()
             ours.update(((_RELOADED, name), int(well)) for name, well in self.reloads.items())
             return render({**series, **ours}, openmetrics)

@@ -6,6 +6,7 @@ A fleet has few kinds of device and many devices; names are shared, numbers are 
 import weakref
 from collections.abc import Sequence
 
+from accelwatch.fleet.dialects.bounds import bounds
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import Layout
 from accelwatch.schema.metrics import Series
@@ -24,13 +25,14 @@ REASONS = {
 
 
 class Columns:
-    """Series of a layout, where each stands in a tick, and which never have a value."""
+    """Series of a layout, where each stands in a tick, what it may be, which never have a value."""
 
-    __slots__ = ("__weakref__", "absent", "index", "series")
+    __slots__ = ("__weakref__", "absent", "index", "limits", "series")
 
     def __init__(self, series: Sequence[Series], absent: Sequence[tuple[Series, str]]) -> None:
         self.series = tuple(series)
         self.index = {one: position for position, one in enumerate(self.series)}
+        self.limits = tuple(bounds(one[0]) for one in self.series)
         self.absent = {one: REASONS.get(letter, Absence.ERROR) for one, letter in absent}
 
 

@@ -37,7 +37,7 @@ class History:
         skipped = min(step - self._last - 1, STEPS) if self._last >= 0 else 0
         for missed in range(step - skipped, step):
             self._put(missed, [math.nan] * _WIDTH)
-        found = (held.number(series) for series in QUANTITIES)
+        found = held.numbers(QUANTITIES)
         self._put(step, [math.nan if value is None else float(value) for value in found])
         self._last = step
 

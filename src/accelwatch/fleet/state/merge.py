@@ -72,6 +72,16 @@ class Joined:
                 return value
         return None
 
+    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+        """The same of several."""
+        found = self._parts[0].numbers(wanted)
+        for part in self._parts[1:]:
+            if None not in found:
+                break
+            others = part.numbers(wanted)
+            found = [b if a is None else a for a, b in zip(found, others, strict=True)]
+        return found
+
     def reading(self) -> Reading:
         """Every value; processes of the first source that tells any.
 

@@ -1,6 +1,6 @@
 """One device as its source last told it: undecoded from a stream, or whole from an exposition."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -17,7 +17,10 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
 
-_decode = msgspec.msgpack.Decoder(list[int | float | str]).decode
+Values = tuple[int | float | str, ...]
+"""Of a tick: numbers, and letters for why there is none. A tuple is nothing to garbage collection."""
+
+_decode = msgspec.msgpack.Decoder(Values).decode
 _STATES = frozenset(DeviceState)
 _HEALTHS = frozenset(Health)
 
@@ -56,6 +59,10 @@ class Held(Protocol):
         """The value of a series; None when it has none."""
         ...
 
+    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+        """The same of several, without keeping what it took to find them."""
+        ...
+
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
         ...
@@ -77,7 +84,7 @@ class StreamDevice:
         self.columns = columns
         self.usage = UNUSED
         self.tick: RawDevice | None = None
-        self._values: list[int | float | str] | None = None
+        self._values: Values | None = None
 
     def take(self, tick: RawDevice) -> None:
         """Another tick."""
@@ -111,10 +118,20 @@ class StreamDevice:
     def number(self, series: Series) -> Number | None:
         """The value of a series; None when it has none."""
         position = self.columns.index.get(series)
-        if position is None:
+        return None if position is None else self._number(position, self._decoded())
+
+    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+        """The same of several, without keeping what it took to find them."""
+        values = self._decode() if self._values is None else self._values
+        positions = [self.columns.index.get(one) for one in wanted]
+        return [None if at is None else self._number(at, values) for at in positions]
+
+    def _number(self, position: int, values: Values) -> Number | None:
+        value = values[position]
+        if isinstance(value, str):
             return None
-        value = self._decoded()[position]
-        return None if isinstance(value, str) or not believed(series, value) else value
+        low, high = self.columns.limits[position]
+        return value if low <= value <= high else None
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
@@ -133,13 +150,13 @@ class StreamDevice:
         reading = Reading(device_id=self.device.id, values=values, absent=absent)
         return self.usage.reading(reading)
 
-    def _decoded(self) -> list[int | float | str]:
+    def _decoded(self) -> Values:
         if self._values is None:
             self._values = self._decode()
         return self._values
 
-    def _decode(self) -> list[int | float | str]:
-        missing: list[int | float | str] = ["e"] * len(self.columns.series)
+    def _decode(self) -> Values:
+        missing: Values = ("e",) * len(self.columns.series)
         if self.tick is None:
             return missing
         try:
@@ -191,6 +208,10 @@ class ReadDevice:
         """The value of a series; None when it has none."""
         value = self._values.get(series)
         return None if value is None or not believed(series, value) else value
+
+    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+        """The same of several."""
+        return [self.number(one) for one in wanted]
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
