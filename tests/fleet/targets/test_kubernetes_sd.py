@@ -90,6 +90,26 @@ def test_pods_come_change_and_go(account: Account) -> None:
     asyncio.run(main())
 
 
+def test_what_changes_nothing_that_is_read_costs_nothing(account: Account) -> None:
+    async def main() -> None:
+        cluster = Cluster()
+        await cluster.put("pods", pod("a1", "10.1.0.1", "n1"))
+        async with account.watching(cluster) as (one, _):
+            await one.until(lambda: _names(one) == ["n1"] and len(cluster.watches) == 1)
+            await asyncio.sleep(0.05)
+            turns = one.turns
+            for count in range(20):
+                same = pod("a1", "10.1.0.1", "n1")
+                same["status"]["conditions"][0]["lastProbeTime"] = f"2030-01-01T00:00:{count:02d}Z"
+                await cluster.put("pods", same)
+            await asyncio.sleep(0.1)
+            assert one.turns == turns
+            await cluster.put("pods", pod("a1", "10.1.0.2", "n1"))
+            await one.until(lambda: one.addresses == ["10.1.0.2:9877"])
+
+    asyncio.run(main())
+
+
 def test_a_watch_that_ends_goes_on_where_it_was(account: Account) -> None:
     async def main() -> None:
         cluster = Cluster()

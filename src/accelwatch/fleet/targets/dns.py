@@ -24,7 +24,6 @@ class DnsTargets:
         self._settings = settings
         self._rules = rules
         self._names = {name: split_name(name, settings) for name in settings.names}
-        self._resolver: dns.resolver.Resolver | None = None
         self.kept = Kept()
 
     def look(self) -> list[Target]:
@@ -41,9 +40,8 @@ class DnsTargets:
 
     def _places(self, host: str, port: int) -> list[str]:
         wanted = self._settings.type
-        answer = self._asking().resolve(
-            host, wanted, search=True, lifetime=self._settings.timeout_s
-        )
+        asking = _asking(self._settings.nameservers)
+        answer = asking.resolve(host, wanted, search=True, lifetime=self._settings.timeout_s)
         if len(answer) > MAX_HOSTS:
             raise UsageError(f"more than {MAX_HOSTS} records")
         if wanted == "SRV":
@@ -52,15 +50,13 @@ class DnsTargets:
             return sorted(f"[{one.address}]:{port}" for one in answer)
         return sorted(f"{one.address}:{port}" for one in answer)
 
-    def _asking(self) -> dns.resolver.Resolver:
-        """A resolver, made anew while it has no servers: /etc/resolv.conf may come later."""
-        if self._resolver is None:
-            given = self._settings.nameservers
-            resolver = dns.resolver.Resolver(configure=not given)
-            if given:
-                resolver.nameservers = [_server(one) for one in given]
-            self._resolver = resolver
-        return self._resolver
+
+def _asking(servers: Sequence[str]) -> dns.resolver.Resolver:
+    """A resolver; without servers that of /etc/resolv.conf as it is now."""
+    resolver = dns.resolver.Resolver(configure=not servers)
+    if servers:
+        resolver.nameservers = [_server(one) for one in servers]
+    return resolver
 
 
 def split_name(text: str, settings: DnsSd) -> tuple[str, int]:

@@ -145,13 +145,16 @@ class TargetWatch:
                 self._told[name] = targets
                 self._changed.set()
 
+        complaint = ""
         while True:
             self._ways[name] = None
             try:
                 self._ways[name] = way = make()
                 await way.run(found)
             except AccelwatchError as error:
-                logger.error("a discovery cannot begin, it is tried again: %s", error)
+                if complaint != str(error):
+                    logger.error("a discovery cannot begin, it is tried again: %s", error)
+                complaint = str(error)
             except Exception:
                 # A discovery must never cost the others: it is told and begun anew.
                 logger.exception("a discovery broke, the targets before stay way=%s", name)

@@ -25,7 +25,9 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds the token of its service account, and the cluster's authority."""
 T = TypeVar("T", bound=HasMetadata)
 
-_SETTLE_S = 0.2
+_NODES = "/api/v1/nodes"
+_SETTLE_S = 1.0
+"""Between two looks at the mirrors: a rollout changes pods many times a second."""
 
 
 def within_cluster(
@@ -72,7 +74,7 @@ class KubernetesTargets:
         is_pod = self._settings.role == "pod"
         pods = [self._mirror(client, path, Pod) for path in self._paths() if is_pod]
         slices = [self._mirror(client, path, EndpointSlice) for path in self._paths() if not is_pod]
-        nodes = [self._mirror(client, "/api/v1/nodes", Anything)]
+        nodes = [self._mirror(client, _NODES, Anything)]
         mirrors = (*pods, *slices, *(nodes if self._settings.node_labels else ()))
         try:
             async with asyncio.TaskGroup() as group:
@@ -102,6 +104,7 @@ class KubernetesTargets:
         all_pods = [pod for one in pods for pod in one.objects.values()]
         all_slices = [part for one in slices for part in one.objects.values()]
         targets: dict[str, Target] = {}
+        refused: set[str] = set()
         for address, labels in (
             *pod_places(all_pods, nodes, self._settings),
             *endpoint_places(all_slices, nodes, self._settings),
@@ -109,7 +112,9 @@ class KubernetesTargets:
             try:
                 targets.update((one.key, one) for one in self._rules.targets([address], labels))
             except UsageError as error:
+                refused.add(address)
                 self.kept.refuse(address, error)
+        self.kept.retain({*self._paths(), _NODES, *refused})
         return list(targets.values())
 
     def _mirror(self, client: Client, path: str, shape: type[T]) -> Mirror[T]:

@@ -16,10 +16,10 @@ from accelwatch.fleet.client.body import read_body
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.client.session import Client
 from accelwatch.fleet.targets.kubernetes.objects import (
-    Anything,
     ListMeta,
     Metadata,
     Status,
+    Versioned,
     WatchEvent,
 )
 from accelwatch.fleet.targets.target import Target
@@ -90,7 +90,8 @@ class Mirror(Generic[T]):
             try:
                 if not self._version:
                     await self._list()
-                    self._told(backoff)
+                    backoff.succeeded()
+                    self._changed("")
                 await self._watch(backoff)
             except TargetFault as fault:
                 asked = fault.retry_after_s
@@ -100,10 +101,6 @@ class Mirror(Generic[T]):
                     self.failed = True
                     self._changed(str(fault))
             await asyncio.sleep(backoff.next(asked))
-
-    def _told(self, backoff: Backoff) -> None:
-        backoff.succeeded()
-        self._changed("")
 
     async def _list(self) -> None:
         """List everything anew. Raises TargetFault."""
@@ -157,6 +154,7 @@ class Mirror(Generic[T]):
                 asyncio.timeout(_WATCH_S + self._client.scrape.timeout_s),
                 self._client.get(self._server, self._url(query), headers) as answer,
             ):
+                self._changed("")
                 held = bytearray()
                 async for chunk in answer.content.iter_any():
                     held += chunk
@@ -164,34 +162,42 @@ class Mirror(Generic[T]):
                     held = bytearray(rest)
                     if len(held) > _MAX_LINE_BYTES:
                         raise TargetFault(Reason.TOO_LARGE, "an event without an end")
-                    for line in lines:
-                        self._take(bytes(line))
+                    news = [self._take(bytes(line)) for line in lines]
                     if lines:
-                        self._told(backoff)
+                        backoff.succeeded()
+                    if any(news):
+                        self._changed("")
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "the watch does not end") from error
 
-    def _take(self, line: bytes) -> None:
-        """Apply one event. Raises TargetFault, with code 410 when our version is too old."""
+    def _take(self, line: bytes) -> bool:
+        """Apply one event; True when it changed something that is read.
+
+        Raises TargetFault, with code 410 when our version is too old.
+        """
         if not line.strip():
-            return
+            return False
         try:
             event = self._event.decode(line)
             if event.type == "ERROR":
                 status = msgspec.json.decode(event.object, type=Status)
                 raise TargetFault(Reason.STATUS, status.message or "failed", code=status.code)
-            if event.type == "BOOKMARK":
-                mark = msgspec.json.decode(event.object, type=Anything)
-                self._version = mark.metadata.resource_version
-                return
-            found: T = self._object.decode(event.object)
+            version = msgspec.json.decode(event.object, type=Versioned).metadata.resource_version
+            changed = event.type != "BOOKMARK" and self._apply(event)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise TargetFault(Reason.GARBAGE, f"no event of a watch: {error}") from error
+        self._version = version
+        return changed
+
+    def _apply(self, event: WatchEvent) -> bool:
+        found: T = self._object.decode(event.object)
+        key = found.metadata.key
         if event.type == "DELETED":
-            self.objects.pop(found.metadata.key, None)
-        else:
-            self.objects[found.metadata.key] = found
-        self._version = found.metadata.resource_version
+            return self.objects.pop(key, None) is not None
+        if self.objects.get(key) == found:
+            return False
+        self.objects[key] = found
+        return True
 
     def _accept(self, suffix: str) -> str:
         shape = f"as=PartialObjectMetadata{suffix};g=meta.k8s.io;v=v1"

@@ -7,12 +7,11 @@ import msgspec
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """`metadata` of an object."""
+    """`metadata` of an object, without its version, which changes when nothing does that is read."""
 
     name: str = ""
     namespace: str = ""
     labels: dict[str, str] = {}
-    resource_version: str = ""
 
     @property
     def key(self) -> str:
@@ -21,9 +20,21 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Anything(msgspec.Struct, frozen=True, kw_only=True):
-    """An object of which only the metadata matter: a node, a bookmark."""
+    """An object of which only the metadata matter: a node."""
 
     metadata: Metadata
+
+
+class Version(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """`metadata` of an object as a version."""
+
+    resource_version: str = ""
+
+
+class Versioned(msgspec.Struct, frozen=True, kw_only=True):
+    """An object of which only the version matters: a bookmark."""
+
+    metadata: Version
 
 
 class Port(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
