@@ -98,6 +98,7 @@ def test_prometheus_is_the_hubs_own_exposition(environ: dict[str, str]) -> None:
         ("-t n[9-1]:1", "runs backwards"),
         ("--targets-file /nowhere.json", "/nowhere.json: cannot be read"),
         ("-c /nowhere.yaml", "/nowhere.yaml"),
+        ("-t n1 --state-dir d --no-state", "contradict each other"),
         ("-t n1 --hub h", "--hub has its own targets"),
         ("-t n1 --hub.config.file f", "goes with --hub"),
         ("--hub ftp://h", "the scheme is http or https"),
@@ -151,6 +152,18 @@ def test_a_hub_that_is_not_there_is_exit_1(environ: dict[str, str]) -> None:
     run = accelwatch("fleet", "--hub", "127.0.0.1:1", "--json", environ=environ)
     assert (run.returncode, run.stdout) == (1, "")
     assert "127.0.0.1:1: cannot connect" in run.stderr
+
+
+def test_an_agent_is_no_hub(environ: dict[str, str]) -> None:
+    async def main() -> "subprocess.CompletedProcess[str]":
+        async with agent() as one:
+            return await asyncio.to_thread(
+                lambda: accelwatch("fleet", "--hub", one.address, environ=environ)
+            )
+
+    run = asyncio.run(main())
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "not as a hub does; agents are followed with --targets" in run.stderr
 
 
 def test_strict_is_6_when_something_is_lost(environ: dict[str, str]) -> None:

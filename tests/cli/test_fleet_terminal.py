@@ -163,7 +163,18 @@ def test_a_fleet_of_real_agents_is_shown_with_the_one_that_is_down(window: Windo
     asyncio.run(main())
 
 
-def test_a_mistake_is_told_before_the_screen_is_taken(window: Window) -> None:
-    window.open("fleet", "-t", "n[9-1]")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("-t n[9-1]", "'9-1' runs backwards"),
+        ("-t 127.0.0.1:1 --no-state --filter power_watts>", "a value is missing"),
+        ("-t 127.0.0.1:1 --no-state --theme pink", "no theme 'pink'"),
+    ],
+)
+def test_a_mistake_is_told_before_the_screen_is_taken(
+    window: Window, words: str, told: str
+) -> None:
+    window.open("fleet", *words.split())
     assert window.code() == "2"
-    window.until(lambda text: "'9-1' runs backwards" in text)
+    window.until(lambda text: told in text)
+    assert list(window.runtime.iterdir()) == []

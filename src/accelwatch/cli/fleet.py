@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from accelwatch.cli import target_flags
@@ -143,8 +144,9 @@ def run_fleet(wanted: Targeting, asking: Asking, look: Look, *, once: bool) -> i
     Raises AccelwatchError; what is wrong with targets and files before the terminal is touched.
     """
     checked(asking)
-    with opened(wanted) as hub:
-        if asking.one_shot or once or not on_terminal():
+    printed = asking.one_shot or once or not on_terminal()
+    with opened(msgspec.structs.replace(wanted, printed=printed)) as hub:
+        if printed:
             from accelwatch.cli.fleet_once import run_once
 
             return run_once(hub, asking)

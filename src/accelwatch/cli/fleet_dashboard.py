@@ -1,5 +1,6 @@
 """The dashboard over a hub; the hub is ready, or its error told, before the terminal is touched."""
 
+import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -37,18 +38,33 @@ def run_fleet_dashboard(hub: Hub, look: Look) -> int:
         Board(preferences, looks), None, fleet=source, readonly=True, preferences_path=path
     )
     if look.condition:
-        _filter(app, source, look.condition)
+        _filter(app, source, hub, look.condition)
     if said := complaint or hub.remark():
         app.call_later(app.say, said)
     app.run()
     return OK
 
 
-def _filter(app: "Dashboard", source: "HubSource", text: str) -> None:
-    """The filter of the command line; which labels it may name, only the hub knows by now."""
+def _filter(app: "Dashboard", source: "HubSource", hub: Hub, text: str) -> None:
+    """The filter of the command line. Which labels it may name, only the hub knows by now.
+
+    Raises UsageError.
+    """
     assert app.desk is not None
     try:
         app.desk.set_filter(text)
     except ExpressionError:
+        asyncio.run(_checked(hub, text))
         app.desk.board.filter_text = app.desk.board.condition = text
         source.set_filter(text)
+
+
+async def _checked(hub: Hub, text: str) -> None:
+    from accelwatch.fleet.viewer.once import check_filter
+    from accelwatch.fleet.viewer.session import HubSession
+
+    session = HubSession(hub.place)
+    try:
+        await check_filter(session, text)
+    finally:
+        await session.close()

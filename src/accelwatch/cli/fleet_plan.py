@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from accelwatch.cli.plan import MIN_INTERVAL_S
 from accelwatch.cli.target_flags import Followed
 from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
@@ -31,6 +30,8 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
     hub_config_file: Path | None = None
     state_dir: str | None = None
     no_state: bool = False
+    printed: bool = False
+    """Whether nothing can be acknowledged, because a document is all that is wanted."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +79,8 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def interval_s(self) -> float | None:
         """Seconds between two documents; None for a single one."""
+        from accelwatch.cli.plan import MIN_INTERVAL_S
+
         return None if self.watch is None else max(MIN_INTERVAL_S, seconds(self.watch))
 
 
@@ -124,6 +127,8 @@ def checked(asking: Asking) -> Asking:
 
 def check_targeting(wanted: Targeting) -> None:
     """Raise UsageError when nobody is to be followed, or a hub besides targets."""
+    if wanted.state_dir is not None and wanted.no_state:
+        raise UsageError("--state-dir and --no-state contradict each other")
     own = wanted.followed != Followed() or wanted.prometheus or wanted.config_file
     if wanted.hub is not None:
         if own or wanted.state_dir or wanted.no_state:
@@ -200,7 +205,9 @@ def _begun(wanted: Targeting) -> "Child":
             flags = {"prometheus.url": wanted.prometheus}
             return wanted.followed.laid_over(load_settings(wanted.config_file, flags))
 
-        embedding = Embedding(keep=not wanted.no_state, state_dir=wanted.state_dir)
+        embedding = Embedding(
+            keep=not wanted.no_state, state_dir=wanted.state_dir, printed=wanted.printed
+        )
         run_embedded(read, embedding, folder, life)
 
     return begin(work)

@@ -128,6 +128,15 @@ def test_nothing_there_is_a_problem_and_no_view() -> None:
     asyncio.run(main())
 
 
+def test_an_agent_is_no_hub() -> None:
+    async def main() -> None:
+        async with agent() as one, follow(f"http://{one.address}") as source:
+            await until(source.problem)
+            assert "agents are followed with --targets" in trouble(source)
+
+    asyncio.run(main())
+
+
 def test_the_end_of_a_hub_of_our_own_is_told() -> None:
     async def main() -> None:
         place = hub_place("127.0.0.1:1")

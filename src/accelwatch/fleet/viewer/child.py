@@ -126,8 +126,9 @@ def begin(work: Callable[[Path, Lifetime], None]) -> Child:
         crash = _anonymous_file()
         alive_read, alive_write = os.pipe()
         told_read, told_write = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, ValueError):  # closed from the start, or since
+                stream.flush()
         pid = os.fork()
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)

@@ -44,6 +44,8 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the inventory outlives the process."""
     state_dir: str | None = None
     """Where, instead of a folder of these targets' own."""
+    printed: bool = False
+    """Whether nobody will acknowledge anything, so that a copy of the inventory is as good."""
 
 
 def run_embedded(read: ReadSettings, embedding: Embedding, folder: Path, life: Lifetime) -> None:
@@ -72,9 +74,11 @@ def checked_targets(settings: HubSettings) -> HubSettings:
 def _kept(settings: HubSettings, embedding: Embedding, spare: Path) -> Kept:
     if not embedding.keep:
         return Kept(folder=None)
-    if embedding.state_dir is not None:
-        return take_folder(Path(embedding.state_dir), spare, given=True)
-    return take_folder(fleet_folder(settings, os.environ), spare, given=False)
+    given = embedding.state_dir is not None
+    own = fleet_folder(settings, os.environ)
+    folder = Path(embedding.state_dir) if embedding.state_dir is not None else own
+    kept = take_folder(folder, spare, given=given)
+    return replace(kept, remark="") if embedding.printed and kept.folder == spare else kept
 
 
 async def serve(settings: HubSettings, kept: Kept, folder: Path, life: Lifetime) -> None:

@@ -13,12 +13,12 @@ from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.viewer.messages import Received, Tick
 from accelwatch.fleet.viewer.picture import Picture
 from accelwatch.fleet.viewer.session import HubSession
-from accelwatch.fleet.viewer.stream import follow
+from accelwatch.fleet.viewer.stream import NO_HUB, follow
 from accelwatch.tui.fleet.model import DevicePlace, FleetView
 
 _GLANCE_S = 0.1
 _PAGE = "5000"
-_REFUSED = 400
+_REFUSED, _NO_PAGE = 400, 404
 Page = TypeVar("Page")
 
 
@@ -55,7 +55,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def plainly(fault: TargetFault, name: str) -> AccelwatchError:
     """A fault as the error of a command that asks once."""
-    text = f"{name}: {fault}"
+    text = f"{name}: {NO_HUB if fault.code == _NO_PAGE else fault}"
     if fault.code == _REFUSED:
         return UsageError(str(fault))
     return HubForbids(text) if fault.reason is Reason.CREDENTIALS else HubError(text)
@@ -81,6 +81,15 @@ def silent(nodes: Sequence[msgspec.Raw]) -> list[str]:
     ]
 
 
+async def check_filter(session: HubSession, condition: str) -> None:
+    """Return when the hub takes the condition, or cannot be asked now. Raises UsageError."""
+    try:
+        await session.document("/v1/devices", {"filter": condition, "limit": "1"})
+    except TargetFault as fault:
+        if fault.code == _REFUSED:
+            raise UsageError(str(fault)) from fault
+
+
 async def ask(
     session: HubSession, *, devices: bool, condition: str = "", fields: Sequence[str] = ()
 ) -> Answer:
@@ -98,7 +107,7 @@ async def ask(
             devices_json=rows,
         )
     except msgspec.DecodeError as error:
-        raise TargetFault(Reason.GARBAGE, f"it answers, but not as a hub does: {error}") from error
+        raise TargetFault(Reason.GARBAGE, f"{NO_HUB} ({error})") from error
 
 
 async def _nodes(session: HubSession) -> tuple[msgspec.Raw, ...]:
@@ -133,7 +142,7 @@ def _decoded(body: bytes, shape: type[Page]) -> Page:
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TargetFault(Reason.GARBAGE, "it answers, but not as a hub does") from error
+        raise TargetFault(Reason.GARBAGE, NO_HUB) from error
 
 
 async def first_view(session: HubSession) -> FleetView:

@@ -14,6 +14,9 @@ from accelwatch.tui.fleet.model import FIELDS
 
 _LENGTH = 4
 _MAX_FRAME = 256 << 20
+NO_HUB = "it answers, but not as a hub does; agents are followed with --targets"
+_NO_STREAM = (404, 405, 406)
+_REFUSED = 400
 _HEADERS = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
 
 
@@ -35,7 +38,7 @@ async def follow(
         async with asyncio.timeout(session.timeout_s) as deadline:
             async with session.open("GET", STREAM, query, _HEADERS) as response:
                 if response.content_type != MSGPACK:
-                    raise TargetFault(Reason.GARBAGE, "it answers, but not as a hub does")
+                    raise TargetFault(Reason.GARBAGE, NO_HUB)
                 while True:
                     body = await _frame(response.content)
                     deadline.reschedule(loop.time() + silence_s)
@@ -48,6 +51,10 @@ async def follow(
                         take(found)
     except TimeoutError as error:
         raise TargetFault(Reason.TIMEOUT, "it is silent") from error
+    except TargetFault as fault:
+        if fault.code in _NO_STREAM or (fault.code == _REFUSED and not condition):
+            raise TargetFault(Reason.GARBAGE, NO_HUB) from fault
+        raise
 
 
 async def _frame(content: aiohttp.StreamReader) -> bytes:
