@@ -84,8 +84,10 @@ class Window(NamedTuple):
     """Arrivals for which one of the two was above a second."""
     lag_ms: float
     """Greatest time for which the loop could not take up a due timer."""
+    turn_ms: float
+    """Longest turn of the loop in processor time."""
     collecting_ms: float
-    """Longest garbage collection."""
+    """Longest garbage collection in processor time."""
 
 
 def window(folder: Path, begin: float, end: float) -> Window:
@@ -100,6 +102,7 @@ def window(folder: Path, begin: float, end: float) -> Window:
         overdue_s=max(line["overdue_s"] for line in held),
         over_a_second=sum(line["over_a_second"] for line in held),
         lag_ms=1e3 * max(line["lag_s"] for line in held),
+        turn_ms=1e3 * max(line["turn_s"] for line in held),
         collecting_ms=1e3 * max(line["collecting_s"] for line in held),
     )
 
