@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.compact import CompactDecoder, CompactEncoder, Message, Tick, is_foreign
+from accelwatch.schema.compact import CompactDecoder, CompactEncoder, Message, Tick, is_spare
 from accelwatch.schema.context import (
     MAX_PROCESSES,
     Event,
@@ -183,11 +183,12 @@ def test_a_new_stream_is_told_a_bounded_past() -> None:
     assert past[-1].event == events[-1]
 
 
-def test_a_kind_that_only_a_newer_agent_sends_is_told_from_nonsense() -> None:
+def test_what_only_a_newer_agent_sends_is_told_from_nonsense() -> None:
     encode = msgspec.msgpack.encode
-    assert is_foreign(encode({"type": "weather", "slot": 1}))
-    assert not is_foreign(encode({"type": "tick"}))
-    assert not is_foreign(encode(Findings(slot=1)))
-    assert not is_foreign(encode([1, 2]))
-    assert not is_foreign(b"\xc1")
-    assert not is_foreign(b"")
+    assert is_spare(encode({"type": "weather", "slot": 1}))
+    assert is_spare(encode({"type": "event", "sequence": 1, "event": {"category": "new"}}))
+    assert not is_spare(encode({"type": "tick"}))
+    assert not is_spare(encode({"type": "layout", "slot": "x"}))
+    assert not is_spare(encode([1, 2]))
+    assert not is_spare(b"\xc1")
+    assert not is_spare(b"")

@@ -91,16 +91,16 @@ class _Kind(msgspec.Struct):
 
 
 _kind = msgspec.msgpack.Decoder(_Kind).decode
-_KINDS = frozenset(
-    one.__struct_config__.tag
-    for one in (Hello, Layout, Tick, Owners, Processes, Findings, Backends, Event)
-)
+_ESSENTIAL = frozenset(one.__struct_config__.tag for one in (Hello, Layout, Tick))
 
 
-def is_foreign(body: bytes) -> bool:
-    """Whether a MessagePack message is of a kind that only a newer version knows: to be skipped."""
+def is_spare(body: bytes) -> bool:
+    """Whether a MessagePack message that cannot be read may be skipped: it tells no numbers.
+
+    A newer agent sends kinds, and words within known kinds, that this version does not know.
+    """
     try:
-        return _kind(body).type not in _KINDS
+        return _kind(body).type not in _ESSENTIAL
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 

@@ -21,7 +21,7 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.schema.wire import decode
 from hub_bench import Bench
-from hub_peers import agent, answer, hub, peer
+from hub_peers import STREAM_HEAD, agent, answer, hub, peer, stream_bytes
 
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")
 OTHER = Owner(kind="job", scheduler="slurm", job_id="4712", user="eva", queue="train")
@@ -151,14 +151,16 @@ def test_what_is_too_large_is_not_taken() -> None:
     assert source.rejected == {"too_large": 1}
 
 
-def test_messages_of_an_unknown_kind_are_skipped() -> None:
+def test_messages_of_a_newer_agent_are_skipped() -> None:
     def frame(message: object) -> bytes:
         body = msgspec.msgpack.encode(message)
         return len(body).to_bytes(4, "big") + body
 
     hello = Hello(version="1", host="n")
     odd = {"type": "weather", "slot": 0, "sky": ["grey", None]}
-    (found,) = FrameReader(1 << 20).feed(frame(odd) + frame(hello) + frame(odd))
+    event = {"code": "x", "category": "leak", "time": 0, "text": "", "source": "nvml"}
+    newer = {"type": "event", "sequence": 1, "event": event}
+    (found,) = FrameReader(1 << 20).feed(frame(odd) + frame(hello) + frame(newer))
     assert found[0] == hello
 
 
@@ -341,5 +343,52 @@ def test_another_exporter_s_owners_are_known() -> None:
             assert await rows(running, 'job=="99"') == [(one, 1)]
             page = await running.get("/v1/groups?by=pod")
             assert [group["group"] for group in page["groups"]] == ["serve-0", None]
+
+    asyncio.run(main())
+
+
+def _message(kind: str, **fields: object) -> bytes:
+    body = msgspec.msgpack.encode({"type": kind, **fields})
+    return len(body).to_bytes(4, "big") + body
+
+
+NAN, HUGE = float("nan"), 2**63
+COUNT = {"code": "x", "category": "bus", "total": HUGE, "last_time": NAN}
+FAULT = {"code": "", "category": "bus", "time": 1e300, "text": "\n\x00", "source": ""}
+TWISTED = [
+    _message("processes", slot=0, total=-HUGE, users=["\x1b[31m"] * 9, rows=[[1, None]]),
+    _message("processes", slot=0, total=HUGE, rows=[[NAN] * 14]),
+    _message("processes", slot=0, total=1, rows={"a": 1}),
+    _message(
+        "processes", slot=0, total=1, rows=[[1, "", "", NAN, *[None] * 5, -1, NAN, 0, NAN, {}]]
+    ),
+    _message("processes", slot=-1, total=1),
+    _message("findings", slot=0, health_reasons=[""] * 99, event_counts=[COUNT]),
+    _message("owners", slot=0, owners=[{"kind": "", "user": f"{at}"} for at in range(500)]),
+    _message("owners", slot=4000, owners=[{"kind": "job"}]),
+    _message("backends", backends=7, errors=[None]),
+    _message("backends", backends=[{"name": "x", "vendor": "x", "state": "odd"}]),
+    _message("event", sequence=-HUGE, event={**FAULT, "device_id": "nobody"}),
+    _message("event", sequence=1, event={**FAULT, "detail": {str(at): "" for at in range(99)}}),
+]
+
+
+@pytest.mark.parametrize("twisted", TWISTED, ids=range(len(TWISTED)))
+def test_twisted_context_breaks_no_page(twisted: bytes) -> None:
+    shot = machines.snapshot(machines.view(0))
+    begun, whole = stream_bytes(shot), stream_bytes(shot, shot)
+    body = begun + twisted + whole[len(begun) :]
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + body)
+        await writer.drain()
+        await reader.read()
+
+    async def main() -> None:
+        async with peer(handle) as one, hub(one) as running:
+            await running.devices(one, 1)
+            for path in ("/v1/devices", f"/v1/nodes/{one}", "/v1/events", "/v1/groups?by=user"):
+                await running.get(path)
+            assert running.fault(one) == ""
 
     asyncio.run(main())

@@ -1,7 +1,7 @@
 """MessagePack frames of a stream: cut out of the bytes that arrive, decoded without their values.
 
 A tick's values stay bytes until somebody asks for them: a tick of eight devices then costs microseconds.
-Processes stay bytes too. A message of a kind that only a newer agent sends is skipped.
+Processes stay bytes too. A message beside the ticks that only a newer agent can read is skipped.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.schema.compact import Hello, Layout, is_foreign
+from accelwatch.schema.compact import Hello, Layout, is_spare
 from accelwatch.schema.context import Event, Findings, Owners
 
 _LENGTH = 4
@@ -89,7 +89,7 @@ class FrameReader:
         try:
             message: Received = self._decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            if is_foreign(body):
+            if is_spare(body):
                 return None
             raise TargetFault(Reason.GARBAGE, f"no message of ours: {error}") from error
         return message
