@@ -77,6 +77,11 @@ class Ward:
     def source(self, name: str) -> Source:
         return next(iter(self.node(name).sources.values()))
 
+    def heard(self, name: str) -> bool:
+        """Whether anything has ever arrived from a node."""
+        held = self.hub.fleet.nodes.get(name)
+        return held is not None and held.best is not None
+
     def state(self, name: str) -> str:
         return self.hub.fleet.state_of(self.node(name)).value
 
@@ -143,9 +148,10 @@ class Ward:
         """Wait until a node that was bad is up, with its devices and no fault."""
 
         def told() -> bool:
-            well = self.state(name) == "up" and self.reason(name) == ""
-            return well and len(self.node(name).devices) == 2
+            fresh = self.source(name).arrived == self.clock.monotonic()
+            return fresh and self.reason(name) == "" and len(self.node(name).devices) == 2
 
+        await self.beat()
         await self.until(told)
         row = await self.get(f"/v1/nodes/{name}")
         assert row["state"] == "up"
@@ -156,10 +162,7 @@ class Ward:
 
     async def settle(self, *names: str) -> None:
         """Wait until these are followed; they are healthy from now on."""
-        nodes = self.hub.fleet.nodes
-        await self.until(
-            lambda: all(name in nodes and self.source(name).arrived is not None for name in names)
-        )
+        await self.until(lambda: all(self.heard(name) for name in names))
         self.healthy += names
         await self.beat()
         for name in names:

@@ -199,6 +199,8 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...]
     store: StoreNote | None = None
     """How the store is read, where the fleet is read from one."""
+    problems: tuple[str, ...] = ()
+    """What the hub itself cannot do: what is expected would not outlive it."""
 
 
 class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ from accelwatch.fleet.api.summaries import (
 )
 from accelwatch.fleet.api.turns import Turns
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -115,7 +116,10 @@ class HubPages:
         if headers.get("Origin") or headers.get("Sec-Fetch-Site", "none") != "none":
             return plain(403, "not from a page in a browser")
         name = path.removeprefix(NODE).removesuffix(_ACKNOWLEDGE)
-        removed = await self._fleet.acknowledge(name, _one(query, "device"))
+        try:
+            removed = await self._fleet.acknowledge(name, _one(query, "device"))
+        except InventoryError as error:
+            return plain(503, f"noted, but not written down yet: {error}", {"Retry-After": "10"})
         return _json(Acknowledged(node=name, devices_removed=removed), headers)
 
     async def sums(self) -> Totals:

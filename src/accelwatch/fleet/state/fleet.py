@@ -5,18 +5,20 @@ Everything here runs on the loop; only the inventory file is written on a thread
 
 import asyncio
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from accelwatch.clock import Clock
-from accelwatch.errors import AccelwatchError, UnmetError
+from accelwatch.errors import UnmetError
 from accelwatch.fleet.client.faults import TargetFault
 from accelwatch.fleet.client.frames import Received
 from accelwatch.fleet.dialects.merge import PRECEDENCE
 from accelwatch.fleet.dialects.precedence import ranker
 from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.events import EventLog, counted
-from accelwatch.fleet.state.inventory import Added, Changes, Expected, InventoryFile
+from accelwatch.fleet.state.inventory import Added, Changes, Expected, InventoryError
+from accelwatch.fleet.state.keeping import open_inventory
 from accelwatch.fleet.state.liveness import NodeState, Thresholds
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import Source
@@ -37,7 +39,7 @@ class Fleet:
     """Everything known about the nodes."""
 
     def __init__(self, clock: Clock, thresholds: Thresholds, state_dir: Path | None) -> None:
-        """Raises AccelwatchError when the inventory cannot be read."""
+        """An inventory that cannot be read or written is told in `problems`."""
         self.clock = clock
         self.thresholds = thresholds
         self.nodes: dict[str, Node] = {}
@@ -47,12 +49,15 @@ class Fleet:
         """Uuid to the nodes on which it is present."""
         self.messages_total = 0
         self._rank = ranker(PRECEDENCE)
-        self._file = InventoryFile(state_dir)
+        opened = open_inventory(state_dir)
+        self._file, self._lock = opened.file, opened.lock
+        self._problem = opened.problem
+        self._unwritten = ""
         self._changes = Changes()
         self._writing = asyncio.Lock()
         self._by_key: dict[str, tuple[Node, Source]] = {}
         self.began = clock.monotonic()
-        for name, expected in self._file.load().items():
+        for name, expected in opened.expected.items():
             self.nodes[name] = Node(name, expected, self.began)
 
     def set_targets(self, targets: Iterable[Target]) -> None:
@@ -218,7 +223,7 @@ class Fleet:
         """Take note that missing devices have gone, one or all of a node; returns how many.
 
         A node that is down is marked as acknowledged until it is seen again; one that no target stands
-        for any more is forgotten. Durable when it returns. Raises UnmetError, AccelwatchError.
+        for any more is forgotten. Durable when it returns. Raises UnmetError, InventoryError.
         """
         node = self.nodes.get(name)
         if node is None:
@@ -253,21 +258,31 @@ class Fleet:
         """Expected devices that a node which is heard of does not have; of a silent node none."""
         return list(node.missing()) if node.best is not None else []
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the inventory; empty when all that is known outlives the hub."""
+        return tuple(one for one in (self._problem, self._unwritten) if one)
+
     async def flush(self) -> None:
-        """Write down what has changed. Raises AccelwatchError; what could not be written is kept."""
+        """Write down what has changed. Raises InventoryError; what could not be written is kept."""
         async with self._writing:
             changes, self._changes = self._changes, Changes()
             if not changes:
                 return
             try:
                 await asyncio.to_thread(self._file.write, changes)
-            except AccelwatchError:
+            except InventoryError as error:
                 self._changes = _joined(changes, self._changes)
+                self._unwritten = str(error)
                 raise
+            self._unwritten = ""
 
     def close(self) -> None:
         """Close the inventory; what is not written by then is lost."""
         self._file.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
 
 def _without(added: list[Added], removed: list[tuple[str, str]]) -> list[Added]:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -25,6 +25,19 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS devices (node TEXT NOT NULL, id TEXT NOT NULL,"
     " first_seen REAL NOT NULL, device BLOB NOT NULL, PRIMARY KEY (node, id)) WITHOUT ROWID",
 )
+
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_WAIT_S = 2.0
+"""How long a file that somebody else has locked is waited for."""
+
+
+class InventoryError(AccelwatchError):
+    """The inventory cannot be read or written now."""
+
+
+class DamagedError(InventoryError):
+    """What the file holds is no inventory any more."""
 
 
 class Expected(msgspec.Struct, kw_only=True):
@@ -59,59 +72,42 @@ class InventoryFile:
     """The file; its methods block and may be called from any thread, one at a time."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Without a folder nothing outlives the process. Raises AccelwatchError."""
+        """Without a folder nothing outlives the process. Raises InventoryError, DamagedError."""
         self._lock = threading.Lock()
         path = ":memory:" if folder is None else str(folder / FILE)
-        try:
-            self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._prepare()
-        except sqlite3.Error as error:
-            raise AccelwatchError(f"{path}: cannot keep the inventory: {error}") from error
+        with _told(f"{path}: cannot keep the inventory"):
+            self._database = sqlite3.connect(
+                path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None
+            )
+            try:
+                self._prepare()
+            except BaseException:
+                self._database.close()
+                raise
 
     def _prepare(self) -> None:
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
-        (version,) = self._database.execute("PRAGMA user_version").fetchone()
-        if version not in (0, _VERSION):
-            raise sqlite3.DatabaseError(f"written by another version ({version})")
+        check_version(self._database)
         for table in _TABLES:
             self._database.execute(table)
         self._database.execute(f"PRAGMA user_version={_VERSION}")
 
     def load(self) -> dict[str, Expected]:
-        """Everything expected, by node. Raises AccelwatchError."""
-        try:
-            with self._lock:
-                nodes = self._database.execute(
-                    "SELECT name, first_seen, last_seen, acknowledged FROM nodes"
-                ).fetchall()
-                devices = self._database.execute("SELECT node, device FROM devices").fetchall()
-        except sqlite3.Error as error:
-            raise AccelwatchError(f"the inventory cannot be read: {error}") from error
-        found = {
-            name: Expected(first_seen=first, last_seen=last, acknowledged=acknowledged)
-            for name, first, last, acknowledged in nodes
-        }
-        for name, blob in devices:
-            if name in found:
-                with contextlib.suppress(msgspec.DecodeError):
-                    device = msgspec.json.decode(blob, type=Device)
-                    found[name].devices[device.id] = device
-        return found
+        """Everything expected, by node. Raises InventoryError, DamagedError."""
+        with _told("the inventory cannot be read"), self._lock:
+            return read_all(self._database)
 
     def write(self, changes: Changes) -> None:
-        """Write all or nothing; when it returns, it is on the disk. Raises AccelwatchError."""
-        try:
-            with self._lock:
-                self._database.execute("BEGIN IMMEDIATE")
-                try:
-                    self._apply(changes)
-                except BaseException:
-                    self._database.execute("ROLLBACK")
-                    raise
+        """Write all or nothing; when it returns, it is on the disk. Raises InventoryError."""
+        with _told("the inventory cannot be written"), self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self._apply(changes)
                 self._database.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise AccelwatchError(f"the inventory cannot be written: {error}") from error
+            finally:
+                if self._database.in_transaction:  # a full disk ends it by itself
+                    self._database.execute("ROLLBACK")
 
     def _apply(self, changes: Changes) -> None:
         many = self._database.executemany
@@ -135,3 +131,44 @@ def _node_rows(
     nodes: Iterable[tuple[str, Expected]],
 ) -> list[tuple[str, float, float, float | None]]:
     return [(name, one.first_seen, one.last_seen, one.acknowledged) for name, one in nodes]
+
+
+@contextlib.contextmanager
+def _told(doing: str) -> Iterator[None]:
+    """Turn what SQLite raises into our errors."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        kind = DamagedError if code in _DAMAGED else InventoryError
+        raise kind(f"{doing}: {error}") from error
+
+
+def check_version(database: sqlite3.Connection) -> None:
+    """Raise sqlite3.Error for a file that is damaged or of another version."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version not in (0, _VERSION):
+        raise sqlite3.DatabaseError(f"written by another version ({version})")
+    (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        damaged = sqlite3.DatabaseError(" ".join(f"it is damaged: {found}".split()))
+        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damaged
+
+
+def read_all(database: sqlite3.Connection) -> dict[str, Expected]:
+    """Everything expected, by node. Raises sqlite3.Error."""
+    nodes = database.execute(
+        "SELECT name, first_seen, last_seen, acknowledged FROM nodes"
+    ).fetchall()
+    devices = database.execute("SELECT node, device FROM devices").fetchall()
+    found = {
+        name: Expected(first_seen=first, last_seen=last, acknowledged=acknowledged)
+        for name, first, last, acknowledged in nodes
+    }
+    for name, blob in devices:
+        if name in found:
+            with contextlib.suppress(msgspec.DecodeError):
+                device = msgspec.json.decode(blob, type=Device)
+                found[name].devices[device.id] = device
+    return found

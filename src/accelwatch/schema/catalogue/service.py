@@ -307,6 +307,15 @@ METRICS: tuple[Metric, ...] = (
         source=Source.SELF,
     ),
     Metric(
+        "fleet_inventory_kept",
+        Kind.GAUGE,
+        Tier.AGGREGATE,
+        "",
+        "Whether what the hub expects and what was acknowledged would outlive it.",
+        scope=Scope.NODE,
+        source=Source.SELF,
+    ),
+    Metric(
         "fleet_discovery_up",
         Kind.GAUGE,
         Tier.AGGREGATE,

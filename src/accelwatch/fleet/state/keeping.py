@@ -1,0 +1,128 @@
+"""Opening the inventory on a bad day: the hub goes on, and says what it cannot keep.
+
+A hub that does not start because of a file leaves everybody blind, so no state of the file stops it. A
+damaged file is set aside and a new one begun; one that cannot be written is read if that is possible,
+and what changes from then on is kept in memory.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from accelwatch.fleet.state.inventory import (
+    FILE,
+    DamagedError,
+    Expected,
+    InventoryError,
+    InventoryFile,
+    check_version,
+    read_all,
+)
+
+logger = logging.getLogger(__name__)
+
+LOCK = "inventory.lock"
+_COMPANIONS = ("", "-wal", "-shm")
+_MAX_ASIDE = 1000
+
+
+class Opened(NamedTuple):
+    """An inventory that can be worked with."""
+
+    file: InventoryFile
+    expected: dict[str, Expected]
+    problem: str
+    """What is wrong with it until the hub is started again; empty when nothing is."""
+    lock: int | None
+    """Descriptor that holds the folder for this hub."""
+
+
+def open_inventory(folder: Path | None) -> Opened:
+    """The inventory of a folder, or one in memory."""
+    if folder is None:
+        return Opened(InventoryFile(None), {}, "", None)
+    try:
+        lock = _lock(folder)
+    except BlockingIOError:
+        return _in_memory(folder, f"{folder}: another hub keeps its inventory here")
+    try:
+        file = InventoryFile(folder)
+        return Opened(file, _loaded(file), "", lock)
+    except DamagedError as error:
+        found = _begun_anew(folder, str(error))
+    except InventoryError as error:
+        found = _in_memory(folder, str(error))
+    return found._replace(lock=lock)
+
+
+def _loaded(file: InventoryFile) -> dict[str, Expected]:
+    try:
+        return file.load()
+    except InventoryError:
+        file.close()
+        raise
+
+
+def _lock(folder: Path) -> int | None:
+    """Hold the folder; None where nothing can be written. Raises BlockingIOError."""
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise
+    except OSError:  # a file system without locks
+        os.close(lock)
+        return None
+    return lock
+
+
+def _begun_anew(folder: Path, why: str) -> Opened:
+    aside = next(
+        name
+        for number in range(1, _MAX_ASIDE)
+        if not (name := folder / f"{FILE}.damaged-{number}").exists()
+    )
+    try:
+        for companion in _COMPANIONS:
+            with contextlib.suppress(FileNotFoundError):
+                (folder / f"{FILE}{companion}").replace(f"{aside}{companion}")
+        file = InventoryFile(folder)
+    except (OSError, InventoryError) as error:
+        return _in_memory(folder, f"{why}; and no new one can be begun: {error}")
+    problem = f"{why}; it is set aside as {aside.name}, and what was expected before is not known"
+    logger.error("%s", problem)
+    return Opened(file, {}, problem, None)
+
+
+def _in_memory(folder: Path, why: str) -> Opened:
+    expected = _read_only(folder / FILE)
+    known = "what it held is known" if expected is not None else "what it held is not known"
+    problem = f"{why}; {known}, and what changes is kept only until the hub ends"
+    logger.error("%s", problem)
+    return Opened(InventoryFile(None), expected or {}, problem, None)
+
+
+def _read_only(path: Path) -> dict[str, Expected] | None:
+    """What a file holds that cannot be written; as it is on the disk where even its log is closed."""
+    for how in ("mode=ro", "immutable=1"):
+        try:
+            database = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, timeout=0.5)
+        except sqlite3.Error:
+            continue
+        try:
+            check_version(database)
+            return read_all(database)
+        except sqlite3.Error:
+            continue
+        finally:
+            database.close()
+    return None
