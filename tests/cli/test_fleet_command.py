@@ -86,6 +86,18 @@ def test_csv_of_nodes_and_of_devices(environ: dict[str, str]) -> None:
     assert rows[3]["power_watts"] == repr(machines.values(3)["power_watts",])
 
 
+def test_groups_in_a_table_as_csv_and_json(environ: dict[str, str]) -> None:
+    run = accelwatch("demo", "--by", "user", "--nodes", "6", environ=environ)
+    lines = run.stdout.splitlines()
+    assert lines[1].split()[:3] == ["USER", "NODES", "DEVICES"]
+    assert {line.split()[0] for line in lines[2:]} >= {"research", "language", "platform"}
+    document = json.loads(run_with_agent("--json", "--by", "model", environ=environ).stdout)
+    assert [group["devices_total"] for group in document["groups"]] == [8]
+    text = run_with_agent("--format", "csv", "--by", "vendor", environ=environ).stdout
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert (row["group"], row["devices_total"], row["worst"]) == ("nvidia", "8", "ok")
+
+
 def test_prometheus_is_the_hubs_own_exposition(environ: dict[str, str]) -> None:
     run = run_with_agent("--format", "prometheus", environ=environ)
     assert 'accel_fleet_nodes{state="up"} 1' in run.stdout
@@ -105,6 +117,8 @@ def test_prometheus_is_the_hubs_own_exposition(environ: dict[str, str]) -> None:
         ("-t n1 --format xml", "no format 'xml'"),
         ("-t n1 --json --format csv", "contradict each other"),
         ("-t n1 -n 2", "goes with --watch"),
+        ("-t n1 --by user --devices", "a row a group"),
+        ("-t 127.0.0.1:1 --by usr", "did you mean user"),
         ("-t n1 --timeout soon", "is no duration"),
         ("-t 127.0.0.1:1 -f power_watts>", "a value is missing"),
         ("-t 127.0.0.1:1 --fields power", "fields: no quantity 'power'"),

@@ -61,6 +61,7 @@ _LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "query_fields": _query_fields,
     "formats": lambda: ("table", "json", "csv", "prometheus"),
     "colors": lambda: ("auto", "always", "never"),
+    "groupings": lambda: ("rack", "partition", "job", "user", "model", "vendor", "node"),
     "themes": _themes,
     "vendors": _vendors,
     "profiles": lambda: ("minimal", "default"),

@@ -28,6 +28,15 @@ def demo_command(
         typer.Option(help="nvidia, amd, intel or mixed.", autocompletion=completer("vendors")),
     ] = "mixed",
     json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="One table with a row a group: by rack, partition, job, user.",
+            autocompletion=completer("groupings"),
+        ),
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", "-1", help="One table, also on a terminal.")
     ] = False,
@@ -50,7 +59,7 @@ def demo_command(
     from accelwatch.fleet.simulator.nodes import FleetSize
 
     size = FleetSize(nodes=nodes, devices=devices, vendor=vendor)
-    asking = Asking(json=json, color=color, timeout=_TIMEOUT)
+    asking = Asking(json=json, by=by, color=color, timeout=_TIMEOUT)
     look = Look(theme=theme, ascii_only=ascii_only)
     raise typer.Exit(guarded(lambda: run_demo(size, asking, look, once=once)))
 

@@ -54,6 +54,15 @@ def fleet_command(
     devices: Annotated[
         bool, typer.Option("--devices", help="A row a device instead of a row a node.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="A row a group: by rack, partition, job, user or a label.",
+            autocompletion=completer("groupings"),
+        ),
+    ] = None,
     fields: Annotated[
         str | None,
         typer.Option(
@@ -113,6 +122,7 @@ def fleet_command(
         json=json,
         format=form,
         devices=devices,
+        by=by,
         condition=condition,
         fields=fields,
         timeout=timeout,

@@ -4,14 +4,10 @@ import asyncio
 import sys
 import time
 
-from accelwatch.cli.fleet_documents import (
-    device_csv,
-    device_table,
-    heading,
-    json_document,
-    node_csv,
-    node_table,
-)
+from accelwatch.cli.fleet_devices import device_csv, device_table
+from accelwatch.cli.fleet_documents import heading, json_document
+from accelwatch.cli.fleet_groups import group_csv, group_table
+from accelwatch.cli.fleet_nodes import node_csv, node_table
 from accelwatch.cli.fleet_plan import Asking, Hub
 from accelwatch.cli.output import complain, emit
 from accelwatch.cli.table import Style
@@ -63,21 +59,28 @@ async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
 
 
 async def _document(hub: Hub, asking: Asking, session: HubSession) -> tuple[Answer, bytes]:
-    devices = asking.of_devices
-    answer = await ask(
-        session, devices=devices, condition=asking.condition, fields=asking.field_names
-    )
+    answer = await ask(session, rows=asking.rows, query=asking.query)
     match asking.form:
         case "json":
             to_terminal = asking.output == "-" and stdout_is_terminal()
             pretty = asking.pretty or (to_terminal and asking.interval_s is None)
-            return answer, json_document(answer, devices=devices, pretty=pretty)
+            return answer, json_document(answer, rows=asking.rows, pretty=pretty)
         case "prometheus":
             return answer, await session.document("/metrics")
         case "csv":
-            return answer, device_csv(answer) if devices else node_csv(await first_view(session))
+            return answer, await _csv(asking, session, answer)
         case _:
             return answer, await _table(hub, asking, session, answer)
+
+
+async def _csv(asking: Asking, session: HubSession, answer: Answer) -> bytes:
+    match asking.rows:
+        case "devices":
+            return device_csv(answer)
+        case "groups":
+            return group_csv(answer)
+        case _:
+            return node_csv(await first_view(session))
 
 
 async def _table(hub: Hub, asking: Asking, session: HubSession, answer: Answer) -> bytes:
@@ -87,7 +90,9 @@ async def _table(hub: Hub, asking: Asking, session: HubSession, answer: Answer) 
         ascii_only=to_stdout and not utf8(sys.stdout),
     )
     lines = [heading(answer, hub.place.name)]
-    if asking.of_devices:
+    if asking.by is not None:
+        lines += group_table(answer, asking.by, style)
+    elif asking.rows == "devices":
         lines += device_table(answer, style)
     elif answer.nodes:
         lines += node_table(await first_view(session), answer, style)

@@ -40,6 +40,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     json: bool = False
     format: str | None = None
     devices: bool = False
+    by: str | None = None
     condition: str = ""
     fields: str | None = None
     timeout: str = "5s"
@@ -62,9 +63,20 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         return self != usual
 
     @property
-    def of_devices(self) -> bool:
-        """Whether the rows are devices."""
-        return self.devices or bool(self.condition) or self.fields is not None
+    def rows(self) -> str:
+        """What the rows are: `nodes`, `devices` or `groups`."""
+        if self.by is not None:
+            return "groups"
+        chosen = self.devices or bool(self.condition) or self.fields is not None
+        return "devices" if chosen else "nodes"
+
+    @property
+    def query(self) -> dict[str, str]:
+        """What a hub is asked for them."""
+        query = {"filter": self.condition} if self.condition else {}
+        if self.by is not None:
+            return {**query, "by": self.by}
+        return {**query, "fields": ",".join(self.field_names)} if self.field_names else query
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -119,8 +131,10 @@ def checked(asking: Asking) -> Asking:
         raise UsageError(f"--color is {', '.join(_COLOURS)}, not {asking.color!r}")
     if asking.count is not None and (asking.watch is None or asking.count < 1):
         raise UsageError("--count is at least 1, and goes with --watch")
-    if asking.form == "prometheus" and asking.of_devices:
+    if asking.form == "prometheus" and asking.rows != "nodes":
         raise UsageError("--format prometheus is of the whole fleet; leave the filter out")
+    if asking.by is not None and (asking.devices or asking.fields is not None):
+        raise UsageError("--by has a row a group; leave --devices and --fields out")
     _ = asking.timeout_s, asking.interval_s
     return asking
 

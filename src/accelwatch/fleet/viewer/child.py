@@ -20,6 +20,7 @@ import msgspec
 from accelwatch.errors import AccelwatchError
 from accelwatch.exit_codes import NOTHING_READ
 from accelwatch.fleet.viewer.lifetime import Lifetime
+from accelwatch.sampler.launch import ending
 
 _MAX_SOCKET_PATH = 100
 """A Unix socket's path has 107 bytes at most (linux/un.h); the name follows."""
@@ -112,8 +113,8 @@ class Child:
 
     def _death(self) -> str:
         said = os.pread(self._crash, 1 << 16, 0).decode("utf-8", "replace").strip()
-        last = said.splitlines()[-1] if said else ""
-        return f"the dashboard's own hub has ended{': ' + last if last else ''}"
+        how = ending(self._status) if self._status is not None else "no word"
+        return f"the dashboard's own hub has ended: {said.splitlines()[-1] if said else how}"
 
 
 def begin(work: Callable[[Path, Lifetime], None]) -> Child:

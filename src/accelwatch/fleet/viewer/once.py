@@ -1,14 +1,14 @@
 """A fleet asked once: waited for until its targets have answered, then taken as it is."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.exit_codes import PERMISSION
-from accelwatch.fleet.api.documents import DeviceRow, FleetDocument, NodeSummary
+from accelwatch.fleet.api.documents import DeviceRow, FleetDocument, GroupRow, NodeSummary
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.viewer.messages import Received, Tick
 from accelwatch.fleet.viewer.picture import Picture
@@ -19,7 +19,9 @@ from accelwatch.tui.fleet.model import DevicePlace, FleetView
 _GLANCE_S = 0.1
 _PAGE = "5000"
 _REFUSED, _NO_PAGE = 400, 404
-Page = TypeVar("Page")
+Row = TypeVar("Row")
+_decode_page = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class HubError(AccelwatchError):
@@ -32,16 +34,6 @@ class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
     exit_code = PERMISSION
 
 
-class _Nodes(msgspec.Struct, frozen=True):
-    nodes: tuple[msgspec.Raw, ...]
-    next: str | None = None
-
-
-class _Devices(msgspec.Struct, frozen=True):
-    devices: tuple[msgspec.Raw, ...]
-    next: str | None = None
-
-
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """The documents of one moment, decoded and as they came."""
 
@@ -50,7 +42,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeSummary, ...]
     nodes_json: tuple[msgspec.Raw, ...]
     devices: tuple[DeviceRow, ...] = ()
-    devices_json: tuple[msgspec.Raw, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
+    more_json: tuple[msgspec.Raw, ...] = ()
+    """Devices or groups."""
 
 
 def plainly(fault: TargetFault, name: str) -> AccelwatchError:
@@ -65,7 +59,7 @@ async def heard(session: HubSession, timeout_s: float) -> None:
     """Return when every target has answered or failed, or the time is over. Raises TargetFault."""
     try:
         async with asyncio.timeout(timeout_s):
-            while silent(await _nodes(session)):
+            while silent(await _rows(session, "nodes")):
                 await asyncio.sleep(_GLANCE_S)
     except TimeoutError:
         return
@@ -91,58 +85,50 @@ async def check_filter(session: HubSession, condition: str) -> None:
 
 
 async def ask(
-    session: HubSession, *, devices: bool, condition: str = "", fields: Sequence[str] = ()
+    session: HubSession, *, rows: str = "nodes", query: Mapping[str, str] | None = None
 ) -> Answer:
-    """Totals and nodes, and devices when they are wanted. Raises TargetFault."""
+    """Totals and nodes, and besides them `devices` or `groups` when they are wanted.
+
+    Raises TargetFault.
+    """
     fleet = await session.document("/v1/fleet")
-    nodes = await _nodes(session)
-    rows = await _devices(session, condition, fields) if devices else ()
+    nodes = await _rows(session, "nodes")
+    more = () if rows == "nodes" else await _rows(session, rows, query)
     try:
         return Answer(
             fleet=msgspec.json.decode(fleet, type=FleetDocument),
             fleet_json=msgspec.Raw(fleet.strip()),
             nodes=tuple(msgspec.json.decode(raw, type=NodeSummary) for raw in nodes),
             nodes_json=nodes,
-            devices=tuple(msgspec.json.decode(raw, type=DeviceRow) for raw in rows),
-            devices_json=rows,
+            devices=_all(more, DeviceRow) if rows == "devices" else (),
+            groups=_all(more, GroupRow) if rows == "groups" else (),
+            more_json=more,
         )
     except msgspec.DecodeError as error:
         raise TargetFault(Reason.GARBAGE, f"{NO_HUB} ({error})") from error
 
 
-async def _nodes(session: HubSession) -> tuple[msgspec.Raw, ...]:
-    query = {"limit": _PAGE}
-    found: list[msgspec.Raw] = []
-    while True:
-        page = _decoded(await session.document("/v1/nodes", query), _Nodes)
-        found += page.nodes
-        if page.next is None:
-            return tuple(found)
-        query["cursor"] = page.next
+def _all(rows: Sequence[msgspec.Raw], shape: type[Row]) -> tuple[Row, ...]:
+    return tuple(msgspec.json.decode(raw, type=shape) for raw in rows)
 
 
-async def _devices(
-    session: HubSession, condition: str, fields: Sequence[str]
+async def _rows(
+    session: HubSession, what: str, query: Mapping[str, str] | None = None
 ) -> tuple[msgspec.Raw, ...]:
-    query = {"limit": _PAGE}
-    if condition:
-        query["filter"] = condition
-    if fields:
-        query["fields"] = ",".join(fields)
+    """All pages of `/v1/nodes`, `/v1/devices` or `/v1/groups`, a row each, undecoded."""
+    asked = {"limit": _PAGE, **(query or {})}
     found: list[msgspec.Raw] = []
     while True:
-        page = _decoded(await session.document("/v1/devices", query), _Devices)
-        found += page.devices
-        if page.next is None:
+        body = await session.document(f"/v1/{what}", asked)
+        try:
+            page = _decode_page(body)
+            found += _decode_rows(page[what])
+            following = msgspec.json.decode(page["next"])
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+            raise TargetFault(Reason.GARBAGE, NO_HUB) from error
+        if following is None:
             return tuple(found)
-        query["cursor"] = page.next
-
-
-def _decoded(body: bytes, shape: type[Page]) -> Page:
-    try:
-        return msgspec.json.decode(body, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TargetFault(Reason.GARBAGE, NO_HUB) from error
+        asked["cursor"] = str(following)
 
 
 async def first_view(session: HubSession) -> FleetView:

@@ -1,0 +1,68 @@
+"""The devices of a fleet as rows: a table with the worst first, or CSV."""
+
+from collections.abc import Iterable, Sequence
+
+from accelwatch.cli.fleet_documents import csv_text, quantity_cell
+from accelwatch.cli.table import Cells, Style, aligned
+from accelwatch.display import printable
+from accelwatch.fleet.api.documents import DeviceRow
+from accelwatch.fleet.viewer.once import Answer
+from accelwatch.tui.fleet.states import device_severity
+from accelwatch.tui.fleet.tally import natural
+
+_DEVICE_COLUMNS = (
+    "node",
+    "node_state",
+    "id",
+    "index",
+    "name",
+    "vendor",
+    "model",
+    "state",
+    "health",
+    "sample_age_s",
+)
+_WELL = frozenset({"up", "ok"})
+
+
+def device_table(answer: Answer, style: Style) -> list[str]:
+    """A row a device, worst first, with the fields that were asked for."""
+    devices = worst_first(answer.devices)
+    names = list(devices[0].values) if devices else []
+    header = ["NODE", "DEVICE", "MODEL", "STATE", *names]
+    rows: list[Cells] = []
+    codes: list[str] = []
+    for one in devices:
+        word = _word(one)
+        identity = [one.node, one.name, one.model or "-", word]
+        values = [quantity_cell(name, one.values[name], style) for name in names]
+        rows.append([*(printable(text, ascii_only=style.ascii_only) for text in identity), *values])
+        codes.append("" if word in _WELL else "31" if device_severity(word) > 3 else "33")
+    return aligned(header, rows, style, codes) if rows else ["no device"]
+
+
+def _word(one: DeviceRow) -> str:
+    judged = one.health if one.health not in ("ok", "unknown") else "ok"
+    return judged if one.state == "ok" else one.state
+
+
+def worst_first(devices: Iterable[DeviceRow]) -> list[DeviceRow]:
+    """The devices by how bad their state is, then by node and index."""
+    return sorted(
+        devices, key=lambda one: (-device_severity(_word(one)), natural(one.node), one.index)
+    )
+
+
+def device_csv(answer: Answer) -> bytes:
+    """A row a device; fields and labels are columns."""
+    devices = worst_first(answer.devices)
+    labels = sorted({name for one in devices for name in one.labels})
+    names = list(devices[0].values) if devices else []
+    lines: list[Sequence[object]] = [
+        (*_DEVICE_COLUMNS, *names, *(f"label_{name}" for name in labels))
+    ]
+    for one in devices:
+        identity = (getattr(one, name) for name in _DEVICE_COLUMNS)
+        values = (one.values[name] for name in names)
+        lines.append((*identity, *values, *(one.labels.get(name) for name in labels)))
+    return csv_text(lines)
