@@ -29,6 +29,8 @@ from accelwatch.fleet.simulator.targets import open_sockets, targets
 from hub_peers import Running
 
 _READY_S = 30.0
+_INDEXED_S = 1.2
+"""What a VictoriaMetrics takes to find new series: it writes them out every second."""
 
 
 def free_port() -> int:
@@ -51,6 +53,23 @@ class StoreServer:
             document = await answer.json()
         assert document["status"] == "success", document
         return list(document["data"]["result"])
+
+    async def settled(self, series: int) -> None:
+        """Wait until a VictoriaMetrics can find so many series.
+
+        It remembers for ten seconds that there was nothing, so nobody should ask before.
+        """
+        async with asyncio.timeout(_READY_S):
+            created = 0
+            while created < series:
+                await asyncio.sleep(0.1)
+                async with self._session.get(f"{self.url}/metrics") as answer:
+                    lines = (await answer.text()).splitlines()
+                found = [
+                    line for line in lines if line.startswith("vm_new_timeseries_created_total")
+                ]
+                created = int(found[0].split()[1]) if found else 0
+        await asyncio.sleep(_INDEXED_S)
 
     async def number(self, expression: str) -> float | None:
         found = await self.query(expression)

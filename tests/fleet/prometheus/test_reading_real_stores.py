@@ -1,6 +1,8 @@
 """The hub reading a real Prometheus or VictoriaMetrics that scrapes simulated exporters."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -57,8 +59,10 @@ def test_a_store_tells_what_its_targets_tell(
             job = exporters.job(static_configs=[*exporters.groups, down])
             async with (
                 getattr(stores, kind)(job) as store,
-                start_hub(prometheus=fast(store.url)) as stored,
-                start_hub(targets=Targets(static=static)) as scraping,
+                _both(start_hub, store, kind, static) as (
+                    stored,
+                    scraping,
+                ),
             ):
                 await running_alike(stored, scraping)
                 told = await stored.get("/v1/nodes/n001")
@@ -69,6 +73,20 @@ def test_a_store_tells_what_its_targets_tell(
                 assert "up is 0" in told["targets"][0]["fault"]["message"]
 
     asyncio.run(main())
+
+
+@contextlib.asynccontextmanager
+async def _both(
+    start_hub: Any, store: Any, kind: str, static: tuple[str, ...]
+) -> AsyncIterator[tuple[Running, Running]]:
+    """A hub that reads the store and one that asks the exporters themselves."""
+    if kind == "victoria":
+        await store.settled(1000)
+    async with (
+        start_hub(prometheus=fast(store.url)) as stored,
+        start_hub(targets=Targets(static=static)) as scraping,
+    ):
+        yield stored, scraping
 
 
 async def running_alike(stored: Running, scraping: Running) -> None:

@@ -28,10 +28,10 @@ async def keep_telling(one: Agent) -> None:
 
 @pytest.mark.parametrize("kind", ["prometheus", "victoria"])
 def test_a_server_has_every_value_and_its_end(stores: Any, start_hub: Any, kind: str) -> None:
-    asyncio.run(_written(getattr(stores, kind)(), start_hub))
+    asyncio.run(_written(getattr(stores, kind)(), start_hub, kind))
 
 
-async def _written(server: Any, start_hub: Any) -> None:
+async def _written(server: Any, start_hub: Any, kind: str) -> None:
     async with server as store, agent() as one:
         telling = asyncio.create_task(keep_telling(one))
         settings = {
@@ -40,6 +40,8 @@ async def _written(server: Any, start_hub: Any) -> None:
             "state": State(slow_s=0.6, stale_s=1.0, down_s=1.5),
         }
         async with start_hub(**settings) as running:
+            if kind == "victoria":
+                await store.settled(8 * 80)
             await _values(store, one)
             await _metrics_of_the_fleet(store)
             await _a_series_ends(store, one)

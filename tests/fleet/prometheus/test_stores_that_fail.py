@@ -64,7 +64,7 @@ def test_labels_of_the_target_are_taken_off_again(start_hub: Any) -> None:
 
     async def main() -> None:
         async with fake_store() as store:
-            target = {
+            target: dict[str, Any] = {
                 "job": "dcgm",
                 "instance": "a:9400",
                 "pod": "dcgm-x",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.exposition import Key
 from accelwatch.fleet.exposition.line import number
+from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.prometheus.query import Instant
 from accelwatch.fleet.prometheus.wanted import mark_of
@@ -18,6 +19,7 @@ from accelwatch.schema.reading import Number
 
 _SLOTS = 24
 _SLOT = (1 << _SLOTS) - 1
+_SLICE = 100
 
 
 class Age(NamedTuple):
@@ -30,7 +32,7 @@ class Age(NamedTuple):
 class Group:
     """The series of one origin; `values[i]` belongs to `keys[i]`, None until its query has come."""
 
-    __slots__ = ("keys", "labels", "mark", "marks", "node_label", "origin", "values")
+    __slots__ = ("counts", "keys", "labels", "mark", "marks", "node_label", "origin", "values")
 
     def __init__(self, origin: Origin, labels: dict[str, str], node_label: str) -> None:
         self.origin = origin
@@ -41,12 +43,15 @@ class Group:
         self.marks: list[int] = []
         self.mark = ""
         """Family by which its samples are aged."""
+        self.counts: Counter[str] = Counter()
+        """Series by family."""
 
     def settle(self) -> None:
         """Make the keys a standing object after series have come or gone."""
         if isinstance(self.keys, list):
             self.keys = tuple(self.keys)
-            self.mark = mark_of({key.name for key in self.keys}) if self.keys else ""
+            self.counts = Counter(key.name for key in self.keys)
+            self.mark = mark_of(self.counts) if self.keys else ""
 
 
 class Assembly:
@@ -88,8 +93,14 @@ class Assembly:
         self.counts.clear()
         self.unplaced = 0
 
-    def take(self, found: Sequence[Instant]) -> None:
-        """The answer of a query. Raises TargetFault above the limit of series."""
+    async def take(self, found: Sequence[Instant]) -> None:
+        """The answer of a query. Raises TargetFault above the limit of series, ValueError."""
+        breath = Breath()
+        for begin in range(0, len(found), _SLICE):
+            self._take(found[begin : begin + _SLICE])
+            await breath.take()
+
+    def _take(self, found: Sequence[Instant]) -> None:
         index, groups = self._index, self.groups
         for one in found:
             raw = bytes(one.metric)
@@ -118,20 +129,22 @@ class Assembly:
         self._index[hash(raw)] = at << _SLOTS | slot
         return self._index[hash(raw)]
 
-    def finish(self, complete: bool) -> list[Group]:
+    async def finish(self, complete: bool) -> list[Group]:
         """The groups that told everything; series that have gone are forgotten after a complete read.
 
         After an incomplete one a series that is missing may still be there: its group is left out.
         """
         told = []
+        breath = Breath()
         for at, group in list(self.groups.items()):
+            await breath.take()
             if None in group.values:
                 if not complete:
                     continue
                 self._shrink(at, group)
             if group.keys:
                 group.settle()
-                self.counts.update(key.name for key in group.keys)
+                self.counts.update(group.counts)
                 told.append(group)
             else:
                 self._forget(at)
@@ -154,10 +167,12 @@ class Assembly:
         for mark in group.marks:
             self._index.pop(mark, None)
 
-    def ages(self, family: str, found: Iterable[Instant]) -> dict[Origin, Age]:
+    async def ages(self, family: str, found: Iterable[Instant]) -> dict[Origin, Age]:
         """Age of the newest sample of each origin, from `timestamp()` of a family."""
         newest: dict[int, Age] = {}
+        breath = Breath()
         for one in found:
+            await breath.take()
             raw = bytes(one.metric)
             at = self._ages.get(hash(raw))
             if at is None:

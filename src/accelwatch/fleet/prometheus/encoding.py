@@ -81,7 +81,8 @@ class Encoder:
     def end(self, sent: NodeSent, milliseconds: int) -> list[bytes]:
         """An end for everything that a node gave."""
         out: list[bytes] = []
-        around = sample_bytes(max(milliseconds, sent.milliseconds + 1))
+        sent.milliseconds = max(milliseconds, sent.milliseconds + 1)
+        around = sample_bytes(sent.milliseconds)
         for one in sent.owners.values():
             self._end(one, one.series, around, out)
         sent.owners.clear()

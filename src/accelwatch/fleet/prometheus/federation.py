@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 
+from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.outgoing import Outgoing, Owned, node_labels
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import speaks_for
@@ -17,7 +18,6 @@ from accelwatch.schema.metrics import Metric, Series
 from accelwatch_prometheus.families import escape
 from accelwatch_prometheus.text import header
 
-_SLICE_S = 0.005
 _PIECE = 64 << 10
 """Characters of a family that are packed together."""
 _HOLD_S = 0.5
@@ -107,19 +107,17 @@ class Federating:
     async def _make(self, profile: str, groups: frozenset[str]) -> Made:
         outgoing = Outgoing(profile, groups)
         families = {key: _Family() for key in outgoing.rows}
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        breath = Breath()
         for name in sorted(self._fleet.nodes):
             node = self._fleet.nodes.get(name)
             if node is not None and speaks_for(self._fleet.state_of(node)):
                 labels = node_labels(node, {})
                 for owned in outgoing.of(self._fleet, node):
                     self._add(owned, labels, outgoing.rows, families)
-            if loop.time() - began >= _SLICE_S:
-                await asyncio.sleep(0)
-                began = loop.time()
+            await breath.take()
         for family in families.values():
             family.close()
+            await breath.take()
         return Made(
             at=self._fleet.clock.monotonic(),
             families=tuple(

@@ -13,6 +13,7 @@ from accelwatch.clock import Clock
 from accelwatch.fleet.client.backoff import Backoff
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.prometheus.assembly import short_name
+from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.note import StoreNote
 from accelwatch.fleet.prometheus.origin import Origin
 from accelwatch.fleet.prometheus.query import QueryClient
@@ -27,7 +28,6 @@ logger = logging.getLogger(__name__)
 
 _FORGET_S = 3600.0
 """How long a target is kept of which the store has no samples any more."""
-_BREATH_S = 0.005
 
 
 class Sink(Protocol):
@@ -168,13 +168,10 @@ class StoreFollower:
                     self._held[origin] = _Held(_target(origin, kept), now)
 
     async def _take_told(self, read: StoreRead) -> None:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        breath = Breath()
         for told in read.told:
             self._tell(told)
-            if loop.time() - began > _BREATH_S:
-                await asyncio.sleep(0)
-                began = loop.time()
+            await breath.take()
 
     def _tell(self, told: Told) -> None:
         fleet, key = self._sink.fleet, self._held[told.origin].target.key

@@ -4,8 +4,6 @@ An instant query answers with what is up to five minutes old as if it were of no
 family of each target tells the truth, on the server's own clock.
 """
 
-import asyncio
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -16,22 +14,19 @@ from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.dialects.reading import Foreign, ForeignReader
 from accelwatch.fleet.exposition import Key
 from accelwatch.fleet.prometheus.assembly import Age, Assembly, Group
+from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.prometheus.query import Instant, QueryClient, chunks, selector
 from accelwatch.fleet.prometheus.settings import Store
 from accelwatch.fleet.prometheus.wanted import wanted
 from accelwatch.schema.reading import Number
 
-logger = logging.getLogger(__name__)
-
 _NAMES_EVERY_S = 60.0
 _NAMES_BACK_S = 3600.0
-_BATCH = 20_000
+_BATCH = 10_000
 """Series that one query should not give many more than: decoding them must not stop the streams."""
 _UNKNOWN = 2_000
 _LEAST_STEP_S = 0.05
-_SLICE = 4_000
-"""Series sorted in before the loop may do something else, some milliseconds."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,16 +130,17 @@ class StoreReader:
         self._assembly.begin(scraped)
         fault = await self._samples()
         warnings = tuple(dict.fromkeys(self._client.warnings))
-        groups = self._assembly.finish(complete=fault is None and not warnings)
+        groups = await self._assembly.finish(complete=fault is None and not warnings)
         if fault is None:
             self._counts = Counter(self._assembly.counts)
         ages, late = await self._ages(groups)
         named, unplaced = self._named(groups)
-        told = [
-            self._tell(origin, held, ages[origin])
-            for origin, held in named.items()
-            if origin in ages
-        ]
+        told = []
+        breath = Breath()
+        for origin, held in named.items():
+            if origin in ages:
+                told.append(self._tell(origin, held, ages[origin]))
+                await breath.take()
         for gone in self._known.keys() - {group.origin for group in groups} - named.keys():
             if fault is None and not warnings:
                 del self._known[gone]
@@ -171,13 +167,13 @@ class StoreReader:
     async def _scraped(self) -> dict[tuple[str, ...], Scraped]:
         found: dict[tuple[str, ...], Scraped] = {}
         answer = await self._client.instant(selector(("up",), self._settings.matchers))
-        for number, one in enumerate(answer):
+        breath = Breath()
+        for one in answer:
             labels = labels_of(bytes(one.metric))
             labels.pop("__name__", None)
             up = one.value[1] == "1"
             found[self.placing.transport(labels)] = Scraped(labels=labels, up=up)
-            if number % _SLICE == _SLICE - 1:
-                await asyncio.sleep(0)
+            await breath.take()
         return found
 
     async def _samples(self) -> TargetFault | None:
@@ -196,19 +192,17 @@ class StoreReader:
         return selector(names, self._settings.matchers)
 
     async def _take(self, found: list[Instant]) -> None:
-        for begin in range(0, len(found), _SLICE):
-            try:
-                self._assembly.take(found[begin : begin + _SLICE])
-            except (msgspec.DecodeError, ValueError) as error:
-                raise _garbage(error) from error
-            await asyncio.sleep(0)
+        try:
+            await self._assembly.take(found)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise _garbage(error) from error
 
     async def _ages(self, groups: list[Group]) -> tuple[dict[Origin, Age], TargetFault | None]:
         ages: dict[Origin, Age] = {}
         for family in sorted({group.mark for group in groups}):
             try:
                 found = await self._client.instant(f"timestamp({self._selector((family,))})")
-                told = self._assembly.ages(family, found)
+                told = await self._assembly.ages(family, found)
             except TargetFault as fault:
                 return ages, fault
             except (msgspec.DecodeError, ValueError) as error:

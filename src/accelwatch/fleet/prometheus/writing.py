@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import cramjam
 
 from accelwatch.clock import Clock
+from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.encoding import Encoder, NodeSent
 from accelwatch.fleet.prometheus.outgoing import Outgoing, Owned, node_labels
 from accelwatch.fleet.prometheus.peer import Peer
@@ -23,7 +24,8 @@ from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
-_SLICE_S = 0.005
+_PARTS = 32
+"""Our own series are encoded in so many parts: there are some for every target."""
 _FILL = 0.8
 """Share of the interval over which the slices of a round are spread."""
 _MAX_PAUSE = 3.0
@@ -67,7 +69,7 @@ class Writer:
         ]
         self._batches = [_Batch() for _ in self._shards]
         self._sent: dict[str, NodeSent] = {}
-        self._ourselves = NodeSent()
+        self._ourselves = [NodeSent() for _ in range(_PARTS)]
         self._busy_s = 0.0
         """Time that the round before took, without its pauses."""
         self.own_series: OwnSeries | None = None
@@ -98,20 +100,15 @@ class Writer:
 
     async def round(self) -> None:
         """Encode and queue everything that is new."""
-        loop = asyncio.get_running_loop()
-        pause = self._pause()
-        busy, began = 0.0, loop.time()
+        pause, breath = self._pause(), Breath()
         for name in [*self._fleet.nodes, *(self._sent.keys() - self._fleet.nodes.keys())]:
             self._node(name)
-            spent = loop.time() - began
-            if spent >= _SLICE_S:
-                busy += spent
-                await asyncio.sleep(spent * pause)
-                began = loop.time()
+            await breath.take(pause)
         await self._fleet_metrics()
         for at in range(len(self._batches)):
             self._cut(at)
-        self._busy_s = busy + loop.time() - began
+            await breath.take()
+        self._busy_s = breath.end()
 
     def _pause(self) -> float:
         """How long to wait after a slice, in multiples of it, so that a round fills the interval."""
@@ -141,11 +138,16 @@ class Writer:
     async def _fleet_metrics(self) -> None:
         if not self._settings.fleet_metrics or self.own_series is None:
             return
-        owned = Owned(_OURSELVES, {})
-        owned.samples = list((await self.own_series()).items())
-        now = max(int(self._clock.wall() * 1000), self._ourselves.milliseconds + 1)
-        series = self._encoder.node(self._ourselves, [owned], self._settings.labels, now)
-        self._add(_OURSELVES, series, now)
+        parts = [Owned(_OURSELVES, {}) for _ in self._ourselves]
+        for series, value in (await self.own_series()).items():
+            parts[hash(series) % len(parts)].samples.append((series, value))
+        now = int(self._clock.wall() * 1000)
+        breath = Breath()
+        for sent, owned in zip(self._ourselves, parts, strict=True):
+            if now > sent.milliseconds:
+                found = self._encoder.node(sent, [owned], self._settings.labels, now)
+                self._add(_OURSELVES, found, now)
+            await breath.take()
 
     def _add(self, name: str, series: list[bytes], milliseconds: int) -> None:
         at = zlib.crc32(name.encode()) % len(self._shards)
