@@ -9,13 +9,16 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
+import bcrypt
 import pytest
 
 import machines
+from accelwatch.agent.web_config import load_protection
 from accelwatch.schema.snapshot import Snapshot
-from hub_peers import agent
+from hub_peers import agent, hub
 from installed_command import accelwatch
 
 
@@ -178,6 +181,30 @@ def test_an_agent_is_no_hub(environ: dict[str, str]) -> None:
     run = asyncio.run(main())
     assert (run.returncode, run.stdout) == (1, "")
     assert "not as a hub does; agents are followed with --targets" in run.stderr
+
+
+def test_a_hub_that_wants_credentials_gets_them_from_files(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    web, access, password = (tmp_path / name for name in ("web.yaml", "access.yaml", "password"))
+    hashed = bcrypt.hashpw(b"secret-word", bcrypt.gensalt(4)).decode()
+    web.write_text(f"basic_auth_users: {{me: '{hashed}'}}\n")
+    password.write_text("secret-word\n")
+    access.write_text("basic_auth: {username: me, password_file: password}\n")
+
+    async def main() -> list[int]:
+        async with agent() as one, hub(one.address, protection=load_protection(web)) as running:
+            await running.devices(one.address, 8)
+            words = ("fleet", "--hub", running.base)
+            more = ((), ("--hub.config.file", str(access)))
+            runs = [
+                await asyncio.to_thread(partial(accelwatch, *words, *add, environ=environ))
+                for add in more
+            ]
+        assert "answered 401" in runs[0].stderr
+        return [run.returncode for run in runs]
+
+    assert asyncio.run(main()) == [5, 0]
 
 
 def test_strict_is_6_when_something_is_lost(environ: dict[str, str]) -> None:

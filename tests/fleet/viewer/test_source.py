@@ -18,7 +18,7 @@ from accelwatch.fleet.viewer.place import hub_place
 from accelwatch.fleet.viewer.source import HubSource
 from accelwatch.tui.fleet.model import FIELDS, POWER
 from authority import Authority
-from hub_peers import agent, hub
+from hub_peers import STREAM_HEAD, agent, answer, hub, peer
 from hub_viewers import follow, running, shown, ticked, trouble, until
 
 
@@ -243,5 +243,56 @@ def test_credentials_and_certificates_come_from_files(tmp_path: Path) -> None:
             async with follow(place) as source:
                 await until(source.problem)
                 assert "answered 401" in trouble(source)
+
+    asyncio.run(main())
+
+
+def _frames(*messages: object) -> bytes:
+    packed = [msgspec.msgpack.encode(message) for message in messages]
+    return b"".join(len(one).to_bytes(4, "big") + one for one in packed)
+
+
+def _numbered(sequence: int) -> dict[str, object]:
+    parts: dict[str, object] = {"time": 1.0, "fleet": {}, "nodes": [], "devices": []}
+    return {"type": "tick", "sequence": sequence, **parts}
+
+
+def test_left_out_ticks_are_counted_and_garbage_ends_the_connection() -> None:
+    hello = {"type": "hello", "schema": "accelwatch-fleet/1", "interval_s": 0.05, "fields": []}
+    sent = _frames(hello, {"type": "news"}, _numbered(1), _numbered(4))
+
+    async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(STREAM_HEAD + sent)
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        writer.write(_frames("noise"))
+        await writer.drain()
+
+    async def main() -> None:
+        async with peer(handle) as address, follow(f"http://{address}") as source:
+            await until(lambda: source.fleet() and shown(source).sequence == 4)
+            assert source.missed_ticks == 2
+            assert source.problem() is None
+            await until(source.problem)
+            assert shown(source).sequence == 4
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        ("503 Service Unavailable\r\nRetry-After: 1", "answered 503"),
+        ("301 Moved Permanently\r\nLocation: http://127.0.0.1:1/", "redirects are not followed"),
+        ("404 Not Found", "not as a hub does"),
+        ("200 OK\r\nContent-Type: text/html", "not as a hub does"),
+    ],
+)
+def test_whatever_is_no_hub_is_told(head: str, told: str) -> None:
+    async def main() -> None:
+        async with peer(answer(head)) as address, follow(f"http://{address}") as source:
+            await until(source.problem)
+            assert told in trouble(source)
+            assert source.fleet() is None
 
     asyncio.run(main())
