@@ -19,7 +19,8 @@ class Picture:
         self._events: deque[FleetEvent] = deque(maxlen=MOST_EVENTS)
         self._shown_events: tuple[FleetEvent, ...] | None = ()
         self._known: dict[tuple[str, str], DevicePlace] = {}
-        self._fresh = True
+        self._shown_places: list[DevicePlace | None] | None = None
+        self._shown_labels: dict[str, Mapping[str, str]] | None = None
 
     def begin(self) -> None:
         """Another connection: slots are numbered anew; labels and events stay."""
@@ -33,20 +34,24 @@ class Picture:
         before = self._known.get((told.node, told.id))
         if before == told:
             told = before
-        if self._fresh:  # the list is in a view that may not change any more
+        if self._shown_places is self._places:  # a view has it, and may not change any more
             self._places = list(self._places)
-            self._fresh = False
         if told.slot >= len(self._places):
             self._places += [None] * (told.slot + 1 - len(self._places))
         self._places[told.slot] = told
         if self._labels.get(told.node) != told.labels:
-            self._labels = {**self._labels, told.node: told.labels}
+            self._label(told.node, told.labels)
 
     def label(self, told: Mapping[str, Mapping[str, str]]) -> None:
         """Labels of nodes that no device has told."""
-        new = {node: labels for node, labels in told.items() if node not in self._labels}
-        if new:
-            self._labels = {**self._labels, **new}
+        for node, labels in told.items():
+            if node not in self._labels:
+                self._label(node, labels)
+
+    def _label(self, node: str, labels: Mapping[str, str]) -> None:
+        if self._shown_labels is self._labels:
+            self._labels = dict(self._labels)
+        self._labels[node] = labels
 
     def unlabelled(self, nodes: Iterable[str]) -> bool:
         """Whether there is a node whose labels are not known."""
@@ -72,7 +77,7 @@ class Picture:
         self._check(tick)
         if self._shown_events is None:
             self._shown_events = tuple(self._events)
-        self._fresh = True
+        self._shown_places, self._shown_labels = self._places, self._labels
         return FleetView(
             sequence=tick.sequence,
             time=tick.time,
