@@ -32,6 +32,7 @@ from accelwatch.fleet.api.summaries import (
 from accelwatch.fleet.api.turns import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
+from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import Node
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -157,7 +158,7 @@ class HubPages:
     async def _nodes(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("state", "limit", "cursor"))
         limit, after = _limit(query), _one(query, "cursor")
-        states = set(many(query, "state"))
+        states = _states(query)
         start = place_of(after)[0] if after else ""
         rows: list[bytes] = []
         last = ""
@@ -296,6 +297,13 @@ def _limit(query: Query) -> int:
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= _MAX_LIMIT:
         raise UsageError(f"limit: a number from 1 to {_MAX_LIMIT}")
     return int(text)
+
+
+def _states(query: Query) -> set[str]:
+    given = set(many(query, "state"))
+    if unknown := given - set(NodeState):
+        raise UsageError(f"state: {min(unknown)[:40]!r} is none of {', '.join(NodeState)}")
+    return given
 
 
 def _one(query: Query, name: str) -> str | None:
