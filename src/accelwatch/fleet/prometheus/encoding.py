@@ -70,13 +70,14 @@ class Encoder:
         if now != sent.series:
             self._end(sent, set(sent.series).difference(samples), around, out)
             sent.series = now
-        names, run = sent.owner.names, sent.owner.run
-        plans, make = self._plans.of(names), self._plans.make
+        owner = sent.owner
+        plans, runs = self._plans.of(owner.names), owner.runs
         before, after = around
         for series, value in samples.items():
-            pieces = plans.get(series) or make(names, series)
-            body = b"".join([one if one.__class__ is bytes else run(one) for one in pieces])  # type: ignore[arg-type]  # no bytes: a run
-            out.append(series_bytes(body, before, number_bytes(value), after))
+            pieces = plans.get(series) or self._plans.make(owner.names, series)
+            parts = [runs.get(one) or owner.run(one) for one in pieces]
+            parts += (before, number_bytes(value), after)
+            out.append(series_bytes(parts))
 
     def end(self, sent: NodeSent, milliseconds: int) -> list[bytes]:
         """An end for everything that a node gave."""
@@ -91,11 +92,9 @@ class Encoder:
     def _end(
         self, sent: _Sent, ended: Iterable[Series], around: tuple[bytes, bytes], out: list[bytes]
     ) -> None:
-        names = sent.owner.names
-        plans = self._plans.of(names)
+        owner = sent.owner
+        plans = self._plans.of(owner.names)
         for series in ended:
-            pieces = plans.get(series) or self._plans.make(names, series)
-            body = b"".join(
-                one if isinstance(one, bytes) else sent.owner.run(one) for one in pieces
-            )
-            out.append(series_bytes(body, around[0], STALE, around[1]))
+            pieces = plans.get(series) or self._plans.make(owner.names, series)
+            parts = [owner.run(one) for one in pieces]
+            out.append(series_bytes([*parts, around[0], STALE, around[1]]))

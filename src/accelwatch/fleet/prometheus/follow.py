@@ -16,7 +16,7 @@ from accelwatch.fleet.prometheus.assembly import short_name
 from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.note import StoreNote
 from accelwatch.fleet.prometheus.origin import Origin
-from accelwatch.fleet.prometheus.query import QueryClient
+from accelwatch.fleet.prometheus.query import Queries, QueryClient
 from accelwatch.fleet.prometheus.reader import StoreRead, StoreReader, Told
 from accelwatch.fleet.prometheus.settings import Store
 from accelwatch.fleet.state.fleet import Fleet
@@ -53,11 +53,13 @@ class _Held:
 class StoreFollower:
     """Follows one store; the loop's thread only."""
 
-    def __init__(self, settings: Store, sink: Sink, clock: Clock) -> None:
+    def __init__(
+        self, settings: Store, sink: Sink, clock: Clock, client: Queries | None = None
+    ) -> None:
         self._settings = settings
         self._sink = sink
         self._clock = clock
-        self._client = QueryClient(settings)
+        self._client: Queries = client or QueryClient(settings)
         self.reader = StoreReader(settings, self._client, clock.wall)
         self._backoff = Backoff(settings.max_backoff_s)
         self._held: dict[Origin, _Held] = {}
@@ -74,7 +76,7 @@ class StoreFollower:
         return self._note
 
     @property
-    def client(self) -> QueryClient:
+    def client(self) -> Queries:
         """For queries besides those of the follower."""
         return self._client
 
@@ -86,7 +88,7 @@ class StoreFollower:
             await asyncio.sleep(max(0.0, due - loop.time()))
             due = max(due + self._settings.interval_s, loop.time())
             try:
-                await self._turn()
+                await self.turn()
             except TargetFault as fault:
                 self._failed(fault)
                 due = loop.time() + self._backoff.next(fault.retry_after_s)
@@ -100,7 +102,8 @@ class StoreFollower:
         """Close the connections."""
         await self._client.close()
 
-    async def _turn(self) -> None:
+    async def turn(self) -> None:
+        """Read the store once and tell the fleet. Raises TargetFault, also when only a part failed."""
         began = time.monotonic()
         read = await self.reader.read()
         self._take_targets(read)

@@ -4,9 +4,8 @@ A series' labels stay the bytes that arrived: a series that is known is recognis
 """
 
 import asyncio
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -77,6 +76,28 @@ class _NamesAnswer(_Answer, frozen=True, rename="camel"):
 
 _A = TypeVar("_A", bound=_Answer)
 _decode_error = msgspec.json.Decoder(_Answer)
+
+
+class Queries(Protocol):
+    """What is asked of a store. Everything raises TargetFault."""
+
+    warnings: list[str]
+
+    async def names(self, start: float, end: float) -> list[str]:
+        """Names of all families that have samples between two Unix times."""
+        ...
+
+    async def instant(self, expression: str) -> list[Instant]:
+        """The series of an expression now."""
+        ...
+
+    async def range(self, expression: str, start: float, end: float, step_s: float) -> list[Range]:
+        """The series of an expression in steps."""
+        ...
+
+    async def close(self) -> None:
+        """Close every connection."""
+        ...
 
 
 class QueryClient:
@@ -190,9 +211,3 @@ def chunks(
 
 
 _MAX_NAMES = 64
-
-
-def moment_of(found: Iterable[Instant]) -> float | None:
-    """When a query was evaluated, on the server's clock; None for an empty answer."""
-    first = next(itertools.islice(found, 1), None)
-    return None if first is None else first.value[0]

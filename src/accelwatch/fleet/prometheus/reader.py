@@ -16,7 +16,7 @@ from accelwatch.fleet.exposition import Key
 from accelwatch.fleet.prometheus.assembly import Age, Assembly, Group
 from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.origin import Origin, Placing, Scraped, labels_of
-from accelwatch.fleet.prometheus.query import Instant, QueryClient, chunks, selector
+from accelwatch.fleet.prometheus.query import Instant, Queries, chunks, selector
 from accelwatch.fleet.prometheus.settings import Store
 from accelwatch.fleet.prometheus.wanted import wanted
 from accelwatch.schema.reading import Number
@@ -92,7 +92,7 @@ class StoreReader:
     def __init__(
         self,
         settings: Store,
-        client: QueryClient,
+        client: Queries,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings

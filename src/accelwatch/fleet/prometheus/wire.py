@@ -6,10 +6,12 @@ Sample{value=1 double, timestamp=2 int64 milliseconds}; labels sorted by name.
 
 import struct
 from collections.abc import Mapping
+from functools import cache
 
 from accelwatch.schema.metrics import Metric, Series
 
-_pack = struct.Struct("<d").pack
+number_bytes = struct.Struct("<d").pack
+"""A sample's number."""
 STALE = struct.pack("<Q", 0x7FF0000000000002)
 """The NaN that ends a series (model/value in Prometheus: StaleNaN)."""
 _SERIES = b"\x0a"
@@ -52,20 +54,23 @@ def label(name: str, value: str) -> bytes:
 class OwnerBytes:
     """The labels of an owner as bytes, in order; runs of them are joined once."""
 
-    __slots__ = ("_parts", "_runs", "labels", "names")
+    __slots__ = ("_parts", "labels", "names", "runs")
 
     def __init__(self, labels: Mapping[str, str]) -> None:
         self.labels = dict(labels)
         kept = sorted((name.encode(), name) for name, value in labels.items() if value)
         self.names = tuple(name for _, name in kept)
         self._parts = [label(name, labels[name]) for name in self.names]
-        self._runs: dict[tuple[int, int], bytes] = {}
+        self.runs: dict[Piece, bytes] = {}
+        """Those that were asked for, for a look without a call."""
 
-    def run(self, piece: tuple[int, int]) -> bytes:
-        """The labels from one position up to another."""
-        found = self._runs.get(piece)
+    def run(self, piece: Piece) -> bytes:
+        """The bytes of a piece: themselves, or the labels from one position up to another."""
+        if isinstance(piece, bytes):
+            return piece
+        found = self.runs.get(piece)
         if found is None:
-            found = self._runs[piece] = b"".join(self._parts[piece[0] : piece[1]])
+            found = self.runs[piece] = b"".join(self._parts[piece[0] : piece[1]])
         return found
 
 
@@ -114,12 +119,15 @@ def sample_bytes(milliseconds: int) -> tuple[bytes, bytes]:
     return _SAMPLE + varint(9 + len(after)) + _NUMBER, after
 
 
-def number_bytes(value: float) -> bytes:
-    """A sample's number."""
-    return _pack(value)
+def series_bytes(parts: list[bytes]) -> bytes:
+    """One series of its labels and one sample."""
+    whole = b"".join(parts)
+    return _heads()[len(whole)] + whole if len(whole) < _USUAL else _field(_SERIES, whole)
 
 
-def series_bytes(body: bytes, before: bytes, number: bytes, after: bytes) -> bytes:
-    """One series with one sample."""
-    whole = b"".join((body, before, number, after))
-    return _SERIES + varint(len(whole)) + whole
+@cache
+def _heads() -> tuple[bytes, ...]:
+    return tuple(_SERIES + varint(size) for size in range(_USUAL))
+
+
+_USUAL = 4096
