@@ -1,4 +1,4 @@
-"""Targets from a real API server with our example's permissions; skipped where none is installed."""
+"""Targets from a real API server with our example's permissions; run by hand, see CONTRIBUTING.md."""
 
 import asyncio
 from pathlib import Path
