@@ -139,6 +139,19 @@ def test_what_a_whole_answer_lacks_is_missing(start_hub: Any) -> None:
     asyncio.run(main())
 
 
+def test_two_copies_of_a_target_are_one_node(start_hub: Any) -> None:
+    async def main() -> None:
+        async with fake_store() as store:
+            for replica, age_s in (("a", 1.0), ("b", 400.0)):
+                store.gpu(age_s, node="n1", instance="a:9400", job="dcgm", replica=replica)
+            async with start_hub(prometheus=reading(store.url)) as running:
+                await soon(lambda: devices(running) == {"n1": 1})
+                await soon(lambda: len(running.hub.fleet.nodes["n1"].sources) == 2)
+                assert age(running, "n1") < 60.0
+
+    asyncio.run(main())
+
+
 def test_retry_after_is_kept_and_the_fault_is_shown(start_hub: Any) -> None:
     async def main() -> None:
         async with fake_store() as store:
