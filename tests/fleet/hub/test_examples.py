@@ -18,6 +18,8 @@ KINDS = {
     "inventory": ["http", "dns"],
     "slurm": ["slurm"],
     "kubernetes": ["kubernetes"],
+    "over-prometheus": [],
+    "pod": [],
 }
 
 

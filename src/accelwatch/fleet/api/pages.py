@@ -146,8 +146,6 @@ class HubPages:
     async def _fleet_page(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())
         document = fleet_document(self._fleet, await self.sums())
-        if self._peers is not None and (note := self._peers.note()) is not None:
-            document = msgspec.structs.replace(document, store=note)
         return _json(document, headers)
 
     def _federate(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:

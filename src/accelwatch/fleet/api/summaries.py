@@ -47,6 +47,7 @@ def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
         nodes={state.value: nodes.get(state.value, 0) for state in NodeState},
         **sums.numbers(),
         conflicts=tuple(Conflict(uuid=uuid, nodes=tuple(sorted(on))) for uuid, on in conflicts),
+        store=fleet.store,
         problems=fleet.problems,
     )
 

@@ -63,17 +63,14 @@ class StoreFollower:
         self.reader = StoreReader(settings, self._client, clock.wall)
         self._backoff = Backoff(settings.max_backoff_s)
         self._held: dict[Origin, _Held] = {}
-        self._note = StoreNote(address=_address(settings))
+        self.note = StoreNote(address=_address(settings))
+        """How reading goes."""
+        sink.fleet.store = self.note
         self._failures_total = 0
         self._warnings_total = 0
         self._complaint = ""
         self.began = False
         """Whether the store has answered once."""
-
-    @property
-    def note(self) -> StoreNote:
-        """How reading goes."""
-        return self._note
 
     @property
     def client(self) -> Queries:
@@ -111,9 +108,9 @@ class StoreFollower:
         self._take_down(read)
         self.began = True
         self._warnings_total += len(read.warnings)
-        self._note = StoreNote(
-            address=self._note.address,
-            read_at=self._clock.wall() if read.told or read.fault is None else self._note.read_at,
+        well = bool(read.told) or read.fault is None
+        self._tell_how(
+            read_at=self._clock.wall() if well else self.note.read_at,
             read_duration_s=round(time.monotonic() - began, 3),
             series=read.series,
             targets=len(self._held),
@@ -198,13 +195,17 @@ class StoreFollower:
     def _failed(self, fault: TargetFault) -> None:
         """The store as a whole, or a part of the queries, failed."""
         self._failures_total += 1
-        self._note = msgspec.structs.replace(self._note, fault=str(fault))
+        self._tell_how(fault=str(fault))
         told = TargetFault(fault.reason, f"the store: {fault}", code=fault.code)
         now, limit_s = self._clock.monotonic(), 2 * self._settings.interval_s
         for held in self._held.values():
             if now - held.seen > limit_s or not self.began:
                 self._sink.fleet.fail(held.target.key, told)
         self._say(f"reading the store failed reason={fault.reason}: {fault}")
+
+    def _tell_how(self, **changes: object) -> None:
+        self.note = msgspec.structs.replace(self.note, **changes)
+        self._sink.fleet.store = self.note
 
     def _complain(self, read: StoreRead) -> None:
         if read.fault is not None:
@@ -229,7 +230,7 @@ class StoreFollower:
 
     def own(self) -> Mapping[Series, Number]:
         """Our own series."""
-        note = self._note
+        note = self.note
         found: dict[Series, Number] = {
             ("fleet_store_up",): int(not note.fault and note.read_at is not None),
             ("fleet_store_series",): note.series,

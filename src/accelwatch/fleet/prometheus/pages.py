@@ -12,7 +12,6 @@ from accelwatch.fleet.client.faults import TargetFault
 from accelwatch.fleet.prometheus.federation import Federating
 from accelwatch.fleet.prometheus.follow import StoreFollower
 from accelwatch.fleet.prometheus.history import MAX_STEPS, store_history
-from accelwatch.fleet.prometheus.note import StoreNote
 from accelwatch.fleet.prometheus.peers import Peers
 from accelwatch.fleet.prometheus.settings import Federation
 from accelwatch.fleet.state.fleet import Fleet
@@ -42,11 +41,6 @@ class PeerPages:
     def own(self) -> Mapping[Series, Number]:
         """Our own series of store and remote write."""
         return self._peers.own()
-
-    def note(self) -> StoreNote | None:
-        """How reading the store goes, where there is one."""
-        store = self._peers.store
-        return None if store is None else store.note
 
     def federate(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         """The whole fleet's families. Raises UsageError."""

@@ -52,6 +52,7 @@ class Peers:
         if self.writer is not None:
             await self.writer.close()
         self.store = self.writer = None
+        self._sink.fleet.store = None
 
     async def reload(self, store: Store, write: RemoteWrite) -> None:
         """Begin anew where the settings have changed."""

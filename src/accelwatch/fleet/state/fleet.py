@@ -15,6 +15,7 @@ from accelwatch.fleet.client.faults import TargetFault
 from accelwatch.fleet.client.frames import Received
 from accelwatch.fleet.dialects.merge import PRECEDENCE
 from accelwatch.fleet.dialects.precedence import ranker
+from accelwatch.fleet.prometheus.note import StoreNote
 from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.events import EventLog, counted
 from accelwatch.fleet.state.inventory import Added, Changes, Expected, InventoryError
@@ -48,6 +49,8 @@ class Fleet:
         self.claims: dict[str, set[str]] = {}
         """Uuid to the nodes on which it is present."""
         self.messages_total = 0
+        self.store: StoreNote | None = None
+        """How the store is read, where the fleet is read from one."""
         self._rank = ranker(PRECEDENCE)
         opened = open_inventory(state_dir)
         self._file, self._lock = opened.file, opened.lock
