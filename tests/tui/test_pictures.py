@@ -10,7 +10,21 @@ import msgspec
 import pytest
 
 from accelwatch.schema.snapshot import Snapshot
-from dashboards import FedSource, board_of, empty_node, hung, lost, node, running, with_history
+from accelwatch.tui.board import Board
+from accelwatch.tui.fleet.model import FleetView, Problem
+from dashboards import (
+    FedSource,
+    Stage,
+    board_of,
+    empty_node,
+    hung,
+    lost,
+    node,
+    running,
+    with_history,
+)
+from fleets import FAULTS, FedFleet, event, fleet_view, following
+from machines import NOW
 from samples import FIXTURES
 
 PICTURES = FIXTURES / "tui"
@@ -19,12 +33,23 @@ PICTURES = FIXTURES / "tui"
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown, how, and which keys are pressed first."""
 
-    shot: Snapshot
+    shot: Snapshot | None = None
+    fleet: FleetView | None = None
+    problem: Problem | None = None
+    waited_s: float = 0.0
     size: tuple[int, int] = (100, 30)
     theme: str = "safe"
     ascii_only: bool = False
     keys: tuple[str, ...] = ()
 
+
+EVENTS = [
+    event(0, code="xid_79", text="GPU has fallen off the bus", node="n002", name="nvidia3"),
+    event(1, code="xid_94", text="contained memory error", category="memory_contained"),
+    event(2, code="link_down", text="link 3 is down", category="link", node="n017"),
+    event(3, code="ras_umc", text="uncorrectable memory error", category="memory_fatal"),
+]
+SILENCE = Problem(text="hub http://hub:9878 cannot be reached: connection refused", since=NOW)
 
 CHOSEN: dict[str, Picture] = {
     "eight-devices-one-lost-one-hung": Picture(
@@ -46,6 +71,31 @@ CHOSEN: dict[str, Picture] = {
     "process-tree-in-sixteen-colours": Picture(
         shot=node(8), size=(100, 30), theme="ansi", keys=("4", "t")
     ),
+    "fleet-worst-first-with-events": Picture(
+        fleet=fleet_view(40, faults=FAULTS, events=EVENTS), size=(140, 50), keys=("E", "down")
+    ),
+    "fleet-on-eighty-columns": Picture(fleet=fleet_view(40, faults=FAULTS), size=(80, 24)),
+    "fleet-on-forty-columns": Picture(fleet=fleet_view(40, faults=FAULTS), size=(40, 14)),
+    "fleet-a-thousand-lights-by-rack-one-lost": Picture(
+        fleet=fleet_view(125, faults=FAULTS),
+        size=(140, 50),
+        keys=("t", "m", "home", *["right"] * 11),
+    ),
+    "fleet-lights-in-ascii": Picture(
+        fleet=fleet_view(63, faults=FAULTS), size=(80, 24), ascii_only=True, keys=("m",)
+    ),
+    "fleet-users-in-high-contrast": Picture(
+        fleet=fleet_view(40, faults=FAULTS),
+        size=(100, 30),
+        theme="contrast",
+        keys=("t", "t", "t", "t", "enter"),
+    ),
+    "fleet-hub-out-of-reach-nothing-is-live": Picture(
+        fleet=fleet_view(12, faults=FAULTS), size=(80, 24), problem=SILENCE, waited_s=42.0
+    ),
+    "fleet-node-that-is-stale": Picture(
+        fleet=fleet_view(12, faults=FAULTS), size=(100, 30), keys=(*["down"] * 5, "enter")
+    ),
 }
 
 
@@ -60,13 +110,31 @@ def drawn(picture: Picture) -> str:
 
     async def go() -> str:
         board = board_of(theme=picture.theme, ascii_only=picture.ascii_only)
+        if picture.shot is None:
+            return await drawn_fleet(picture, board)
         with_history(board, picture.shot)
         async with running(FedSource(picture.shot), picture.size, board=board) as stage:
-            await stage.press(*picture.keys)
-            await stage.pilot.pause(0.05)
-            return normalised(stage.app.export_screenshot(simplify=True))
+            return await pressed(picture, stage)
 
     return asyncio.run(go())
+
+
+async def drawn_fleet(picture: Picture, board: Board) -> str:
+    """The picture of a fleet as SVG."""
+    source = FedFleet(picture.fleet)
+    async with following(source, picture.size, board=board) as stage:
+        source.trouble = picture.problem
+        if picture.waited_s:
+            await stage.wait(picture.waited_s)
+        return await pressed(picture, stage)
+
+
+async def pressed(picture: Picture, stage: Stage) -> str:
+    """The screen after the keys."""
+    await stage.press(*picture.keys)
+    stage.app.take()
+    await stage.pilot.pause(0.05)
+    return normalised(stage.app.export_screenshot(simplify=True))
 
 
 @pytest.mark.parametrize("name", CHOSEN)

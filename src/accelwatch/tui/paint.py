@@ -11,6 +11,9 @@ from accelwatch.tui.glyphs import Glyphs
 from accelwatch.tui.lines import Line, clipped
 from accelwatch.tui.palettes import Palette
 
+_SEEN = frozenset({"tab", "cursor", "cursor_away"})
+"""Roles in which a blank looks like something."""
+
 
 class Paint:
     """A palette and signs, ready to use. `overlay` is `selected`, `marked`, `edge` or nothing."""
@@ -23,7 +26,7 @@ class Paint:
     def strip(self, line: Line, width: int, overlay: str = "") -> Strip:
         """One line of the screen, exactly `width` cells."""
         style = self._style
-        given = [Segment(text, style(role, overlay)) for text, role in clipped(line, width)]
+        given = [Segment(text, style(role, overlay)) for text, role in joined(clipped(line, width))]
         if self.glyphs.ascii_only:
             given = [Segment(_ascii(text), look) for text, look, _ in given]
         return Strip(given, width)
@@ -38,6 +41,20 @@ class Paint:
         if overlay:
             style = style + Style.parse(getattr(palette, overlay))
         return style
+
+
+def joined(line: Line) -> Line:
+    """Neighbours in one role as one span, and blanks with the span before: less for the terminal."""
+    given: Line = []
+    last, role_before = "", ""
+    for text, role in line:
+        if given and (role == role_before or (role_before not in _SEEN and not text.strip(" "))):
+            last += text
+            given[-1] = (last, role_before)
+        else:
+            last, role_before = text, role
+            given.append((text, role))
+    return given
 
 
 def _ascii(text: str) -> str:

@@ -83,11 +83,11 @@ def age_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     return [(fit(fmt.age(age), width, right=True), role if age is not None else "faint")]
 
 
-def count_cell(row: FleetRow, _: Sight, width: int) -> Line:
+def count_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     """Devices that can be counted on, of all."""
     if not row.whole:
         return [(fit(fmt.NOTHING, width, right=True), "faint")]
-    role = "bad" if row.bad else "text"
+    role = "faint" if not sight.live(row) else "bad" if row.bad else "text"
     return [(fit(f"{row.whole - row.bad}/{row.whole}", width, right=True), role)]
 
 

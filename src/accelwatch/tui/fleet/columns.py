@@ -15,6 +15,8 @@ from accelwatch.tui.preferences import Preferences
 
 Cell = Callable[[FleetRow, Sight, int], Line]
 GAP = 2
+BARRED = 10
+"""Cells of a bar with its number."""
 LIGHTS = 8
 """Cells for a node's devices."""
 NAME, MOST_NAME = 8, 24
@@ -49,8 +51,8 @@ COLUMNS = (
         width=4,
         cell=cells.load_cell,
         rank=2,
-        grow=2,
-        most=14,
+        grow=3,
+        most=BARRED,
         right=True,
         sort="load",
     ),
@@ -60,8 +62,8 @@ COLUMNS = (
         width=4,
         cell=cells.memory_cell,
         rank=4,
-        grow=2,
-        most=14,
+        grow=3,
+        most=BARRED,
         right=True,
         sort="memory",
     ),
@@ -84,7 +86,7 @@ COLUMNS = (
         sort="temperature",
     ),
     Column(
-        id="worst", title="WORST", width=18, cell=cells.worst_cell, grow=4, most=26, sort="worst"
+        id="worst", title="WORST", width=18, cell=cells.worst_cell, grow=1, most=26, sort="worst"
     ),
     Column(id="work", title="WORK", width=14, cell=cells.work_cell, rank=8, grow=1),
     Column(id="labels", title="LABELS", width=14, cell=cells.labels_cell, rank=9, grow=1),
@@ -113,9 +115,18 @@ def layout(width: int, name: int) -> tuple[tuple[Column, int], ...]:
 
 
 def _widths(columns: list[Column], extra: int) -> list[int]:
-    """What is left goes to those that grow, cell by cell, until none wants more."""
+    """What is left goes to those that grow, cell by cell, until none wants more.
+
+    Columns with bars grow only where there is room for the bars.
+    """
     widths = [column.width for column in columns]
-    growing = [n for n, column in enumerate(columns) for _ in range(column.grow)]
+    bars = extra >= sum(column.most - column.width for column in columns if column.most == BARRED)
+    growing = [
+        n
+        for n, column in enumerate(columns)
+        for _ in range(column.grow)
+        if bars or column.most != BARRED
+    ]
     while extra > 0:
         wanting = [n for n in growing if not columns[n].most or widths[n] < columns[n].most]
         if not wanting:

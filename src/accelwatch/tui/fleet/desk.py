@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ class FleetDesk:
         self._running: asyncio.Task[None] | None = None
         self._counting: asyncio.Task[None] | None = None
         self._next: FleetView | None = None
+        self._settled = False
         self._asides: set[asyncio.Task[None]] = set()
 
     def begin(self) -> None:
@@ -57,6 +59,11 @@ class FleetDesk:
             self._app.show()
         else:
             self._take(view)
+
+    @property
+    def counting(self) -> bool:
+        """Whether a tick is being counted between other work."""
+        return self._counting is not None
 
     def recount(self) -> None:
         """Count the tick that is shown anew: what is shown of it has changed."""
@@ -83,8 +90,19 @@ class FleetDesk:
                     await asyncio.sleep(0)
                 await asyncio.sleep(0)
                 self._app.show()
+                self._settle()
         finally:
             self._counting = None
+
+    def _settle(self) -> None:
+        """What the program and a large fleet consist of stays: leave it out of garbage collection.
+
+        Each full collection would else walk over all of it, which takes longer than painting.
+        """
+        if not self._settled:
+            self._settled = True
+            gc.collect()
+            gc.freeze()
 
     def aside(self, work: Coroutine[None, None, None]) -> None:
         """Do something beside, and end it with the dashboard."""

@@ -36,7 +36,7 @@ def situation(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
     """The second line of the header: what is wrong, else what is followed and how it is shown."""
     ascii_only = board.paint.glyphs.ascii_only
     if fleet.problem is not None:
-        return clipped(_problem(board, fleet, now), width)
+        return clipped(_problem(board, fleet, width, now), width)
     left: Line = [(f" {printable(fleet.name, ascii_only=ascii_only)}", "dim")]
     if fleet.filter_text:
         shown = printable(fleet.filter_text, ascii_only=ascii_only)
@@ -60,7 +60,7 @@ def _nodes(count: int) -> str:
     return f"{count} node{'' if count == 1 else 's'}"
 
 
-def _problem(board: Board, fleet: FleetBoard, now: float) -> Line:
+def _problem(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
     problem, glyphs = fleet.problem, board.paint.glyphs
     assert problem is not None
     since = fmt.ago(max(now - problem.since, 0.0))
@@ -68,7 +68,8 @@ def _problem(board: Board, fleet: FleetBoard, now: float) -> Line:
     text = printable(problem.text, ascii_only=glyphs.ascii_only)
     line: Line = [(told, "bad"), (text, "warn")]
     if fleet.view is not None:
-        line.append((f"; what is shown is from {fmt.clock_time(fleet.view.time)}", "dim"))
+        seen: Line = [(f"; what is shown is from {fmt.clock_time(fleet.view.time)}", "dim")]
+        line += seen if width_of(line) + width_of(seen) <= width else []
     return line
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
@@ -44,7 +44,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         yield Panel(board, self._draw_header, id="header", edge=True)
         yield Panel(board, self._draw_totals, id="totals")
         yield RowList(board, FleetList(board, self.fleet), id="nodes")
-        yield Lights(board, self.fleet)
+        yield Lights(board, self.fleet, self._lights_moved)
         yield Panel(board, self._draw_detail, id="detail")
         yield RowList(board, self.event_rows, id="events")
         yield Footer(board, FLEET)
@@ -165,7 +165,6 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         lines = grid_lines.detail(self.lights.cell, self.lights.row, sight, width)
         return [*lines, grid_lines.legend(sight, width)] if height > len(lines) else lines
 
-    @on(Lights.Moved)
     def _lights_moved(self) -> None:
         self._detail.refresh()
 

@@ -1,5 +1,6 @@
 """Thousands of devices at a glance: a light each, with a cursor; only visible lines are painted."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
@@ -24,14 +25,13 @@ class Lights(Widget):
     ALLOW_SELECT: ClassVar[bool] = False
     can_focus = True
 
-    class Moved(Message):
-        """Another cell is selected."""
-
     class Chosen(Message):
         """A second click on the selected cell."""
 
-    def __init__(self, board: Board, fleet: FleetBoard) -> None:
+    def __init__(self, board: Board, fleet: FleetBoard, moved: Callable[[], None]) -> None:
+        """`moved` is called at once when another cell is selected, so that nothing comes between."""
         super().__init__(id="lights")
+        self._moved = moved
         self.board = board
         self.fleet = fleet
         self.cell: Cell | None = None
@@ -96,7 +96,7 @@ class Lights(Widget):
         else:
             for line in {before[0], after[0]}:
                 self.refresh(Region(0, line - self.top, self.size.width, 1))
-        self.post_message(self.Moved())
+        self._moved()
 
     def select_node(self, key: object) -> None:
         """Select the first device of a row."""

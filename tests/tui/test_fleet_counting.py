@@ -1,0 +1,264 @@
+"""Counting, grouping, ordering, filtering and laying out of a fleet, without a terminal."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.errors import ExpressionError
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.tui import format as fmt
+from accelwatch.tui.fleet import columns, grouping
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.cells import watts
+from accelwatch.tui.fleet.events import recent
+from accelwatch.tui.fleet.filters import TextFilter, condition
+from accelwatch.tui.fleet.grid import Grid
+from accelwatch.tui.fleet.model import DeviceNow, FleetView, Past
+from accelwatch.tui.fleet.node_view import Heard, aged
+from accelwatch.tui.fleet.ordering import SORTS, ordered
+from accelwatch.tui.fleet.past import rows_of
+from accelwatch.tui.fleet.tally import natural
+from accelwatch.tui.lines import width_of
+from accelwatch.tui.preferences import Preferences
+from dashboards import lost
+from dashboards import node as machine
+from fleets import FAULTS, STARTED, event, fleet_view
+from machines import GIB, NOW
+
+
+def board_for(view: FleetView, **preferences: Any) -> FleetBoard:
+    """A board that has counted a tick."""
+    board = FleetBoard(Preferences(**preferences), lambda: STARTED, "hub")
+    for _ in board.count(view):
+        pass
+    return board
+
+
+def names(board: FleetBoard) -> list[str]:
+    """Nodes and groups in their order."""
+    return [row.node or f"<{row.group}>" for row in board.rows]
+
+
+def test_a_node_is_counted_up_from_its_devices() -> None:
+    view = fleet_view(1)
+    row = board_for(view).rows[0]
+    assert (row.whole, row.bad, row.severity) == (8, 0, 0)
+    assert row.load_ratio == pytest.approx(sum(now.values[0] or 0 for now in view.devices) / 8)
+    assert row.power == pytest.approx(sum(now.values[3] or 0 for now in view.devices))
+    assert row.hottest == max(now.values[4] or 0 for now in view.devices)
+    assert row.size == 8 * 80 * GIB
+
+
+def test_absent_values_are_left_out_and_never_zero() -> None:
+    view = fleet_view(1, 2)
+    nothing = DeviceNow(0, "ok", "ok", 0.1, (None,) * 5)
+    row = board_for(msgspec.structs.replace(view, devices=[nothing])).rows[0]
+    assert (row.load_ratio, row.memory_ratio, row.power, row.hottest) == (None,) * 4
+
+
+def test_worst_first_is_down_lost_missing_hung_failed_stale_never_degraded_slow() -> None:
+    assert names(board_for(fleet_view(12, faults=FAULTS)))[:9] == [
+        "n003",
+        "n002",
+        "n006",
+        "n009",
+        "n010",
+        "n005",
+        "n012",
+        "n004",
+        "n007",
+    ]
+
+
+def test_values_of_silent_nodes_count_for_no_group() -> None:
+    faults = {"n001": "stale", "n002": "down"}
+    board = board_for(fleet_view(3, faults=faults), fleet_group="rack")
+    whole = board_for(fleet_view(3)).rows[2]
+    assert board.groups[0].power == pytest.approx(whole.power)
+    assert board.groups[0].whole == 24
+    assert board.groups[0].bad == 16
+
+
+def test_partitions_count_for_their_owners_and_not_for_their_node() -> None:
+    view = fleet_view(1, 1)
+    parent = view.places[0]
+    assert parent is not None
+    halves = [
+        msgspec.structs.replace(
+            parent, slot=n, id=f"{parent.id}/{n}", parent_id=parent.id, user=user, job=None
+        )
+        for n, user in ((1, "ada"), (2, "grace"))
+    ]
+    parts = [DeviceNow(n, "ok", "ok", 0.1, (0.5, GIB, 40 * GIB, None, None)) for n in (1, 2)]
+    split = msgspec.structs.replace(view, places=[parent, *halves], devices=[*view.devices, *parts])
+    assert board_for(split).rows[0].whole == 1
+    by_user = board_for(split, fleet_group="user")
+    assert {row.group: row.used for row in by_user.groups} == {"ada": GIB, "grace": GIB}
+
+
+def test_without_the_label_partition_it_is_the_queue() -> None:
+    assert "<batch>" in names(board_for(fleet_view(4), fleet_group="partition"))
+    view = fleet_view(1)
+    place = view.places[0]
+    assert place is not None
+    labelled = [
+        msgspec.structs.replace(one, labels={"partition": "gpu"}) for one in view.places if one
+    ]
+    view = msgspec.structs.replace(
+        view, places=labelled, node_labels={"n001": {"partition": "gpu"}}
+    )
+    assert names(board_for(view, fleet_group="partition")) == ["<gpu>"]
+
+
+def test_the_group_key_goes_round_and_the_picker_knows_all_labels() -> None:
+    name, seen = "none", []
+    for _ in range(5):
+        name = grouping.following(name)
+        seen.append(name)
+    assert seen == ["rack", "partition", "job", "user", "none"]
+    assert grouping.following("zone") == "none"
+    assert {"rack", "zone", "pod", "model"} <= set(grouping.choices({"zone"}))
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("descending", [True, False])
+def test_every_order_keeps_all_rows_and_puts_what_is_unknown_last(
+    sort: str, descending: bool
+) -> None:
+    board = board_for(fleet_view(12, faults=FAULTS))
+    given = ordered(board.rows, sort, descending=descending)
+    assert len(given) == 12
+    if sort in ("load", "power", "memory", "temperature"):
+        assert {row.node for row in given[-3:]} == {"n003", "n005", "n012"}
+
+
+def test_names_are_ordered_as_people_count() -> None:
+    assert sorted(["n10", "n9", "n2b", "n2a"], key=natural) == ["n2a", "n2b", "n9", "n10"]
+
+
+def test_plain_text_is_looked_for_in_owners_labels_models_and_states() -> None:
+    view = fleet_view(12, faults=FAULTS)
+
+    def found(text: str) -> set[str]:
+        board = FleetBoard(Preferences(), lambda: STARTED, "hub")
+        board.text = TextFilter(text)
+        for _ in board.count(view):
+            pass
+        return set(names(board))
+
+    assert found("48101") == {"n003", "n004"}
+    assert found("R02") == {"n009", "n010", "n011", "n012"}
+    assert found("missing") == {"n006"}
+    assert "n003" in found("mi300x")
+    assert found("never") == {"n012"}
+    assert found("nothing like it") == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("", ""),
+        ("ada", ""),
+        ('user == "ada"', 'user == "ada"'),
+        (
+            'rack == "r01" and temperature_celsius > 80',
+            'rack == "r01" and temperature_celsius > 80',
+        ),
+        ('state == "missing"', 'state == "missing"'),
+        ('node_state == "down"', 'node_state == "down"'),
+    ],
+)
+def test_conditions_are_the_hubs_and_words_are_ours(text: str, sent: str) -> None:
+    assert condition(text, {"rack"}) == sent
+
+
+@pytest.mark.parametrize("text", ['usr == "ada"', 'state == "gone"', "power_watts >", "zone == 1"])
+def test_wrong_conditions_are_refused(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        condition(text, {"rack"})
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "-"),
+        (642, "642 W"),
+        (999.7, "1.0 kW"),
+        (4820, "4.8 kW"),
+        (312_400, "312 kW"),
+        (1_240_000, "1.24 MW"),
+    ],
+)
+def test_power_is_told_with_a_fitting_unit(value: float | None, shown: str) -> None:
+    assert watts(value) == shown
+
+
+@given(width=st.integers(20, 260), name=st.integers(1, 60))
+def test_columns_never_take_more_than_the_width(width: int, name: int) -> None:
+    layout = columns.layout(width, name)
+    assert sum(size + columns.GAP for _, size in layout) - columns.GAP + 1 <= max(width, 41)
+    assert {"node", "count", "worst"} <= {column.id for column, _ in layout}
+
+
+@given(counts=st.lists(st.integers(0, 40), min_size=1, max_size=30), width=st.integers(10, 160))
+def test_every_light_is_found_where_it_is_drawn(counts: list[int], width: int) -> None:
+    whole = fleet_view(len(counts), 40)
+    names = {node.node: count for node, count in zip(whole.nodes, counts, strict=True)}
+    devices = [
+        now
+        for now in whole.devices
+        if (place := whole.places[now.slot]) is not None and place.index < names[place.node]
+    ]
+    board = board_for(msgspec.structs.replace(whole, devices=devices))
+    grid = Grid(board.rows, (), width)
+    assert grid.count == sum(max(count, 1) for count in counts)
+    for number in range(grid.count):
+        cell = grid.numbered(number)
+        found = grid.find(cell)
+        assert found is not None
+        assert grid.at(*found) == cell
+        assert grid.number(cell) == number
+
+
+def test_heading_and_row_have_the_same_width() -> None:
+    board = board_for(fleet_view(2))
+    for width in (40, 80, 140):
+        heading = columns.heading(width, board.name_width, Preferences(), _glyphs())
+        assert width_of(heading) == width
+
+
+def _glyphs() -> Any:
+    from accelwatch.tui.glyphs import UNICODE
+
+    return UNICODE
+
+
+def test_events_of_the_last_hour_are_counted() -> None:
+    old = event(0, time=NOW - 4000)
+    assert recent([old, event(1), event(2)], NOW) == 2
+    assert recent([], NOW) == 0
+
+
+def test_a_silent_nodes_devices_have_no_values_and_lost_ones_stay_lost() -> None:
+    shot = machine(3, d1=lost(1))
+    heard = Heard(node="n001", state="down", age_s=90.0)
+    shown: tuple[DeviceView, ...] = aged(shot, heard).devices
+    assert [fmt.state_word(view) for view in shown] == ["stale", "lost", "stale"]
+    assert shown[0].reading.values == {}
+    assert shown[0].state_since == shot.time - 90
+    assert aged(shot, Heard(node="n001", state="slow", age_s=4.0)) is shot
+
+
+def test_history_of_the_hub_becomes_readings() -> None:
+    past = Past(
+        step_s=10,
+        end=100.0,
+        values={"power_watts": [None, 5.0], "temperature_celsius.gpu": [None, None]},
+    )
+    found = list(rows_of(past, 80))
+    assert [(moment, reading.values) for moment, reading in found] == [
+        (100.0, {("power_watts",): 5.0, ("memory_size_bytes",): 80})
+    ]
