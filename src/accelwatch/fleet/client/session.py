@@ -12,6 +12,7 @@ import aiohttp
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.client.access import Access, Ticket
 from accelwatch.fleet.client.faults import Reason, TargetFault, retry_after
+from accelwatch.fleet.client.resolver import Resolver
 from accelwatch.fleet.client.settings import Scrape
 from accelwatch.fleet.targets.target import Target
 from accelwatch.version import __version__
@@ -46,7 +47,7 @@ class Client:
         self.scrape = scrape
         self._access = access
         self._session = open_session(
-            aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, force_close=False)
+            aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, resolver=Resolver())
         )
 
     async def close(self) -> None:
