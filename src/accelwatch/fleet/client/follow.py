@@ -11,6 +11,7 @@ from accelwatch.fleet.client.backoff import Backoff
 from accelwatch.fleet.client.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.client.frames import RawTick, Received
 from accelwatch.fleet.client.poll import Exposed, ReadExposition, poll
+from accelwatch.fleet.client.rounds import Rounds
 from accelwatch.fleet.client.session import Client
 from accelwatch.fleet.client.stream import follow_stream
 from accelwatch.fleet.targets.target import Target
@@ -56,13 +57,19 @@ class Follower:
     """Follows one target."""
 
     def __init__(
-        self, client: Client, target: Target, sink: Sink, make_reader: MakeReader | None
+        self,
+        client: Client,
+        target: Target,
+        sink: Sink,
+        make_reader: MakeReader | None,
+        rounds: Rounds,
     ) -> None:
         self._client = client
         self._target = target
         self._sink = sink
         self._backoff = Backoff(client.scrape.max_backoff_s)
         self._make_reader = make_reader
+        self._rounds = rounds
         self._poll_until = 0.0
         self._interval_s = 1.0
         self._told: Reason | None = None
@@ -131,15 +138,14 @@ class Follower:
             raise TargetFault(Reason.GARBAGE, "answers, but is none of our agents")
         read = self._make_reader(self._target)
         due = loop.time()
-        # The second poll comes early, so that the polls of all targets spread over the interval.
-        wait_s = random.uniform(0.0, interval_s)  # noqa: S311 - spreads load, keeps no secret
+        following = self._rounds.any(due, interval_s)
         while due < self._poll_until:
             await asyncio.sleep(due - loop.time())
             exposed, duration_s = await poll(self._client, self._target, read)
             self._sink.exposed(self._target, exposed, duration_s)
             self._well()
-            due = max(due + wait_s, loop.time())
-            wait_s = interval_s
+            due = max(following, loop.time())
+            following = self._rounds.nearest(due + interval_s, interval_s)
 
 
 class Followers:
@@ -149,11 +155,13 @@ class Followers:
         self._client = client
         self._sink = sink
         self._make_reader = make_reader
+        self._rounds = Rounds()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._pick = random.Random()  # noqa: S311 - spreads load, keeps no secret
 
     def set_targets(self, targets: dict[str, Target]) -> None:
         """Follow these and no others."""
+        self._rounds.targets = len(targets)
         for key in set(self._tasks) - set(targets):
             self._tasks.pop(key).cancel()
         new = [target for key, target in targets.items() if key not in self._tasks]
@@ -167,7 +175,9 @@ class Followers:
         await asyncio.sleep(wait_s)
         while True:
             try:
-                await Follower(self._client, target, self._sink, self._make_reader).run()
+                await Follower(
+                    self._client, target, self._sink, self._make_reader, self._rounds
+                ).run()
             except Exception:
                 # One target must never cost the others: what it broke is told, and it is begun anew.
                 logger.exception("following a target failed node=%s", target.node)
