@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import re
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -73,17 +74,17 @@ class FakeStore:
 
 
 @contextlib.asynccontextmanager
-async def fake_store() -> AsyncIterator[FakeStore]:
+async def fake_store(tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeStore]:
     store = FakeStore()
     app = web.Application(client_max_size=64 << 20)
     app.router.add_route("*", "/{path:.*}", store.handle)
     runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     assert site._server is not None
     port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]  # asyncio's server
-    store.url = f"http://127.0.0.1:{port}"
+    store.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
     try:
         yield store
     finally:

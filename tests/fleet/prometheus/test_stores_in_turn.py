@@ -2,8 +2,10 @@
 
 import asyncio
 import math
+import zlib
 from typing import Any
 
+import aiohttp
 import pytest
 
 import machines
@@ -140,6 +142,20 @@ async def _every_sample(store: Any, first: Running) -> None:
     assert "Error on ingesting" not in log
 
 
+async def _is_one_gzip_stream(running: Running, text: str) -> None:
+    """Clients that know of no more than one stream see the whole text."""
+    packed = {"Accept-Encoding": "gzip"}
+    async with (
+        aiohttp.ClientSession(auto_decompress=False) as session,
+        session.get(f"{running.base}/federate", headers=packed) as answer,
+    ):
+        body = await answer.read()
+    one = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    found = one.decompress(body).decode()
+    assert (one.eof, one.unused_data) == (True, b"")
+    assert found.count("\n") == text.count("\n")
+
+
 def test_federation_is_off_unless_it_is_wanted(start_hub: Any) -> None:
     async def main() -> None:
         async with agent() as one:
@@ -155,6 +171,7 @@ def test_federation_is_off_unless_it_is_wanted(start_hub: Any) -> None:
                 assert few.count("\n") < whole.count("\n")
                 plain = {"Accept-Encoding": "identity"}
                 assert await running.get("/federate", headers=plain) == few
+                await _is_one_gzip_stream(running, few)
                 strict = await running.get(
                     "/federate", headers={"Accept": "application/openmetrics-text"}
                 )

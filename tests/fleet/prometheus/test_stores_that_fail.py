@@ -2,13 +2,15 @@
 
 import asyncio
 import base64
+import ssl
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from accelwatch.fleet.client.settings import BasicAuth
-from accelwatch.fleet.prometheus.settings import Store
+from accelwatch.fleet.client.settings import Authorization, BasicAuth, TlsConfig
+from accelwatch.fleet.prometheus.settings import RemoteWrite, Store
+from authority import Authority
 from fake_store import FakeStore, fake_store, soon
 from hub_peers import Running
 
@@ -275,3 +277,31 @@ def _check_asked(store: FakeStore) -> None:
         assert headers["Authorization"] == f"Basic {pair}"
         if "query" in form:
             assert 'cluster="a"' in form["query"]
+
+
+def test_store_and_receiver_by_tls_with_a_token(start_hub: Any, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("store")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    token = tmp_path / "token"
+    token.write_text("s3cret")
+
+    async def main() -> None:
+        bearer = Authorization(credentials_file=str(token))
+        trusting: dict[str, Any] = {
+            "tls_config": TlsConfig(ca_file=str(authority.file)),
+            "authorization": bearer,
+        }
+        async with fake_store(context) as store, fake_store(context) as receiver:
+            store.gpu(node="n1", instance="a:9400", job="dcgm")
+            async with start_hub(prometheus=reading(store.url)) as running:
+                await soon(lambda: "TLS" in running.hub.peers.store.note.fault)
+            write = RemoteWrite(url=f"{receiver.url}/write", interval_s=0.1, **trusting)
+            settings = reading(store.url, **trusting)
+            async with start_hub(prometheus=settings, remote_write=write) as running:
+                await soon(lambda: devices(running) == {"n1": 1} and bool(receiver.written))
+            headers = [asked[2] for asked in (*store.asked, *receiver.asked)]
+            assert {one["Authorization"] for one in headers} == {"Bearer s3cret"}
+
+    asyncio.run(main())

@@ -5,7 +5,8 @@ text is packed as it grows, so that a hundred megabytes of text take some megaby
 """
 
 import asyncio
-import gzip
+import struct
+import zlib
 from collections.abc import AsyncIterator, Mapping
 
 import msgspec
@@ -29,6 +30,41 @@ Chosen = tuple[str, frozenset[str]]
 """Profile and groups."""
 
 
+class Joined:
+    """Pieces of deflated text, each made for itself, as one gzip stream (RFC 1952).
+
+    Several streams one after the other would be as good by the RFC, but curl reads only the first.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0
+        self._size = 0
+
+    def begin(self) -> bytes:
+        """The header."""
+        return b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+
+    def add(self, piece: bytes) -> bytes:
+        """The piece itself, counted."""
+        text = _inflated(piece)
+        self._sum = zlib.crc32(text, self._sum)
+        self._size += len(text)
+        return piece
+
+    def end(self) -> bytes:
+        """An empty last block, the checksum and the size."""
+        return b"\x03\0" + struct.pack("<II", self._sum, self._size & 0xFFFFFFFF)
+
+
+def _deflated(text: bytes) -> bytes:
+    packer = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+def _inflated(piece: bytes) -> bytes:
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(piece)
+
+
 class Made(msgspec.Struct, frozen=True, kw_only=True):
     """One exposition of the fleet: packed pieces of text by family."""
 
@@ -37,22 +73,21 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     families: tuple[tuple[Metric, tuple[bytes, ...]], ...]
 
     async def parts(self, openmetrics: bool, packed: bool) -> AsyncIterator[bytes]:
-        """The body, as gzip members or as text."""
-        sent = 0
+        """The body, as one gzip stream or as text."""
+        whole = Joined()
+        if packed:
+            yield whole.begin()
         for row, pieces in self.families:
-            first = header(row, openmetrics).encode()
-            yield _pack(first) if packed else first
-            for piece in pieces:
-                yield piece if packed else gzip.decompress(piece)
-                sent += 1
-                if sent % _BREATH == 0:
+            first = _deflated(header(row, openmetrics).encode())
+            for number, piece in enumerate((first, *pieces)):
+                yield whole.add(piece) if packed else _inflated(piece)
+                if number % _BREATH == 0:
                     await asyncio.sleep(0)
-        if openmetrics:
-            yield _pack(b"# EOF\n") if packed else b"# EOF\n"
-
-
-def _pack(text: bytes) -> bytes:
-    return gzip.compress(text, compresslevel=1, mtime=0)
+        last = _deflated(b"# EOF\n") if openmetrics else b""
+        if packed:
+            yield whole.add(last) + whole.end()
+        else:
+            yield _inflated(last)
 
 
 class _Family:
@@ -73,7 +108,7 @@ class _Family:
 
     def close(self) -> None:
         if self._lines:
-            self.pieces.append(_pack("".join(self._lines).encode()))
+            self.pieces.append(_deflated("".join(self._lines).encode()))
             self._lines, self._length = [], 0
 
 
