@@ -140,7 +140,7 @@ def main() -> None:
             wait_for(targets)
             theirs = prometheus_words(program, folder, targets)
             with (
-                running(hub_words(folder, targets, scrape), HUB_CORE) as hub,
+                running(hub_words(folder, targets, scrape, "arrivals"), HUB_CORE) as hub,
                 running(theirs, HUB_CORE) as prometheus,
             ):
                 wait_for_nodes(given.targets, hub)

@@ -61,12 +61,12 @@ def running(words: Sequence[str], core: int) -> Iterator[subprocess.Popen[bytes]
             process.wait()
 
 
-def hub_words(folder: Path, targets: Path, scrape: str) -> list[str]:
+def hub_words(folder: Path, targets: Path, scrape: str, instruments: str = "all") -> list[str]:
     """A hub with instruments (`hub_probe.py`); `scrape` is its configuration of that name."""
     config = folder / "hub.yaml"
     config.write_text(f"scrape: {scrape}\nlog: {{level: error}}\n")
     return [
-        *(sys.executable, str(HERE / "hub_probe.py"), str(folder / "probe")),
+        *(sys.executable, str(HERE / "hub_probe.py"), instruments, str(folder / "probe")),
         *("-c", str(config), "--targets-file", str(targets)),
         *("--web.listen-address", f"127.0.0.1:{PORT}", "--state-dir", str(folder)),
     ]
