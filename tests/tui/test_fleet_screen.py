@@ -123,13 +123,31 @@ def test_when_the_hub_falls_silent_ages_grow_and_nothing_is_live() -> None:
 
 def test_the_totals_are_of_the_whole_fleet_whatever_the_filter() -> None:
     async def go() -> None:
-        async with following(FedFleet(fleet_view(12, faults=FAULTS)), (160, 40)) as stage:
+        async with following(FedFleet(fleet_view(12, faults=FAULTS)), (200, 40)) as stage:
             await stage.press("slash", *"n001", "enter")
             text = stage.text()
             assert "12 nodes" in text
             assert "✕ 1 down" in text
             assert "✕ 2 lost" in text
+            assert "▼ 1 failed" in text
             assert "22.5 kW" in text
+
+    asyncio.run(go())
+
+
+def test_a_cursor_that_was_not_moved_stays_on_the_worst() -> None:
+    async def go() -> None:
+        async with following(FedFleet(fleet_view(40)), (80, 24)) as stage:
+            rows = stage.app.screen.query_one("#nodes", RowList)
+            await stage.tick(fleet_view(40, faults={"n033": "down"}))
+            assert rows.selected_key == ("", "n033")
+            await stage.press("down")
+            assert rows.selected_key == ("", "n001")
+            await stage.tick(fleet_view(40, faults={"n033": "down", "n009/1": "lost"}))
+            assert rows.selected_key == ("", "n001")
+            await stage.press("g")
+            await stage.tick(fleet_view(40, faults={"n020": "down"}))
+            assert rows.selected_key == ("", "n020")
 
     asyncio.run(go())
 

@@ -3,6 +3,7 @@
 No Textual in here, as in the board of one machine.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
@@ -30,6 +31,15 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """The names of all nodes' labels."""
 
 
+def standings(by_state: Mapping[str, int], judged: Mapping[str, int]) -> dict[str, int]:
+    """Devices by standing: of those that are ok, the ones whose health is not are told apart."""
+    found = Counter(by_state)
+    for health, count in judged.items():
+        found["ok"] -= count
+        found[health] += count
+    return dict(found)
+
+
 class FleetBoard:
     """Mutable; belongs to the application's thread."""
 
@@ -49,6 +59,8 @@ class FleetBoard:
         self.rows: list[FleetRow] = []
         """What the list shows, in its order."""
         self.shown_nodes = 0
+        self.standings: Mapping[str, int] = {}
+        """How many devices of the whole fleet have each standing."""
         self.name_width = 6
         """Cells that the longest name takes, of a group with its sign and number."""
         self.version = 0
@@ -104,6 +116,7 @@ class FleetBoard:
         if not grouping.by_device(name, labels):
             counting.add_bare(self._bare(view), grouping.group_of_node(name, view))
         self.counted = Counted(view=view, rows=counting.rows, labels=labels)
+        self.standings = standings(view.sums.devices, {} if view.filter else counting.judged)
         self.arrange()
 
     def _split_of(self, view: FleetView) -> frozenset[Key]:

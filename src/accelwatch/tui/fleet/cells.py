@@ -263,6 +263,9 @@ def _few(names: list[str], plural: str, most: int) -> str:
 
 
 def labels_cell(row: FleetRow, sight: Sight, width: int) -> Line:
-    """The node's labels."""
-    shown = (f"{name}={value}" for name, value in row.labels.items() if name != sight.group)
-    return [(sight.cut(" ".join(shown), width), "dim")]
+    """The node's labels; without their names where there is no room for them."""
+    labels = {name: value for name, value in row.labels.items() if name != sight.group}
+    shown = " ".join(f"{name}={value}" for name, value in labels.items())
+    if len(shown) > width:
+        shown = " ".join(labels.values())
+    return [(sight.cut(shown, width), "dim")]

@@ -1,6 +1,6 @@
 """The lines at the top of the Fleet screen: what is followed and how old it is, and the totals. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from accelwatch.display import printable, size
 from accelwatch.tui import format as fmt
@@ -78,7 +78,7 @@ def totals(board: Board, fleet: FleetBoard, width: int, height: int, now: float)
     view = fleet.view
     if view is None:
         return [[(" no picture of the fleet yet", "dim")]]
-    nodes, devices = _nodes_of(board, view.sums), _devices_of(board, view.sums)
+    nodes, devices = _nodes_of(board, view.sums), _devices_of(board, fleet.standings)
     if height < 2:
         lines = [[(" ", "text"), *_short(nodes), ("  ", "text"), *_short(devices)]]
     else:
@@ -101,15 +101,15 @@ def _nodes_of(board: Board, sums: FleetSums) -> list[tuple[str, str]]:
     ]
 
 
-def _devices_of(board: Board, sums: FleetSums) -> list[tuple[str, str]]:
+def _devices_of(board: Board, counts: Mapping[str, int]) -> list[tuple[str, str]]:
     glyphs = board.paint.glyphs
-    words = sorted(sums.devices, key=states.device_severity, reverse=True)
+    words = sorted(counts, key=states.device_severity, reverse=True)
     return [
-        (f"{sums.devices_total} devices", "strong"),
+        (f"{sum(counts.values())} devices", "strong"),
         *(
-            (f"{states.device_glyph(word, glyphs)} {sums.devices[word]} {said}", role)
+            (f"{states.device_glyph(word, glyphs)} {counts[word]} {said}", role)
             for word in words
-            if sums.devices[word]
+            if counts[word]
             for said, role in [(states.device_word(word), states.device_role(word))]
         ),
     ]
@@ -143,7 +143,7 @@ def _figures(board: Board, view: FleetView, width: int, now: float) -> tuple[Lin
     used, whole = sums.memory_used_bytes, sums.memory_size_bytes
     share = used / whole if used is not None and whole else None
     count = recent(view.events, now)
-    happened = f"{count} events/h"
+    happened = f"{count} event{'' if count == 1 else 's'}/h"
     held = f"{size(used)} of {size(whole)}" if wide and used is not None and whole else ""
     load: Line = [*_share(board, "load", sums.utilization_ratio, "load", wide)]
     load.append((_cell(watts(sums.power_watts), held, wide), "text"))

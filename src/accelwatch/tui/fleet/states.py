@@ -26,12 +26,13 @@ NODE_ROLES = {"down": "bad", "stale": "warn", "never": "warn", "slow": "warn", "
 """Worst first."""
 _MORE_ROLES = {"failed": "bad", "missing": "bad", "stale": "warn", "unreachable": "warn"}
 _WORDS = {"unresponsive": "hung", "suspended": "asleep"}
-_JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
+JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
+"""Healths that say more than a state that is fine."""
 
 
 def standing(now: DeviceNow) -> str:
     """What to say of a device: its state, unless that is fine and its health is not."""
-    if now.state == "ok" and now.health in _JUDGED:
+    if now.state == "ok" and now.health in JUDGED:
         return now.health
     return now.state
 

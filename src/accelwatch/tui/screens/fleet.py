@@ -37,13 +37,15 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self.fleet = fleet
         self._now = now
         self.event_rows = EventList(board, fleet, now)
+        self._held = False
+        """Whether the cursor stays with its node; on the first row it stays there: on the worst."""
 
     def compose(self) -> ComposeResult:
         """Header, totals, nodes in either form, the selected light in words, events, keys."""
         board = self.board
         yield Panel(board, self._draw_header, id="header", edge=True)
         yield Panel(board, self._draw_totals, id="totals")
-        yield RowList(board, FleetList(board, self.fleet), id="nodes")
+        yield RowList(board, FleetList(board, self.fleet), id="nodes", moved=self._moved)
         yield Lights(board, self.fleet, self._lights_moved)
         yield Panel(board, self._draw_detail, id="detail")
         yield RowList(board, self.event_rows, id="events")
@@ -141,11 +143,20 @@ class FleetScreen(Screen[None], inherit_bindings=False):
             self.lights.refreshed()
             self._detail.refresh()
         else:
-            self.nodes.refreshed()
+            self._refresh_nodes()
         if self.board.preferences.fleet_events:
             self._events.refreshed()
         self._header.refresh()
         self._totals.refresh()
+
+    def _refresh_nodes(self) -> None:
+        held = self._held
+        self.nodes.refreshed()
+        if not held:
+            self.nodes.move_to(0)
+
+    def _moved(self) -> None:
+        self._held = self.nodes.cursor > 0
 
     def show_age(self) -> None:
         """A second has passed; what is not about to be replaced is painted with its new age."""
