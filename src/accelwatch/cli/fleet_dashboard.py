@@ -35,7 +35,7 @@ def run_fleet_dashboard(hub: Hub, look: Look) -> int:
     looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=look.ascii_only)
     source = HubSource(hub.place, ended=hub.ended)
     app = Dashboard(
-        Board(preferences, looks), None, fleet=source, readonly=True, preferences_path=path
+        Board(preferences, looks), None, fleet=source, readonly=look.readonly, preferences_path=path
     )
     if look.condition:
         _filter(app, source, hub, look.condition)
