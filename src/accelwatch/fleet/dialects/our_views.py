@@ -53,6 +53,8 @@ class OurRow(msgspec.Struct, kw_only=True):
     pick: Callable[[Sequence[Number]], tuple[Number, ...]] = picker(())
     apart: dict[Series, int] = {}
     absent: dict[Series, Absence] = {}
+    unlisted: dict[Series, Absence] = {}
+    """The same while the text does not list the processes."""
     owners: tuple[Owner, ...] = ()
     links: tuple[Link, ...] = ()
     commands: dict[int, tuple[str, str]] = {}
@@ -71,7 +73,8 @@ class OurRow(msgspec.Struct, kw_only=True):
 
     def settle(self) -> None:
         """Everything has been put: from now on it is only read."""
-        self.absent = not_told(frozenset(series for series, _ in self.values), True)
+        told = frozenset(series for series, _ in self.values)
+        self.absent, self.unlisted = not_told(told, True), not_told(told, False)
         self.series = together(tuple(series for series, _ in self.values))
         self.pick = picker(tuple(slot for _, slot in self.values))
         self.values = []
@@ -119,7 +122,6 @@ def _reading(
     found = dict(zip(row.series, row.pick(values), strict=True))
     if not found and state in _REASONS:
         return wholly_absent(row.device.id, _REASONS[state])
-    absent = row.absent
     bad: list[Series] = []
     if not math.isfinite(sum(found.values())):
         bad = [series for series, value in found.items() if not math.isfinite(value)]
@@ -127,10 +129,9 @@ def _reading(
         del found[series]
         rejected["not_finite"] += 1
     processes = _processes(row, values)
-    if bad or processes is None:
+    absent = row.unlisted if processes is None else row.absent
+    if bad:
         absent = {**absent, **dict.fromkeys(bad, Absence.ERROR)}
-    if processes is None:
-        absent[("processes",)] = Absence.NOT_COLLECTED
     return Reading(
         device_id=row.device.id,
         values=found,
