@@ -208,9 +208,11 @@ def _numbers(words: list[str]) -> list[Number] | None:
     joined = ",".join(words)
     try:
         found = _decode(f"[{joined}]")
-        if len(found) == len(words) and _of_usual_size(found):
-            return found
-    except msgspec.DecodeError:
+        if len(found) == len(words):
+            if _of_usual_size(found):
+                return found
+            return [one if -_FLOAT_FROM < one < _FLOAT_FROM else float(one) for one in found]
+    except (msgspec.DecodeError, OverflowError):
         pass
     if not joined.isascii() or "_" in joined:
         return None
