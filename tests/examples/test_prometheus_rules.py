@@ -11,12 +11,14 @@ import yaml
 
 Promtool = Callable[..., str]
 
-RULES = ("recording", "alerts", "compat_accelerator", "compat_dcgm")
+ALERTS = ("alerts", "hub_alerts")
+RULES = (*ALERTS, "recording", "compat_accelerator", "compat_dcgm")
 TESTS = (
     "agent_alerts",
     "annotations",
     "compat",
     "health_alerts",
+    "hub_alerts",
     "performance_alerts",
     "presence_alerts",
     "recording",
@@ -24,8 +26,9 @@ TESTS = (
 
 
 def alerts(examples: Path) -> list[dict[str, Any]]:
-    text = (examples / "prometheus/rules/alerts.yml").read_text("utf-8")
-    return [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+    texts = [(examples / f"prometheus/rules/{name}.yml").read_text("utf-8") for name in ALERTS]
+    groups = [group for text in texts for group in yaml.safe_load(text)["groups"]]
+    return [rule for group in groups for rule in group["rules"]]
 
 
 def test_lists_above_are_complete(examples: Path) -> None:
