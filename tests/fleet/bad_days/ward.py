@@ -40,8 +40,10 @@ _WITHIN_S = 30.0
 class Simulated:
     """Simulated nodes behind one port, each under a path."""
 
-    def __init__(self, clock: Clock, nodes: int) -> None:
-        plan = SimPlan(nodes=nodes, devices=2, vendor="nvidia", ports="one", listen="127.0.0.1:0")
+    def __init__(self, clock: Clock, nodes: int, devices: int = 2) -> None:
+        plan = SimPlan(
+            nodes=nodes, devices=devices, vendor="nvidia", ports="one", listen="127.0.0.1:0"
+        )
         self.fleet = build_fleet(plan, clock)
         self.server = SimulatorServer(self.fleet, clock, own_exposition())
         self.names = [node.name for node in self.fleet.nodes]
@@ -171,9 +173,9 @@ class Ward:
 
 
 @contextlib.asynccontextmanager
-async def simulation(clock: Clock, nodes: int) -> AsyncIterator[Simulated]:
+async def simulation(clock: Clock, nodes: int, devices: int = 2) -> AsyncIterator[Simulated]:
     """Simulated nodes that tick when told to."""
-    simulated = Simulated(clock, nodes)
+    simulated = Simulated(clock, nodes, devices)
     await simulated.listen()
     try:
         yield simulated

@@ -32,6 +32,8 @@ _MAX_FEEDS = 8
 _BREATH = 500
 """Devices after which the loop may do something else."""
 _SPARE_SLOTS = 4096
+_PIECE = 64 << 10
+"""Bytes handed over at a time: what a slow client has not taken is held once for all of them."""
 _PAST_EVENTS = 500
 """Events of before that a new client is told."""
 
@@ -120,6 +122,9 @@ class Feed:
         self._having: dict[int, Occupancy] = {}
         self._slots: dict[tuple[str, str], int] = {}
         self._frames: dict[str, bytes] = {}
+        self._told: dict[tuple[str, int], list[bytes]] = {}
+        self._placed = 0
+        """Sequence at which a place was last changed."""
         self._shown = 0
         self._making = asyncio.Lock()
 
@@ -130,11 +135,8 @@ class Feed:
 
     async def _make(self, fleet: Fleet, document: FleetDocument) -> None:
         if len(self._slots) > 2 * self._shown + _SPARE_SLOTS:
-            self._slots, self.places, self._having = (
-                {},
-                {},
-                {},
-            )  # devices have come and gone: number them anew
+            # Devices have come and gone: number them anew.
+            self._slots, self.places, self._having = {}, {}, {}
         sequence = self.sequence + 1
         devices: list[DeviceNow] = []
         nodes: list[NodeNow] = []
@@ -160,7 +162,7 @@ class Feed:
         )
         self.sequence = sequence
         self._shown = len(devices)
-        self._frames = {}
+        self._frames, self._told = {}, {}
 
     def _now(self, subject: Subject, sequence: int) -> DeviceNow:
         key = subject.node, subject.device.id
@@ -170,6 +172,7 @@ class Feed:
         held, having = self.places.get(slot), subject.occupancy
         if held is None or not _same(held[1], subject) or self._having_differs(slot, having):
             self.places[slot] = sequence, DevicePlace(slot=slot, **place(subject))
+            self._placed = sequence
             self._having[slot] = having
         values = tuple([value(subject, series) for _, series in self.columns])
         return DeviceNow(slot, subject.state, subject.health, subject.age_s, values)
@@ -178,9 +181,17 @@ class Feed:
         before = self._having[slot]
         return before is not having and before != having
 
-    def news(self, after: int) -> Sequence[DevicePlace]:
-        """Places that changed after a tick."""
-        return [one for sequence, one in self.places.values() if sequence > after]
+    def news(self, media: str, after: int) -> Sequence[bytes]:
+        """Places that changed after a tick as bytes, made once for all who saw that tick last."""
+        if after >= self._placed:
+            return ()
+        if (media, after) not in self._told:
+            changed = [one for sequence, one in self.places.values() if sequence > after]
+            self._told[media, after] = [
+                b"".join([framed(one, media) for one in changed[at : at + _BREATH]])
+                for at in range(0, len(changed), _BREATH)
+            ]
+        return self._told[media, after]
 
     def shows(self, noted: Noted) -> bool:
         """Whether an event is of this stream: with a filter, of a device that it has let through."""
@@ -289,12 +300,14 @@ class LiveStreams:
             beat = self._beat
             if feed.sequence > sent and outlet.backlog() == 0:
                 events = self._fleet.events.after(noted)
-                news = [*feed.news(sent), *(event_row(one) for one in events if feed.shows(one))]
-                frame, sent, noted = feed.frame(media), feed.sequence, self._fleet.events.last
-                for at in range(0, len(news), _BREATH):
-                    some = news[at : at + _BREATH]
-                    await outlet.write(b"".join([framed(one, media) for one in some]))
-                await outlet.write(frame)
+                told = b"".join(
+                    [framed(event_row(one), media) for one in events if feed.shows(one)]
+                )
+                whole = (*feed.news(media, sent), told, feed.frame(media))
+                sent, noted = feed.sequence, self._fleet.events.last
+                for part in whole:
+                    for at in range(0, len(part), _PIECE):
+                        await outlet.write(part[at : at + _PIECE])
                 taken_at = self._clock.monotonic()
             elif self._clock.monotonic() - taken_at > stall_s:
                 raise Stalled(f"the client has not read for {stall_s:g} s")

@@ -23,7 +23,8 @@ from accelwatch.fleet.targets.checks import Mistake, mistakes, refused_keys
 from accelwatch.fleet.targets.settings import Targets
 
 DEFAULT_ADDRESS = "127.0.0.1:9878"
-_LISTEN = "web.listen_address"
+_OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")
+"""Settings of `web` whose defaults are not an agent's; more connections than streams: room to ask."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +54,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     prometheus: Store = Store()
     remote_write: RemoteWrite = RemoteWrite()
     federation: Federation = Federation()
-    web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512)
+    web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512, max_connections=1024)
     log: Log = Log()
     state_dir: Path | None = None
     stream_interval_s: Short = field(default=1.0, name="stream_interval")
@@ -82,11 +83,8 @@ def load_settings(path: FilePath | None, flags: Mapping[str, Flag] | None = None
     values.update(given)
     settings: HubSettings = build(HubSettings, values)
     standing = HubSettings().web
-    web = settings.web
-    if _LISTEN not in values:
-        web = msgspec.structs.replace(web, listen_address=standing.listen_address)
-    if "web.stream_max_clients" not in values:
-        web = msgspec.structs.replace(web, stream_max_clients=standing.stream_max_clients)
+    ours = {key: getattr(standing, key) for key in _OWN_WEB if f"web.{key}" not in values}
+    web = msgspec.structs.replace(settings.web, **ours)
     return checked(
         msgspec.structs.replace(settings, web=web), lambda key: place_of(values, key, path)
     )
