@@ -28,6 +28,8 @@ _STEADY_S = 5.0
 _UNAVAILABLE = 503
 _SPREAD_PER_S = 500
 """Targets begun in a second, so that a large fleet does not shake hands all at once."""
+_FIRST_POLLS_PER_S = 100
+"""The same where all are polled: the first reading of a page takes many times as long as the others."""
 _MAX_SPREAD_S = 10.0
 
 MakeReader = Callable[[Target], ReadExposition]
@@ -165,7 +167,9 @@ class Followers:
         for key in set(self._tasks) - set(targets):
             self._tasks.pop(key).cancel()
         new = [target for key, target in targets.items() if key not in self._tasks]
-        spread_s = min(len(new) / _SPREAD_PER_S, _MAX_SPREAD_S)
+        polled = self._client.scrape.mode == "poll"
+        rate = _FIRST_POLLS_PER_S if polled else _SPREAD_PER_S
+        spread_s = min(len(new) / rate, _MAX_SPREAD_S)
         for target in new:
             wait = self._pick.uniform(0.0, spread_s)
             task = asyncio.get_running_loop().create_task(self._follow(target, wait))
