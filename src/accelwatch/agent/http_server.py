@@ -18,7 +18,7 @@ from accelwatch.agent.authentication import Verdict, challenges, judge
 from accelwatch.agent.connections import Connection, Connections, Limits
 from accelwatch.agent.http_protocol import STANDING_HEADERS, HttpProtocol
 from accelwatch.agent.negotiation import choose
-from accelwatch.agent.page import Page, Query, plain
+from accelwatch.agent.page import BusyError, Page, Query, plain
 from accelwatch.agent.passwords import Busy, PasswordChecker
 from accelwatch.agent.routes import OPEN_PATHS, STREAM, Headers
 from accelwatch.agent.stream import OFFERED, Outlet, Stalled
@@ -225,6 +225,8 @@ class HttpServer:
             return page if isinstance(page, Page) else await page
         except UnmetError as error:
             return plain(404, str(error))
+        except BusyError as error:
+            return plain(503, str(error), _RETRY)
         except AccelwatchError as error:
             return plain(400, str(error))
         except Exception:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.errors import UsageError
+from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.schema.metrics import nearest
 
 PLAIN = "text/plain; charset=utf-8"
@@ -22,6 +22,10 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     code: int = 200
     parts: Callable[[], AsyncIterator[bytes]] | None = None
     """Gives the body piece by piece, instead of `body`."""
+
+
+class BusyError(AccelwatchError):
+    """Too much is asked for at this moment; the same may be asked again in a while."""
 
 
 def plain(code: int, text: str, headers: dict[str, str] | None = None) -> Page:
@@ -43,5 +47,6 @@ def ask_again(query: Query, known: Iterable[str]) -> None:
     for name in query:
         if name not in names:
             close = nearest(name, names)
-            hint = f"did you mean {close}?" if close else f"there are {', '.join(names)}"
+            known_ones = f"there are {', '.join(names)}" if names else "this page takes none"
+            hint = f"did you mean {close}?" if close else known_ones
             raise UsageError(f"no parameter {name!r}; {hint}")

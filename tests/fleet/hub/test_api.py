@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +132,10 @@ def test_labels_can_be_filtered_by(tmp_path: Path) -> None:
         ("/v1/devices?cursor=nonsense", 400, "cursor"),
         ("/v1/devices?cursor=WzFd", 400, "cursor"),
         ("/v1/devices?fields=nothing", 400, "nothing"),
+        ("/v1/devices?fields=power_wats", 400, "power_watts"),
         ("/v1/devices?fields=temperature_celsius.a.b", 400, "temperature"),
         ("/v1/devices?filer=x", 400, "filter"),
-        ("/v1/fleet?x=1", 400, "no parameter"),
+        ("/v1/fleet?x=1", 400, "this page takes none"),
         ("/v1/groups", 400, "by"),
         ("/v1/groups?by=usr", 400, "user"),
         ("/v1/groups?by=power_watts", 400, "no name"),
@@ -238,7 +240,8 @@ def test_history_is_answered() -> None:
             assert found["step_s"] == 10
             assert found["values"]["power_watts"][-1] == 644.125
             assert len(found["values"]["utilization_ratio"]) == 90
-            assert machines.device(0).id in await running.get(path, 404)
+            assert machines.device(0).id in await running.get(path, 400)
+            assert machines.device(0).id in await running.get(f"{path}?device=x", 404)
 
     asyncio.run(main())
 
@@ -319,6 +322,22 @@ def test_five_hundred_clients_at_once() -> None:
             paths = ["/v1/fleet", "/v1/devices", "/v1/nodes", "/metrics", "/-/ready"]
             await asyncio.gather(*(running.get(paths[i % 5]) for i in range(500)))
             assert running.source(one.address).connected
+
+    asyncio.run(main())
+
+
+def test_one_filter_too_many_waits_and_keeps_nobody_else_out() -> None:
+    async def main() -> None:
+        async with agent() as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            asked = [f"/v1/stream?filter=index=={index}" for index in range(9)]
+            async with contextlib.AsyncExitStack() as held:
+                for path in asked[:8]:
+                    await held.enter_async_context(running.session.get(running.base + path))
+                assert "8 streams" in await running.get(asked[8], 503)
+                for path in ("/v1/stream", "/v1/stream?fields=power_watts", asked[0]):
+                    async with running.session.get(running.base + path) as response:
+                        assert response.status == 200
 
     asyncio.run(main())
 

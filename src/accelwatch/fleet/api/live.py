@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from accelwatch.agent.page import Query, ask_again, many
+from accelwatch.agent.page import BusyError, Query, ask_again, many
 from accelwatch.agent.stream import Outlet, Stalled
 from accelwatch.clock import Clock
 from accelwatch.errors import UsageError
@@ -28,7 +28,8 @@ from accelwatch.version import __version__
 
 _PARAMETERS = ("filter", "fields")
 _MAX_FEEDS = 8
-"""Different sets of fields and filter at one time; each costs a walk over the fleet a tick."""
+"""Different streams at one time with a filter, and as many without; each costs a walk over the fleet
+a tick. Filters that are in use never keep a dashboard of the whole fleet out."""
 _BREATH = 500
 """Devices after which the loop may do something else."""
 _SPARE_SLOTS = 4096
@@ -258,9 +259,13 @@ class LiveStreams:
     def check(self, query: Query) -> None:
         """Raise AccelwatchError for parameters that make no sense."""
         key = self._key(query)
-        if key not in self._feeds and len(self._feeds) >= _MAX_FEEDS:
-            raise UsageError(f"at most {_MAX_FEEDS} different streams at one time")
         self._feed(key)
+        alike = [one for one in self._feeds if bool(one[1]) == bool(key[1])]
+        if key not in self._feeds and len(alike) >= _MAX_FEEDS:
+            what = "filters" if key[1] else "sets of fields"
+            raise BusyError(
+                f"{_MAX_FEEDS} streams with other {what} are open, and that is the most"
+            )
 
     def _key(self, query: Query) -> Key:
         ask_again(query, _PARAMETERS)

@@ -22,7 +22,7 @@ from accelwatch.fleet.state.node import speaks_for
 from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.usage import NOBODY, OWNER_NAMES, Occupancy
 from accelwatch.schema.device import Device, DeviceState
-from accelwatch.schema.metrics import Series
+from accelwatch.schema.metrics import Series, nearest
 from accelwatch.schema.series import path_of, series_of
 
 SHOWN_STATES = (*DeviceState, "stale", "unreachable", "missing")
@@ -106,7 +106,9 @@ def _column(field: str) -> Column:
     name, *labels = series_of(field)
     table = device_names()
     if name not in table.rows:
-        found: object = Fault(message=f"no quantity {name[:60]!r}")
+        near = nearest(name, list(table.rows))
+        hint = f"did you mean {near}?" if near else ""
+        found: object = Fault(message=f"no quantity {name[:60]!r}", hint=hint)
     else:
         found = table.resolve(name, tuple(labels))
     if isinstance(found, Fault):

@@ -188,7 +188,8 @@ class HubPages:
         device = _one(query, "device")
         if device is None or not (node.history(device) or device in node.devices):
             known = ", ".join(list(node.devices)[:16])
-            raise UnmetError(f"device: name one of {known or 'none'}")
+            told = f"device: name one of {known or 'none'}"
+            raise UsageError(told) if device is None else UnmetError(told)
         held = node.devices.get(device)
         if self._peers is not None and held is not None:
             found = self._peers.history(name, held.device, query)
