@@ -156,3 +156,12 @@ def _logged(log: Path, text: str) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"{text!r} was not logged: {log.read_text()[-1000:]}")
+
+
+def test_a_hub_that_follows_nobody_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with hub():
+            assert "nobody is followed" in caplog.text
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(main())

@@ -24,6 +24,12 @@ _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LO
 _TLS_ALERT = "\\x15\\x03"
 """How a TLS alert begins (RFC 8446, 5.1), as an error message shows it."""
 
+_MAY_WANT = {
+    "http": "; does it expect TLS?",
+    "https": "; does it ask for a client certificate?",
+}
+"""What a peer that hangs up at once may have wanted, by what was spoken."""
+
 
 def open_session(connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
     """A session without proxies, cookies or deadlines of its own; bodies come as they are sent."""
@@ -116,7 +122,7 @@ def faults(scheme: str = "") -> Iterator[None]:
     except aiohttp.ClientConnectorError as error:
         raise TargetFault(Reason.CONNECT, f"cannot connect: {_os_text(error.os_error)}") from error
     except aiohttp.ServerDisconnectedError as error:
-        hint = "; does it expect TLS?" if scheme == "http" else ""
+        hint = _MAY_WANT.get(scheme, "")
         raise TargetFault(Reason.CLOSED, f"closed without an answer{hint}") from error
     except aiohttp.ClientOSError as error:
         raise TargetFault(Reason.CLOSED, f"the connection was closed: {_os_text(error)}") from error

@@ -67,6 +67,7 @@ class Hub:
         self._begin()
         self._watch = TargetWatch(self._set_targets)
         self._watch.set(self._standing, self._ways())
+        self._warn_of_nobody()
         self.peers.start()
         loop = asyncio.get_running_loop()
         self._tasks = [
@@ -90,6 +91,11 @@ class Hub:
         await self.peers.reload(settings.prometheus, settings.remote_write)
         if self._watch is not None:
             self._watch.set(standing, self._ways())
+        self._warn_of_nobody()
+
+    def _warn_of_nobody(self) -> None:
+        if not (self._standing or self._ways() or self.settings.prometheus.url):
+            logger.warning("nobody is followed: no targets, discovery or store is configured")
 
     def _ways(self) -> dict[str, MakeWay]:
         return ways(self.settings.targets, self.settings.scrape.scheme)

@@ -124,10 +124,21 @@ def _split(rest: str, text: str) -> tuple[str, int]:
     elif ":" in host:
         raise UsageError(f"target {_shown(text)}: an IPv6 address stands in brackets")
     if not _HOST.fullmatch(host):
-        raise UsageError(f"target {_shown(text)} has no host; write host:port")
+        raise UsageError(f"target {_shown(text)}: {_no_host(host)}")
     if not (port.isascii() and port.isdecimal()) or not 1 <= int(port[:9]) <= 65535:
-        raise UsageError(f"target {_shown(text)} has no port; write host:port")
+        raise UsageError(
+            f"target {_shown(text)}: {port[:20]!r} is no port from 1 to 65535; write host:port"
+        )
     return host, int(port)
+
+
+def _no_host(host: str) -> str:
+    """What is wrong with what stands where a host should, and the mend."""
+    if not host:
+        return "it has no host; write host:port"
+    if "[" in host or "]" in host:
+        return "a range is written n[001-063]:9877"
+    return f"{host[:60]!r} is no host; write host:port"
 
 
 def _node(host: str, address: str, base: str) -> str:

@@ -67,7 +67,7 @@ class HubSession:
             ticket = await self._access.ticket()
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
-        with faults():
+        with faults(self.place.base.partition(":")[0]):
             async with self._request(method, path, query, headers, ticket) as response:
                 await _check(response)
                 yield response
