@@ -106,11 +106,22 @@ def test_prometheus_is_the_hubs_own_exposition(environ: dict[str, str]) -> None:
     assert 'accel_fleet_nodes{state="up"} 1' in run.stdout
 
 
+def test_the_fields_that_a_fleet_knows_are_listed(environ: dict[str, str]) -> None:
+    run = accelwatch("fleet", "--fields", "help", environ=environ)
+    names = [line.split()[0] for line in run.stdout.splitlines()]
+    assert run.returncode == 0
+    assert "power_watts" in names
+    assert "uuid" not in names
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ("", "whom to follow?"),
         ("-t n[9-1]:1", "runs backwards"),
+        ("-t n[1-:1", "a range is written n[001-063]:9877"),
+        ("-t n1:99999", "'99999' is no port from 1 to 65535"),
+        ("-t a_b!:1", "'a_b!' is no host"),
         ("--targets-file /nowhere.json", "/nowhere.json: cannot be read"),
         ("-c /nowhere.yaml", "/nowhere.yaml"),
         ("-t n1 --state-dir d --no-state", "contradict each other"),

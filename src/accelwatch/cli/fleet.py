@@ -10,6 +10,8 @@ from accelwatch.cli import target_flags
 from accelwatch.cli.completion import completer
 from accelwatch.cli.entry import guarded, on_terminal
 from accelwatch.cli.fleet_plan import Asking, Look, Targeting, checked, opened
+from accelwatch.cli.output import emit
+from accelwatch.exit_codes import OK
 
 
 def fleet_command(
@@ -68,7 +70,7 @@ def fleet_command(
         typer.Option(
             "--fields",
             metavar="A,B,C",
-            help="These quantities of each device.",
+            help="These quantities of each device; 'help' lists them.",
             autocompletion=completer("fields"),
         ),
     ] = None,
@@ -153,6 +155,12 @@ def run_fleet(wanted: Targeting, asking: Asking, look: Look, *, once: bool) -> i
 
     Raises AccelwatchError; what is wrong with targets and files before the terminal is touched.
     """
+    if asking.fields == "help":
+        from accelwatch.cli.snapshot import fields_help
+        from accelwatch.expr import device_names
+
+        emit(asking.output, fields_help(device_names().rows).encode())
+        return OK
     checked(asking)
     printed = asking.one_shot or once or not on_terminal()
     with opened(msgspec.structs.replace(wanted, printed=printed)) as hub:

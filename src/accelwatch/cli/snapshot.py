@@ -1,6 +1,6 @@
 """The one-shot path: read once (or every interval), choose devices, write one document each time."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from accelwatch.cli.arguments import Arguments
@@ -63,13 +63,14 @@ def _once(before: bytes, table: bytes) -> tuple[bytes, bytes]:
     return header, rows if header == before else table
 
 
-def fields_help() -> str:
-    """What `--fields help` prints."""
+def fields_help(known: Container[str] | None = None) -> str:
+    """What `--fields help` prints; of all fields, or only of those that are known."""
     from accelwatch.fields import fields
 
     rows = [
         (".".join((field.name, *(f"<{label}>" for label in field.labels))), field.unit, field.help)
         for field in fields()
+        if known is None or field.name in known
     ]
     name_width = max(len(name) for name, _, _ in rows)
     unit_width = max(len(unit) for _, unit, _ in rows)
