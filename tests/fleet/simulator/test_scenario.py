@@ -106,3 +106,11 @@ def test_without_a_file_there_are_jobs_and_no_faults() -> None:
 
 def test_a_fleet_of_one_has_a_job() -> None:
     assert [job.nodes for job in everyday(("n001",)).jobs] == [("n001",)]
+
+
+def test_numbers_as_ids_and_codes_need_no_quotes() -> None:
+    job = "jobs: [{name: train, id: 4711, nodes: n001}]"
+    fault = "faults: [{kind: xid, nodes: n001, device: 0, code: 79}]"
+    found = checked(f"scenario: 1\n{job}\n{fault}")
+    assert found.jobs[0].id == "4711"
+    assert found.faults[0].spec.event_code == "xid_79"

@@ -166,14 +166,14 @@ def _xid(draft: _Draft, fault: Fault, now: Spell, unit: Unit) -> None:
     every = fault.every_s or 0.0
     last = fault.at_s + (now.times - 1) * every
     draft.counts.append(
-        EventCount(code=spec.code, category=spec.category, total=now.times, last_time=last)
+        EventCount(code=spec.event_code, category=spec.category, total=now.times, last_time=last)
     )
     draft.events += [
         ErrorEvent(
-            code=spec.code,
+            code=spec.event_code,
             category=spec.category,
             time=round(last - back * every, 3),
-            text=spec.text or f"{spec.code} was reported",
+            text=spec.text or f"{spec.event_code} was reported",
             source="simulator",
             device_id=unit.device.id,
             subject=unit.device.pci_bus_id or "",

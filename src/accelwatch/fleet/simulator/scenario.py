@@ -69,7 +69,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     nodes: str
-    id: str = ""
+    id: str | int = ""
     user: str = "trainer"
     account: str = ""
     queue: str = ""
@@ -97,7 +97,8 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
     at: Duration = 0
     back: Duration | None = None
     every: Duration | None = None
-    code: str = "xid_79"
+    code: str | int = "xid_79"
+    """A bare number is NVIDIA's: 79 is `xid_79`."""
     category: Category = Category.BUS
     text: str = ""
     reason: str = "thermal_hardware"
@@ -108,6 +109,11 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Share of the usual clock and work of `throttle` and `straggler`."""
     by: Duration = "1m"
     """Of `clock_skew`; a minus sign sets the clock back."""
+
+    @property
+    def event_code(self) -> str:
+        """The code as events and counters have it."""
+        return self.code if isinstance(self.code, str) else f"xid_{self.code}"
 
 
 class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,7 +223,7 @@ class _Reader:
             raise self._document.error((*place, "step"), "a step takes time")
         return Job(
             name=spec.name,
-            id=spec.id or spec.name,
+            id=str(spec.id) or spec.name,
             nodes=self._nodes(spec.nodes, (*place, "nodes")),
             user=spec.user,
             account=spec.account,
