@@ -187,7 +187,9 @@ def test_missing_devices_are_shown_until_acknowledged() -> None:
             path = f"/v1/nodes/{one.address}/acknowledge"
             assert "browser" in await running.post(path, 403, headers={"Origin": "http://evil"})
             await running.post(path + "?device=nobody", 404)
+            assert (await running.get("/v1/fleet"))["devices_total"] == 8
             assert await running.post(path) == {"node": one.address, "devices_removed": 1}
+            assert (await running.get("/v1/fleet"))["devices_total"] == 7
             assert not await pages(running, '/v1/devices?filter=state=="missing"')
 
     asyncio.run(main())

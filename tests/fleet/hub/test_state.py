@@ -176,6 +176,31 @@ def test_the_inventory_outlives_the_hub(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_node_that_was_heard_before_the_hub_began_has_an_age(tmp_path: Path) -> None:
+    async def main() -> None:
+        first = Bench("a", folder=tmp_path)
+        first.tell("a", machines.view(0))
+        first.clock.advance(5)
+        first.fleet.set_targets([])
+        node = first.fleet.nodes["a"]
+        assert first.state("a") == "down"
+        assert first.fleet.age_of(node) == pytest.approx(5.0)
+        await first.fleet.flush()
+        first.fleet.close()
+
+        second = Bench("a", "b", folder=tmp_path)
+        second.clock.advance(7)
+        assert second.fleet.age_of(second.fleet.nodes["a"]) is not None
+        assert second.fleet.age_of(second.fleet.nodes["b"]) is None
+        assert second.state("a") == "stale"
+        second.fleet.fail(second.targets["a"].key, TargetFault(Reason.CONNECT, "refused"))
+        second.clock.advance(4)
+        assert second.state("a") == "down"
+        second.fleet.close()
+
+    asyncio.run(main())
+
+
 def test_what_is_acknowledged_before_it_was_written_stays_so(tmp_path: Path) -> None:
     async def main() -> None:
         bench = Bench("a", folder=tmp_path)

@@ -39,7 +39,7 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     state: str
     age_s: float | None
-    """Seconds since something arrived; null when nothing has since the hub began."""
+    """Seconds since something arrived; null when nothing ever has."""
     labels: dict[str, str]
     devices: int
     """Devices present when it was last heard."""

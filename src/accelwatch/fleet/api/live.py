@@ -144,8 +144,8 @@ class Feed:
         looked = 0
         for node in list(fleet.nodes.values()):
             found = subjects(fleet, node)
-            age = node.age_s(fleet.clock.monotonic())
-            gone = sum(subject.held is None for subject in found)
+            age = fleet.age_of(node)
+            gone = sum(subject.held is None for subject in found) if node.best is not None else 0
             nodes.append(NodeNow(node.name, fleet.state_of(node).value, age, gone))
             for subject in found:
                 if self._wanted is None or self._wanted.evaluate(lookup(subject)) is True:

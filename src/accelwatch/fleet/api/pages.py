@@ -121,6 +121,9 @@ class HubPages:
             removed = await self._fleet.acknowledge(name, _one(query, "device"))
         except InventoryError as error:
             return plain(503, f"noted, but not written down yet: {error}", {"Retry-After": "10"})
+        finally:
+            self._sums = None
+            self._grouped = {}
         return _json(Acknowledged(node=name, devices_removed=removed), headers)
 
     async def sums(self) -> Totals:

@@ -55,7 +55,7 @@ def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
 def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
     """One node in a list."""
     best, expected = node.best, node.expected
-    age = node.age_s(fleet.clock.monotonic())
+    age = fleet.age_of(node)
     skew = None if best is None else best.skew.seconds
     seen = best.arrived_wall if best is not None else expected.last_seen if expected else None
     return NodeSummary(

@@ -66,6 +66,7 @@ class Fleet:
     def set_targets(self, targets: Iterable[Target]) -> None:
         """The targets from now on; a source that stays keeps what it told."""
         before, self._by_key = self._by_key, {}
+        heard = {one.name: one.best.arrived_wall for one in self.nodes.values() if one.best}
         for node in self.nodes.values():
             node.sources = {}
         for target in targets:
@@ -80,6 +81,9 @@ class Fleet:
             if node.unlisted and node.expected is None:
                 del self.nodes[name]
                 self.events.forget(name)
+            elif node.unlisted and node.expected is not None and name in heard:
+                node.expected.last_seen = heard[name]
+                self._changes.seen[name] = node.expected
             self._regather(node)
 
     def believe(self, order: Sequence[str]) -> None:
@@ -166,6 +170,16 @@ class Fleet:
     def state_of(self, node: Node) -> NodeState:
         """How fresh a node is now."""
         return node.state(self.clock.monotonic(), self.thresholds)
+
+    def age_of(self, node: Node) -> float | None:
+        """Seconds since something arrived; None when nothing ever has.
+
+        What arrived before the hub began, or before the node's targets went, is known by the inventory.
+        """
+        age_s = node.age_s(self.clock.monotonic())
+        if age_s is None and node.expected is not None:
+            return max(0.0, self.clock.wall() - node.expected.last_seen)
+        return age_s
 
     def sweep(self) -> None:
         """Let a source that has fallen silent give way to others of its node; now and then."""

@@ -71,8 +71,12 @@ class Node:
     def _unseen(self, now: float, thresholds: Thresholds) -> NodeState:
         if self.expected is None:
             return NodeState.NEVER
-        # Known from before this hub began: it has until `down_s` to be heard again.
-        young = now - self._began <= thresholds.down_s and not self.unlisted
+        # Known from before this hub began: it has until `down_s` to be heard again, if it can be asked.
+        waited = now - self._began
+        broken = all(source.fault is not None for source in self.sources.values())
+        if broken and waited > thresholds.stale_s:
+            return NodeState.DOWN
+        young = waited <= thresholds.down_s and not self.unlisted
         return NodeState.STALE if young else NodeState.DOWN
 
     def gather(self, rank: Callable[[str], int]) -> None:
