@@ -10,7 +10,7 @@ from accelwatch.tui.app import Dashboard
 from accelwatch.tui.fleet.model import FleetView, Problem
 from accelwatch.tui.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList
-from dashboards import board_of
+from dashboards import board_of, empty_node
 from fleets import FAULTS, FedFleet, FleetStage, event, fleet_view, following
 from machines import NOW
 
@@ -111,6 +111,12 @@ def test_when_the_hub_falls_silent_ages_grow_and_nothing_is_live() -> None:
             await stage.press("enter")
             await stage.press("escape", "down", "enter")
             assert "◔ node stale  66 s" in stage.text()
+            assert "for 65 s: connection refused" in stage.text().splitlines()[1]
+            await stage.pilot.pause()
+            stage.app.board.show(empty_node())
+            stage.app.show()
+            await stage.pilot.pause()
+            assert "no device known" in stage.text()
             await stage.press("escape")
             source.trouble = None
             now = stage.app.clock.monotonic()

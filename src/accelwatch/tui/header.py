@@ -77,7 +77,7 @@ def _tabs(screen: str, room: int, *, fleet: bool) -> Line:
 
 
 def _second_line(board: Board, width: int, now: float) -> Line:
-    if board.fleet is not None and _of_fleet(board):
+    if board.fleet is not None and (_of_fleet(board) or board.fleet.problem is not None):
         from accelwatch.tui.fleet.head import situation
 
         return situation(board, board.fleet, width, now)
@@ -104,7 +104,8 @@ def states(board: Board) -> Line:
     if not board.started:
         return [("reading ", "dim")]
     if not board.snapshot.devices:
-        return [("no accelerator ", "dim")]
+        word = "no accelerator " if board.heard is None else "no device known "
+        return [(word, "dim")]
     glyphs = board.paint.glyphs
     return [
         (f"{fmt.state_glyph(view, glyphs)} {count} {fmt.state_word(view)}  ", fmt.state_role(view))
