@@ -8,7 +8,7 @@ from accelwatch.expr import Expression, Type, device_names
 from accelwatch.expr.names import did_you_mean
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.api.names import GONE, Subject, every, fleet_names, lookup
-from accelwatch.fleet.api.rows import Totals, subjects
+from accelwatch.fleet.api.rows import Totals, release, subjects
 from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import NodeState
@@ -86,6 +86,7 @@ async def groups(fleet: Fleet, by: str, wanted: Expression | None, walk: Walk) -
             if wanted is None or wanted.evaluate(lookup(subject)) is True:
                 for name in names or (None,):
                     found[name].add(subject)
+        release(node)
     return [found[name].row(name) for name in sorted(found, key=_order)]
 
 

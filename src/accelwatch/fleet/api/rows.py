@@ -75,6 +75,12 @@ def subjects(fleet: Fleet, node: Node) -> list[Subject]:
     return found
 
 
+def release(node: Node) -> None:
+    """Let go of what was kept to find the numbers of its devices."""
+    for held in node.devices.values():
+        held.release()
+
+
 def _order(subject: Subject) -> tuple[int, str]:
     return subject.device.index, subject.device.id
 
@@ -120,13 +126,16 @@ async def page(
     for name in names[bisect_left(names, after[0]) if after else 0 :]:
         await walk.rest()
         node = fleet.nodes.get(name)
-        for subject in after_place(subjects(fleet, node), after) if node is not None else ():
+        if node is None:
+            continue
+        for subject in after_place(subjects(fleet, node), after):
             if len(rows) >= limit or (wanted is not None and seen >= SCAN):
                 return rows, None if last is None else cursor_of(last)
             seen += 1
             last = (subject.node, subject.device.index, subject.device.id)
             if wanted is None or wanted.evaluate(lookup(subject)) is True:
                 rows.append(_to_json(row(subject, columns)))
+        release(node)
     return rows, None
 
 
@@ -243,4 +252,5 @@ async def totals(fleet: Fleet, walk: Walk) -> Totals:
         for subject in subjects(fleet, node):
             if subject.device.parent_id is None:
                 found.add(subject)
+        release(node)
     return found

@@ -72,6 +72,11 @@ class Joined:
                 return value
         return None
 
+    def release(self) -> None:
+        """Let go of what was kept to find numbers."""
+        for part in self._parts:
+            part.release()
+
     def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
         """The same of several."""
         found = self._parts[0].numbers(wanted)

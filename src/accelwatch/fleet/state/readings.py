@@ -63,6 +63,10 @@ class Held(Protocol):
         """The same of several, without keeping what it took to find them."""
         ...
 
+    def release(self) -> None:
+        """Let go of what was kept to find numbers; they are found again when asked for."""
+        ...
+
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
         ...
@@ -126,6 +130,10 @@ class StreamDevice:
         positions = [self.columns.index.get(one) for one in wanted]
         return [None if at is None else self._number(at, values) for at in positions]
 
+    def release(self) -> None:
+        """Let go of the decoded values: kept for all devices they would be most of the memory."""
+        self._values = None
+
     def _number(self, position: int, values: Values) -> Number | None:
         value = values[position]
         if isinstance(value, str):
@@ -140,7 +148,8 @@ class StreamDevice:
             whole = REASONS.get(self.tick.whole, Absence.ERROR)
             return Reading(device_id=self.device.id, absent={("*",): whole})
         values: dict[Series, Number] = {}
-        for series, value in zip(self.columns.series, self._decoded(), strict=True):
+        decoded = self._decode() if self._values is None else self._values
+        for series, value in zip(self.columns.series, decoded, strict=True):
             if isinstance(value, str):
                 absent[series] = REASONS.get(value, Absence.ERROR)
             elif believed(series, value):
@@ -212,6 +221,9 @@ class ReadDevice:
     def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
         """The same of several."""
         return [self.number(one) for one in wanted]
+
+    def release(self) -> None:
+        """Nothing: the numbers are all there is."""
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
