@@ -16,6 +16,7 @@ from fleet.bad_days.misbehaving import (
     hang,
     misbehaving,
 )
+from fleet.bad_days.twisted import Message, twisted
 from fleet.bad_days.ward import FAST, START, simulation, ward
 from hub_peers import stream_bytes
 
@@ -136,5 +137,29 @@ def test_a_stream_that_breaks_after_each_tick_is_asked_ever_less_often() -> None
             assert len(bad.requests) <= before + 1
             await running.beat()
             await running.all_well()
+
+    asyncio.run(main())
+
+
+def test_a_node_does_not_say_itself_how_long_it_is_up() -> None:
+    def yearly(hello: Message) -> None:
+        hello["interval_s"] = 3600.0
+
+    async def main() -> None:
+        clock = ManualClock(wall=START)
+        async with (
+            simulation(clock, 4) as simulated,
+            misbehaving(twisted("hello", yearly)) as bad,
+            ward(simulated, clock, bad.address) as running,
+        ):
+            await running.until(lambda: running.heard(bad.address))
+            bad.behaviour = hang
+            seen: list[str] = []
+            for _ in range(40):
+                await running.beat()
+                seen.append(running.state(bad.address))
+            assert list(dict.fromkeys(seen)) == ["up", "slow", "stale", "down"]
+            await bad.mend(simulated, simulated.names[3])
+            await running.mended(bad.address)
 
     asyncio.run(main())

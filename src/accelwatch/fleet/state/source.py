@@ -35,6 +35,8 @@ MAX_CONTEXT_SLOTS = 512
 MAX_WAITING_EVENTS = 128
 _MAX_MISSED = 100_000
 """More ticks are not left out in a row: the sequence has begun anew, wherever."""
+_MAX_INTERVAL_S = 60.0
+"""The longest that an agent can be given: a target must not say itself how long it counts as up."""
 OURS = "accelwatch"
 
 
@@ -137,7 +139,9 @@ class Source:
         self._greeted = True
         self.dialect, self.version, self.boot_id = OURS, hello.version[:64], hello.boot_id[:64]
         interval = hello.interval_s
-        well = interval is not None and math.isfinite(interval) and 0.05 <= interval <= 3600
+        well = (
+            interval is not None and math.isfinite(interval) and 0.05 <= interval <= _MAX_INTERVAL_S
+        )
         self.interval_s = interval if well and interval is not None else 1.0
 
     def _layout(self, layout: Layout, size: int) -> None:
