@@ -87,8 +87,8 @@ def test_a_large_page_goes_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
             await running.devices(one.address, 8)
             await running.devices(two.address, 8)
             whole = await pages(running, "/v1/devices?fields=power_watts")
-            monkeypatch.setattr("accelwatch.fleet.api.pages._LARGE_BYTES", 0)
-            monkeypatch.setattr("accelwatch.fleet.api.pages._PIECE_ROWS", 3)
+            monkeypatch.setattr("accelwatch.fleet.api.packing._LARGE_BYTES", 0)
+            monkeypatch.setattr("accelwatch.fleet.api.packing._PIECE_ROWS", 3)
             in_pieces = await pages(running, "/v1/devices?fields=power_watts")
             fixed = ("node", "id", "values")
             assert len(whole) == 16

@@ -5,8 +5,8 @@ import pytest
 
 from accelwatch.agent.stream import MSGPACK
 from accelwatch.fleet.api.framing import framed
-from accelwatch.fleet.api.live import DevicePlace as Sent
-from accelwatch.fleet.api.live import FleetHello
+from accelwatch.fleet.api.messages import DevicePlace as Sent
+from accelwatch.fleet.api.messages import FleetHello
 from accelwatch.fleet.client.faults import TargetFault
 from accelwatch.fleet.viewer.messages import Hello, Tick, message, tag
 from accelwatch.fleet.viewer.picture import Picture

@@ -1,6 +1,8 @@
 """The OpenAPI document: paths by hand, schemas from the structs that are answered."""
 
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -28,6 +30,7 @@ _ANSWERS = (
     HistoryDocument,
     Acknowledged,
 )
+_NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
 _REFUSALS = {
     "400": "A parameter makes no sense; the text says which.",
     "401": "Credentials are needed.",
@@ -93,7 +96,7 @@ def _paths() -> dict[str, Any]:
             "The last fifteen minutes of a device, or more from a store",
             "HistoryDocument",
             node,
-            device,
+            _parameter("device", "Id of a device.", must=True),
             range_,
             step,
         ),
@@ -123,6 +126,7 @@ def _paths() -> dict[str, Any]:
                 "The fleet, tick by tick",
                 ("application/x-ndjson", "text/event-stream", "application/msgpack"),
                 (filter_, fields),
+                _NOT_OFFERED,
             )
         },
         "/v1/openapi.json": {"get": _raw("This document", ("application/json",))},
@@ -173,16 +177,23 @@ def _operation(summary: str, answer: str, parameters: tuple[dict[str, Any], ...]
 
 
 def _raw(
-    summary: str, media: tuple[str, ...], parameters: tuple[dict[str, Any], ...] = ()
+    summary: str,
+    media: tuple[str, ...],
+    parameters: tuple[dict[str, Any], ...] = (),
+    refusals: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    return _described(summary, {one: {} for one in media}, parameters)
+    return _described(summary, {one: {} for one in media}, parameters, refusals)
 
 
 def _described(
-    summary: str, content: dict[str, Any], parameters: tuple[dict[str, Any], ...]
+    summary: str,
+    content: dict[str, Any],
+    parameters: tuple[dict[str, Any], ...],
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     plain = {"text/plain": {"schema": {"type": "string"}}}
-    refusals = {code: {"description": text, "content": plain} for code, text in _REFUSALS.items()}
+    told = {**_REFUSALS, **more}
+    refusals = {code: {"description": text, "content": plain} for code, text in told.items()}
     return {
         "summary": summary,
         "parameters": list(parameters),

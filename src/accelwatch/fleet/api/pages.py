@@ -1,13 +1,13 @@
 """Which path of the hub gives which page."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from accelwatch.agent.negotiation import choose
-from accelwatch.agent.page import JSON, Page, Query, ask_again, many, plain
+from accelwatch.agent.page import Page, Query, ask_again, many, plain
 from accelwatch.agent.routes import STREAM, Headers
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.api.documents import (
@@ -21,7 +21,8 @@ from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.names import columns, condition
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
-from accelwatch.fleet.api.packing import packed
+from accelwatch.fleet.api.packing import json_page, listed, packed
+from accelwatch.fleet.api.parameters import limit_of, only, states_of
 from accelwatch.fleet.api.rows import Totals, cursor_of, page, place_of, totals
 from accelwatch.fleet.api.summaries import (
     fleet_document,
@@ -32,7 +33,6 @@ from accelwatch.fleet.api.summaries import (
 from accelwatch.fleet.api.turns import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
-from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import Node
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -47,12 +47,8 @@ _HOLD_S = 0.5
 """How long sums over the fleet are kept; nobody can see a difference, and many may ask."""
 _REST = 10
 """Groups are counted in a tenth of the time at most, whoever asks."""
-_DEFAULT_LIMIT = 1000
-_MAX_LIMIT = 20_000
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-_LARGE_BYTES = 1 << 20
-_PIECE_ROWS = 500
 _READ = ("GET", "HEAD")
 _to_json = msgspec.json.Encoder().encode
 
@@ -118,13 +114,13 @@ class HubPages:
             return plain(403, "not from a page in a browser")
         name = path.removeprefix(NODE).removesuffix(_ACKNOWLEDGE)
         try:
-            removed = await self._fleet.acknowledge(name, _one(query, "device"))
+            removed = await self._fleet.acknowledge(name, only(query, "device"))
         except InventoryError as error:
             return plain(503, f"noted, but not written down yet: {error}", {"Retry-After": "10"})
         finally:
             self._sums = None
             self._grouped = {}
-        return _json(Acknowledged(node=name, devices_removed=removed), headers)
+        return json_page(Acknowledged(node=name, devices_removed=removed), headers)
 
     async def sums(self) -> Totals:
         """Sums over the fleet, at most half a second old; those who ask at once share one count."""
@@ -149,7 +145,7 @@ class HubPages:
     async def _fleet_page(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())
         document = fleet_document(self._fleet, await self.sums())
-        return _json(document, headers)
+        return json_page(document, headers)
 
     def _federate(self, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         if self._peers is None:
@@ -158,8 +154,8 @@ class HubPages:
 
     async def _nodes(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("state", "limit", "cursor"))
-        limit, after = _limit(query), _one(query, "cursor")
-        states = _states(query)
+        limit, after = limit_of(query), only(query, "cursor")
+        states = states_of(query)
         start = place_of(after)[0] if after else ""
         rows: list[bytes] = []
         last = ""
@@ -170,12 +166,12 @@ class HubPages:
                 if node is None or (after and name <= start):
                     continue
                 if len(rows) >= limit:
-                    return _listed("nodes", rows, _next(last), headers)
+                    return listed("nodes", rows, _next(last), headers)
                 summary = node_summary(self._fleet, node)
                 if not states or summary.state in states:
                     rows.append(_to_json(summary))
                     last = name
-        return _listed("nodes", rows, None, headers)
+        return listed("nodes", rows, None, headers)
 
     def _node(self, rest: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         if rest.endswith(_HISTORY) and rest not in self._fleet.nodes:
@@ -183,12 +179,12 @@ class HubPages:
         ask_again(query, ())
         node = self._named(rest)
         summary = msgspec.to_builtins(node_summary(self._fleet, node))
-        return _json({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
+        return json_page({**summary, "snapshot": node_snapshot(self._fleet, node)}, headers)
 
     def _history(self, name: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
         ask_again(query, ("device", "range", "step"))
         node = self._named(name)
-        device = _one(query, "device")
+        device = only(query, "device")
         if device is None or not (node.history(device) or device in node.devices):
             known = ", ".join(list(node.devices)[:16])
             told = f"device: name one of {known or 'none'}"
@@ -200,7 +196,7 @@ class HubPages:
                 return _later(found, headers)
         if len(query) > 1:
             raise UsageError("range and step need a store; see docs/fleet/prometheus.md")
-        return _json(history_document(self._fleet, node, device), headers)
+        return json_page(history_document(self._fleet, node, device), headers)
 
     def _named(self, name: str) -> Node:
         node = self._fleet.nodes.get(name)
@@ -210,7 +206,7 @@ class HubPages:
 
     async def _devices(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("filter", "fields", "limit", "cursor"))
-        text, cursor = _one(query, "filter"), _one(query, "cursor")
+        text, cursor = only(query, "filter"), only(query, "cursor")
         async with self._turns.walk() as walk:
             rows, following = await page(
                 self._fleet,
@@ -218,23 +214,23 @@ class HubPages:
                 names=self.names(),
                 wanted=condition(text, self.labels()) if text else None,
                 after=place_of(cursor) if cursor else None,
-                limit=_limit(query),
+                limit=limit_of(query),
                 walk=walk,
             )
-        return _listed("devices", rows, following, headers)
+        return listed("devices", rows, following, headers)
 
     async def _groups(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("by", "filter", "limit", "cursor"))
-        by, text, cursor = _one(query, "by"), _one(query, "filter"), _one(query, "cursor")
+        by, text, cursor = only(query, "by"), only(query, "filter"), only(query, "cursor")
         if by is None:
             raise UsageError("by: say by what, such as rack, partition, job or user")
         check_grouping(by, self.labels())
-        limit, after = _limit(query), place_of(cursor)[0] if cursor else None
+        limit, after = limit_of(query), place_of(cursor)[0] if cursor else None
         rows = await self._all_groups(by, text or "")
         left = [one for one in rows if after is None or one.group is None or one.group > after]
         shown = tuple(left[:limit])
         following = _next(shown[-1].group or "") if len(left) > limit else None
-        return _json(GroupsPage(by=by, groups=shown, next=following), headers)
+        return json_page(GroupsPage(by=by, groups=shown, next=following), headers)
 
     async def _all_groups(self, by: str, text: str) -> list[GroupRow]:
         """The groups, half a second old or as much older as counting them takes long."""
@@ -253,16 +249,16 @@ class HubPages:
 
     def _events(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ("since", "node", "filter", "limit", "cursor"))
-        since, text = _one(query, "since"), _one(query, "filter")
+        since, text = only(query, "since"), only(query, "filter")
         page_ = events_page(
             self._fleet,
             since=None if since is None else begin_of(since, self._fleet.clock.wall()),
-            node=_one(query, "node"),
+            node=only(query, "node"),
             wanted=event_condition(text, self.labels()) if text else None,
-            cursor=_one(query, "cursor"),
-            limit=_limit(query),
+            cursor=only(query, "cursor"),
+            limit=limit_of(query),
         )
-        return _json(page_, headers)
+        return json_page(page_, headers)
 
     async def own(self) -> dict[Series, Number]:
         """What the hub says about itself and the fleet."""
@@ -292,56 +288,11 @@ def _next(name: str) -> str:
     return cursor_of((name, 0, ""))
 
 
-def _limit(query: Query) -> int:
-    text = _one(query, "limit")
-    if text is None:
-        return _DEFAULT_LIMIT
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= _MAX_LIMIT:
-        raise UsageError(f"limit: a number from 1 to {_MAX_LIMIT}")
-    return int(text)
-
-
-def _states(query: Query) -> set[str]:
-    given = set(many(query, "state"))
-    if unknown := given - set(NodeState):
-        raise UsageError(f"state: {min(unknown)[:40]!r} is none of {', '.join(NodeState)}")
-    return given
-
-
-def _one(query: Query, name: str) -> str | None:
-    given = query.get(name)
-    if not given:
-        return None
-    if len(given) > 1:
-        raise UsageError(f"{name} is given twice")
-    return given[0]
-
-
 def _plain_json(query: Query, document: dict[str, Any]) -> Page:
     ask_again(query, ())
-    return _json(document, {})
-
-
-def _listed(name: str, rows: list[bytes], following: str | None, headers: Headers) -> Page:
-    """`NodesPage` or `DevicesPage` of rows that are JSON already; a large one goes out in pieces."""
-    begin, end = b'{"%b":[' % name.encode(), b'],"next":%b}\n' % _to_json(following)
-    if sum(map(len, rows)) <= _LARGE_BYTES:
-        body = begin + b",".join(rows) + end
-        return packed(body, JSON, headers.get("Accept-Encoding", ""))
-
-    async def parts() -> AsyncIterator[bytes]:
-        for at in range(0, len(rows), _PIECE_ROWS):
-            yield (b"," if at else begin) + b",".join(rows[at : at + _PIECE_ROWS])
-        yield end
-
-    told = {"Content-Type": JSON, "Cache-Control": "no-store"}
-    return Page(body=b"", headers=told, parts=parts)
-
-
-def _json(document: object, headers: Headers) -> Page:
-    return packed(_to_json(document) + b"\n", JSON, headers.get("Accept-Encoding", ""))
+    return json_page(document, {})
 
 
 async def _later(found: "Awaitable[HistoryDocument | Page]", headers: Headers) -> Page:
     answer = await found
-    return answer if isinstance(answer, Page) else _json(answer, headers)
+    return answer if isinstance(answer, Page) else json_page(answer, headers)
