@@ -18,7 +18,7 @@ from accelwatch.fleet.dialects.precedence import ranker
 from accelwatch.fleet.prometheus.note import StoreNote
 from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.events import EventLog, counted
-from accelwatch.fleet.state.inventory import Added, Changes, Expected, InventoryError
+from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
 from accelwatch.fleet.state.keeping import open_inventory
 from accelwatch.fleet.state.liveness import NodeState, Thresholds
 from accelwatch.fleet.state.node import Node
@@ -254,7 +254,7 @@ class Fleet:
             for one in missing:
                 del node.expected.devices[one.id]
                 self._changes.removed.append((name, one.id))
-            self._changes.added = _without(self._changes.added, self._changes.removed)
+            self._changes.take_back()
             if device_id is None and self.state_of(node) is NodeState.DOWN:
                 node.expected.acknowledged = self.clock.wall()
                 self._changes.seen[name] = node.expected
@@ -289,7 +289,7 @@ class Fleet:
             try:
                 await asyncio.to_thread(self._file.write, changes)
             except InventoryError as error:
-                self._changes = _joined(changes, self._changes)
+                self._changes = changes.before(self._changes)
                 self._unwritten = str(error)
                 raise
             self._unwritten = ""
@@ -300,20 +300,3 @@ class Fleet:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-
-def _without(added: list[Added], removed: list[tuple[str, str]]) -> list[Added]:
-    gone = set(removed)
-    return [one for one in added if (one[0], one[1].id) not in gone]
-
-
-def _joined(first: Changes, second: Changes) -> Changes:
-    """The first changes, which could not be written, before the second."""
-    seen = {name: one for name, one in first.seen.items() if name not in second.forgotten}
-    added = [one for one in first.added if one[0] not in second.forgotten]
-    return Changes(
-        seen={**seen, **second.seen},
-        added=_without(added, second.removed) + second.added,
-        removed=first.removed + second.removed,
-        forgotten=first.forgotten + second.forgotten,
-    )

@@ -67,6 +67,26 @@ class Changes(msgspec.Struct, kw_only=True):
     def __bool__(self) -> bool:
         return bool(self.seen or self.added or self.removed or self.forgotten)
 
+    def take_back(self) -> None:
+        """Do not add what is to be removed."""
+        gone = set(self.removed)
+        self.added = [one for one in self.added if (one[0], one[1].id) not in gone]
+
+    def before(self, later: "Changes") -> "Changes":
+        """These, which could not be written, with those that came after them."""
+        kept = Changes(
+            seen={name: one for name, one in self.seen.items() if name not in later.forgotten},
+            added=[one for one in self.added if one[0] not in later.forgotten],
+            removed=later.removed,
+        )
+        kept.take_back()
+        return Changes(
+            seen={**kept.seen, **later.seen},
+            added=kept.added + later.added,
+            removed=self.removed + later.removed,
+            forgotten=self.forgotten + later.forgotten,
+        )
+
 
 class InventoryFile:
     """The file; its methods block and may be called from any thread, one at a time."""
