@@ -168,6 +168,14 @@ def test_nothing_heard_is_exit_1_and_the_document_is_there(environ: dict[str, st
     assert json.loads(run.stdout)["fleet"]["nodes"]["never"] == 1
 
 
+@pytest.mark.parametrize("flag", ["--targets-http", "--prometheus"])
+def test_when_no_node_can_be_found_it_is_said_why(flag: str, environ: dict[str, str]) -> None:
+    run = accelwatch("fleet", flag, "http://127.0.0.1:1", "--json", environ=environ)
+    assert run.returncode == 1
+    assert run.stderr.count("http://127.0.0.1:1: cannot connect: Connection refused") == 1
+    assert json.loads(run.stdout)["fleet"]["nodes_total"] == 0
+
+
 def test_nodes_that_do_not_answer_in_time_are_named(environ: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"

@@ -48,6 +48,10 @@ async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
     done = 0
     while True:
         answer, document = await _document(hub, asking, session)
+        if not done:
+            for one in problems(answer):
+                if one != hub.remark():
+                    complain(one)
         if hub.embedded and not done:
             _tell_silent(answer, asking)
         emit(asking.output, document)
@@ -111,10 +115,19 @@ def _tell_silent(answer: Answer, asking: Asking) -> None:
         )
 
 
+def problems(answer: Answer) -> list[str]:
+    """What the hub has to say of itself: its inventory, its discoveries, the store that it reads."""
+    store = answer.fleet.store
+    told = [f"{store.address}: {store.fault}"] if store is not None and store.fault else []
+    return [*answer.fleet.problems, *told]
+
+
 def status(answer: Answer, *, strict: bool) -> int:
     """The exit code of a document that was printed."""
     nodes, devices = answer.fleet.nodes, answer.fleet.devices
     if answer.fleet.nodes_total and not (nodes.get("up", 0) or nodes.get("slow", 0)):
+        return NOTHING_READ
+    if not answer.fleet.nodes_total and problems(answer):
         return NOTHING_READ
     if not answer.fleet.devices_total:
         return NO_DEVICE

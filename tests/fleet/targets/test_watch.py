@@ -141,6 +141,28 @@ def test_it_is_told_how_each_kind_does() -> None:
     watching(main, patience_s=0.05)
 
 
+def test_what_fails_or_cannot_begin_is_told_shortly() -> None:
+    def unbegun() -> Way:
+        raise UsageError("no cluster here")
+
+    async def main(applied: Applied) -> None:
+        files = Told()
+        files.tell("a:1")
+        for index in range(9):
+            files.kept.refuse(f"f{index}", f"f{index}: cannot be read")
+        files.kept.refuse("f9", "no name server")
+        applied.watch.set((), {"kubernetes": unbegun, "files": lambda: files})
+        await applied.until("a")
+        told = applied.watch.problems()
+        assert told[:2] == ("no cluster here", "f0: cannot be read")
+        assert told[8:] == ("3 more discoveries fail",)
+        for index in range(9):
+            files.kept.take(f"f{index}", [])
+        assert applied.watch.problems() == ("no cluster here", "f9: no name server")
+
+    watching(main, patience_s=0.05)
+
+
 def test_a_target_found_twice_has_the_labels_of_both() -> None:
     named = targets_of(["10.0.0.1:9877"], {"node": "n1", "rack": "r1", "pool": "a"})
     plain = targets_of(["10.0.0.1:9877"], {"pool": "b"})

@@ -200,7 +200,7 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     store: StoreNote | None = None
     """How the store is read, where the fleet is read from one."""
     problems: tuple[str, ...] = ()
-    """What the hub itself cannot do: what is expected would not outlive it."""
+    """What the hub itself cannot do: keep what it expects, or find targets."""
 
 
 class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):

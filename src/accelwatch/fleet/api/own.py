@@ -23,7 +23,7 @@ async def own_series(fleet: Fleet, sums: Totals, walk: Walk) -> dict[Series, Num
     for (vendor, model, state), count in sorted(sums.kinds.items()):
         found["fleet_devices", vendor, model, state] = count
     found[("fleet_identity_conflicts",)] = len(fleet.conflicts())
-    found[("fleet_inventory_kept",)] = int(not fleet.problems)
+    found[("fleet_inventory_kept",)] = int(not fleet.forgetful)
     for name in sorted(fleet.nodes):
         await walk.rest()
         for series, value in _targets(fleet, name).items():

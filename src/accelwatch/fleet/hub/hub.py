@@ -66,6 +66,7 @@ class Hub:
         """Begin to follow."""
         self._begin()
         self._watch = TargetWatch(self._set_targets)
+        self.fleet.lacking = self._watch.problems
         self._watch.set(self._standing, self._ways())
         self._warn_of_nobody()
         self.peers.start()

@@ -6,7 +6,7 @@ Everything here runs on the loop; only the inventory file is written on a thread
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from accelwatch.clock import Clock
@@ -49,6 +49,8 @@ class Fleet:
         self.claims: dict[str, set[str]] = {}
         """Uuid to the nodes on which it is present."""
         self.messages_total = 0
+        self.lacking: Callable[[], tuple[str, ...]] = tuple
+        """Why targets may be lacking."""
         self.store: StoreNote | None = None
         """How the store is read, where the fleet is read from one."""
         self._rank = ranker(PRECEDENCE)
@@ -276,9 +278,14 @@ class Fleet:
         return list(node.missing()) if node.best is not None else []
 
     @property
-    def problems(self) -> tuple[str, ...]:
+    def forgetful(self) -> tuple[str, ...]:
         """What is wrong with the inventory; empty when all that is known outlives the hub."""
         return tuple(one for one in (self._problem, self._unwritten) if one)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the inventory and with finding targets."""
+        return (*self.forgetful, *self.lacking())
 
     async def flush(self) -> None:
         """Write down what has changed. Raises InventoryError; what could not be written is kept."""

@@ -21,6 +21,7 @@ PATIENCE_S = 5.0
 _SETTLE_S = 0.2
 """Changes within this time are applied together: a rollout is hundreds of them."""
 _AGAIN_S = 30.0
+_MOST_TOLD = 8
 
 Found = Callable[[Sequence[Target]], None]
 
@@ -85,6 +86,11 @@ def merged(targets: Iterable[Target]) -> dict[str, Target]:
     return found
 
 
+def _at(place: str, complaint: str) -> str:
+    """A complaint that says where, once."""
+    return complaint if complaint.startswith(place) else f"{place}: {complaint}"
+
+
 def _joined(before: Target, after: Target) -> Target:
     named = before.node if after.node in (after.address, after.host) else after.node
     return msgspec.structs.replace(after, node=named, labels={**before.labels, **after.labels})
@@ -104,6 +110,8 @@ class TargetWatch:
         self._told: dict[str, Sequence[Target]] = {}
         self._ways: dict[str, Way | None] = {}
         """None for one that could not begin."""
+        self._unbegun: dict[str, str] = {}
+        """Why ways could not begin."""
         self._order: tuple[str, ...] = ()
         self._applied: dict[str, Target] | None = None
         self._patient = True
@@ -117,6 +125,7 @@ class TargetWatch:
             self._end(self._tasks.pop(gone))
             self._told.pop(gone, None)
             self._ways.pop(gone, None)
+            self._unbegun.pop(gone, None)
         for name in ways.keys() - self._tasks.keys():
             self._tasks[name] = loop.create_task(self._go(name, ways[name]), name=f"way {name}")
         self._patient = True
@@ -135,6 +144,17 @@ class TargetWatch:
             found[kind] = Told(works=before.works and works, targets=before.targets + count)
         return found
 
+    def problems(self) -> tuple[str, ...]:
+        """Why targets may be lacking: what could not begin, and which places fail, at most a few."""
+        found = list(self._unbegun.values())
+        for way in self._ways.values():
+            if way is not None:
+                found += [_at(place, text) for place, text in way.kept.complaints.items()]
+        more = (
+            [f"{len(found) - _MOST_TOLD} more discoveries fail"] if len(found) > _MOST_TOLD else []
+        )
+        return (*found[:_MOST_TOLD], *more)
+
     def _hurry(self) -> None:
         self._patient = False
         self._changed.set()
@@ -145,16 +165,16 @@ class TargetWatch:
                 self._told[name] = targets
                 self._changed.set()
 
-        complaint = ""
         while True:
             self._ways[name] = None
             try:
                 self._ways[name] = way = make()
+                self._unbegun.pop(name, None)
                 await way.run(found)
             except AccelwatchError as error:
-                if complaint != str(error):
+                if self._unbegun.get(name) != str(error):
                     logger.error("a discovery cannot begin, it is tried again: %s", error)
-                complaint = str(error)
+                self._unbegun[name] = str(error)
             except Exception:
                 # A discovery must never cost the others: it is told and begun anew.
                 logger.exception("a discovery broke, the targets before stay way=%s", name)

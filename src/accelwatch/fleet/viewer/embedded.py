@@ -99,7 +99,8 @@ async def serve(settings: HubSettings, kept: Kept, folder: Path, life: Lifetime)
     tending = asyncio.ensure_future(tend())
     try:
         await _heard(hub, stop)
-        life.tell(msgspec.json.encode(Outcome(remark=kept.remark)))
+        remark = kept.remark or next(iter(hub.fleet.problems), "")
+        life.tell(msgspec.json.encode(Outcome(remark=remark)))
         await stop.wait()
     finally:
         tending.cancel()
