@@ -1,6 +1,7 @@
 """A real hub followed as the Fleet screen does: ticks, filters, failures, acknowledgement, history."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import bcrypt
@@ -88,6 +89,29 @@ def test_a_refused_filter_is_told_on_a_line_and_the_one_before_stays() -> None:
             source.set_filter("index < 3")
             assert source.problem() is None
             await ticked(source, devices=3)
+
+    asyncio.run(main())
+
+
+def test_a_filter_too_many_is_told_and_the_one_before_stays() -> None:
+    async def main() -> None:
+        async with (
+            agent() as one,
+            hub(one.address) as fleet_hub,
+            follow(fleet_hub.base) as source,
+            contextlib.AsyncExitStack() as held,
+        ):
+            await fleet_hub.devices(one.address, 8)
+            await ticked(source, devices=8)
+            for index in range(8):
+                url = f"{fleet_hub.base}/v1/stream?filter=index=={index}"
+                await held.enter_async_context(fleet_hub.session.get(url))
+            source.set_filter("index < 2")
+            await until(source.problem)
+            assert trouble(source).startswith("8 streams with other filters are open")
+            before = source.fleet()
+            await until(lambda: source.fleet() is not before)
+            assert shown(source).filter == ""
 
     asyncio.run(main())
 

@@ -10,7 +10,7 @@ import msgspec
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.client.backoff import Backoff
-from accelwatch.fleet.client.faults import TargetFault
+from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.viewer.labels import Labels
 from accelwatch.fleet.viewer.messages import Hello, Received, Tick, tag
 from accelwatch.fleet.viewer.node import NodeSource
@@ -151,7 +151,8 @@ class HubSource:
     async def _failed(self, fault: TargetFault) -> None:
         """Say so, and wait; a filter that the hub refuses gives way to the one before it."""
         now = self._clock.wall()
-        if fault.code == _REFUSED and self._asked and self._asked != self._good:
+        refused = fault.code == _REFUSED or fault.reason is Reason.BUSY
+        if refused and self._asked and self._asked != self._good:
             self._refusal = Problem(text=_line(fault), since=now)
             self._changed()
             return
