@@ -1,6 +1,7 @@
-"""The page for a person who opens the agent's address in a browser."""
+"""The page for a person who opens an address of ours in a browser."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from html import escape
 
 from accelwatch.agent.page import Page
@@ -20,16 +21,28 @@ _LINKS = (
 def index_page(snapshot: Snapshot) -> Page:
     """Host, devices by state, links."""
     states = Counter(view.state.value for view in whole_devices(snapshot.devices))
-    summary = ", ".join(f"{total} {state}" for state, total in sorted(states.items()))
-    links = "".join(
-        f'<li><a href="{escape(path)}">{escape(path)}</a> {escape(text)}</li>'
-        for path, text in _LINKS
+    return link_page(
+        f"accelwatch {snapshot.version} on {snapshot.host}", f"Devices: {by_state(states)}", _LINKS
     )
-    title = escape(f"accelwatch {snapshot.version} on {snapshot.host}")
+
+
+def by_state(counts: Mapping[str, int]) -> str:
+    """Counts by state, `1 lost, 7 ok`."""
+    return (
+        ", ".join(f"{total} {state}" for state, total in sorted(counts.items()) if total) or "none"
+    )
+
+
+def link_page(title: str, summary: str, links: Iterable[tuple[str, str]]) -> Page:
+    """A title, a sentence, and paths with what is there."""
+    items = "".join(
+        f'<li><a href="{escape(path)}">{escape(path)}</a> {escape(text)}</li>'
+        for path, text in links
+    )
     html = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         "<style>body{font-family:sans-serif;margin:2em}li{margin:.4em}</style></head>"
-        f"<body><h1>{title}</h1><p>Devices: {escape(summary or 'none')}</p><ul>{links}</ul>"
+        f"<body><h1>{escape(title)}</h1><p>{escape(summary)}</p><ul>{items}</ul>"
         "</body></html>\n"
     )
     return Page(body=html.encode(), headers={"Content-Type": "text/html; charset=utf-8"})

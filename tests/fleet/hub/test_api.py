@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,19 @@ def test_the_fleet_in_numbers() -> None:
         assert fleet["power_watts"] == sum(642.125 + index for index in range(8)) + 642.125
         uuids = [one["uuid"] for one in fleet["conflicts"]]
         assert uuids == sorted(str(machines.device(index).uuid) for index in (0, 1))
+
+    asyncio.run(main())
+
+
+def test_a_browser_finds_the_pages() -> None:
+    async def main() -> None:
+        async with agent() as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            html = await running.get("/")
+            assert "Nodes: 1 up." in html
+            for path in re.findall('href="([^"]+)"', html):
+                if path != "/v1/stream":
+                    await running.get(path)
 
     asyncio.run(main())
 

@@ -81,6 +81,7 @@ def _paths() -> dict[str, Any]:
     step = _parameter("step", "Between two values, such as 1m; needs a store.")
     states = {"type": "string", "enum": list(NodeState)}
     return {
+        "/": {"get": _raw("Where everything is, for a browser", ("text/html",))},
         "/v1/fleet": _get("The fleet in numbers", "FleetDocument"),
         "/v1/nodes": _get(
             "Nodes, by name",

@@ -18,6 +18,7 @@ from accelwatch.fleet.api.documents import (
 )
 from accelwatch.fleet.api.events import begin_of, event_condition, events_page
 from accelwatch.fleet.api.groups import check_grouping, groups
+from accelwatch.fleet.api.index import index_page
 from accelwatch.fleet.api.names import columns, condition
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
@@ -77,6 +78,7 @@ class HubPages:
         self._turns = Turns()
         self._counting = asyncio.Lock()
         self._pages: dict[str, Callable[[Query, Headers], Page | Awaitable[Page]]] = {
+            "/": self._index,
             "/metrics": self._metrics,
             "/federate": self._federate,
             "/v1/fleet": self._fleet_page,
@@ -141,6 +143,10 @@ class HubPages:
     def labels(self) -> set[str]:
         """Names of all labels of targets."""
         return {name for node in self._fleet.nodes.values() for name in node.labels}
+
+    async def _index(self, query: Query, _headers: Headers) -> Page:
+        ask_again(query, ())
+        return index_page(fleet_document(self._fleet, await self.sums()))
 
     async def _fleet_page(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())
