@@ -103,7 +103,11 @@ class Follower:
                 return
         self._sink.failed(self._target, fault)
         if self._told is not fault.reason:
-            logger.info("a target fails node=%s reason=%s", self._target.node, fault.reason)
+            target = self._target
+            logger.info(
+                "a target fails node=%s target=%s reason=%s: %s",
+                *(target.node, target.address, fault.reason, fault),
+            )
             self._told = fault.reason
         await asyncio.sleep(self._backoff.next(fault.retry_after_s))
 
