@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from dashboard import percentile, spread
 from terminal import ESCAPES, Terminal
@@ -111,7 +112,7 @@ def keys(home: str, form: str) -> dict[str, object]:
     }
 
 
-def run(preferences: dict[str, object]) -> None:
+def run(preferences: dict[str, Any]) -> None:
     """The program that is measured."""
     import asyncio
 
