@@ -142,7 +142,8 @@ class HubPages:
 
     def labels(self) -> set[str]:
         """Names of all labels of targets."""
-        return {name for node in self._fleet.nodes.values() for name in node.labels}
+        nodes = self._fleet.nodes.values()
+        return set().union(*(one.target.labels for node in nodes for one in node.sources.values()))
 
     async def _index(self, query: Query, _headers: Headers) -> Page:
         ask_again(query, ())

@@ -27,7 +27,7 @@ Place = tuple[str, int, str]
 
 _to_json = msgspec.json.Encoder().encode
 
-SCAN = 2500
+SCAN = 1500
 """Devices looked at for one page: a filter that finds little must not hold up the streams."""
 
 _MAX_WHOLE = 2**63 - 1

@@ -9,8 +9,8 @@ import gc
 
 YOUNG = (20_000, 5, 1_000_000)
 """Thresholds: young objects are looked through often and in milliseconds, old ones only by `tend`."""
-_EVERY_S = 10.0
-_THAW_EVERY = 360
+_EVERY_S = 60.0
+_THAW_EVERY = 60
 """Every hour those set aside are looked through too: a target that has gone may have left a cycle."""
 
 
