@@ -60,3 +60,21 @@ def test_the_old_readings_are_shown_until_the_new_ones_are_there(
         await collection.stop()
 
     asyncio.run(scenario())
+
+
+def test_a_backend_asked_for_by_name_that_cannot_be_used_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        settings = CollectSettings(backends=("replay",), interval_s=0.1)
+        collection = Collection(settings, SystemClock())
+        collection.start()
+        while not collection.ready:
+            await asyncio.sleep(0.02)
+        await collection.stop()
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+
+    (warning,) = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert warning.startswith("backend replay: ")
+    assert "set replay's option file" in warning

@@ -74,6 +74,7 @@ class Collection:
             self._complete = first_cycle_over(snapshot, self._expected)
             if self._complete:
                 logger.info("first readings complete %s", _summary(snapshot))
+                _warn_of_wanted(self.settings, snapshot)
         return self._complete
 
     @property
@@ -134,6 +135,14 @@ class Collection:
 def _summary(snapshot: Snapshot) -> str:
     backends = [one.name for one in snapshot.backends if one.state is BackendState.OK]
     return f"devices={len(snapshot.devices)} backends={','.join(backends) or 'none'}"
+
+
+def _warn_of_wanted(settings: CollectSettings, snapshot: Snapshot) -> None:
+    """Say what a backend lacks that was asked for by name."""
+    for one in snapshot.backends:
+        if one.name in settings.backends and one.state is not BackendState.OK:
+            said = "; ".join(text for text in (one.message, one.remedy) if text)
+            logger.warning("backend %s: %s", one.name, said or one.state.value)
 
 
 def _names(settings: CollectSettings) -> frozenset[str]:
