@@ -157,6 +157,8 @@ def test_labels_can_be_filtered_by(tmp_path: Path) -> None:
         ("/v1/events?filter=power_watts>1", 400, "power_watts"),
         ('/v1/events?filter=severity=="grave"', 400, "critical"),
         ("/v1/events?cursor=x", 400, "cursor"),
+        ("/v1/nodes?state=", 400, "stale"),
+        ("/v1/nodes?state=upp", 400, "stale"),
         ("/v1/nodes/nobody", 404, "nobody"),
         ("/v1/nodes/nobody/history?device=x", 404, "nobody"),
         ("/v1/nodes/", 404, ""),

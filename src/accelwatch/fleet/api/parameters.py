@@ -21,6 +21,8 @@ def limit_of(query: Query) -> int:
 def states_of(query: Query) -> set[str]:
     """States of nodes that are asked for; empty for all. Raises UsageError."""
     given = set(many(query, "state"))
+    if "state" in query and not given:
+        raise UsageError(f"state: one or more of {', '.join(NodeState)}, with commas")
     if unknown := given - set(NodeState):
         raise UsageError(f"state: {min(unknown)[:40]!r} is none of {', '.join(NodeState)}")
     return given
