@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Process, wholly_absent
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.board import Board
 from accelwatch.tui.glyphs import ASCII, UNICODE
@@ -167,6 +167,29 @@ def empty_node() -> Snapshot:
     return msgspec.structs.replace(snapshot(), devices=(), errors=(), events=())
 
 
+JOB = Owner(kind="job", scheduler="slurm", job_id="48121", user="ada", queue="batch")
+
+
+def owned(shot: Snapshot, *owners: Owner) -> Snapshot:
+    """All devices are allocated to these."""
+    views = tuple(msgspec.structs.replace(view, owners=owners) for view in shot.devices)
+    return msgspec.structs.replace(shot, devices=views)
+
+
+def driverless() -> Snapshot:
+    """An accelerator is here, and its driver is not loaded."""
+    status = BackendStatus(
+        name="nvidia",
+        vendor="nvidia",
+        state=BackendState.UNAVAILABLE,
+        reason="no_driver",
+        message="the kernel module does not answer",
+        remedy="load it with modprobe nvidia",
+    )
+    absent = BackendStatus(name="amd", vendor="amd", state=BackendState.ABSENT)
+    return msgspec.structs.replace(empty_node(), backends=(status, absent))
+
+
 def board_of(*, theme: str = "safe", ascii_only: bool = False, **preferences: Any) -> Board:
     """A board with preferences."""
     looks = Looks(glyphs=ASCII if ascii_only else UNICODE)
@@ -253,6 +276,19 @@ class Stage:
         found = [line for line in self.text().splitlines() if word in line]
         assert found, f"{word!r} is not on the screen:\n{self.text()}"
         return found[0]
+
+
+Check = Callable[[Stage], Awaitable[None]]
+
+
+def on(check: Check, *, count: int = 8, size: tuple[int, int] = (120, 40)) -> None:
+    """Run a check on a dashboard with some devices."""
+
+    async def go() -> None:
+        async with running(FedSource(node(count)), size) as stage:
+            await check(stage)
+
+    asyncio.run(go())
 
 
 def texts(lines: "list[Any]") -> str:

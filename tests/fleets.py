@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -32,6 +33,7 @@ USERS = ("ada", "grace", "linus", "barbara")
 MODELS = ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X", "Intel Gaudi 3")
 STARTED = 1000.0
 """Monotonic seconds at which the tick arrived."""
+_UNJUDGED = frozenset({"stale", "unreachable", "missing"})
 Faults = Mapping[str, str]
 """`n003` to a node's state, `n003/5` to a device's state, `n003/5!` to its health."""
 _GONE = {"stale": "stale", "down": "unreachable", "never": "unreachable"}
@@ -130,11 +132,18 @@ def sums_of(nodes: Sequence[NodeNow], devices: Sequence[DeviceNow]) -> FleetSums
         nodes=Counter(one.state for one in nodes),
         devices_total=len(devices),
         devices=Counter(one.state for one in devices),
+        health=Counter(one.health for one in devices if one.state not in _UNJUDGED),
         power_watts=sum(float(now.values[3] or 0) for now in heard),
         memory_used_bytes=sum(int(now.values[1] or 0) for now in heard),
         memory_size_bytes=sum(int(now.values[2] or 0) for now in heard),
         utilization_ratio=sum(float(now.values[0] or 0) for now in heard) / max(len(heard), 1),
     )
+
+
+def troubled(view: FleetView, *problems: str) -> FleetView:
+    """A tick of a hub that says what it cannot do."""
+    sums = msgspec.structs.replace(view.sums, problems=problems)
+    return msgspec.structs.replace(view, sums=sums)
 
 
 FAULTS: Faults = {
@@ -288,3 +297,32 @@ class FleetStage(Stage):
         lines = self.text().splitlines()
         first = next(n for n, line in enumerate(lines) if "NODE" in line)
         return lines[first + 1 : -1]
+
+
+Check = Callable[[FleetStage], Awaitable[None]]
+
+
+def on(
+    check: Check,
+    *,
+    size: tuple[int, int] = (140, 40),
+    source: FedFleet | None = None,
+    readonly: bool = False,
+    **preferences: Any,
+) -> FedFleet:
+    """Run a check on the dashboard of a fleet with one of each fault."""
+    fed = source or FedFleet(fleet_view(faults=FAULTS, events=[event(n) for n in range(5)]))
+
+    async def go() -> None:
+        board = board_of(**preferences)
+        async with following(fed, size, board=board, readonly=readonly) as stage:
+            await check(stage)
+
+    asyncio.run(go())
+    return fed
+
+
+def names(stage: FleetStage) -> list[str]:
+    """Nodes, or groups, in the order of the list."""
+    assert stage.app.desk is not None
+    return [row.node or f"<{row.group}>" for row in stage.app.desk.board.rows]

@@ -11,12 +11,12 @@ from accelwatch.errors import ExpressionError
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
 from accelwatch.tui.fleet import columns, grouping
-from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.board import FleetBoard, standings
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.grid import Grid
-from accelwatch.tui.fleet.model import DeviceNow, FleetView, Past
+from accelwatch.tui.fleet.model import DeviceNow, FleetSums, FleetView, Past
 from accelwatch.tui.fleet.node_view import Heard, aged
 from accelwatch.tui.fleet.ordering import SORTS, ordered
 from accelwatch.tui.fleet.past import rows_of
@@ -262,3 +262,35 @@ def test_history_of_the_hub_becomes_readings() -> None:
     assert [(moment, reading.values) for moment, reading in found] == [
         (100.0, {("power_watts",): 5.0, ("memory_size_bytes",): 80})
     ]
+
+
+@pytest.mark.parametrize("held", ["", 'state == "lost"'])
+def test_devices_of_a_bad_health_are_told_apart_whatever_the_filter(held: str) -> None:
+    whole = fleet_view(12, faults={**FAULTS, "n004/6": "degraded", "n004/6!": "failed"})
+    kept = [now for now in whole.devices if not held or now.state == "lost"]
+    board = board_for(msgspec.structs.replace(whole, devices=kept, filter=held))
+    told = {word: count for word, count in board.standings.items() if count}
+    assert told["failed"] == 2
+    assert told["degraded"] == 1
+    assert told["lost"] == 2
+    assert told["unresponsive"] == 1
+    assert told["missing"] == 1
+    assert sum(told.values()) == whole.sums.devices_total
+
+
+@pytest.mark.parametrize(
+    ("devices", "health", "told"),
+    [
+        ({"ok": 8}, {}, {"ok": 8, "degraded": 0, "failed": 0}),
+        ({"ok": 6, "degraded": 2}, {"ok": 6}, {"ok": 6, "degraded": 2, "failed": 0}),
+        ({"ok": 7, "lost": 1}, {"ok": 7, "failed": 1}, {"ok": 7, "degraded": 0, "failed": 0}),
+        ({"lost": 2}, {"failed": 2}, {"ok": 0, "degraded": 0, "failed": 0}),
+        ({"ok": 1}, {"failed": 9, "degraded": 9}, {"ok": 0, "degraded": 0, "failed": 1}),
+    ],
+)
+def test_sums_of_any_hub_are_told_as_standings(
+    devices: dict[str, int], health: dict[str, int], told: dict[str, int]
+) -> None:
+    found = standings(FleetSums(devices=devices, health=health))
+    assert {word: found[word] for word in told} == told
+    assert sum(found.values()) == sum(devices.values())

@@ -2,32 +2,12 @@
 
 import asyncio
 import json
-import signal
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui import signals
 from accelwatch.tui.actions import ACTIONS
-from accelwatch.tui.replay import ReplaySource
-from accelwatch.tui.signals import Target
-from accelwatch.tui.widgets.row_list import RowList
-from dashboards import FedSource, Stage, board_of, node, running
-
-Check = Callable[[Stage], Awaitable[None]]
-
-
-def on(check: Check, *, count: int = 8, size: tuple[int, int] = (120, 40)) -> None:
-    """Run a check on a dashboard with some devices."""
-
-    async def go() -> None:
-        async with running(FedSource(node(count)), size) as stage:
-            await check(stage)
-
-    asyncio.run(go())
+from dashboards import FedSource, Stage, node, on, running
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "f10"])
@@ -136,62 +116,6 @@ def test_the_heat_grid_is_moved_in_by_cells_and_lines() -> None:
     on(check, count=64)
 
 
-def test_the_selection_of_a_process_stays_with_it_when_rows_move() -> None:
-    async def check(stage: Stage) -> None:
-        await stage.press("4", "down", "down")
-        chosen = stage.app.chosen_process
-        assert chosen is not None
-        await stage.press("r")
-        assert stage.app.chosen_process == chosen
-        shot = stage.app.board.snapshot
-        fewer = msgspec.structs.replace(shot, devices=tuple(reversed(shot.devices)))
-        await stage.feed(fewer)
-        assert stage.app.chosen_process == chosen
-
-    on(check)
-
-
-def test_sorting_by_picker_keys_and_reverse() -> None:
-    async def check(stage: Stage) -> None:
-        preferences = stage.app.board.preferences
-        await stage.press("4", "s")
-        assert stage.screen_name == "ChoiceScreen"
-        await stage.press("up", "up", "up", "enter")
-        assert (preferences.sort, preferences.descending) == ("user", False)
-        await stage.press("greater_than_sign")
-        assert preferences.sort == "device"
-        await stage.press("less_than_sign", "less_than_sign")
-        assert preferences.sort == "pid"
-        before = preferences.descending
-        await stage.press("r")
-        assert preferences.descending is not before
-        await stage.press("f6", "escape")
-        assert preferences.sort == "pid"
-
-    on(check)
-
-
-def test_a_click_on_a_heading_sorts() -> None:
-    async def check(stage: Stage) -> None:
-        await stage.press("4")
-        await stage.pilot.click("#processes", offset=(14, 0))
-        await stage.pilot.pause()
-        assert stage.app.board.preferences.sort == "user"
-
-    on(check)
-
-
-def test_tree_groups_by_owner() -> None:
-    async def check(stage: Stage) -> None:
-        await stage.press("4", "t")
-        assert "job 48121" in stage.text()
-        assert "pod research/llama-0" in stage.text()
-        await stage.press("t")
-        assert "job 48121" not in stage.text()
-
-    on(check)
-
-
 def test_filtering_devices_by_text_and_expression() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("slash", *"nvidia3", "enter")
@@ -212,135 +136,6 @@ def test_a_wrong_filter_is_told_with_its_column_and_not_taken() -> None:
         assert "unknown name indx (column 1); did you mean index?" in stage.text()
         await stage.press("escape")
         assert len(stage.app.board.devices) == 8
-
-    on(check)
-
-
-def test_filtering_processes_knows_their_names() -> None:
-    async def check(stage: Stage) -> None:
-        await stage.press("4", "slash", *'user=="ada"', "enter")
-        rows = stage.app.processes.rows
-        assert rows
-        assert {row.process.user for row in rows if row.process} == {"ada"}
-
-    on(check)
-
-
-def test_escape_clears_tags_and_filter_before_it_leaves() -> None:
-    async def check(stage: Stage) -> None:
-        await stage.press("4", "slash", *"vllm", "enter", "space")
-        assert "processes vllm" in stage.text().splitlines()[1]
-        await stage.press("escape")
-        assert stage.screen_name == "processes"
-        assert len(stage.app.processes.rows) == 24
-        await stage.press("escape")
-        assert stage.screen_name == "local"
-
-    on(check)
-
-
-def test_tagging_goes_on_to_the_next_row() -> None:
-    async def check(stage: Stage) -> None:
-        await stage.press("4", "space", "space")
-        assert len(stage.app.processes.tagged) == 2
-        assert "2 tagged" in stage.text()
-        await stage.press("up", "space")
-        assert len(stage.app.processes.tagged) == 1
-
-    on(check)
-
-
-class Sent:
-    """In place of the real sending."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[int, str]] = []
-
-    def __call__(self, target: Target, number: signal.Signals) -> str:
-        self.calls.append((target.pid, number.name))
-        return f"{number.name} sent to {target.pid}"
-
-
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
-    given = Sent()
-    monkeypatch.setattr(signals, "send", given)
-    return given
-
-
-@pytest.mark.parametrize("key", ["K", "f9"])
-def test_the_signal_dialog_has_cancel_under_the_keys(key: str, sent: Sent) -> None:
-    async def check(stage: Stage) -> None:
-        await stage.press("4", key)
-        assert stage.screen_name == "ChoiceScreen"
-        assert stage.app.screen.query_one(RowList).selected_key == ""
-        await stage.press("enter")
-        assert stage.screen_name == "processes"
-        await stage.press(key, "escape")
-
-    on(check)
-    assert sent.calls == []
-
-
-def test_a_signal_goes_to_the_tagged_processes(sent: Sent) -> None:
-    async def check(stage: Stage) -> None:
-        await stage.press("4", "space", "space")
-        pids = [row.process.pid for row in stage.app.processes.rows[:2] if row.process]
-        await stage.press("K", "down", "enter")
-        assert sent.calls == [(pid, "SIGTERM") for pid in pids]
-        assert "SIGTERM sent" in stage.text()
-
-    on(check)
-
-
-def test_readonly_sends_nothing(sent: Sent) -> None:
-    async def go() -> None:
-        async with running(FedSource(node()), readonly=True) as stage:
-            await stage.press("4", "K")
-            assert stage.screen_name == "processes"
-            assert "signals are off (--readonly)" in stage.text()
-
-    asyncio.run(go())
-    assert sent.calls == []
-
-
-def test_processes_of_another_namespace_are_explained_not_signalled(sent: Sent) -> None:
-    shot = node(1)
-    reading = shot.devices[0].reading
-    foreign = tuple(
-        msgspec.structs.replace(process, pid_namespace="foreign")
-        for process in reading.processes or ()
-    )
-    reading = msgspec.structs.replace(reading, processes=foreign)
-    views = (msgspec.structs.replace(shot.devices[0], reading=reading),)
-
-    async def go() -> None:
-        async with running(FedSource(msgspec.structs.replace(shot, devices=views))) as stage:
-            await stage.press("4")
-            assert "belong to another pid namespace: no signals" in stage.text()
-            await stage.press("K")
-            assert "No signal can be sent" in stage.text()
-            assert "their numbers mean other processes here" in stage.text().replace("\n", " ")
-            assert len(stage.app.screen.query_one(RowList).rows) == 1
-            await stage.press("enter")
-
-    asyncio.run(go())
-    assert sent.calls == []
-
-
-def test_environment_hides_values_until_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "accelwatch.tui.screens.process.read_environment",
-        lambda process, *, local: {"TOKEN": "secret"},
-    )
-
-    async def check(stage: Stage) -> None:
-        await stage.press("4", "e")
-        assert stage.screen_name == "process"
-        await stage.press("G")
-        assert "TOKEN=****" in stage.text()
-        await stage.press("e", "G")
-        assert "TOKEN=secret" in stage.text()
 
     on(check)
 
@@ -452,55 +247,8 @@ def test_the_footer_can_be_clicked() -> None:
     on(check)
 
 
-class Shots:
-    """Frames from memory."""
-
-    def __init__(self, count: int) -> None:
-        self.shots = [node(index % 3 + 1) for index in range(count)]
-
-    def times(self) -> list[float]:
-        return [1_800_000_000.0 + 10 * index for index in range(len(self.shots))]
-
-    def at(self, index: int) -> Snapshot:
-        moment = self.times()[index]
-        return msgspec.structs.replace(self.shots[index], time=moment)
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
-    async def go() -> None:
-        source = ReplaySource(Shots(30))
-        async with running(source, board=board_of()) as stage:
-            await stage.press("p")
-            assert not source.playing
-            await stage.press("full_stop")
-            assert source.place == (2, 30)
-            await stage.press("comma")
-            assert source.place == (1, 30)
-            await stage.press("right_square_bracket")
-            assert source.place == (7, 30)
-            await stage.press("left_square_bracket")
-            assert source.place == (1, 30)
-            await stage.press("plus")
-            assert source.speed == 2.0
-            await stage.press("minus", "minus")
-            assert source.speed == 0.5
-            await stage.press("l")
-            assert source.loop
-            await stage.press("colon", *"50%", "enter")
-            assert source.place == (15, 30)
-            stage.app.take()
-            await stage.pilot.pause()
-            assert "15 of 30" in stage.text()
-            await stage.press("4", "K")
-            assert "a recording's processes cannot be signalled" in stage.text()
-
-    asyncio.run(go())
-
-
-def test_every_action_is_pressed_here_or_on_the_fleet() -> None:
-    text = Path(__file__).read_text() + Path(__file__).with_name("test_fleet_keys.py").read_text()
+def test_every_action_is_pressed_in_one_of_these_files() -> None:
+    found = sorted(Path(__file__).parent.glob("test_*keys.py"))
+    text = "".join(path.read_text() for path in found)
     for action in ACTIONS:
         assert any(f'"{key}"' in text for key in action.keys), action.id

@@ -13,17 +13,20 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.board import Board
 from accelwatch.tui.fleet.model import FleetView, Problem
 from dashboards import (
+    JOB,
     FedSource,
     Stage,
     board_of,
+    driverless,
     empty_node,
     hung,
     lost,
     node,
+    owned,
     running,
     with_history,
 )
-from fleets import FAULTS, FedFleet, event, fleet_view, following
+from fleets import FAULTS, FedFleet, event, fleet_view, following, troubled
 from machines import NOW
 from samples import FIXTURES
 
@@ -49,6 +52,10 @@ EVENTS = [
     event(2, code="link_down", text="link 3 is down", category="link", node="n017"),
     event(3, code="ras_umc", text="uncorrectable memory error", category="memory_fatal"),
 ]
+PROBLEMS = (
+    "dns agents.svc: no answer from 10.96.0.10 within 5 s, asked again every 30 s",
+    "the inventory cannot be kept: /var/lib/accelwatch: read-only file system",
+)
 SILENCE = Problem(text="hub http://hub:9878 cannot be reached: connection refused", since=NOW)
 
 CHOSEN: dict[str, Picture] = {
@@ -93,6 +100,12 @@ CHOSEN: dict[str, Picture] = {
     "fleet-hub-out-of-reach-nothing-is-live": Picture(
         fleet=fleet_view(12, faults=FAULTS), size=(80, 24), problem=SILENCE, waited_s=42.0
     ),
+    "fleet-whose-hub-cannot-find-targets": Picture(
+        fleet=troubled(fleet_view(12, faults=FAULTS), *PROBLEMS), size=(80, 24)
+    ),
+    "fleet-that-is-empty-and-why": Picture(fleet=troubled(fleet_view(0), *PROBLEMS), size=(80, 24)),
+    "node-whose-devices-have-owners": Picture(shot=owned(node(8, d3=lost(3)), JOB), size=(140, 40)),
+    "no-device-on-the-local-screen": Picture(shot=driverless(), size=(80, 24)),
     "fleet-node-that-is-stale": Picture(
         fleet=fleet_view(12, faults=FAULTS), size=(100, 30), keys=(*["down"] * 5, "enter")
     ),

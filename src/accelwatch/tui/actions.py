@@ -29,6 +29,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     priority: bool = False
     """Works while something is typed too."""
     replay_only: bool = False
+    sends: bool = False
+    """Sends a signal, which only this machine's processes can get."""
 
 
 def _action(
@@ -42,6 +44,7 @@ def _action(
     footer: bool = False,
     priority: bool = False,
     replay_only: bool = False,
+    sends: bool = False,
 ) -> Action:
     return Action(
         id=id,
@@ -53,6 +56,7 @@ def _action(
         footer=footer,
         priority=priority,
         replay_only=replay_only,
+        sends=sends,
     )
 
 
@@ -189,6 +193,7 @@ ACTIONS: tuple[Action, ...] = (
         "Signal the tagged processes, or the selected one; asks first.",
         screens=TABLES,
         footer=True,
+        sends=True,
     ),
     _action(
         "Processes",
@@ -231,6 +236,14 @@ ACTIONS: tuple[Action, ...] = (
         "Events of the whole fleet below the nodes, or not.",
         screens=ONLY_FLEET,
         footer=True,
+    ),
+    _action(
+        "Fleet",
+        "problems",
+        "exclamation_mark",
+        "problems",
+        "What the hub itself cannot do, in full: find targets, keep its inventory, read its store.",
+        screens=ONLY_FLEET,
     ),
     _action(
         "Fleet",
@@ -290,6 +303,7 @@ ACTIONS: tuple[Action, ...] = (
 
 _NAMES = {
     "question_mark": "?",
+    "exclamation_mark": "!",
     "slash": "/",
     "less_than_sign": "<",
     "greater_than_sign": ">",
@@ -332,12 +346,14 @@ def by_id() -> dict[str, Action]:
     return {action.id: action for action in ACTIONS}
 
 
-def usable(screen: str, *, replay: bool) -> list[Action]:
-    """The actions of a screen."""
+def usable(screen: str, *, replay: bool, signals: bool = True) -> list[Action]:
+    """The actions of a screen: of a recording or not, where processes can be signalled or not."""
     return [
         action
         for action in ACTIONS
-        if (not action.screens or screen in action.screens) and (replay or not action.replay_only)
+        if (not action.screens or screen in action.screens)
+        and (replay or not action.replay_only)
+        and (signals or not action.sends)
     ]
 
 

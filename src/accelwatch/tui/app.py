@@ -106,7 +106,7 @@ class Dashboard(App[None], inherit_bindings=False):
             self.desk = FleetDesk(self, fleet)
             board.fleet = self.desk.board
         self.commands = Commands(self)
-        board.recorded = self.source.recorded
+        self._mind(self.source)
         self._collecting: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._saying: Timer | None = None
@@ -117,6 +117,11 @@ class Dashboard(App[None], inherit_bindings=False):
         self._painted = 0.0
         self._began = 0.0
         self.set_theme(board.preferences.theme)
+
+    def _mind(self, source: Source) -> None:
+        """What can be done with this source."""
+        self.board.recorded = source.recorded
+        self.board.signals = source.local and not self.readonly
 
     def get_default_screen(self) -> Screen[None]:
         """The one below all others."""
@@ -170,6 +175,7 @@ class Dashboard(App[None], inherit_bindings=False):
             self._collecting.cancel()
         self.source.close()
         self.source = source
+        self._mind(source)
         self._unnoted.clear()
         self.processes.clear()
         self.board.restart()

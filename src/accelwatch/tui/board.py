@@ -35,12 +35,16 @@ class Board:
         self.snapshot = EMPTY
         self.devices: tuple[DeviceView, ...] = ()
         """Those that the filter leaves."""
+        self.owned = False
+        """Whether it is known of any of them to whom it is allocated."""
         self.history = History()
         self.process_history = ProcessHistory()
         self.selected_id = ""
         self.paused = False
         self.recorded = False
         """Whether the time of the snapshots is a recording's."""
+        self.signals = True
+        """Whether processes can be signalled: they are of this machine, and that is not off."""
         self.hour = False
         """Whether graphs show an hour instead of five minutes."""
         self.fleet: FleetBoard | None = None
@@ -104,6 +108,7 @@ class Board:
         keeps = self._filter
         views = self.snapshot.devices
         self.devices = views if keeps is None else tuple(view for view in views if keeps(view))
+        self.owned = any(view.owners for view in self.devices)
         self._places = {view.device.id: place for place, view in enumerate(self.devices)}
         if self.selected_id not in self._places and self.devices:
             self.selected_id = self.devices[0].device.id

@@ -1,5 +1,6 @@
 """The cells of a device's row: one function a column, each giving a line of any width. Pure."""
 
+from accelwatch.display import printable
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
 from accelwatch.tui.glyphs import Glyphs
@@ -147,6 +148,25 @@ def throttle_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
     word = throttle(view)
     grave = word.startswith(("hot", "brake"))
     return [(fit(word, width, ellipsis=glyphs.ellipsis), "warn" if grave else "dim")]
+
+
+def work(view: DeviceView, *, ascii_only: bool = False) -> str:
+    """`48121 ada`: to whom the device is allocated, as job or pod and user or namespace.
+
+    Where no owner names a user it is those who run processes on it, as the hub has it.
+    """
+    jobs = {owner.job_id or owner.pod or owner.container for owner in view.owners} - {""}
+    users = {owner.user or owner.namespace for owner in view.owners} - {""}
+    if not users:
+        users = {process.user for process in view.reading.processes or () if process.user}
+    told = (fmt.few(sorted(jobs), "jobs", 1), fmt.few(sorted(users), "users", 2))
+    return printable(" ".join(word for word in told if word), ascii_only=ascii_only)
+
+
+def work_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
+    """Whose work it does."""
+    shown = work(view, ascii_only=glyphs.ascii_only)
+    return [(fit(shown, width, ellipsis=glyphs.ellipsis), "text")]
 
 
 def flags_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:

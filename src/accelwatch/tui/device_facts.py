@@ -121,9 +121,11 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
     reason = fmt.trouble(view, shot)
     given += [[(f"   {text}", "warn")] for text in wrapped(reason, max(width - 4, 10)) if reason]
     for owner in view.owners:
-        name = owner.pod or owner.job_id
+        name = owner.pod or owner.job_id or owner.container
         space = f"{owner.namespace}/" if owner.namespace else ""
-        given.append([(f"   allocated to {owner.kind} {space}{name} {owner.user}", "text")])
+        told = f"allocated to {owner.kind} {space}{name} {owner.user}".rstrip()
+        shown = printable(told, ascii_only=glyphs.ascii_only)
+        given.append(clipped([(f"   {shown}", "text")], width))
     given += [[(f"   {note}", "dim")] for note in view.reading.notes]
     return given
 

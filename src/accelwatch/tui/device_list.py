@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 
 from accelwatch.tui.board import Board
+from accelwatch.tui.device_lack import why_none
 from accelwatch.tui.device_rows import block, heading, row
 from accelwatch.tui.lines import Line
 
@@ -27,7 +28,13 @@ class DeviceList:
 
     def heading(self, width: int) -> Line | None:
         """Titles of the columns, for rows of one line."""
-        return None if self.full else heading(width)
+        if self.full or not len(self):
+            return None
+        return heading(width, owned=self._board.owned)
+
+    def bare(self, width: int) -> list[Line]:
+        """Why there is no device."""
+        return why_none(self._board, width)
 
     def line(self, index: int, width: int, part: int, /) -> Line:
         """One line of a device."""
@@ -35,7 +42,7 @@ class DeviceList:
         view = board.devices[index]
         glyphs = board.paint.glyphs
         if not self.full:
-            return row(view, board.snapshot, width, glyphs)
+            return row(view, board.snapshot, width, glyphs, owned=board.owned)
         lines = block(view, board.snapshot, width, glyphs)
         return lines[part] if part < len(lines) else []
 

@@ -28,20 +28,22 @@ class Column(msgspec.Struct, frozen=True):
 
 
 _SIGN = Column("", cells.sign_cell, 1, identity=True)
+_MODEL = Column("MODEL", cells.model_cell, 16, identity=True)
+_WORK = Column("WORK", cells.work_cell, 10, 1, identity=True)
 _NAME = Column("DEVICE", cells.name_cell, 9, identity=True)
 _STATE = Column("STATE", cells.state_cell, 10, identity=True)
 _TEMP = Column("TEMP", cells.temperature_cell, 5, right=True)
 _POWER = Column("POWER", cells.power_cell, 10, right=True)
 _CLOCK = Column("CLOCK", cells.clock_cell, 8, right=True)
-_WHY = Column("HELD BY", cells.throttle_cell, 8)
+_WHY = Column("THROTTLED", cells.throttle_cell, 9)
 _FLAGS = Column("FLAGS", cells.flags_cell, 8)
 
 _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
     (
-        132,
+        133,
         (
             _NAME,
-            Column("MODEL", cells.model_cell, 16, identity=True),
+            _MODEL,
             _STATE,
             Column("UTILISATION", cells.utilization_cell, 15, 3),
             Column("MEMORY", cells.memory_cell, 22, 3),
@@ -102,30 +104,51 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
 """Least width and the columns of each kind of terminal."""
 
 
+_SPARE = (_MODEL, _CLOCK)
+"""What gives way to the owner where there is no room for both."""
+
+
+def _with_work(columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
+    """The columns with that of the owner, if it fits in place of at most one other."""
+    if _STATE not in columns:
+        return columns
+    place = columns.index(_STATE) + 1
+    whole = (*columns[:place], _WORK, *columns[place:])
+    for spare in (None, *_SPARE):
+        shown = tuple(column for column in whole if column is not spare)
+        if sum(column.width + GAP for column in shown) - GAP <= width:
+            return shown
+    return columns
+
+
 @lru_cache(maxsize=32)
-def layout(width: int) -> tuple[tuple[Column, int], ...]:
-    """The columns that fit, with the width of each."""
+def layout(width: int, *, owned: bool = False) -> tuple[tuple[Column, int], ...]:
+    """The columns that fit, with the width of each; `owned` where a device's owner is known."""
     columns = next(columns for least, columns in _TIERS if width >= least)
+    if owned:
+        columns = _with_work(columns, width)
     fixed = sum(column.width + GAP for column in columns)
     left = max(width - fixed, 0)
     shares = sum(column.grow for column in columns) or 1
     return tuple((column, column.width + left * column.grow // shares) for column in columns)
 
 
-def heading(width: int) -> Line:
+def heading(width: int, *, owned: bool = False) -> Line:
     """The titles of the columns."""
     titles = [
         (fit(column.title, size, right=column.right) + " " * GAP, "head")
-        for column, size in layout(width - 1)
+        for column, size in layout(width - 1, owned=owned)
     ]
     return clipped([(" ", "head"), *titles], width)
 
 
-def row(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> Line:
+def row(
+    view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs, *, owned: bool = False
+) -> Line:
     """One device on one line; one that cannot be read tells its state, why, and since when."""
     given: Line = [(" ", "text")]
     left = width - 1
-    for column, size in layout(width - 1):
+    for column, size in layout(width - 1, owned=owned):
         if not column.identity and not fmt.readable(view):
             return clipped([*given, *why_not(view, snapshot, left, glyphs)], width)
         given += [*column.cell(view, size, glyphs), (" " * GAP, "text")]
@@ -157,6 +180,9 @@ def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> l
         (fmt.model_name(view, ascii_only=glyphs.ascii_only), "text"),
         (f"   {view.device.pci_bus_id or ''}", "dim"),
     ]
+    if view.owners:
+        work = cells.work(view, ascii_only=glyphs.ascii_only)
+        head += [("   work ", "dim"), (work, "text")]
     if not fmt.readable(view):
         since = fmt.ago(snapshot.time - view.state_since)
         why: Line = [(f" for {since} {glyphs.dot} {fmt.trouble(view, snapshot)}", "dim")]
@@ -173,7 +199,7 @@ def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> l
 
 def _facts(view: DeviceView, glyphs: Glyphs) -> Line:
     """The figures of a block, each with its name; what the device does not give is left out."""
-    held_by = cells.throttle(view)
+    why = cells.throttle(view)
     shown: list[tuple[str, Line]] = [
         ("", cells.temperature_cell(view, 8, glyphs)),
         ("", cells.power_cell(view, 10, glyphs)),
@@ -181,7 +207,7 @@ def _facts(view: DeviceView, glyphs: Glyphs) -> Line:
         ("memory clock ", _clock(view, "memory")),
         ("fan ", _share(view, "fan_speed_ratio")),
         ("PCIe ", _pcie(view)),
-        ("held by ", [(held_by, "warn")] if held_by else []),
+        ("throttled ", [(why, "warn")] if why else []),
         ("", [(cells.flags(view), "bad")] if cells.flags(view) else []),
     ]
     line: Line = [(" ", "text")]

@@ -1,5 +1,6 @@
 """Words and numbers for people on the dashboard: states, bars, pairs of value and limit. Pure."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from accelwatch.display import duration, printable
@@ -175,6 +176,11 @@ def limit_role(value: Number | None, limit: Number | None, margin: float) -> str
     if limit is None or value < limit - margin:
         return "text"
     return "bad" if value >= limit else "warn"
+
+
+def few(names: Sequence[str], plural: str, most: int) -> str:
+    """The names, or when there are more than `most` how many of them there are."""
+    return f"{len(names)} {plural}" if len(names) > most else ",".join(names)
 
 
 def versions(snapshot: Snapshot) -> str:

@@ -36,12 +36,15 @@ def keys_of(action: Action) -> str:
     return " ".join(key_name(key) for key in action.keys)
 
 
-def lines(width: int, glyphs: Glyphs, *, replay: bool, fleet: bool = True) -> list[Line]:
+def lines(
+    width: int, glyphs: Glyphs, *, replay: bool, fleet: bool = True, signals: bool = True
+) -> list[Line]:
     """All of it, in two columns where there is room."""
     half = width if width < 110 else width // 2
     given: list[list[Line]] = []
     for title, actions in groups().items():
         shown = [action for action in actions if replay or not action.replay_only]
+        shown = [action for action in shown if signals or not action.sends]
         if not fleet:
             shown = [action for action in shown if action.screens != ONLY_FLEET]
         if not shown:
@@ -114,6 +117,7 @@ def markdown() -> str:
             keys = " ".join(f"`{key_name(key)}`" for key in action.keys)
             where = ", ".join(sorted(action.screens)) or "everywhere"
             where = "in a recording" if action.replay_only else where
+            where += "; only of this machine" if action.sends else ""
             given.append(f"| {keys} | {action.help} | {where} |")
         given.append("")
     return "\n".join(given)

@@ -4,9 +4,14 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
 
+from accelwatch.display import printable
+from accelwatch.tui.glyphs import Glyphs
+
 Span = tuple[str, str]
 """Text and the role it is painted in; the roles are those of `palettes.Palette`."""
 Line = list[Span]
+_LEAST_WORDS = 12
+"""Cells that a paragraph has at least, however narrow the terminal is."""
 
 
 def width_of(line: Iterable[Span]) -> int:
@@ -74,3 +79,10 @@ def wrapped(text: str, width: int) -> list[str]:
             rows.append(row)
         row = word if cell_len(word) <= width else set_cell_size(word, width)
     return [*rows, row] if row else rows or [""]
+
+
+def paragraph(head: str, text: str, role: str, width: int, glyphs: Glyphs) -> list[Line]:
+    """Text of others on as many lines as it needs, the further ones set in below the first."""
+    shown = printable(text, ascii_only=glyphs.ascii_only)
+    rows = wrapped(shown, max(width - len(head) - 1, _LEAST_WORDS))
+    return [[(head if not n else " " * len(head), role), (row, role)] for n, row in enumerate(rows)]

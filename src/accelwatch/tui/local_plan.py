@@ -7,6 +7,8 @@ GRID_FROM = 17
 _FULL_UP_TO = 2
 _LEAST_PROCESSES = 4
 _LEAST_STRIP, _MOST_STRIP = 4, 11
+_REASON_LINES = 10
+"""For why there is no device."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,10 +41,10 @@ def plan(rows: int, count: int, density: str, grid_lines: int) -> Plan:
     if form == "full" and left < count * 4 + _LEAST_PROCESSES and density == "auto":
         form = "rows"
     needed = {"full": count * 4, "rows": count + 1, "grid": grid_lines}[form]
-    needed = max(needed, 2)
+    needed = max(needed, 2) if count else _REASON_LINES
     devices = min(needed, max(left - _LEAST_PROCESSES, 3), left)
     left -= devices
     strip = 0
-    if left - _LEAST_PROCESSES - 1 >= _LEAST_STRIP:
+    if count and left - _LEAST_PROCESSES - 1 >= _LEAST_STRIP:
         strip = min(max(left // 3, _LEAST_STRIP), _MOST_STRIP, left - _LEAST_PROCESSES - 1)
     return Plan(form=form, header=header, devices=devices, strip=strip, processes=left - strip)

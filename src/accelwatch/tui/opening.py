@@ -51,6 +51,13 @@ def _help(app: "Dashboard") -> Screen[None]:
     return help_screen(app.board, app.clock.wall)
 
 
+def _problems(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.problems import problems_screen
+
+    assert app.desk is not None
+    return problems_screen(app.board, app.desk.board, app.clock.wall)
+
+
 def _settings(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.settings import SettingsScreen
 
@@ -66,6 +73,7 @@ OPENINGS: dict[str, Opening] = {
     "processes": _processes,
     "doctor": _doctor,
     "help": _help,
+    "problems": _problems,
     "settings": _settings,
 }
 """Local, or with a fleet Fleet, is always there, below all others."""

@@ -11,6 +11,7 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
 from accelwatch.tui.board import Board
+from accelwatch.tui.device_cells import work
 from accelwatch.tui.lines import Line, clipped, fit, spread, width_of
 from accelwatch.tui.plot import graph
 
@@ -44,7 +45,9 @@ def strip(board: Board, width: int, height: int, *, hour: bool = False) -> list[
     count = min(max((width - 1) // _LEAST, 1), len(GRAPHS))
     graphs = [_of_device(board, view, place, hour=hour) for place in range(count)]
     model = fmt.model_name(view) if width >= 60 else ""
-    title = _title(board, (view.device.name, model), width, hour=hour)
+    owner = work(view) if view.owners else ""
+    more = f" {board.paint.glyphs.dot} ".join(word for word in (model, owner) if word)
+    title = _title(board, (view.device.name, more), width, hour=hour)
     return [title, *_side_by_side(board, graphs, width, height - 1)]
 
 

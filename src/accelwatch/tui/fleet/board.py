@@ -10,7 +10,7 @@ import msgspec
 
 from accelwatch.tui.fleet import grouping
 from accelwatch.tui.fleet.filters import TextFilter
-from accelwatch.tui.fleet.model import DevicePlace, FleetView, NodeNow, Problem
+from accelwatch.tui.fleet.model import DevicePlace, FleetSums, FleetView, NodeNow, Problem
 from accelwatch.tui.fleet.ordering import grouped, listed, ordered
 from accelwatch.tui.fleet.tally import Counting, FleetRow, split_devices
 from accelwatch.tui.preferences import Preferences
@@ -31,13 +31,19 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """The names of all nodes' labels."""
 
 
-def standings(by_state: Mapping[str, int], judged: Mapping[str, int]) -> dict[str, int]:
-    """Devices by standing: of those that are ok, the ones whose health is not are told apart."""
-    found = Counter(by_state)
-    for health, count in judged.items():
-        found["ok"] -= count
-        found[health] += count
-    return dict(found)
+def standings(sums: FleetSums) -> dict[str, int]:
+    """Devices by standing: of those that answer, the ones whose health is not fine are told apart.
+
+    What does not answer has failed by its health too, and is told by its state alone.
+    """
+    found = Counter(sums.devices)
+    answering = found["ok"] + found["degraded"]
+    silent = found["lost"] + found["unresponsive"]
+    failed = min(max(sums.health.get("failed", 0) - silent, 0), answering)
+    degraded = max(sums.health.get("degraded", 0), found["degraded"] - failed)
+    degraded = min(degraded, answering - failed)
+    told = {"ok": answering - failed - degraded, "degraded": degraded, "failed": failed}
+    return {**found, **told}
 
 
 class FleetBoard:
@@ -97,6 +103,17 @@ class FleetBoard:
         return self.view is not None and self.view.filter != self.condition
 
     @property
+    def troubles(self) -> tuple[str, ...]:
+        """What the hub itself could not do when it made the tick."""
+        view = self.view
+        return view.sums.troubles if view is not None else ()
+
+    @property
+    def group(self) -> str:
+        """By what rows are grouped."""
+        return self._preferences.fleet_group
+
+    @property
     def grouped(self) -> bool:
         """Whether there are groups."""
         return self._preferences.fleet_group != grouping.NONE
@@ -116,7 +133,7 @@ class FleetBoard:
         if not grouping.by_device(name, labels):
             counting.add_bare(self._bare(view), grouping.group_of_node(name, view))
         self.counted = Counted(view=view, rows=counting.rows, labels=labels)
-        self.standings = standings(view.sums.devices, {} if view.filter else counting.judged)
+        self.standings = standings(view.sums)
         self.arrange()
 
     def _split_of(self, view: FleetView) -> frozenset[Key]:

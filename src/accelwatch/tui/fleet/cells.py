@@ -252,14 +252,10 @@ def work(row: FleetRow, sight: Sight) -> str:
                 jobs.add(place.job or place.pod or "")
                 users.add(place.user or place.namespace or "")
     told = [
-        _few(sorted(jobs - {"", row.group}, key=natural), "jobs", 1),
-        _few(sorted(users - {"", row.group}, key=natural), "users", 2),
+        fmt.few(sorted(jobs - {"", row.group}, key=natural), "jobs", 1),
+        fmt.few(sorted(users - {"", row.group}, key=natural), "users", 2),
     ]
     return " ".join(word for word in told if word)
-
-
-def _few(names: list[str], plural: str, most: int) -> str:
-    return f"{len(names)} {plural}" if len(names) > most else ",".join(names)
 
 
 def labels_cell(row: FleetRow, sight: Sight, width: int) -> Line:

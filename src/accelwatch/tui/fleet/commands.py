@@ -202,6 +202,16 @@ class FleetCommands:
         screen.arranged()
         return True
 
+    def do_problems(self) -> bool:
+        """What the hub cannot do, in full."""
+        if self._screen is None:
+            return False
+        if self._desk.board.troubles:
+            self._app.commands.open("problems")
+        else:
+            self._app.say("the hub has no problems")
+        return True
+
     def do_acknowledge(self) -> bool:
         """Ask whether what is missing is to be forgotten, with Cancel under the keys."""
         screen = self._screen

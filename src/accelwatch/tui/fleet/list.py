@@ -8,6 +8,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import Sight
 from accelwatch.tui.fleet.events import event_heading, event_line
 from accelwatch.tui.fleet.model import FleetEvent
+from accelwatch.tui.fleet.troubles import why_empty
 from accelwatch.tui.lines import Line
 
 
@@ -36,8 +37,10 @@ class FleetList:
         return len(self._fleet.rows)
 
     def heading(self, width: int) -> Line | None:
-        """The titles."""
+        """The titles; without any row there is nothing for them to stand above."""
         board = self._board
+        if self._fleet.view is not None and not len(self):
+            return None
         name = self._fleet.name_width
         return columns.heading(width, name, board.preferences, board.paint.glyphs)
 
@@ -48,6 +51,10 @@ class FleetList:
     def key(self, index: int) -> Hashable:
         """Group and node."""
         return self._fleet.rows[index].key
+
+    def bare(self, width: int) -> list[Line]:
+        """Why there is no row."""
+        return why_empty(self._fleet, width, self._board.paint.glyphs)
 
     def place(self, key: Hashable) -> int | None:
         """Where a row is."""

@@ -81,6 +81,14 @@ class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     devices_missing: int
 
 
+class StoreNow(msgspec.Struct, frozen=True, kw_only=True):
+    """How reading the store goes, where a fleet is read from one; a subset of the hub's /v1/fleet."""
+
+    address: str = ""
+    fault: str = ""
+    warnings: tuple[str, ...] = ()
+
+
 class FleetSums(msgspec.Struct, frozen=True, kw_only=True):
     """The whole fleet in numbers, whatever the filter; a subset of the hub's /v1/fleet."""
 
@@ -91,10 +99,24 @@ class FleetSums(msgspec.Struct, frozen=True, kw_only=True):
     devices: Mapping[str, int] = {}
     """By state."""
     health: Mapping[str, int] = {}
+    """Devices of nodes that speak, by health; empty from a hub that does not count it."""
     power_watts: float | None = None
     memory_used_bytes: int | None = None
     memory_size_bytes: int | None = None
     utilization_ratio: float | None = None
+    problems: tuple[str, ...] = ()
+    """What the hub itself cannot do: keep what it expects, or find targets."""
+    store: StoreNow | None = None
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Why targets or values may be lacking: the hub's problems, and those of its store."""
+        store = self.store
+        if store is None:
+            return self.problems
+        place = f"store {store.address}" if store.address else "the store"
+        faults = (f"{place}: {store.fault}",) if store.fault else ()
+        return (*self.problems, *faults, *(f"{place} warns: {text}" for text in store.warnings))
 
 
 class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):

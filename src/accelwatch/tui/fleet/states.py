@@ -26,13 +26,14 @@ NODE_ROLES = {"down": "bad", "stale": "warn", "never": "warn", "slow": "warn", "
 """Worst first."""
 _MORE_ROLES = {"failed": "bad", "missing": "bad", "stale": "warn", "unreachable": "warn"}
 _WORDS = {"unresponsive": "hung", "suspended": "asleep"}
-JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
-"""Healths that say more than a state that is fine."""
+_JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
+_ANSWERING = frozenset({"ok", "degraded"})
+"""States of which the health says more."""
 
 
 def standing(now: DeviceNow) -> str:
-    """What to say of a device: its state, unless that is fine and its health is not."""
-    if now.state == "ok" and now.health in JUDGED:
+    """What to say of a device: its state, unless it answers and its health is worse."""
+    if now.state in _ANSWERING and now.health in _JUDGED:
         return now.health
     return now.state
 

@@ -1,7 +1,6 @@
 """Nodes and groups counted up from one tick, in slices so that keys come between. Pure."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
@@ -12,7 +11,7 @@ from accelwatch.tui.fleet.model import (
     FleetView,
     NodeNow,
 )
-from accelwatch.tui.fleet.states import BAD, JUDGED, NODE_SEVERITY, device_severity
+from accelwatch.tui.fleet.states import BAD, NODE_SEVERITY, device_severity, standing
 
 SLICE = 1000
 """Devices between two chances for other work; about two milliseconds."""
@@ -106,7 +105,7 @@ class FleetRow:
         """Count a device."""
         self.devices.append(now)
         self.whole += 1
-        word = now.state if now.health in _CALM or now.state != "ok" else now.health
+        word = now.state if now.health in _CALM else standing(now)
         if word != "ok":
             self._judge(now, device_severity(word))
         load, used, size, power, hot = now.values
@@ -168,8 +167,6 @@ class Counting:
         self._split = split
         self._nodes = {node.node: node for node in view.nodes}
         self.rows: dict[tuple[str, str], FleetRow] = {}
-        self.judged: Counter[str] = Counter()
-        """Whole devices whose state is fine and whose health is not, by health, whatever is kept."""
 
     def steps(self) -> Iterator[None]:
         """Count; gives way after each slice."""
@@ -183,8 +180,6 @@ class Counting:
                 place = places[now.slot]
                 if place is None:
                     continue
-                if now.health in JUDGED and now.state == "ok" and place.parent_id is None:
-                    self.judged[now.health] += 1
                 if keeps is not None and not keeps(place, now):
                     continue
                 if not self._counts(place):

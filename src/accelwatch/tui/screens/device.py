@@ -5,6 +5,7 @@ from collections.abc import Callable
 from accelwatch.tui import device_facts, strip_graphs
 from accelwatch.tui.actions import DEVICE
 from accelwatch.tui.board import Board
+from accelwatch.tui.device_lack import why_none
 from accelwatch.tui.lines import Line
 from accelwatch.tui.screens.page import PageScreen
 
@@ -15,7 +16,7 @@ def device_screen(board: Board, now: Callable[[], float]) -> PageScreen:
     def write(width: int) -> list[Line]:
         view = board.selected
         if view is None:
-            return [[(" no device is selected", "dim")]]
+            return why_none(board, width) or [[(" no device is selected", "dim")]]
         return device_facts.lines(view, board.snapshot, width, board.paint.glyphs)
 
     def draw(width: int, height: int) -> list[Line]:

@@ -13,6 +13,7 @@ from accelwatch.tui.fleet import grid_lines, head
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.list import EventList, FleetList, sight_of
 from accelwatch.tui.fleet.tally import FleetRow
+from accelwatch.tui.fleet.troubles import trouble_line
 from accelwatch.tui.header import header
 from accelwatch.tui.lines import Line
 from accelwatch.tui.widgets.footer import Footer
@@ -20,6 +21,8 @@ from accelwatch.tui.widgets.lights import Lights
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 
+_TALL = 16
+"""Lines of the terminal from which the header has two."""
 _FRESH_S = 1.5
 """A younger picture is about to be replaced anyway."""
 
@@ -36,17 +39,19 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self.board = board
         self.fleet = fleet
         self._now = now
+        self._rows = FleetList(board, fleet)
         self.event_rows = EventList(board, fleet, now)
         self._held = False
         """Whether the cursor stays with its node; on the first row it stays there: on the worst."""
 
     def compose(self) -> ComposeResult:
-        """Header, totals, nodes in either form, the selected light in words, events, keys."""
+        """Header, totals, troubles, nodes in either form, the selected light in words, events, keys."""
         board = self.board
         yield Panel(board, self._draw_header, id="header", edge=True)
         yield Panel(board, self._draw_totals, id="totals")
-        yield RowList(board, FleetList(board, self.fleet), id="nodes", moved=self._moved)
-        yield Lights(board, self.fleet, self._lights_moved)
+        yield Panel(board, self._draw_troubles, id="troubles")
+        yield RowList(board, self._rows, id="nodes", moved=self._moved, bare=self._rows.bare)
+        yield Lights(board, self.fleet, self._lights_moved, bare=self._rows.bare)
         yield Panel(board, self._draw_detail, id="detail")
         yield RowList(board, self.event_rows, id="events")
         yield Footer(board, FLEET)
@@ -55,6 +60,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         """Find the parts once."""
         self._header = self.query_one("#header", Panel)
         self._totals = self.query_one("#totals", Panel)
+        self._troubles = self.query_one("#troubles", Panel)
         self.nodes = self.query_one("#nodes", RowList)
         self.lights = self.query_one(Lights)
         self._detail = self.query_one("#detail", Panel)
@@ -110,8 +116,9 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def _share_out(self) -> None:
         rows, preferences = self.app.size.height, self.board.preferences
-        self._header.styles.height = 2 if rows >= 16 else 1
+        self._header.styles.height = 2 if rows >= _TALL else 1
         self._totals.styles.height = 2 if rows >= 14 else 1
+        self._show_troubles()
         shown = preferences.fleet_events
         self._events.display = shown
         self._events.styles.height = min(max(rows // 4, 3), 12)
@@ -146,8 +153,19 @@ class FleetScreen(Screen[None], inherit_bindings=False):
             self._refresh_nodes()
         if self.board.preferences.fleet_events:
             self._events.refreshed()
+        self._show_troubles()
         self._header.refresh()
         self._totals.refresh()
+
+    def _show_troubles(self) -> None:
+        """They take a line while there are any."""
+        self._troubles.display = self._untold or bool(self.fleet.troubles)
+        self._troubles.refresh()
+
+    @property
+    def _untold(self) -> bool:
+        """Whether the hub is out of reach and the header has no second line to tell it."""
+        return self.fleet.problem is not None and self.app.size.height < _TALL
 
     def _refresh_nodes(self) -> None:
         held = self._held
@@ -170,6 +188,11 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def _draw_totals(self, width: int, height: int) -> list[Line]:
         return head.totals(self.board, self.fleet, width, height, self._now())
+
+    def _draw_troubles(self, width: int, _: int) -> list[Line]:
+        if self._untold:
+            return [head.situation(self.board, self.fleet, width, self._now())]
+        return [trouble_line(self.fleet, width, self.board.paint.glyphs)]
 
     def _draw_detail(self, width: int, height: int) -> list[Line]:
         sight = sight_of(self.board, self.fleet)

@@ -13,7 +13,11 @@ def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:
         board,
         "help",
         lambda width: help_lines.lines(
-            width, board.paint.glyphs, replay=board.recorded, fleet=board.fleet is not None
+            width,
+            board.paint.glyphs,
+            replay=board.recorded,
+            fleet=board.fleet is not None,
+            signals=board.signals,
         ),
         now,
     )

@@ -40,7 +40,8 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         """Header, devices in either form, graphs, processes, keys."""
         board = self.board
         yield Panel(board, self._draw_header, id="header", edge=True)
-        yield RowList(board, self._device_rows, id="devices", moved=self._moved)
+        rows = self._device_rows
+        yield RowList(board, rows, id="devices", moved=self._moved, bare=rows.bare)
         yield HeatGrid(board)
         yield Panel(board, self._draw_strip, id="strip")
         yield RowList(board, self.processes, id="processes")

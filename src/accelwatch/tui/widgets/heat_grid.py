@@ -113,8 +113,8 @@ class HeatGrid(Widget):
         below = height - y
         if below <= 2 and board.selected is not None:
             if below == 2:
-                return paint.strip(heading(width), width)
-            line = row(board.selected, board.snapshot, width, paint.glyphs)
+                return paint.strip(heading(width, owned=board.owned), width)
+            line = row(board.selected, board.snapshot, width, paint.glyphs, owned=board.owned)
             return paint.strip(line, width, "selected" if self.has_focus else "marked")
         if below <= _BELOW:
             return paint.strip([], width)

@@ -15,8 +15,10 @@ from accelwatch.tui.fleet.grid import Cell, Grid
 from accelwatch.tui.fleet.grid_lines import grid_line
 from accelwatch.tui.fleet.list import sight_of
 from accelwatch.tui.fleet.tally import FleetRow
+from accelwatch.tui.lines import Line
 
 _WHEEL = 3
+Bare = Callable[[int], list[Line]]
 
 
 class Lights(Widget):
@@ -28,10 +30,16 @@ class Lights(Widget):
     class Chosen(Message):
         """A second click on the selected cell."""
 
-    def __init__(self, board: Board, fleet: FleetBoard, moved: Callable[[], None]) -> None:
-        """`moved` is called at once when another cell is selected, so that nothing comes between."""
+    def __init__(
+        self, board: Board, fleet: FleetBoard, moved: Callable[[], None], *, bare: Bare
+    ) -> None:
+        """`moved` is called at once when another cell is selected, so that nothing comes between.
+
+        `bare` gives what is shown at a width when there is no cell.
+        """
         super().__init__(id="lights")
         self._moved = moved
+        self._bare = bare
         self.board = board
         self.fleet = fleet
         self.cell: Cell | None = None
@@ -119,6 +127,10 @@ class Lights(Widget):
         grid, paint, width = self.grid, self.board.paint, self.size.width
         sight = sight_of(self.board, self.fleet)
         cursor = grid.find(self.cell)
+        if not grid.lines:
+            bare = self._bare(width)
+            lines = [bare[y] if y < len(bare) else [] for y in crop.line_range]
+            return [paint.strip(line, width).crop(crop.x, crop.right) for line in lines]
         given = []
         for y in crop.line_range:
             number = self.top + y

@@ -10,6 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accelwatch.tui.board import Board
+from accelwatch.tui.lines import Line
 from accelwatch.tui.widgets.rows import Rows
 
 _WHEEL = 3
@@ -44,7 +45,9 @@ class RowList(Widget):
         id: str,
         pointed: bool = True,
         moved: Callable[[], None] | None = None,
+        bare: Callable[[int], list[Line]] | None = None,
     ) -> None:
+        """`bare` gives what is shown at a width when there is no row."""
         super().__init__(id=id)
         self.board = board
         self.rows = rows
@@ -53,6 +56,7 @@ class RowList(Widget):
         self.pointed = pointed
         """Whether a row is selected at all, or the lines only scroll."""
         self._key: Hashable = None
+        self._bare = bare
         self._moved = moved
         """Called at once when another row is selected, so that nothing comes between."""
 
@@ -160,7 +164,8 @@ class RowList(Widget):
         down, part = divmod(y, self.rows.stride)
         index = self.top + down
         if index >= len(self.rows):
-            return paint.strip([], width)
+            bare = self._bare(width) if self._bare is not None and not len(self.rows) else []
+            return paint.strip(bare[y] if y < len(bare) else [], width)
         line = self.rows.line(index, width, part)
         gap = self.rows.stride > 1 and part == self.rows.stride - 1
         if not self.pointed or index != self.cursor or gap:

@@ -1,0 +1,92 @@
+"""What the hub itself cannot do, and why there is nothing to show, in lines. Pure."""
+
+from collections.abc import Iterable
+
+from accelwatch.display import printable
+from accelwatch.tui.fleet import grouping
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.glyphs import Glyphs
+from accelwatch.tui.lines import Line, clipped, fit, in_role, paragraph, spread, width_of
+
+_SIGN = "degraded"
+
+
+def _told(count: int) -> str:
+    return f"{count} problem{'' if count == 1 else 's'}"
+
+
+def trouble_line(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
+    """How many there are, the first of them, and the key that shows them in full where it is needed."""
+    found = fleet.troubles
+    if not found:
+        return []
+    head: Line = [(f" {glyphs.states[_SIGN]} {_told(len(found))}: ", "bad")]
+    first = printable(found[0], ascii_only=glyphs.ascii_only)
+    more: Line = [("  ", "text"), ("!", "key"), (" shows all ", "dim")]
+    whole: Line = [*head, (first, "warn")]
+    if len(found) == 1 and width_of(whole) <= width:
+        more = []
+    room = max(width - width_of(head) - width_of(more), 0)
+    line = spread([*head, (fit(first, room, ellipsis=glyphs.ellipsis), "warn")], more, width)
+    return in_role(line, "faint") if fleet.silent else line
+
+
+def trouble_lines(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
+    """All of them in full."""
+    found = fleet.troubles
+    if not found:
+        return [[(" the hub has no problems", "dim")]]
+    given: list[Line] = [[(f" {_told(len(found))} of the hub", "title")], []]
+    for text in found:
+        given += paragraph(f" {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
+    return [clipped(line, width) for line in given]
+
+
+def why_empty(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
+    """Why no node is shown, and what to do; nothing before the first tick."""
+    view = fleet.view
+    if view is None:
+        return []
+    if not view.sums.nodes_total and fleet.silent:
+        return _advice(("there was no node in the last picture",), "", width, glyphs)
+    if not view.sums.nodes_total:
+        return _no_nodes(fleet.troubles, width, glyphs)
+    if fleet.waiting and fleet.problem is None:
+        return _advice(("the hub is looking for what is asked for now",), "", width, glyphs)
+    if fleet.text is not None or view.filter:
+        return _no_match(fleet, view.filter, width, glyphs)
+    if fleet.grouped:
+        what = f"no device is known yet, so nothing can be grouped by {fleet.group}"
+        return _advice((what,), "t groups by something else, or not at all", width, glyphs)
+    return []
+
+
+def _no_nodes(found: tuple[str, ...], width: int, glyphs: Glyphs) -> list[Line]:
+    if found:
+        what = "no node is known, and the hub has problems:"
+        do = "nodes appear here by themselves as soon as they are found"
+        return _advice((what, *found), do, width, glyphs)
+    what = "no node is known: there are no targets yet"
+    do = "name some with --targets or in the hub's configuration; they appear here by themselves"
+    return _advice((what,), do, width, glyphs)
+
+
+def _no_match(fleet: FleetBoard, condition: str, width: int, glyphs: Glyphs) -> list[Line]:
+    what = f"no device matches {condition}"
+    if fleet.text is not None:
+        what = f'no node or device has the text "{fleet.filter_text}"'
+    do = "Esc shows all, / asks for another filter"
+    if fleet.grouped and grouping.by_device(fleet.group, fleet.labels):
+        do += "; nodes without a device are in no group"
+    return _advice((what,), do, width, glyphs)
+
+
+def _advice(told: Iterable[str], do: str, width: int, glyphs: Glyphs) -> list[Line]:
+    """What is so, the reasons set in below it, and what to do."""
+    first, *others = told
+    given: list[Line] = [[], *paragraph(" ", first, "strong", width, glyphs)]
+    for text in others:
+        given += paragraph(f"   {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
+    if do:
+        given += paragraph(" ", do, "dim", width, glyphs)
+    return [clipped(line, width) for line in given]

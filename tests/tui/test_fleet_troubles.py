@@ -1,0 +1,140 @@
+"""The hub's own troubles stand below the totals, and an empty fleet says why it is empty."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from accelwatch.tui.fleet.model import FleetSums, Problem, StoreNow
+from dashboards import board_of
+from fleets import FAULTS, FedFleet, FleetStage, fleet_view, following, on, troubled
+from machines import NOW
+
+DNS = "dns agents.svc: no answer from 10.96.0.10 within 5 s, asked again every 30 s"
+FORGETFUL = "the inventory cannot be kept: /var/lib/accelwatch: read-only file system"
+
+
+def test_troubles_of_the_store_are_told_with_its_address() -> None:
+    store = StoreNow(address="http://store:9090", fault="refused", warnings=("partial",))
+    sums = FleetSums(problems=("dns: no answer",), store=store)
+    assert sums.troubles == (
+        "dns: no answer",
+        "store http://store:9090: refused",
+        "store http://store:9090 warns: partial",
+    )
+    assert FleetSums(store=StoreNow()).troubles == ()
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+@pytest.mark.parametrize("form", ["list", "grid"])
+def test_problems_stand_while_they_stand(width: int, form: str) -> None:
+    async def check(stage: FleetStage) -> None:
+        assert "problem" not in stage.text()
+        before = stage.text().splitlines()
+        await stage.tick(troubled(fleet_view(faults=FAULTS), DNS, FORGETFUL))
+        line = stage.text().splitlines()[4]
+        assert line.startswith(" ▲ 2 problems: dns agen")
+        assert line.endswith("  ! shows all ")
+        await stage.wait(5.0)
+        assert stage.text().splitlines()[4] == line
+        await stage.tick(fleet_view(faults=FAULTS))
+        assert stage.text().splitlines()[4] == before[4]
+
+    on(check, size=(width, 24), fleet_form=form)
+
+
+def test_where_the_header_has_one_line_silence_is_told_below_the_totals() -> None:
+    async def check(stage: FleetStage) -> None:
+        stage.fed.trouble = Problem(text="connection refused", since=NOW)
+        await stage.wait(60.0)
+        assert "for 60 s: connection refused" in stage.text()
+        stage.fed.trouble = None
+        await stage.tick(fleet_view())
+        assert "refused" not in stage.text()
+
+    on(check, size=(60, 12), source=FedFleet(troubled(fleet_view(), DNS)))
+
+
+def test_one_that_is_read_in_full_needs_no_key() -> None:
+    async def check(stage: FleetStage) -> None:
+        line = stage.text().splitlines()[4]
+        assert line.rstrip() == f" ▲ 1 problem: {FORGETFUL}"
+
+    on(check, source=FedFleet(troubled(fleet_view(), FORGETFUL)))
+
+
+def test_troubles_of_the_hub_are_painted_as_plain_text() -> None:
+    async def go() -> None:
+        fleet = troubled(fleet_view(), "dns \x1b[2Jevil é", "two")
+        async with following(FedFleet(fleet), board=board_of(ascii_only=True)) as stage:
+            assert "! 2 problems: " in stage.text()
+            await stage.press("exclamation_mark")
+            assert stage.text().isascii()
+            assert "\x1b" not in stage.text()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("form", ["list", "grid"])
+def test_an_empty_fleet_says_that_targets_cannot_be_found(form: str) -> None:
+    async def check(stage: FleetStage) -> None:
+        told = " ".join(stage.text().split())
+        assert "no node is known, and the hub has problems:" in told
+        assert f"▲ {DNS}" in told
+        assert "nodes appear here by themselves" in told
+        assert "NODE" not in stage.text()
+        await stage.press("down", "end", "enter", "m", "t", "t", "t", "E", "A", "y")
+        await stage.tick(fleet_view(2))
+        assert "no node is known" not in stage.text()
+
+    on(check, source=FedFleet(troubled(fleet_view(0), DNS)), size=(80, 24), fleet_form=form)
+
+
+def test_an_empty_fleet_without_troubles_has_no_targets() -> None:
+    async def check(stage: FleetStage) -> None:
+        assert "no node is known: there are no targets yet" in stage.text()
+        assert "--targets" in stage.text()
+        await stage.press("slash", *"ada", "enter")
+        assert "there are no targets yet" in stage.text()
+
+    on(check, source=FedFleet(fleet_view(0)), size=(60, 20))
+
+
+@pytest.mark.parametrize("form", ["list", "grid"])
+def test_a_filter_that_nothing_matches_is_told_with_the_way_out(form: str) -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("slash", *"nobody", "enter")
+        assert 'no node or device has the text "nobody"' in stage.text()
+        assert "Esc shows all" in stage.text()
+        await stage.press("escape", "slash", *'state=="lost"', "enter")
+        bare = msgspec.structs.replace(fleet_view(), devices=[], filter='state=="lost"')
+        await stage.tick(bare)
+        assert 'no device matches state=="lost"' in stage.text()
+        await stage.press("escape")
+        assert "the hub is looking for what is asked for now" in stage.text()
+        stage.fed.trouble = Problem(text="the hub is busy", since=NOW)
+        await stage.tick(bare)
+        assert 'no device matches state=="lost"' in stage.text()
+        stage.fed.trouble = None
+        await stage.tick(fleet_view())
+        assert "no device matches" not in stage.text()
+
+    on(check, fleet_form=form)
+
+
+def test_groups_of_owners_without_a_device_are_explained() -> None:
+    async def check(stage: FleetStage) -> None:
+        assert "no device is known yet, so nothing can be grouped by job" in stage.text()
+
+    bare = fleet_view(2, faults={"n001": "never", "n002": "never"})
+    on(check, source=FedFleet(bare), fleet_group="job")
+
+
+def test_the_last_picture_of_a_silent_hub_claims_nothing_of_now() -> None:
+    async def check(stage: FleetStage) -> None:
+        stage.fed.trouble = Problem(text="connection refused", since=NOW)
+        await stage.wait(60.0)
+        assert "there was no node in the last picture" in stage.text()
+        assert "connection refused" in stage.text()
+
+    on(check, source=FedFleet(fleet_view(0)))

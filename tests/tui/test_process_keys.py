@@ -1,0 +1,197 @@
+"""Keys that are about processes: sort, group, filter, tag, signal, look at."""
+
+import asyncio
+import signal
+
+import msgspec
+import pytest
+
+from accelwatch.tui import signals
+from accelwatch.tui.signals import Target
+from accelwatch.tui.widgets.row_list import RowList
+from dashboards import FedSource, Stage, node, on, running
+
+
+def test_the_selection_of_a_process_stays_with_it_when_rows_move() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "down", "down")
+        chosen = stage.app.chosen_process
+        assert chosen is not None
+        await stage.press("r")
+        assert stage.app.chosen_process == chosen
+        shot = stage.app.board.snapshot
+        fewer = msgspec.structs.replace(shot, devices=tuple(reversed(shot.devices)))
+        await stage.feed(fewer)
+        assert stage.app.chosen_process == chosen
+
+    on(check)
+
+
+def test_sorting_by_picker_keys_and_reverse() -> None:
+    async def check(stage: Stage) -> None:
+        preferences = stage.app.board.preferences
+        await stage.press("4", "s")
+        assert stage.screen_name == "ChoiceScreen"
+        await stage.press("up", "up", "up", "enter")
+        assert (preferences.sort, preferences.descending) == ("user", False)
+        await stage.press("greater_than_sign")
+        assert preferences.sort == "device"
+        await stage.press("less_than_sign", "less_than_sign")
+        assert preferences.sort == "pid"
+        before = preferences.descending
+        await stage.press("r")
+        assert preferences.descending is not before
+        await stage.press("f6", "escape")
+        assert preferences.sort == "pid"
+
+    on(check)
+
+
+def test_a_click_on_a_heading_sorts() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4")
+        await stage.pilot.click("#processes", offset=(14, 0))
+        await stage.pilot.pause()
+        assert stage.app.board.preferences.sort == "user"
+
+    on(check)
+
+
+def test_tree_groups_by_owner() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "t")
+        assert "job 48121" in stage.text()
+        assert "pod research/llama-0" in stage.text()
+        await stage.press("t")
+        assert "job 48121" not in stage.text()
+
+    on(check)
+
+
+def test_filtering_processes_knows_their_names() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "slash", *'user=="ada"', "enter")
+        rows = stage.app.processes.rows
+        assert rows
+        assert {row.process.user for row in rows if row.process} == {"ada"}
+
+    on(check)
+
+
+def test_escape_clears_tags_and_filter_before_it_leaves() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "slash", *"vllm", "enter", "space")
+        assert "processes vllm" in stage.text().splitlines()[1]
+        await stage.press("escape")
+        assert stage.screen_name == "processes"
+        assert len(stage.app.processes.rows) == 24
+        await stage.press("escape")
+        assert stage.screen_name == "local"
+
+    on(check)
+
+
+def test_tagging_goes_on_to_the_next_row() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "space", "space")
+        assert len(stage.app.processes.tagged) == 2
+        assert "2 tagged" in stage.text()
+        await stage.press("up", "space")
+        assert len(stage.app.processes.tagged) == 1
+
+    on(check)
+
+
+class Sent:
+    """In place of the real sending."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, str]] = []
+
+    def __call__(self, target: Target, number: signal.Signals) -> str:
+        self.calls.append((target.pid, number.name))
+        return f"{number.name} sent to {target.pid}"
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
+    given = Sent()
+    monkeypatch.setattr(signals, "send", given)
+    return given
+
+
+@pytest.mark.parametrize("key", ["K", "f9"])
+def test_the_signal_dialog_has_cancel_under_the_keys(key: str, sent: Sent) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", key)
+        assert stage.screen_name == "ChoiceScreen"
+        assert stage.app.screen.query_one(RowList).selected_key == ""
+        await stage.press("enter")
+        assert stage.screen_name == "processes"
+        await stage.press(key, "escape")
+
+    on(check)
+    assert sent.calls == []
+
+
+def test_a_signal_goes_to_the_tagged_processes(sent: Sent) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "space", "space")
+        pids = [row.process.pid for row in stage.app.processes.rows[:2] if row.process]
+        await stage.press("K", "down", "enter")
+        assert sent.calls == [(pid, "SIGTERM") for pid in pids]
+        assert "SIGTERM sent" in stage.text()
+
+    on(check)
+
+
+def test_readonly_sends_nothing(sent: Sent) -> None:
+    async def go() -> None:
+        async with running(FedSource(node()), readonly=True) as stage:
+            await stage.press("4", "K")
+            assert stage.screen_name == "processes"
+            assert "signals are off (--readonly)" in stage.text()
+
+    asyncio.run(go())
+    assert sent.calls == []
+
+
+def test_processes_of_another_namespace_are_explained_not_signalled(sent: Sent) -> None:
+    shot = node(1)
+    reading = shot.devices[0].reading
+    foreign = tuple(
+        msgspec.structs.replace(process, pid_namespace="foreign")
+        for process in reading.processes or ()
+    )
+    reading = msgspec.structs.replace(reading, processes=foreign)
+    views = (msgspec.structs.replace(shot.devices[0], reading=reading),)
+
+    async def go() -> None:
+        async with running(FedSource(msgspec.structs.replace(shot, devices=views))) as stage:
+            await stage.press("4")
+            assert "belong to another pid namespace: no signals" in stage.text()
+            await stage.press("K")
+            assert "No signal can be sent" in stage.text()
+            assert "their numbers mean other processes here" in stage.text().replace("\n", " ")
+            assert len(stage.app.screen.query_one(RowList).rows) == 1
+            await stage.press("enter")
+
+    asyncio.run(go())
+    assert sent.calls == []
+
+
+def test_environment_hides_values_until_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "accelwatch.tui.screens.process.read_environment",
+        lambda process, *, local: {"TOKEN": "secret"},
+    )
+
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "e")
+        assert stage.screen_name == "process"
+        await stage.press("G")
+        assert "TOKEN=****" in stage.text()
+        await stage.press("e", "G")
+        assert "TOKEN=secret" in stage.text()
+
+    on(check)

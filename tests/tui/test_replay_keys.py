@@ -1,0 +1,57 @@
+"""Keys of a recording, and what cannot be done in one."""
+
+import asyncio
+
+import msgspec
+
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.replay import ReplaySource
+from dashboards import board_of, node, running
+
+
+class Shots:
+    """Frames from memory."""
+
+    def __init__(self, count: int) -> None:
+        self.shots = [node(index % 3 + 1) for index in range(count)]
+
+    def times(self) -> list[float]:
+        return [1_800_000_000.0 + 10 * index for index in range(len(self.shots))]
+
+    def at(self, index: int) -> Snapshot:
+        moment = self.times()[index]
+        return msgspec.structs.replace(self.shots[index], time=moment)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
+    async def go() -> None:
+        source = ReplaySource(Shots(30))
+        async with running(source, board=board_of()) as stage:
+            await stage.press("p")
+            assert not source.playing
+            await stage.press("full_stop")
+            assert source.place == (2, 30)
+            await stage.press("comma")
+            assert source.place == (1, 30)
+            await stage.press("right_square_bracket")
+            assert source.place == (7, 30)
+            await stage.press("left_square_bracket")
+            assert source.place == (1, 30)
+            await stage.press("plus")
+            assert source.speed == 2.0
+            await stage.press("minus", "minus")
+            assert source.speed == 0.5
+            await stage.press("l")
+            assert source.loop
+            await stage.press("colon", *"50%", "enter")
+            assert source.place == (15, 30)
+            stage.app.take()
+            await stage.pilot.pause()
+            assert "15 of 30" in stage.text()
+            await stage.press("4", "K")
+            assert "a recording's processes cannot be signalled" in stage.text()
+
+    asyncio.run(go())
