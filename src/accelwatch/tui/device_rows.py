@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import product
 
 import msgspec
 
@@ -29,7 +30,11 @@ class Column(msgspec.Struct, frozen=True):
 
 _SIGN = Column("", cells.sign_cell, 1, identity=True)
 _MODEL = Column("MODEL", cells.model_cell, 16, identity=True)
-_WORK = Column("WORK", cells.work_cell, 10, 1, identity=True)
+_WORK = (
+    Column("WORK", cells.work_cell, 14, 1, identity=True),
+    Column("WORK", cells.work_cell, 10, 1, identity=True),
+)
+"""The wider one where there is room for it."""
 _NAME = Column("DEVICE", cells.name_cell, 9, identity=True)
 _STATE = Column("STATE", cells.state_cell, 10, identity=True)
 _TEMP = Column("TEMP", cells.temperature_cell, 5, right=True)
@@ -113,8 +118,8 @@ def _with_work(columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
     if _STATE not in columns:
         return columns
     place = columns.index(_STATE) + 1
-    whole = (*columns[:place], _WORK, *columns[place:])
-    for spare in (None, *_SPARE):
+    for work, spare in product(_WORK, (None, *_SPARE)):
+        whole = (*columns[:place], work, *columns[place:])
         shown = tuple(column for column in whole if column is not spare)
         if sum(column.width + GAP for column in shown) - GAP <= width:
             return shown
