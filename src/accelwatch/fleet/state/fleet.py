@@ -68,6 +68,7 @@ class Fleet:
     def set_targets(self, targets: Iterable[Target]) -> None:
         """The targets from now on; a source that stays keeps what it told."""
         before, self._by_key = self._by_key, {}
+        had = {name: list(node.sources.values()) for name, node in self.nodes.items()}
         heard = {one.name: one.best.arrived_wall for one in self.nodes.values() if one.best}
         for node in self.nodes.values():
             node.sources = {}
@@ -86,7 +87,8 @@ class Fleet:
             elif node.unlisted and node.expected is not None and name in heard:
                 node.expected.last_seen = heard[name]
                 self._changes.seen[name] = node.expected
-            self._regather(node)
+            if list(node.sources.values()) != had.get(name):
+                self._regather(node)
 
     def believe(self, order: Sequence[str]) -> None:
         """In which order the dialects of one node's sources are believed from now on."""
@@ -117,7 +119,7 @@ class Fleet:
             self._regather(node)
         if source.arrived == now:
             node.keep_history(now)
-            self._seen(node)
+            self._seen(node, source.arrived_wall)
             if source.events:
                 told, source.events = source.events, []
                 self._note(node, source, told, again=source.opening)
@@ -161,7 +163,7 @@ class Fleet:
             self._note(node, source, told, again=False)
         self._regather(node)
         node.keep_history(now)
-        self._seen(node)
+        self._seen(node, source.arrived_wall)
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""
@@ -186,7 +188,7 @@ class Fleet:
     def sweep(self) -> None:
         """Let a source that has fallen silent give way to others of its node; now and then."""
         for node in self.nodes.values():
-            if len(node.sources) > 1:
+            if len(node.sources) > 1 and not node.settled:
                 self._regather(node)
 
     def _regather(self, node: Node) -> None:
@@ -230,12 +232,17 @@ class Fleet:
                 node.expected.devices[key] = held.device
                 self._changes.added.append((node.name, held.device, wall))
 
-    def _seen(self, node: Node) -> None:
-        expected, wall = node.expected, self.clock.wall()
+    def _seen(self, node: Node, wall: float) -> None:
+        """It told something at `wall`; what a store tells of the past takes no acknowledgement back."""
+        expected = node.expected
         if expected is None:
             return
-        if expected.acknowledged is not None or abs(wall - expected.last_seen) > _SEEN_EVERY_S:
-            expected.last_seen, expected.acknowledged = wall, None
+        heard_again = expected.acknowledged is not None and (
+            wall > expected.acknowledged or self.state_of(node) is not NodeState.DOWN
+        )
+        if heard_again or abs(wall - expected.last_seen) > _SEEN_EVERY_S:
+            expected.last_seen = wall
+            expected.acknowledged = None if heard_again else expected.acknowledged
             self._changes.seen[node.name] = expected
 
     async def acknowledge(self, name: str, device_id: str | None = None) -> int:

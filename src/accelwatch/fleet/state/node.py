@@ -27,6 +27,7 @@ class Node:
         self.conflicts = False
         """Whether another node claims one of its devices."""
         self._began = began
+        self._gathered: list[Source] = []
         self._history: dict[str, History] = {}
         self._step = -1
 
@@ -84,11 +85,17 @@ class Node:
 
         `rank` orders sources by their dialects, the most believed first.
         """
-        sources = sorted(self._fresh(), key=lambda one: rank(one.dialect))
+        self._gathered = self._fresh()
+        sources = sorted(self._gathered, key=lambda one: rank(one.dialect))
         told = [one.devices for one in sources if one.devices]
         self.devices = told[0] if len(told) == 1 else merged(told)
         for gone in set(self._history) - set(self.devices) - set(self._expected_devices()):
             del self._history[gone]
+
+    @property
+    def settled(self) -> bool:
+        """Whether the devices are still those of the sources that are fresh now."""
+        return self._fresh() == self._gathered
 
     def _fresh(self) -> list[Source]:
         """The sources that are not far behind the newest; all when none has arrived."""
