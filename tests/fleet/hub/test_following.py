@@ -12,7 +12,7 @@ import machines
 from accelwatch.agent.stream import MSGPACK, framed
 from accelwatch.agent.web_config import load_protection
 from accelwatch.errors import ConfigError
-from accelwatch.fleet.client.access import check_access
+from accelwatch.fleet.client.access import Access, check_access
 from accelwatch.fleet.client.faults import retry_after
 from accelwatch.fleet.client.settings import Authorization, BasicAuth, Scrape, TlsConfig
 from accelwatch.schema.compact import Hello, Layout
@@ -412,3 +412,12 @@ def test_basic_auth_is_sent(tmp_path: Path) -> None:
 def test_settings_that_do_not_fit_together_are_refused(scrape: Scrape) -> None:
     with pytest.raises(ConfigError):
         check_access(scrape)
+
+
+def test_no_secret_is_in_what_a_ticket_shows_of_itself(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("hunter2")
+    access = Access(Scrape(authorization=Authorization(credentials_file=str(secret))))
+    ticket = asyncio.run(access.ticket())
+    assert ticket.headers == {"Authorization": "Bearer hunter2"}
+    assert "hunter2" not in f"{ticket!r}{ticket}"

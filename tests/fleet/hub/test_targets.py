@@ -88,10 +88,34 @@ def test_a_target_that_makes_no_sense_is_refused(text: str) -> None:
         targets_of([text])
 
 
-def test_a_password_in_a_target_is_not_repeated() -> None:
-    with pytest.raises(UsageError) as caught:
-        targets_of(["http://user:hunter2@n1:9400/"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://user:hunter2@n1:9400/",
+        "http://:hunter2@n1:9400/",
+        "http://hunter2@n[1-3-4]",
+        "user:hunter2@n1",
+        "hunter2@n[1-999999999]:9400",
+    ],
+)
+def test_a_password_in_a_target_is_not_repeated(text: str) -> None:
+    with pytest.raises(UsageError, match="no user or password") as caught:
+        targets_of([text])
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["http://[::1", "http://n1:x", "http://n1:9400/?a", "http://n1/#a"]
+)
+def test_a_url_that_is_none_is_a_mistake_of_the_list(text: str) -> None:
+    with pytest.raises(UsageError, match="target"):
+        targets_of([text])
+
+
+def test_a_label_is_text_that_can_be_written() -> None:
+    assert targets_of(["n1"], {"rack": "\u00e9"})[0].labels == {"rack": "\u00e9"}
+    with pytest.raises(UsageError, match="rack"):
+        targets_of(["n1"], {"rack": "\ud800"})
 
 
 def test_targets_in_flags_are_parted_outside_brackets() -> None:

@@ -13,6 +13,7 @@ from aiohttp import web
 import machines
 from accelwatch.clock import SystemClock
 from accelwatch.errors import ConfigError
+from accelwatch.fleet.client.settings import TlsConfig
 from accelwatch.fleet.prometheus.peer import Peer
 from accelwatch.fleet.prometheus.sending import Counts, Request, Shard
 from accelwatch.fleet.prometheus.settings import RemoteWrite, Store, check_peers
@@ -225,6 +226,10 @@ def test_settings_that_do_not_fit_together() -> None:
     bad_stores = (
         msgspec.structs.replace(good, url="ftp://a"),
         msgspec.structs.replace(good, url="http://ada:secret@a"),
+        msgspec.structs.replace(good, url="http://:secret@a"),
+        msgspec.structs.replace(good, url="http://[::1"),
+        msgspec.structs.replace(good, url="http://a:99999"),
+        msgspec.structs.replace(good, tls_config=TlsConfig(ca_file="ca.pem")),
         msgspec.structs.replace(good, matchers='job="a"} or {job=~".*"'),
         msgspec.structs.replace(good, node_labels=("instance",)),
         msgspec.structs.replace(good, headers={"Authorization": "x"}),
@@ -232,7 +237,8 @@ def test_settings_that_do_not_fit_together() -> None:
     )
     check_peers(good, RemoteWrite(url="http://b:8428/api/v1/write"))
     for store in bad_stores:
-        with pytest.raises(ConfigError):
+        with pytest.raises(ConfigError) as caught:
             check_peers(store, RemoteWrite())
+        assert "secret" not in str(caught.value)
     with pytest.raises(ConfigError, match="reads from"):
         check_peers(good, RemoteWrite(url="http://a:9090/api/v1/write"))

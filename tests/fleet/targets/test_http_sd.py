@@ -190,7 +190,28 @@ def test_credentials_and_certificates_are_those_of_the_section(
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("url", ["", "sd.example", "ftp://sd/x", "http://u:p@sd/x", "http:///x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "sd.example",
+        "ftp://sd/x",
+        "http://u:hunter2@sd/x",
+        "http://:hunter2@sd/x",
+        "http:///x",
+        "http://[::1",
+        "http://sd:99999/x",
+        "http://sd/x#a",
+    ],
+)
 def test_a_url_that_makes_no_sense_is_refused(url: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as caught:
         endpoint(url)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_what_is_to_be_protected_does_not_go_in_the_clear() -> None:
+    tls = TlsConfig(ca_file="ca.pem")
+    assert endpoint("https://sd/x?key=a@b", tls).scheme == "https"
+    with pytest.raises(UsageError, match="https"):
+        endpoint("http://sd/x", tls)

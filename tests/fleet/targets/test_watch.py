@@ -89,14 +89,18 @@ def test_the_first_list_waits_for_all_but_not_for_ever() -> None:
     watching(main, patience_s=0.05)
 
 
-def test_a_discovery_that_breaks_costs_no_other() -> None:
+def test_a_discovery_that_breaks_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
     async def main(applied: Applied) -> None:
         good = Told()
         good.tell("g:1")
-        applied.watch.set((), {"b": Broken, "g": lambda: good})
+        named = 'http {"url":"http://sd/x?key=hunter2"}'
+        applied.watch.set((), {named: Broken, "g": lambda: good})
         await applied.until("g")
+        assert all("hunter2" not in task.get_name() for task in asyncio.all_tasks())
 
     watching(main, patience_s=0.05)
+    assert "way=http" in caplog.text
+    assert "hunter2" not in caplog.text
 
 
 def test_a_discovery_that_stays_keeps_what_it_knows() -> None:

@@ -27,6 +27,10 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     tls: ssl.SSLContext
     server_name: str | None
 
+    def __repr__(self) -> str:
+        """Without the secret in its headers."""
+        return f"Ticket(headers={sorted(self.headers)}, server_name={self.server_name!r})"
+
 
 def check_access(scrape: Scrape, section: str = "scrape") -> None:
     """Raise ConfigError when the settings of a section do not fit together."""

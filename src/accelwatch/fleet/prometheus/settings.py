@@ -8,9 +8,10 @@ import msgspec
 from msgspec import Meta, field
 
 from accelwatch.config.model import Group, Long, Path
-from accelwatch.errors import ConfigError
+from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.client.access import check_access
 from accelwatch.fleet.client.settings import Authorization, BasicAuth, Scrape, TlsConfig
+from accelwatch.fleet.client.url import server_url
 
 NODE_LABELS = (
     "node",
@@ -132,11 +133,12 @@ def check_peers(store: Store, write: RemoteWrite) -> None:
 def _check_peer(peer: Store | RemoteWrite, section: str) -> None:
     if peer.url is None:
         return
-    parts = urlsplit(peer.url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{section}.url: expected http://host:port/path")
-    if parts.username or parts.fragment or parts.query:
-        raise ConfigError(f"{section}.url: no user, query or fragment; see basic_auth")
+    try:
+        parts = server_url(peer.url, peer.tls_config)
+    except UsageError as error:
+        raise ConfigError(f"{section}.url: {error}") from error
+    if parts.query:
+        raise ConfigError(f"{section}.url: no query")
     check_access(scrape_of(peer), section)
     for name in (*peer.headers, *peer.header_files):
         if not _HEADER.fullmatch(name) or name.lower() in RESERVED_HEADERS:

@@ -38,7 +38,7 @@ def mistakes(targets: Targets, scheme: str, section: str = "targets") -> Iterato
 def _of_http(key: str, settings: HttpSd) -> Iterator[Mistake]:
     from accelwatch.fleet.targets.http import endpoint
 
-    yield from _refused(f"{key}.url", lambda: endpoint(settings.url))
+    yield from _refused(f"{key}.url", lambda: endpoint(settings.url, settings.tls_config))
     yield from _labels(f"{key}.labels", settings.labels)
     yield from _of_access(key, settings)
 
@@ -57,8 +57,9 @@ def _of_dns(key: str, settings: DnsSd) -> Iterator[Mistake]:
 def _of_kubernetes(key: str, settings: KubernetesSd) -> Iterator[Mistake]:
     from accelwatch.fleet.targets.http import endpoint
 
+    tls = settings.tls_config
     if settings.api_server:
-        yield from _refused(f"{key}.api_server", lambda: endpoint(settings.api_server))
+        yield from _refused(f"{key}.api_server", lambda: endpoint(settings.api_server, tls))
     if settings.service and settings.role != "endpointslice":
         yield f"{key}.service", "only the role endpointslice looks at a service; set role"
     for name in ("labels", "node_labels", "pod_labels"):

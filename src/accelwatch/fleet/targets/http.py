@@ -7,7 +7,6 @@ UTF-8, the whole list each time; an answer that is anything else leaves the targ
 import asyncio
 import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,6 +15,8 @@ from accelwatch.fleet.client.access import Access
 from accelwatch.fleet.client.body import read_body
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.client.session import Client
+from accelwatch.fleet.client.settings import TlsConfig
+from accelwatch.fleet.client.url import server_url
 from accelwatch.fleet.targets.groups import targets_in
 from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
@@ -26,13 +27,9 @@ from accelwatch.fleet.targets.watch import Found, Polled
 _TYPE = re.compile(r'application/json(\s*;\s*charset=("utf-8"|utf-8))?', re.IGNORECASE)
 
 
-def endpoint(url: str) -> Target:
+def endpoint(url: str, tls: TlsConfig | None = None) -> Target:
     """The server of a URL, which is no target itself. Raises UsageError."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or " " in url:
-        raise UsageError("expected a URL, http://HOST/PATH or https://HOST/PATH")
-    if parts.username or parts.password or parts.fragment:
-        raise UsageError("a URL has no user, password or fragment here; use basic_auth")
+    parts = server_url(url, tls)
     base = parts.path.rstrip("/")
     return Target(node="", scheme=parts.scheme, address=parts.netloc, base=base)
 
@@ -44,7 +41,7 @@ class HttpTargets:
         """Raises UsageError for a URL that makes no sense, ConfigError for access that does not fit."""
         self._settings = settings
         self._rules = rules
-        self._server = endpoint(settings.url)
+        self._server = endpoint(settings.url, settings.tls_config)
         self._scrape = asked_by(settings)
         self._access = Access(self._scrape)
         self.kept = Kept()
@@ -63,7 +60,8 @@ class HttpTargets:
         place = self._settings.url.partition("?")[0]
         try:
             body = await self._ask(client)
-            self.kept.take(place, self._targets(body))
+            # On a thread: ten thousand targets take longer than the streams may have to wait.
+            self.kept.take(place, await asyncio.to_thread(self._targets, body))
         except AccelwatchError as error:
             self.kept.refuse(place, error)
         return self.kept.targets()

@@ -66,7 +66,16 @@ def targets_of(
     target may ask for https where http is configured, never the other way round.
     """
     given = checked_labels(labels or {})
-    return [_target(one, given, scheme) for text in texts for one in expand(text.strip())]
+    return [_target(one, given, scheme) for text in texts for one in expand(_bare(text))]
+
+
+def _bare(text: str) -> str:
+    """A text without a user; what stands before the last `@` may be a password and is not repeated."""
+    _, found, rest = text.strip().rpartition("@")
+    if found:
+        told = f"target {rest[:100]!r}: a target has no user or password; use scrape.basic_auth"
+        raise UsageError(told)
+    return rest
 
 
 def checked_labels(labels: Mapping[Any, object]) -> dict[str, str]:
@@ -76,9 +85,18 @@ def checked_labels(labels: Mapping[Any, object]) -> dict[str, str]:
     for name, value in labels.items():
         if not isinstance(name, str) or not _LABEL.fullmatch(name):
             raise UsageError(f"{str(name)[:60]!r} is no label name")
-        if not isinstance(value, str) or len(value) > _MAX_VALUE:
+        if not isinstance(value, str) or len(value) > _MAX_VALUE or not _is_unicode(value):
             raise UsageError(f"the value of label {name} is no short text")
     return {name: str(value) for name, value in labels.items()}
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8; YAML's escapes can say halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _target(text: str, labels: Mapping[str, str], configured: str) -> Target:
@@ -86,14 +104,17 @@ def _target(text: str, labels: Mapping[str, str], configured: str) -> Target:
     base = ""
     rest = text
     if "://" in text:
-        parts = urlsplit(text)
-        if parts.username or parts.query or parts.fragment:
-            raise UsageError(f"target {_shown(text)}: a URL has no user, query or fragment here")
+        try:
+            parts = urlsplit(text)
+        except ValueError as error:
+            raise UsageError(f"target {text[:100]!r}: no URL: {error}") from error
+        if parts.query or parts.fragment:
+            raise UsageError(f"target {text[:100]!r}: a URL has no query or fragment here")
         scheme, rest, base = parts.scheme, parts.netloc, parts.path.rstrip("/")
     if scheme not in ("http", "https"):
-        raise UsageError(f"target {_shown(text)}: the scheme is http or https")
+        raise UsageError(f"target {text[:100]!r}: the scheme is http or https")
     if configured == "https" and scheme == "http":
-        raise UsageError(f"target {_shown(text)}: https is configured and http would downgrade it")
+        raise UsageError(f"target {text[:100]!r}: https is configured and http would downgrade it")
     host, port = _split(rest, text)
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return Target(
@@ -110,11 +131,6 @@ def _target(text: str, labels: Mapping[str, str], configured: str) -> Target:
     )
 
 
-def _shown(text: str) -> str:
-    """For messages, without what may be a password."""
-    return repr(text.rpartition("@")[2][:100])
-
-
 def _split(rest: str, text: str) -> tuple[str, int]:
     host, colon, port = rest.rpartition(":")
     if rest.endswith("]") or not colon:
@@ -122,12 +138,12 @@ def _split(rest: str, text: str) -> tuple[str, int]:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise UsageError(f"target {_shown(text)}: an IPv6 address stands in brackets")
+        raise UsageError(f"target {text[:100]!r}: an IPv6 address stands in brackets")
     if not _HOST.fullmatch(host):
-        raise UsageError(f"target {_shown(text)}: {_no_host(host)}")
+        raise UsageError(f"target {text[:100]!r}: {_no_host(host)}")
     if not (port.isascii() and port.isdecimal()) or not 1 <= int(port[:9]) <= 65535:
         raise UsageError(
-            f"target {_shown(text)}: {port[:20]!r} is no port from 1 to 65535; write host:port"
+            f"target {text[:100]!r}: {port[:20]!r} is no port from 1 to 65535; write host:port"
         )
     return host, int(port)
 
@@ -147,5 +163,5 @@ def _node(host: str, address: str, base: str) -> str:
 
 def _path(path: str, text: str) -> str:
     if not path.startswith("/") or any(character in path for character in " \t\r\n#"):
-        raise UsageError(f"target {_shown(text)}: the metrics path begins with a slash")
+        raise UsageError(f"target {text[:100]!r}: the metrics path begins with a slash")
     return path

@@ -96,6 +96,11 @@ def _joined(before: Target, after: Target) -> Target:
     return msgspec.structs.replace(after, node=named, labels={**before.labels, **after.labels})
 
 
+def _kind(name: str) -> str:
+    """What a way is, without its settings: sites keep secrets in the queries of URLs."""
+    return name.partition(" ")[0]
+
+
 class TargetWatch:
     """Keeps the list and calls `apply` with it whenever it has changed; the loop's thread only."""
 
@@ -127,7 +132,8 @@ class TargetWatch:
             self._ways.pop(gone, None)
             self._unbegun.pop(gone, None)
         for name in ways.keys() - self._tasks.keys():
-            self._tasks[name] = loop.create_task(self._go(name, ways[name]), name=f"way {name}")
+            task = loop.create_task(self._go(name, ways[name]), name=f"way {_kind(name)}")
+            self._tasks[name] = task
         self._patient = True
         loop.call_later(self._patience_s, self._hurry)
         self._changed.set()
@@ -136,7 +142,7 @@ class TargetWatch:
         """How each kind of discovery does, by the first word of its name."""
         found: dict[str, Told] = {}
         for name in self._order:
-            kind = name.partition(" ")[0]
+            kind = _kind(name)
             before = found.get(kind, Told())
             way = self._ways.get(name)
             works = name in self._told and way is not None and not way.kept.complaints
@@ -177,7 +183,7 @@ class TargetWatch:
                 self._unbegun[name] = str(error)
             except Exception:
                 # A discovery must never cost the others: it is told and begun anew.
-                logger.exception("a discovery broke, the targets before stay way=%s", name)
+                logger.exception("a discovery broke, the targets before stay way=%s", _kind(name))
             await asyncio.sleep(_AGAIN_S)
 
     async def run(self) -> None:

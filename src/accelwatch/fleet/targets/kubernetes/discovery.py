@@ -62,7 +62,7 @@ class KubernetesTargets:
         """Raises UsageError and ConfigError for settings that do not fit."""
         self._settings = within_cluster(settings, environ)
         self._rules = rules
-        self._server = endpoint(self._settings.api_server)
+        self._server = endpoint(self._settings.api_server, self._settings.tls_config)
         self._scrape = asked_by(self._settings)
         self._access = Access(self._scrape)
         self._changed = asyncio.Event()
@@ -84,7 +84,7 @@ class KubernetesTargets:
                     await self._changed.wait()
                     self._changed.clear()
                     if self._is_told(mirrors, len(pods) + len(slices)):
-                        found(self._targets(pods, slices, nodes[0].objects))
+                        found(await self._targets(pods, slices, nodes[0].objects))
                     await asyncio.sleep(_SETTLE_S)
         finally:
             await client.close()
@@ -95,7 +95,7 @@ class KubernetesTargets:
         tried = all(one.listed or one.failed for one in mirrors)
         return tried and any(one.listed for one in mirrors[:places])
 
-    def _targets(
+    async def _targets(
         self,
         pods: Sequence[Mirror[Pod]],
         slices: Sequence[Mirror[EndpointSlice]],
@@ -103,19 +103,31 @@ class KubernetesTargets:
     ) -> list[Target]:
         all_pods = [pod for one in pods for pod in one.objects.values()]
         all_slices = [part for one in slices for part in one.objects.values()]
+        # On a thread, of copies: thousands of pods take longer than the streams may have to wait.
+        targets, refused = await asyncio.to_thread(self._made, all_pods, all_slices, dict(nodes))
+        for address, error in refused.items():
+            self.kept.refuse(address, error)
+        self.kept.retain({*self._paths(), _NODES, *refused})
+        return targets
+
+    def _made(
+        self,
+        pods: Sequence[Pod],
+        slices: Sequence[EndpointSlice],
+        nodes: Mapping[str, Anything],
+    ) -> tuple[list[Target], dict[str, UsageError]]:
+        """The targets, and what is wrong with addresses that are none."""
         targets: dict[str, Target] = {}
-        refused: set[str] = set()
+        refused: dict[str, UsageError] = {}
         for address, labels in (
-            *pod_places(all_pods, nodes, self._settings),
-            *endpoint_places(all_slices, nodes, self._settings),
+            *pod_places(pods, nodes, self._settings),
+            *endpoint_places(slices, nodes, self._settings),
         ):
             try:
                 targets.update((one.key, one) for one in self._rules.targets([address], labels))
             except UsageError as error:
-                refused.add(address)
-                self.kept.refuse(address, error)
-        self.kept.retain({*self._paths(), _NODES, *refused})
-        return list(targets.values())
+                refused[address] = error
+        return list(targets.values()), refused
 
     def _mirror(self, client: Client, path: str, shape: type[T]) -> Mirror[T]:
         def changed(complaint: str) -> None:
