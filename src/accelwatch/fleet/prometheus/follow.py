@@ -180,7 +180,8 @@ class StoreFollower:
             return
         source.mode = "prometheus"
         source.dialect = "+".join(told.foreign.dialects)
-        source.rejected = dict(told.foreign.rejected)
+        for reason, count in told.foreign.rejected.items():
+            source.rejected[reason] = source.rejected.get(reason, 0) + count
         node = () if told.foreign.node is None else (told.foreign.node,)
         views = (*told.foreign.devices, *node)
         fleet.read(key, views, None, told.interval_s, age_s=told.age_s)

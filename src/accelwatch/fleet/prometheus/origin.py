@@ -24,7 +24,7 @@ class Origin(NamedTuple):
     """A target of the store and a node that it tells of; a hub's federation tells of many."""
 
     transport: tuple[str, ...]
-    """Values of job, instance and the replica labels; empty where there is none."""
+    """Values of job, instance, cluster and the replica labels; empty where there is none."""
     node: str
     """Empty while no label names it."""
 
@@ -51,7 +51,8 @@ class Placing:
 
     def __init__(self, settings: Store) -> None:
         self._settings = settings
-        self._transport = (*_TRANSPORT, *settings.replica_labels)
+        cluster = (settings.cluster_label,) if settings.cluster_label else ()
+        self._transport = (*_TRANSPORT, *cluster, *settings.replica_labels)
         self.scraped: dict[tuple[str, ...], Scraped] = {}
 
     def transport(self, labels: Mapping[str, str]) -> tuple[str, ...]:
@@ -62,8 +63,15 @@ class Placing:
         """A node's name and the label that tells it; two empty texts when none does."""
         for name in self._settings.node_labels:
             if value := labels.get(name, ""):
-                return value, name
+                return self._prefix(labels.get(self._settings.cluster_label, "")) + value, name
         return "", ""
+
+    def _prefix(self, cluster: str) -> str:
+        """What stands before the name of a node of a cluster."""
+        return f"{cluster}/" if self._settings.cluster_in_name and cluster else ""
+
+    def _prefix_of(self, transport: tuple[str, ...]) -> str:
+        return self._prefix(transport[2]) if self._settings.cluster_label else ""
 
     def by_instance(self, transport: tuple[str, ...]) -> str:
         """The node that `instance` names, where that is configured; with its port on loopback."""
@@ -71,9 +79,9 @@ class Placing:
         if not self._settings.instance_as_node or not instance:
             return ""
         host, colon, port = instance.rpartition(":")
-        if not colon or not port.isdecimal():
-            return instance
-        return instance if is_loopback(instance) else host.strip("[]")
+        if colon and port.isdecimal() and not is_loopback(instance):
+            instance = host.strip("[]")
+        return self._prefix_of(transport) + instance
 
     def place(self, labels: dict[str, str]) -> Placed:
         """Where a series belongs; takes the labels apart."""
@@ -88,7 +96,7 @@ class Placing:
             _undo(labels, scraped.labels)
             added = {**scraped.labels, **kept}
             kept = {name: value for name, value in added.items() if name not in (label, NAME)}
-        for name in self._transport:
+        for name in (*_TRANSPORT, *self._settings.replica_labels):
             kept.pop(name, None)
         return Placed(Origin(transport, node), _key(family, labels), kept, label)
 
@@ -96,7 +104,8 @@ class Placing:
         """Matchers that select the samples of an origin and no others."""
         parts = [f"{name}={quoted(v)}" for name, v in zip(self._transport, origin[0], strict=True)]
         if node_label:
-            parts.append(f"{node_label}={quoted(origin.node)}")
+            node = origin.node.removeprefix(self._prefix_of(origin.transport))
+            parts.append(f"{node_label}={quoted(node)}")
         if extra := self._settings.matchers.strip().rstrip(","):
             parts.append(extra)
         return ",".join(parts)

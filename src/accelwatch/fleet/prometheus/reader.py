@@ -5,7 +5,7 @@ family of each target tells the truth, on the server's own clock.
 """
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -27,6 +27,9 @@ _BATCH = 10_000
 """Series that one query should not give many more than: decoding them must not stop the streams."""
 _UNKNOWN = 2_000
 _LEAST_STEP_S = 0.05
+_STEPS = 7
+_LOOK_BACK_S = 300.0
+"""A store has no samples any more after this time: what comes later came after a pause."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,12 +62,12 @@ class StoreRead(msgspec.Struct, frozen=True, kw_only=True):
 class _Known:
     """What is kept of an origin between reads."""
 
-    __slots__ = ("interval_s", "keys", "parts", "reader", "stamp")
+    __slots__ = ("_steps", "keys", "parts", "reader", "stamp")
 
     def __init__(self) -> None:
         self.reader = ForeignReader()
         self.stamp: float | None = None
-        self.interval_s: float | None = None
+        self._steps: deque[float] = deque(maxlen=_STEPS)
         self.parts: tuple[object, ...] = ()
         self.keys: tuple[Key, ...] = ()
 
@@ -79,11 +82,15 @@ class _Known:
         return self.keys
 
     def aged(self, stamp: float) -> None:
-        """Take note of when the newest samples were made; the least distance is the interval."""
+        """Take note of when the newest samples were made."""
         if self.stamp is not None and stamp - self.stamp > _LEAST_STEP_S:
-            step = stamp - self.stamp
-            self.interval_s = step if self.interval_s is None else min(self.interval_s, step)
+            self._steps.append(min(stamp - self.stamp, _LOOK_BACK_S))
         self.stamp = stamp
+
+    @property
+    def interval_s(self) -> float:
+        """How often samples come: the usual one of the last distances, so that no odd one stays."""
+        return sorted(self._steps)[(len(self._steps) - 1) // 2] if self._steps else 0.0
 
 
 class StoreReader:
@@ -126,6 +133,10 @@ class StoreReader:
         """Read everything. Raises TargetFault when not even the first queries succeed."""
         self._client.warnings = []
         scraped = await self._scraped()
+        if (
+            self._client.warnings
+        ):  # a part of `up` may be lacking, and what is of no target is misread
+            scraped = {**self.placing.scraped, **scraped}
         await self._look_at_names({transport for transport, one in scraped.items() if one.up})
         self._assembly.begin(scraped)
         fault = await self._samples()
@@ -244,7 +255,7 @@ class StoreReader:
             labels=groups[0].labels,
             foreign=foreign,
             age_s=age.seconds,
-            interval_s=(known.interval_s or 0.0) + self._settings.interval_s,
+            interval_s=known.interval_s + self._settings.interval_s,
         )
 
 

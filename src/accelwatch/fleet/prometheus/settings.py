@@ -58,6 +58,10 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the label `instance`, without its port, may name a node when no other label does."""
     labels: tuple[str, ...] = ("cluster", "rack", "pool", "partition")
     """Labels of samples that are kept with the node, besides those of scrape targets."""
+    cluster_label: str = "cluster"
+    """Label that tells targets of several clusters apart; empty for none."""
+    cluster_in_name: bool = False
+    """Whether nodes are called `CLUSTER/NODE`, where clusters have nodes of the same name."""
     replica_labels: tuple[str, ...] = ("prometheus_replica", "replica", "__replica__")
     """Labels that tell two copies of the same target's samples apart."""
     tenant: str = ""
@@ -121,7 +125,9 @@ def check_peers(store: Store, write: RemoteWrite) -> None:
     _check_peer(write, "remote_write")
     if store.matchers and not _MATCHERS.fullmatch(store.matchers):
         raise ConfigError('prometheus.matchers: write them as label="value",label=~"regex"')
-    for name in (*store.node_labels, *store.labels, *store.replica_labels, *write.labels):
+    cluster = (store.cluster_label,) if store.cluster_label else ()
+    listed = (*store.node_labels, *store.labels, *store.replica_labels)
+    for name in (*listed, *cluster, *write.labels):
         if not _LABEL.fullmatch(name):
             raise ConfigError(f"prometheus: {name[:60]!r} is no label name")
     if "instance" in store.node_labels:
