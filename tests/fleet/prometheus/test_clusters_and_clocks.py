@@ -3,6 +3,9 @@
 import asyncio
 from typing import Any
 
+import pytest
+
+from accelwatch.fleet.prometheus import assembly
 from accelwatch.fleet.prometheus.origin import Origin, Placing
 from accelwatch.fleet.prometheus.reader import _Known
 from accelwatch.fleet.prometheus.settings import Store
@@ -115,3 +118,28 @@ def test_the_interval_of_a_target_is_the_usual_distance_of_its_samples() -> None
 def test_a_pause_is_no_interval() -> None:
     """Who was away for hours must not count as up for hours the next time."""
     assert stepped(0, 7200) == 300
+
+
+def test_what_partial_answers_lack_for_long_is_gone(
+    start_hub: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store of which a part is away for days: targets whose series change are told all the same."""
+
+    async def main() -> None:
+        async with fake_store() as store:
+            for number in (1, 2):
+                store.gpu(node="n1", UUID=f"GPU-{number}", gpu=str(number), **SAME)
+            async with start_hub(prometheus=reading(store.url)) as running:
+                fleet = running.hub.fleet
+                await soon(lambda: "n1" in fleet.nodes and len(fleet.nodes["n1"].devices) == 2)
+                store.warnings = ["store 10.0.0.9 is not there"]
+                store.samples = [one for one in store.samples if one[0]["UUID"] == "GPU-1"]
+                asked = len(store.asked)
+                await soon(lambda: len(store.asked) > asked + 12)
+                assert len(fleet.nodes["n1"].devices) == 2
+                monkeypatch.setattr(assembly, "LOOK_BACK_S", 0.0)
+                await soon(lambda: len(fleet.nodes["n1"].devices) == 1)
+                store_note = (await running.get("/v1/fleet"))["store"]
+                assert store_note["series"] == 3
+
+    asyncio.run(main())

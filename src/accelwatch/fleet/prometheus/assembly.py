@@ -4,6 +4,7 @@ A series is recognised by the hash of its labels as they arrive; they are read o
 """
 
 import hashlib
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from accelwatch.schema.reading import Number
 _SLOTS = 24
 _SLOT = (1 << _SLOTS) - 1
 _SLICE = 100
+LOOK_BACK_S = 300.0
+"""For how long a store answers with the last sample of a series, unless it is told otherwise."""
 
 
 class Age(NamedTuple):
@@ -32,7 +35,17 @@ class Age(NamedTuple):
 class Group:
     """The series of one origin; `values[i]` belongs to `keys[i]`, None until its query has come."""
 
-    __slots__ = ("counts", "keys", "labels", "mark", "marks", "node_label", "origin", "values")
+    __slots__ = (
+        "counts",
+        "keys",
+        "labels",
+        "lacking_since",
+        "mark",
+        "marks",
+        "node_label",
+        "origin",
+        "values",
+    )
 
     def __init__(self, origin: Origin, labels: dict[str, str], node_label: str) -> None:
         self.origin = origin
@@ -45,6 +58,8 @@ class Group:
         """Family by which its samples are aged."""
         self.counts: Counter[str] = Counter()
         """Series by family."""
+        self.lacking_since: float | None = None
+        """Monotonic seconds; since when incomplete reads lack some of its series."""
 
     def settle(self) -> None:
         """Make the keys a standing object after series have come or gone."""
@@ -52,6 +67,12 @@ class Group:
             self.keys = tuple(self.keys)
             self.counts = Counter(key.name for key in self.keys)
             self.mark = mark_of(self.counts) if self.keys else ""
+
+    def lacks_for_long(self, now: float) -> bool:
+        """Whether what is missing has been for so long that it has gone."""
+        if self.lacking_since is None:
+            self.lacking_since = now
+        return now - self.lacking_since > LOOK_BACK_S
 
 
 class Assembly:
@@ -129,19 +150,23 @@ class Assembly:
         self._index[hash(raw)] = at << _SLOTS | slot
         return self._index[hash(raw)]
 
-    async def finish(self, complete: bool) -> list[Group]:
+    async def finish(self, *, answered: bool, whole: bool) -> list[Group]:
         """The groups that told everything; series that have gone are forgotten after a complete read.
 
-        After an incomplete one a series that is missing may still be there: its group is left out.
+        When a query was not `answered`, or answers were not `whole`, a series that is missing may still
+        be there: its group is left out. A store that goes on without a part is believed after a while:
+        for no longer would it answer with the last sample of a series.
         """
+        now = time.monotonic()
         told = []
         breath = Breath()
         for at, group in list(self.groups.items()):
             await breath.take()
             if None in group.values:
-                if not complete:
+                if not answered or not (whole or group.lacks_for_long(now)):
                     continue
                 self._shrink(at, group)
+            group.lacking_since = None
             if group.keys:
                 group.settle()
                 self.counts.update(group.counts)

@@ -13,7 +13,7 @@ import msgspec
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.dialects.reading import Foreign, ForeignReader
 from accelwatch.fleet.exposition import Key
-from accelwatch.fleet.prometheus.assembly import Age, Assembly, Group
+from accelwatch.fleet.prometheus.assembly import LOOK_BACK_S, Age, Assembly, Group
 from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.prometheus.query import Instant, Queries, chunks, selector
@@ -28,8 +28,6 @@ _BATCH = 10_000
 _UNKNOWN = 2_000
 _LEAST_STEP_S = 0.05
 _STEPS = 7
-_LOOK_BACK_S = 300.0
-"""A store has no samples any more after this time: what comes later came after a pause."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +82,7 @@ class _Known:
     def aged(self, stamp: float) -> None:
         """Take note of when the newest samples were made."""
         if self.stamp is not None and stamp - self.stamp > _LEAST_STEP_S:
-            self._steps.append(min(stamp - self.stamp, _LOOK_BACK_S))
+            self._steps.append(min(stamp - self.stamp, LOOK_BACK_S))
         self.stamp = stamp
 
     @property
@@ -129,32 +127,38 @@ class StoreReader:
             if group.origin.transport == origin.transport
         )
 
+    def _transports(self) -> set[tuple[str, ...]]:
+        return {group.origin.transport for group in self._assembly.groups.values()}
+
     async def read(self) -> StoreRead:
         """Read everything. Raises TargetFault when not even the first queries succeed."""
         self._client.warnings = []
         scraped = await self._scraped()
-        if (
-            self._client.warnings
-        ):  # a part of `up` may be lacking, and what is of no target is misread
-            scraped = {**self.placing.scraped, **scraped}
+        if self._client.warnings:
+            # A part of `up` may be lacking, without which a target's labels would be its exporter's.
+            before = self.placing.scraped
+            scraped = {
+                **{one: before[one] for one in self._transports() & before.keys()},
+                **scraped,
+            }
         await self._look_at_names({transport for transport, one in scraped.items() if one.up})
         self._assembly.begin(scraped)
         fault = await self._samples()
         warnings = tuple(dict.fromkeys(self._client.warnings))
-        groups = await self._assembly.finish(complete=fault is None and not warnings)
+        groups = await self._assembly.finish(answered=fault is None, whole=not warnings)
         if fault is None:
             self._counts = Counter(self._assembly.counts)
         ages, late = await self._ages(groups)
         named, unplaced = self._named(groups)
         told = []
         breath = Breath()
-        for origin, held in named.items():
+        for origin, its in named.items():
             if origin in ages:
-                told.append(self._tell(origin, held, ages[origin]))
+                told.append(self._tell(origin, its, ages[origin]))
                 await breath.take()
-        for gone in self._known.keys() - {group.origin for group in groups} - named.keys():
-            if fault is None and not warnings:
-                del self._known[gone]
+        held = {group.origin for group in self._assembly.groups.values()}
+        for gone in self._known.keys() - held - named.keys():
+            del self._known[gone]
         return StoreRead(
             told=tuple(told),
             down=tuple(transport for transport, one in scraped.items() if not one.up),
