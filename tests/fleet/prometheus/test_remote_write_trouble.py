@@ -4,6 +4,7 @@ import asyncio
 import logging
 import struct
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ import machines
 from accelwatch.clock import SystemClock
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.client.settings import TlsConfig
+from accelwatch.fleet.prometheus.encoding import Encoder
 from accelwatch.fleet.prometheus.peer import Peer
 from accelwatch.fleet.prometheus.sending import Counts, Request, Shard
 from accelwatch.fleet.prometheus.settings import RemoteWrite, Store, check_peers
@@ -96,10 +98,63 @@ def test_a_refused_request_is_counted_and_told_once(caplog: pytest.LogCaptureFix
         assert (counts.sent, counts.failed, counts.retries) == (10, 20, 0)
         told = [record.getMessage() for record in caplog.records]
         assert [text for text in told if "refused" in text] == [
-            "remote write is refused: answered 400: no room"
+            "remote write is refused code=400: answered 400: no room"
         ]
 
     asyncio.run(main())
+
+
+def test_what_is_refused_is_told_after_waiting_too(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with fake_store() as store:
+            store.fail = failing(503, 400, 503, 400)
+            await queued(store, Counts(), 1, 2, 3)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(main())
+    told = [record.getMessage().partition("=")[0] for record in caplog.records]
+    assert [text for text in told if text.startswith("remote write")] == [
+        "remote write waits reason",
+        "remote write is refused code",
+        "remote write goes well again",
+    ]
+
+
+def test_a_node_that_cannot_be_written_costs_no_other(
+    start_hub: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+) -> None:
+    node = Encoder.node
+
+    def odd(self: Encoder, sent: Any, found: Any, labels: Any, moment: int) -> list[bytes]:
+        if labels["node"] == "n1":
+            raise ValueError("odd")
+        return node(self, sent, found, labels, moment)
+
+    async def main() -> None:
+        async with fake_store() as store, agent() as one, agent() as other:
+            write = RemoteWrite(url=f"{store.url}/write", interval_s=0.05, fleet_metrics=False)
+            file = [
+                {"targets": [one.address], "labels": {"node": "n1"}},
+                {"targets": [other.address], "labels": {"node": "n2"}},
+            ]
+            targets_file.write_bytes(msgspec.json.encode(file))
+            targets = Targets(files=(str(targets_file),))
+            async with start_hub(targets=targets, remote_write=write) as running:
+                nodes = running.hub.fleet.nodes
+                await soon(
+                    lambda: [one for one in nodes.values() if one.devices] == [*nodes.values()]
+                )
+                await soon(lambda: bool(store.written))
+                first = decoded(store.written[0][1])
+                assert {labels["node"] for labels, _, _ in first} == {"n2"}
+
+    monkeypatch.setattr(Encoder, "node", odd)
+    targets_file = tmp_path / "targets.json"
+    asyncio.run(main())
+    assert caplog.text.count("a node cannot be written node=n1") == 1
 
 
 def test_the_oldest_are_dropped_and_counted() -> None:

@@ -5,6 +5,7 @@ Processes stay bytes too. A message beside the ticks that only a newer agent can
 """
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 
@@ -13,6 +14,8 @@ from accelwatch.schema.compact import Hello, Layout, is_spare
 from accelwatch.schema.context import Event, Findings, Owners
 
 _LENGTH = 4
+MAX_SLOTS = 1024
+"""Devices of one stream; a tick that tells of more is refused before they are read."""
 
 
 class RawDevice(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -32,7 +35,7 @@ class RawTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
 
     sequence: int
     time: float
-    devices: tuple[RawDevice, ...]
+    devices: Annotated[tuple[RawDevice, ...], msgspec.Meta(max_length=MAX_SLOTS)]
 
 
 class RawProcesses(msgspec.Struct, frozen=True, kw_only=True, tag="processes"):

@@ -11,6 +11,7 @@ from accelwatch.config.document import read_file
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.client.access import Access
 from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.client.resolver import Resolver
 from accelwatch.fleet.client.session import faults, open_session
 from accelwatch.fleet.prometheus.settings import RemoteWrite, Store, scrape_of
 
@@ -26,7 +27,9 @@ class Peer:
         self._settings = settings
         self._access = Access(scrape_of(settings))
         self._https = self.url.startswith("https:")
-        self._session = open_session(aiohttp.TCPConnector(limit=32, ttl_dns_cache=30))
+        self._session = open_session(
+            aiohttp.TCPConnector(limit=32, ttl_dns_cache=30, resolver=Resolver())
+        )
 
     async def close(self) -> None:
         """Close every connection."""

@@ -57,7 +57,8 @@ class Shard:
         self._queue: deque[Request] = deque()
         self._held_bytes = 0
         self._filled = asyncio.Event()
-        self._complaint = ""
+        self._told: set[str] = set()
+        """Kinds of trouble that were logged since a request was taken."""
 
     @property
     def pending(self) -> int:
@@ -92,12 +93,12 @@ class Shard:
                 await self._send(request)
             except TargetFault as fault:
                 if _passes(fault):
-                    self._say(f"remote write waits reason={fault.reason}: {fault}")
+                    self._say("waits", f"reason={fault.reason}: {fault}")
                     self._counts.retries += 1
                     await asyncio.sleep(self._backoff.next(fault.retry_after_s))
                     continue
                 self._counts.failed += request.samples
-                self._say(f"remote write is refused: {fault}")
+                self._say("is refused", f"code={fault.code}: {fault}")
             else:
                 self._taken(request)
             self._backoff.succeeded()
@@ -109,7 +110,9 @@ class Shard:
         counts.sent += request.samples
         counts.bytes += len(request.body)
         counts.newest = max(request.newest, counts.newest or 0.0)
-        self._say("")
+        if self._told:
+            logger.info("remote write goes well again")
+            self._told.clear()
 
     async def _send(self, request: Request) -> None:
         async with self._peer.request("POST", "", _HEADERS, body=request.body) as response:
@@ -127,13 +130,11 @@ class Shard:
                 retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),
             )
 
-    def _say(self, text: str) -> None:
-        """Log trouble once for as long as it is the same."""
-        if text and not self._complaint:
-            logger.warning("%s", text)
-        elif self._complaint and not text:
-            logger.info("remote write goes well again")
-        self._complaint = text
+    def _say(self, kind: str, text: str) -> None:
+        """Log each kind of trouble once until a request is taken."""
+        if kind not in self._told:
+            logger.warning("remote write %s %s", kind, text)
+            self._told.add(kind)
 
 
 def _passes(fault: TargetFault) -> bool:

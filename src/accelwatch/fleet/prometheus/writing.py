@@ -69,6 +69,8 @@ class Writer:
         ]
         self._batches = [_Batch() for _ in self._shards]
         self._sent: dict[str, NodeSent] = {}
+        self._odd: set[str] = set()
+        """Nodes that could not be written the last time."""
         self._ourselves = [NodeSent() for _ in range(_PARTS)]
         self._busy_s = 0.0
         """Time that the round before took, without its pauses."""
@@ -95,14 +97,14 @@ class Writer:
             try:
                 await self.round()
             except Exception:
-                # One odd node must not end the writing of all others for ever.
+                # One odd round must not end the writing for ever.
                 logger.exception("a round of remote write failed")
 
     async def round(self) -> None:
         """Encode and queue everything that is new."""
         pause, breath = self._pause(), Breath()
         for name in [*self._fleet.nodes, *(self._sent.keys() - self._fleet.nodes.keys())]:
-            self._node(name)
+            self._node_or_tell(name)
             await breath.take(pause)
         await self._fleet_metrics()
         for at in range(len(self._batches)):
@@ -116,6 +118,17 @@ class Writer:
             return _MAX_PAUSE
         spare = _FILL * self._settings.interval_s / self._busy_s - 1.0
         return min(max(spare, 0.0), _MAX_PAUSE)
+
+    def _node_or_tell(self, name: str) -> None:
+        """Queue what is new of a node; one that cannot be written must not cost those after it."""
+        try:
+            self._node(name)
+        except Exception:
+            if name not in self._odd:
+                logger.exception("a node cannot be written node=%s", name)
+            self._odd.add(name)
+        else:
+            self._odd.discard(name)
 
     def _node(self, name: str) -> None:
         node = self._fleet.nodes.get(name)

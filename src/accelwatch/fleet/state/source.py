@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.client.frames import (
+    MAX_SLOTS,
     RawBackends,
     RawContext,
     RawDevice,
@@ -25,7 +26,6 @@ from accelwatch.schema.context import Event, Findings, Owners
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.snapshot import SCHEMA, DeviceView
 
-MAX_SLOTS = 1024
 MAX_SERIES = 10_000
 _MAX_LAYOUT_BYTES = 32 << 20
 MAX_CONTEXT_BYTES = 16 << 10

@@ -13,6 +13,7 @@ from accelwatch.errors import ConfigError
 from accelwatch.fleet.client.access import Access, Ticket
 from accelwatch.fleet.client.body import read_body
 from accelwatch.fleet.client.faults import Reason, TargetFault, retry_after
+from accelwatch.fleet.client.resolver import Resolver
 from accelwatch.fleet.client.session import faults, open_session
 from accelwatch.fleet.viewer.place import HubPlace
 
@@ -96,7 +97,7 @@ class HubSession:
     def _connector(self) -> aiohttp.BaseConnector:
         if self.place.unix_socket is not None:
             return aiohttp.UnixConnector(self.place.unix_socket)
-        return aiohttp.TCPConnector(ttl_dns_cache=30)
+        return aiohttp.TCPConnector(ttl_dns_cache=30, resolver=Resolver())
 
 
 def node_path(node: str, page: str = "") -> str:

@@ -1,0 +1,40 @@
+"""Every server is looked up on threads of its own: a look-up that hangs must hold up nothing else."""
+
+import asyncio
+
+import pytest
+
+from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.client.resolver import Resolver
+from accelwatch.fleet.prometheus.peer import Peer
+from accelwatch.fleet.prometheus.settings import Store
+from accelwatch.fleet.viewer.place import hub_place
+from accelwatch.fleet.viewer.session import HubSession
+
+
+async def of_a_store() -> None:
+    peer = Peer(Store(url="http://store.invalid:9090"))
+    try:
+        async with peer.request("GET", "", {}):
+            pass
+    finally:
+        await peer.close()
+
+
+async def of_a_hub() -> None:
+    session = HubSession(hub_place("http://hub.invalid"))
+    try:
+        await session.document("/v1/fleet")
+    finally:
+        await session.close()
+
+
+@pytest.mark.parametrize("ask", [of_a_store, of_a_hub])
+def test_names_are_looked_up_by_our_resolver(ask: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def resolve(*_given: object, **_more: object) -> None:
+        raise OSError("our resolver")
+
+    monkeypatch.setattr(Resolver, "resolve", resolve)
+    with pytest.raises(TargetFault, match="our resolver") as caught:
+        asyncio.run(ask())  # type: ignore[operator]
+    assert caught.value.reason is Reason.DNS
