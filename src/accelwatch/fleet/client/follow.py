@@ -10,7 +10,7 @@ from typing import Protocol
 from accelwatch.fleet.client.backoff import Backoff
 from accelwatch.fleet.client.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.client.frames import RawTick, Received
-from accelwatch.fleet.client.poll import Exposed, ReadExposition, poll
+from accelwatch.fleet.client.poll import Exposed, ReadExposition, Reading, poll
 from accelwatch.fleet.client.rounds import Rounds
 from accelwatch.fleet.client.session import Client
 from accelwatch.fleet.client.stream import follow_stream
@@ -142,12 +142,12 @@ class Follower:
         self._sink.began(self._target, "poll")
         if self._make_reader is None:
             raise TargetFault(Reason.GARBAGE, "answers, but is none of our agents")
-        read = self._make_reader(self._target)
+        reading = Reading(self._make_reader(self._target), self._client.reading)
         due = loop.time()
         following = self._rounds.any(due, interval_s)
         while due < self._poll_until:
             await asyncio.sleep(due - loop.time())
-            exposed, duration_s = await poll(self._client, self._target, read)
+            exposed, duration_s = await poll(self._client, self._target, reading)
             self._sink.exposed(self._target, exposed, duration_s)
             self._well()
             due = max(following, loop.time())

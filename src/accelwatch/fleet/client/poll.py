@@ -1,6 +1,8 @@
 """One poll of an exposition: asked for, read within bounds, turned into devices."""
 
 import asyncio
+import math
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -12,7 +14,9 @@ from accelwatch.fleet.targets.target import Target
 from accelwatch.schema.snapshot import DeviceView
 
 _ACCEPT = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
-_SMALL_BYTES = 1 << 20
+_SMALL_BYTES = 32 << 10
+_LARGE_BYTES = 1 << 20
+_QUICK_S = 0.01
 
 
 class Exposed(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +35,35 @@ ReadExposition = Callable[[bytes], Exposed]
 """Reads the expositions of one target, one after the other. Raises TargetFault."""
 
 
-async def poll(client: Client, target: Target, read: ReadExposition) -> tuple[Exposed, float]:
+class Reading:
+    """Reads a target's expositions: on the loop while that is quick, else on a thread.
+
+    What is new in an exposition takes many times as long as what was there before. `turn` lets one
+    thread at a time read, for all targets: the loop would have to wait for each of several.
+    """
+
+    def __init__(self, read: ReadExposition, turn: asyncio.Semaphore) -> None:
+        self._read = read
+        self._turn = turn
+        self._took_s = math.inf
+
+    async def read(self, body: bytes) -> Exposed:
+        """What an exposition tells. Raises TargetFault."""
+        quick = self._took_s <= _QUICK_S and len(body) <= _LARGE_BYTES
+        if quick or len(body) <= _SMALL_BYTES:
+            return self._timed(body)
+        async with self._turn:
+            return await asyncio.to_thread(self._timed, body)
+
+    def _timed(self, body: bytes) -> Exposed:
+        began = time.thread_time()
+        try:
+            return self._read(body)
+        finally:
+            self._took_s = time.thread_time() - began
+
+
+async def poll(client: Client, target: Target, reading: Reading) -> tuple[Exposed, float]:
     """The devices of a target and how long it took. Raises TargetFault."""
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -47,7 +79,5 @@ async def poll(client: Client, target: Target, read: ReadExposition) -> tuple[Ex
                 body = await read_body(answer, limit)
     except TimeoutError as error:
         raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
-    # A large body takes long to read: the other targets must not wait for it.
-    small = len(body) <= _SMALL_BYTES
-    exposed = read(body) if small else await asyncio.to_thread(read, body)
+    exposed = await reading.read(body)
     return exposed, loop.time() - began

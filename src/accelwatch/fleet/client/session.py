@@ -1,5 +1,6 @@
 """Requests to targets over aiohttp: no proxies, cookies, redirects; every failure becomes a fault."""
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -51,6 +52,8 @@ class Client:
 
     def __init__(self, scrape: Scrape, access: Access) -> None:
         self.scrape = scrape
+        self.reading = asyncio.Semaphore(1)
+        """Held by who reads a long answer on a thread."""
         self._access = access
         self._session = open_session(
             aiohttp.TCPConnector(limit=0, ttl_dns_cache=30, resolver=Resolver())
