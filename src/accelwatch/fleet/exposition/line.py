@@ -1,9 +1,9 @@
 """One sample line: name, labels, number. Tolerant of real exporters, linear in its length."""
 
 import re
-import sys
 from typing import NamedTuple
 
+from accelwatch.fleet.exposition.texts import same
 from accelwatch.schema.reading import Number
 
 MAX_INT_DIGITS = 18
@@ -67,10 +67,10 @@ def parse_line(line: str, max_labels: int) -> Sample:
 
 
 def _key(name: str, labels: list[tuple[str, str]]) -> Key:
-    names = tuple(sys.intern(label) for label, _ in labels)
+    names = tuple(same(label) for label, _ in labels)
     if len(set(names)) != len(names):
         raise LineRejectedError("syntax")
-    return Key(sys.intern(name), names, tuple(sys.intern(_plain(value)) for _, value in labels))
+    return Key(same(name), names, tuple(same(_plain(value)) for _, value in labels))
 
 
 def _rest(line: str, at: int) -> tuple[Number, bool]:

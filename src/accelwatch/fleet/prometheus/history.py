@@ -1,6 +1,5 @@
 """The history of a device from the store: range queries, each step read as a scrape would be."""
 
-import asyncio
 import math
 from collections.abc import Iterable
 
@@ -11,6 +10,7 @@ from accelwatch.fleet.dialects.reading import ForeignReader
 from accelwatch.fleet.exposition import Key
 from accelwatch.fleet.exposition.line import number
 from accelwatch.fleet.prometheus.assembly import Group
+from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.follow import StoreFollower
 from accelwatch.fleet.prometheus.origin import Origin, labels_of
 from accelwatch.fleet.prometheus.query import Range, selector
@@ -23,8 +23,6 @@ from accelwatch.schema.series import path_of, series_of
 from accelwatch.schema.snapshot import DeviceView
 
 MAX_STEPS = 720
-_BREATH = 20
-"""Steps after which the loop may do something else."""
 
 Rows = dict[str, list[float | None]]
 
@@ -58,19 +56,19 @@ async def _of_origin(
     chosen = selector(names, store.reader.placing.matchers(origin, by_label))
     found = await store.client.range(chosen, start, end, step_s)
     try:
-        keys, columns = _table(store, found, start, steps, step_s)
+        keys, columns = await _table(store, found, start, steps, step_s)
     except ValueError as error:
         raise TargetFault(Reason.GARBAGE, f"samples cannot be read: {error}") from error
     reader = ForeignReader()
     rows: Rows = {path_of(series): [None] * steps for series in QUANTITIES}
+    breath = Breath()
     for step in range(steps):
         values: list[Number] = [column[step] for column in columns]
         if not all(math.isnan(value) for value in values):
             told = reader.read_keys(keys, values, start + step * step_s).devices
             for name, value in _numbers(told, device).items():
                 rows[name][step] = value
-        if step % _BREATH == _BREATH - 1:
-            await asyncio.sleep(0)
+        await breath.take()
     return rows
 
 
@@ -104,12 +102,15 @@ def _names(groups: list[Group]) -> list[str]:
     return sorted(wanted & there)
 
 
-def _table(
+async def _table(
     store: StoreFollower, found: list[Range], start: float, steps: int, step_s: int
 ) -> tuple[tuple[Key, ...], list[list[float]]]:
     """The series of a range query, each with a number a step; NaN where it has none."""
-    keys, columns = [], []
+    keys: list[Key] = []
+    columns: list[list[float]] = []
+    breath = Breath()
     for one in found:
+        await breath.take()
         keys.append(store.reader.placing.place(labels_of(bytes(one.metric))).key)
         column = [math.nan] * steps
         for moment, text in one.values:

@@ -4,7 +4,6 @@ A server adds the target's labels to every sample and renames the exporter's own
 (`pod` becomes `exported_pod`). `up` carries exactly the target's labels, so this can be undone.
 """
 
-import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import msgspec
 
 from accelwatch.agent.listeners import is_loopback
 from accelwatch.fleet.exposition import Key
+from accelwatch.fleet.exposition.texts import same
 from accelwatch.fleet.prometheus.query import quoted
 from accelwatch.fleet.prometheus.settings import Store
 
@@ -123,9 +123,9 @@ def _undo(labels: dict[str, str], added: Mapping[str, str]) -> None:
 
 def _key(family: str, labels: Mapping[str, str]) -> Key:
     return Key(
-        sys.intern(family),
-        tuple(sys.intern(name) for name in labels),
-        tuple(sys.intern(value) for value in labels.values()),
+        same(family),
+        tuple(same(name) for name in labels),
+        tuple(same(value) for value in labels.values()),
     )
 
 
