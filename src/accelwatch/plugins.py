@@ -7,6 +7,7 @@ file): `importlib.metadata` gives the same and costs a one-shot command more tha
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from accelwatch.errors import PluginError
 
 BACKENDS = "accelwatch.backends"
 EXPORTERS = "accelwatch.exporters"
+PRESENCE = "accelwatch.presence"
+"""Names are PCI vendor ids (`1002`) and kernel drivers (`xe`), values are addresses of backends. A
+backend that stands here is of no use without one of its names on the PCI bus."""
 
 _METADATA = (".dist-info", ".egg-info")
 
@@ -28,9 +32,14 @@ class LoadFailure(msgspec.Struct, frozen=True):
     message: str
 
 
-def _declarations() -> Iterator[str]:
+@lru_cache(maxsize=1)
+def _declarations(folders: tuple[str, ...]) -> tuple[str, ...]:
     """Text of each installed distribution's entry points, in the order of the import path."""
-    for folder in sys.path:
+    return tuple(_read(folders))
+
+
+def _read(folders: Iterable[str]) -> Iterator[str]:
+    for folder in folders:
         try:
             entries = [entry.path for entry in os.scandir(folder) if entry.name.endswith(_METADATA)]
         except OSError:
@@ -59,7 +68,7 @@ def addresses(group: str) -> dict[str, str]:
     """
     disabled = set(os.environ.get("ACCELWATCH_DISABLE_PLUGINS", "").split(","))
     found: dict[str, str] = {}
-    declarations = list(_declarations())
+    declarations = _declarations(tuple(sys.path))
     for text in declarations:
         for name, value in _section(text, group):
             found.setdefault(name, value)

@@ -1,8 +1,13 @@
+from pathlib import Path
+
 import pytest
 
+from accelwatch import plugins
 from accelwatch.errors import PluginError
-from accelwatch.sampler.load import resolve
+from accelwatch.sampler.load import absent, resolve
+from accelwatch.sampler.one_shot import read_once
 from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.snapshot import BackendState
 
 
 def test_replay_is_only_for_who_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,3 +22,50 @@ def test_replay_is_only_for_who_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_cannot_be_loaded_says_so_when_it_is_loaded(name: str) -> None:
     with pytest.raises(PluginError, match="backend|plug-in"):
         resolve(CollectSettings(backends=(name,)))[name]()
+
+
+ZEROS = "\t0" * 15
+
+
+def bus(root: Path, *functions: str) -> str:
+    """A root whose PCI table has these functions, each `vendor driver`."""
+    table = root / "proc/bus/pci/devices"
+    table.parent.mkdir(parents=True, exist_ok=True)
+    rows = (function.partition(" ") for function in functions)
+    table.write_text(
+        "".join(f"0100\t{vendor}0001{ZEROS}\t{driver}\n" for vendor, _, driver in rows)
+    )
+    return str(root)
+
+
+def test_a_driver_stack_without_a_device_on_the_bus_is_not_loaded(tmp_path: Path) -> None:
+    root = bus(tmp_path, "8086 ", "10de nvidia")
+    assert absent(CollectSettings(root=root)).keys() == {"amd", "intel"}
+    (tmp_path / "sys").mkdir()
+    read = read_once(CollectSettings(root=root, timeout_s=30, without=frozenset({"nvidia"})))
+    states = {status.name: (status.state, status.message) for status in read.backends}
+    assert states["amd"] == (BackendState.ABSENT, "no PCI function of vendor or driver 1002")
+    assert states["intel"][0] is BackendState.ABSENT
+
+
+@pytest.mark.parametrize(("function", "name"), [("1002 ", "amd"), ("8086 xe", "intel")])
+def test_a_device_on_the_bus_has_its_driver_stack_loaded(
+    tmp_path: Path, function: str, name: str
+) -> None:
+    assert name not in absent(CollectSettings(root=bus(tmp_path, function)))
+
+
+def test_who_asks_by_name_or_gives_options_has_it_loaded(tmp_path: Path) -> None:
+    root = bus(tmp_path, "10de nvidia")
+    assert absent(CollectSettings(root=root, backends=("amd",))) == {}
+    assert "amd" not in absent(CollectSettings(root=root, options={"amd": {"amdsmi": "off"}}))
+
+
+def test_without_a_table_of_the_bus_everything_is_loaded(tmp_path: Path) -> None:
+    assert absent(CollectSettings(root=str(tmp_path))) == {}
+
+
+def test_what_stands_for_presence_is_a_backend() -> None:
+    owners = set(plugins.addresses(plugins.PRESENCE).values())
+    assert owners <= set(plugins.addresses(plugins.BACKENDS).values())
+    assert owners

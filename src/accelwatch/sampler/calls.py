@@ -7,6 +7,7 @@ from itertools import count
 import msgspec
 
 from accelwatch.clock import Clock
+from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.worker import Answer, Inbox, Job, Worker
 from accelwatch.store.reports import Called, Report, Returned
@@ -61,6 +62,8 @@ class Desk(msgspec.Struct, frozen=True):
     calls: Calls
     emit: Emit
     inbox: Inbox
+    gate: Gate = msgspec.field(default_factory=Gate)
+    """What workers pass before they bring a backend up, or identify or read a device."""
     end: float = math.inf
     """Moment by which a single reading must have told everything."""
 

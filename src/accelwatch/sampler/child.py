@@ -17,7 +17,7 @@ from accelwatch.errors import WireError
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import Splitter, decode_order, encode, write_all
-from accelwatch.sampler.load import resolve
+from accelwatch.sampler.load import absent, resolve
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
 from accelwatch.store.reports import Report
@@ -49,7 +49,7 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     if control is not None:
         _obey(control, collector.inbox)
     with contextlib.suppress(BrokenPipeError):
-        collector.start(order.held_out)
+        collector.start(order.held_out, absent(settings) if settings.one_shot else {})
         collector.run()
     if not settings.one_shot:
         collector.close()

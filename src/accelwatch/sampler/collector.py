@@ -3,6 +3,7 @@
 The loop thread alone decides and reports; it never calls into a backend.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,11 +14,12 @@ from accelwatch.backend import Context
 from accelwatch.clock import Clock
 from accelwatch.sampler.calls import Calls, Desk, Emit
 from accelwatch.sampler.load import Factory
+from accelwatch.sampler.opening import not_there
 from accelwatch.sampler.schedule import Ticks
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.stack import Stack
 from accelwatch.sampler.worker import Admit, Answer, Batch, Inbox, Stop
-from accelwatch.store.reports import Done, Events, Heartbeat
+from accelwatch.store.reports import BackendFound, Done, Events, Heartbeat
 from accelwatch.store.usage import cpu_seconds, resident_bytes
 
 HEARTBEAT_S = 0.5
@@ -51,15 +53,19 @@ class Collector:
             calls=Calls(emit),
             emit=emit,
             inbox=self.inbox,
-            **({"end": start + settings.timeout_s} if settings.one_shot else {}),
+            end=start + settings.timeout_s if settings.one_shot else math.inf,
         )
         self._heartbeat = Ticks(start, HEARTBEAT_S)
         self._stacks: dict[str, Stack] = {}
 
-    def start(self, held_out: frozenset[str] = frozenset()) -> None:
-        """Begin with every backend that is not held out."""
+    def start(
+        self, held_out: frozenset[str] = frozenset(), absent: Mapping[str, str] | None = None
+    ) -> None:
+        """Begin with every backend that is neither held out nor known to be absent, with the reason."""
         for name in self._backends:
-            if name not in held_out:
+            if absent and name in absent:
+                self._desk.emit(BackendFound(status=not_there(name, absent[name])))
+            elif name not in held_out:
                 self._admit(name)
 
     def run(self) -> None:

@@ -1,11 +1,13 @@
 """From names in the settings to factories of backends, each imported only when it is asked for."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import cast
 
 from accelwatch import plugins
 from accelwatch.backend import Backend, Context
 from accelwatch.errors import PluginError
+from accelwatch.pci_bus import on_bus
 from accelwatch.sampler.settings import CollectSettings
 
 Factory = Callable[[Context], Backend]
@@ -23,6 +25,22 @@ def resolve(settings: CollectSettings) -> dict[str, Callable[[], Factory]]:
     left_out = _NOT_BY_DEFAULT | settings.without
     wanted = settings.backends or tuple(name for name in installed if name not in left_out)
     return {name: _factory(name, installed) for name in wanted}
+
+
+def absent(settings: CollectSettings) -> dict[str, str]:
+    """Backends that need not be loaded, as nothing on the PCI bus is theirs, and how that is known.
+
+    A backend that is asked for by name, or has options, is always loaded.
+    """
+    if settings.backends or not (marks := plugins.addresses(plugins.PRESENCE)):
+        return {}
+    bus = on_bus(Path(settings.root))
+    found: dict[str, str] = {}
+    for name, address in plugins.addresses(plugins.BACKENDS).items():
+        mine = [mark for mark, owner in marks.items() if owner == address]
+        if bus is not None and mine and name not in settings.options and bus.isdisjoint(mine):
+            found[name] = f"no PCI function of vendor or driver {', '.join(mine)}"
+    return found
 
 
 def _factory(name: str, installed: dict[str, str]) -> Callable[[], Factory]:

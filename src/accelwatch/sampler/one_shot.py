@@ -165,7 +165,7 @@ class _Thread:
         from queue import SimpleQueue
 
         from accelwatch.sampler.collector import Collector
-        from accelwatch.sampler.load import resolve
+        from accelwatch.sampler.load import absent, resolve
 
         self._reports: SimpleQueue[Report] = SimpleQueue()
         collector = Collector(
@@ -173,7 +173,7 @@ class _Thread:
         )
 
         def run() -> None:
-            collector.start(order.held_out)
+            collector.start(order.held_out, absent(order.settings))
             collector.run()
             collector.close()
 

@@ -60,6 +60,13 @@ def _absent(name: str, vendor: str, probe: Probe) -> BackendStatus:
     )
 
 
+def not_there(name: str, why: str) -> BackendStatus:
+    """The status of a backend that was not loaded, as this machine cannot have its devices."""
+    return BackendStatus(
+        name=name, vendor="", state=BackendState.ABSENT, reason="absent", message=why
+    )
+
+
 def status_of(name: str, vendor: str, error: Exception) -> BackendStatus:
     """The status of a backend that raised while it was brought up or looked for devices."""
     if isinstance(error, BackendUnavailable):

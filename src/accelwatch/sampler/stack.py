@@ -149,9 +149,10 @@ class Stack:
 
     def _bring_up(self) -> Opening:
         """On the control worker: all that may hang or fail before there are devices."""
-        backend = self._load()(self._context)
-        self._vendor = backend.vendor
-        return open_backend(self.name, backend, self._context)
+        with self._desk.gate.turn():
+            backend = self._load()(self._context)
+            self._vendor = backend.vendor
+            return open_backend(self.name, backend, self._context)
 
     def _on_opened(self, answer: Answer) -> None:
         if answer.error is not None:

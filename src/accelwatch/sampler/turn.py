@@ -14,7 +14,6 @@ from accelwatch.backend import Backend, Elsewhere, Request
 from accelwatch.errors import DeviceSuspended
 from accelwatch.sampler.calls import Desk
 from accelwatch.sampler.contract import failure_of, sound_identity, sound_readings
-from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.schedule import Backoff
 from accelwatch.sampler.worker import Answer, Worker
 from accelwatch.schema.absence import Absence
@@ -41,7 +40,6 @@ class Surroundings(msgspec.Struct, frozen=True):
     backend: Backend
     name: str
     desk: Desk
-    gate: Gate = msgspec.field(default_factory=Gate)
 
 
 def matches(device: Device, selectors: tuple[str, ...]) -> bool:
@@ -145,7 +143,7 @@ class Slot:
             )
 
     def _identify(self) -> tuple[Device, ...]:
-        with self._around.gate.turn():
+        with self._around.desk.gate.turn():
             self._guard(self.device)
             return sound_identity(self._around.backend.identify(self.device))
 
@@ -159,7 +157,7 @@ class Slot:
             self._slow_at = now + settings.slow_every_s
 
         def read() -> tuple[Reading, ...]:
-            with self._around.gate.turn():
+            with self._around.desk.gate.turn():
                 self._guard(identity[0])
                 return sound_readings(self._around.backend.read(identity[0], request), identity)
 
