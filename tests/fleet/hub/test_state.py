@@ -144,6 +144,21 @@ def test_two_nodes_that_claim_one_uuid_are_told() -> None:
     assert bench.fleet.conflicts() == {}
 
 
+def test_a_conflict_lasts_until_one_node_is_left(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench("a", "b", "c")
+    for node in "abc":
+        bench.tell(node, machines.view(0))
+    assert bench.fleet.conflicts() == {machines.device(0).uuid: {"a", "b", "c"}}
+    assert caplog.text.count("a uuid on two nodes") == 2
+    bench.fleet.set_targets([bench.targets["a"], bench.targets["b"]])
+    assert bench.fleet.conflicts() == {machines.device(0).uuid: {"a", "b"}}
+    bench.fleet.set_targets([bench.targets["b"]])
+    assert bench.fleet.conflicts() == {}
+    bench.fleet.set_targets(bench.targets.values())
+    bench.tell("a", machines.view(0))
+    assert bench.fleet.conflicts() == {machines.device(0).uuid: {"a", "b"}}
+
+
 def test_layouts_of_alike_devices_are_held_once() -> None:
     bench = Bench("a", "b", "c")
     for node in ("a", "b", "c"):

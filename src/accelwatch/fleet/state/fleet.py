@@ -4,7 +4,6 @@ Everything here runs on the loop; only the inventory file is written on a thread
 """
 
 import asyncio
-import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from accelwatch.fleet.client.frames import Received
 from accelwatch.fleet.dialects.merge import PRECEDENCE
 from accelwatch.fleet.dialects.precedence import ranker
 from accelwatch.fleet.prometheus.note import StoreNote
+from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.events import EventLog, counted
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
@@ -27,8 +27,6 @@ from accelwatch.fleet.targets.target import Target
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import DeviceView
-
-logger = logging.getLogger(__name__)
 
 _SEEN_EVERY_S = 60.0
 """How often it is written down that a node is still there."""
@@ -46,8 +44,7 @@ class Fleet:
         self.nodes: dict[str, Node] = {}
         self.columns = ColumnStore()
         self.events = EventLog()
-        self.claims: dict[str, set[str]] = {}
-        """Uuid to the nodes on which it is present."""
+        self._claims = Claims()
         self.messages_total = 0
         self.lacking: Callable[[], tuple[str, ...]] = tuple
         """Why targets may be lacking."""
@@ -193,31 +190,15 @@ class Fleet:
 
     def _regather(self, node: Node) -> None:
         before = set(node.devices)
-        told = {held.device.uuid for held in node.devices.values()}
+        told = node.uuids
         node.gather(self._rank)
-        now = {held.device.uuid for held in node.devices.values()}
-        self._claim(node, told - now, now)
+        self._claims.change(node.name, told, node.uuids)
         if not before >= node.devices.keys() or node.expected is None:
             self._expect(node)
 
-    def _claim(self, node: Node, gone: set[str | None], now: set[str | None]) -> None:
-        for uuid in gone - {None}:
-            claiming = self.claims.get(uuid or "", set())
-            claiming.discard(node.name)
-            if not claiming:
-                self.claims.pop(uuid or "", None)
-        for uuid in now - {None}:
-            claiming = self.claims.setdefault(uuid or "", set())
-            if claiming and node.name not in claiming:
-                others = ",".join(sorted(claiming))
-                logger.warning(
-                    "a uuid on two nodes uuid=%s node=%s other=%s", uuid, node.name, others
-                )
-            claiming.add(node.name)
-
     def conflicts(self) -> Mapping[str, set[str]]:
         """Uuids that more than one node claims, with the nodes."""
-        return {uuid: nodes for uuid, nodes in self.claims.items() if len(nodes) > 1}
+        return self._claims.conflicts
 
     def _expect(self, node: Node) -> None:
         """Expect the devices that are there from now on."""

@@ -24,8 +24,6 @@ class Node:
         """What the inventory says; None for a node never seen."""
         self.devices: dict[str, Held] = {}
         """Present devices by id, merged over the sources."""
-        self.conflicts = False
-        """Whether another node claims one of its devices."""
         self._began = began
         self._gathered: list[Source] = []
         self._history: dict[str, History] = {}
@@ -39,6 +37,11 @@ class Node:
             if one.arrived is not None and (found is None or one.arrived > (found.arrived or 0)):
                 found = one
         return found
+
+    @property
+    def uuids(self) -> set[str]:
+        """Those of the devices that are present."""
+        return {held.device.uuid for held in self.devices.values() if held.device.uuid}
 
     @property
     def labels(self) -> dict[str, str]:
