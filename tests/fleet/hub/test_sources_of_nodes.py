@@ -6,6 +6,7 @@ import pytest
 
 import machines
 from accelwatch.clock import ManualClock
+from accelwatch.fleet.state import fleet as fleet_module
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.targets.target import Target, targets_of
@@ -87,3 +88,16 @@ def test_old_samples_take_no_acknowledgement_back() -> None:
         assert expected.last_seen == machines.NOW + 105
 
     asyncio.run(main())
+
+
+def test_beyond_a_number_of_nodes_none_is_expected_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleet_module, "MAX_NODES", 1)
+    two = Two()
+    more = targets_of(["n2"])
+    two.fleet.set_targets((*two.targets.values(), *more))
+    two.fleet.read(more[0].key, [machines.view(2)], None, 1.0)
+    assert two.fleet.nodes["n2"].expected is None
+    two.fleet.set_targets(())
+    assert list(two.fleet.nodes) == ["n1"]

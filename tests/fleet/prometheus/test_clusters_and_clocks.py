@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.fleet.prometheus import assembly
+from accelwatch.fleet.dialects.reading import ForeignReader
+from accelwatch.fleet.prometheus import assembly, follow
 from accelwatch.fleet.prometheus.origin import Origin, Placing
 from accelwatch.fleet.prometheus.reader import _Known
 from accelwatch.fleet.prometheus.settings import Store
@@ -143,3 +144,45 @@ def test_what_partial_answers_lack_for_long_is_gone(
                 assert store_note["series"] == 3
 
     asyncio.run(main())
+
+
+def test_samples_that_cannot_be_read_cost_no_other_target(
+    start_hub: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_keys = ForeignReader.read_keys
+
+    def odd(self: ForeignReader, keys: Any, values: Any, now: float) -> Any:
+        if any(key.get("UUID") == "GPU-1" for key in keys):
+            raise ValueError("odd")
+        return read_keys(self, keys, values, now)
+
+    async def main() -> None:
+        async with fake_store() as store:
+            two_clusters(store, "a1", "b1")
+            async with start_hub(prometheus=reading(store.url)) as running:
+                await soon(lambda: list(running.hub.fleet.nodes) == ["b1"])
+                asked = len(store.asked)
+                await soon(lambda: len(store.asked) > asked + 12)
+
+    monkeypatch.setattr(ForeignReader, "read_keys", odd)
+    asyncio.run(main())
+    assert caplog.text.count("samples cannot be read node=a1") == 1
+
+
+def test_names_that_change_all_the_time_are_bounded(
+    start_hub: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with fake_store() as store:
+            for number in range(5):
+                store.gpu(node=f"n{number}", UUID=f"GPU-{number}", **SAME)
+            async with start_hub(prometheus=reading(store.url)) as running:
+                await soon(lambda: running.hub.peers.ready)
+                assert running.hub.peers.store.note.targets == 3
+                assert len(running.hub.fleet.nodes) == 3
+                asked = len(store.asked)
+                await soon(lambda: len(store.asked) > asked + 12)
+
+    monkeypatch.setattr(follow, "MAX_NODES", 3)
+    asyncio.run(main())
+    assert caplog.text.count("more than 3 targets") == 1

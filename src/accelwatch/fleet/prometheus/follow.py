@@ -19,7 +19,7 @@ from accelwatch.fleet.prometheus.origin import Origin
 from accelwatch.fleet.prometheus.query import Queries, QueryClient
 from accelwatch.fleet.prometheus.reader import StoreRead, StoreReader, Told
 from accelwatch.fleet.prometheus.settings import Store
-from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.fleet import MAX_NODES, Fleet
 from accelwatch.fleet.targets.target import Target
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -69,6 +69,8 @@ class StoreFollower:
         self._failures_total = 0
         self._warnings_total = 0
         self._complaint = ""
+        self._left_out = False
+        """Whether the store has more targets than are followed."""
         self.began = False
         """Whether the store has answered once."""
 
@@ -125,11 +127,14 @@ class StoreFollower:
 
     def _take_targets(self, read: StoreRead) -> None:
         now = self._clock.monotonic()
+        self._left_out = False
         before = {origin: held.target for origin, held in self._held.items()}
         for told in read.told:
             held = self._held.get(told.origin)
             target = _target(told.origin, told.labels)
-            if held is None:
+            if held is None and len(self._held) >= MAX_NODES:
+                self._left_out = True
+            elif held is None:
                 self._held[told.origin] = _Held(target, now)
             else:
                 held.target, held.seen = target, now
@@ -170,7 +175,8 @@ class StoreFollower:
     async def _take_told(self, read: StoreRead) -> None:
         breath = Breath()
         for told in read.told:
-            self._tell(told)
+            if told.origin in self._held:
+                self._tell(told)
             await breath.take()
 
     def _tell(self, told: Told) -> None:
@@ -211,7 +217,9 @@ class StoreFollower:
     def _complain(self, read: StoreRead) -> None:
         if read.fault is not None:
             return
-        if read.warnings:
+        if self._left_out:
+            self._say(f"more than {MAX_NODES} targets; the others are left out, set matchers")
+        elif read.warnings:
             self._say(f"the store warns: {'; '.join(read.warnings)}")
         elif read.unplaced and not read.told:
             self._say(

@@ -4,6 +4,7 @@ An instant query answers with what is up to five minutes old as if it were of no
 family of each target tells the truth, on the server's own clock.
 """
 
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -20,6 +21,8 @@ from accelwatch.fleet.prometheus.query import Instant, Queries, chunks, selector
 from accelwatch.fleet.prometheus.settings import Store
 from accelwatch.fleet.prometheus.wanted import wanted
 from accelwatch.schema.reading import Number
+
+logger = logging.getLogger(__name__)
 
 _NAMES_EVERY_S = 60.0
 _NAMES_BACK_S = 3600.0
@@ -60,11 +63,13 @@ class StoreRead(msgspec.Struct, frozen=True, kw_only=True):
 class _Known:
     """What is kept of an origin between reads."""
 
-    __slots__ = ("_steps", "keys", "parts", "reader", "stamp")
+    __slots__ = ("_steps", "keys", "odd", "parts", "reader", "stamp")
 
     def __init__(self) -> None:
         self.reader = ForeignReader()
         self.stamp: float | None = None
+        self.odd = False
+        """Whether it was logged that its samples cannot be read."""
         self._steps: deque[float] = deque(maxlen=_STEPS)
         self.parts: tuple[object, ...] = ()
         self.keys: tuple[Key, ...] = ()
@@ -154,7 +159,7 @@ class StoreReader:
         breath = Breath()
         for origin, its in named.items():
             if origin in ages:
-                told.append(self._tell(origin, its, ages[origin]))
+                told += self._tell_or_log(origin, its, ages[origin])
                 await breath.take()
         held = {group.origin for group in self._assembly.groups.values()}
         for gone in self._known.keys() - held - named.keys():
@@ -245,6 +250,17 @@ class StoreReader:
             else:
                 unplaced += len(group.keys)
         return named, unplaced
+
+    def _tell_or_log(self, origin: Origin, groups: list[Group], age: Age) -> list[Told]:
+        """What an origin tells; one that cannot be read must not cost the others."""
+        try:
+            return [self._tell(origin, groups, age)]
+        except Exception:
+            known = self._known[origin]
+            if not known.odd:
+                logger.exception("samples cannot be read node=%s", origin.node)
+            known.odd = True
+            return []
 
     def _tell(self, origin: Origin, groups: list[Group], age: Age) -> Told:
         known = self._known.setdefault(origin, _Known())

@@ -30,6 +30,8 @@ from accelwatch.schema.snapshot import DeviceView
 
 _SEEN_EVERY_S = 60.0
 """How often it is written down that a node is still there."""
+MAX_NODES = 100_000
+"""Nodes up to which one is expected from first sight: names that change all the time must not stay."""
 _MAX_EXPECTED = 1024
 """Devices expected of one node; one whose ids change all the time must not fill the disk."""
 
@@ -206,6 +208,8 @@ class Fleet:
             return
         wall = self.clock.wall()
         if node.expected is None:
+            if len(self.nodes) > MAX_NODES:
+                return
             node.expected = Expected(first_seen=wall, last_seen=wall)
             self._changes.seen[node.name] = node.expected
         for key, held in node.devices.items():
