@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from accelwatch.fleet.dialects.reading import ForeignReader
@@ -186,3 +187,22 @@ def test_names_that_change_all_the_time_are_bounded(
     monkeypatch.setattr(follow, "MAX_NODES", 3)
     asyncio.run(main())
     assert caplog.text.count("more than 3 targets") == 1
+
+
+def test_what_is_known_outlives_a_reload_until_the_store_answers(start_hub: Any) -> None:
+    async def main() -> None:
+        async with fake_store() as store, fake_store() as other:
+            store.gpu(node="n1", **SAME)
+            other.gpu(node="m1", **SAME)
+            async with start_hub(prometheus=reading(store.url)) as running:
+                hub = running.hub
+                await soon(lambda: "n1" in hub.fleet.nodes)
+                for now in (reading(store.url, timeout_s=3.0), reading(other.url)):
+                    await hub.reload(msgspec.structs.replace(hub.settings, prometheus=now))
+                    assert len(hub.fleet.nodes["n1"].sources) == 1
+                await soon(lambda: "m1" in hub.fleet.nodes)
+                assert hub.fleet.nodes["n1"].unlisted
+                await hub.reload(msgspec.structs.replace(hub.settings, prometheus=Store()))
+                assert hub.fleet.nodes["m1"].unlisted
+
+    asyncio.run(main())

@@ -142,7 +142,8 @@ class StoreFollower:
         for origin, held in list(self._held.items()):
             if now - held.seen > _FORGET_S:
                 del self._held[origin]
-        if before != {origin: held.target for origin, held in self._held.items()}:
+        now_held = {origin: held.target for origin, held in self._held.items()}
+        if before != now_held or not self.began:
             self._sink.set_store_targets(
                 {held.target.key: held.target for held in self._held.values()}
             )

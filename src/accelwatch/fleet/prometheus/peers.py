@@ -58,7 +58,7 @@ class Peers:
         """Begin anew where the settings have changed."""
         if (store, write) != self._settings:
             await self.stop()
-            if store != self._settings[0]:
+            if not store.url:  # another one's first answer takes the place of what is known
                 self._sink.set_store_targets({})
             self._settings = store, write
             self.start()
