@@ -95,6 +95,13 @@ def test_dcgm_in_base_units() -> None:
     assert read.rejected["implausible"] == 1
 
 
+@pytest.mark.parametrize("partition", ["", "0", "NA", "N/A"])
+def test_an_amd_device_that_is_not_partitioned(partition: str) -> None:
+    labels = f'gpu_id="1",serial_number="SN1",gpu_partition_id="{partition}"'
+    (view,) = read_devices(f"gpu_gfx_activity{{{labels}}} 50\n", NOW).devices
+    holds(view, utilization_ratio=0.5)
+
+
 def test_amd() -> None:
     read = foreign("amd_mi300x")
     assert read.dialects == ("amd-device-metrics-exporter",)
