@@ -95,6 +95,19 @@ def test_dcgm_in_base_units() -> None:
     assert read.rejected["implausible"] == 1
 
 
+def test_a_tpu_that_no_container_holds() -> None:
+    labels = 'accelerator_id="7-0",make="cloud-tpu",model="tpu7x",tpu_topology="2x2x2"'
+    held = f'{labels},namespace="ml",pod="train-0",container="main"'
+    text = (
+        f"tensorcore_utilization_node{{{labels}}} 88\nmemory_total_node{{{labels}}} 2e+11\n"
+        f"memory_used_node{{{labels}}} 0\nduty_cycle{{{held}}} 75\n"
+    )
+    (view,) = read_devices(text, NOW).devices
+    holds(view, matrix_active_ratio=0.88, memory_size_bytes=2e11, utilization_ratio=0.75)
+    assert view.reading.values["memory_used_bytes",] == 0
+    assert [owner.pod for owner in view.owners] == ["train-0"]
+
+
 @pytest.mark.parametrize("partition", ["", "0", "NA", "N/A"])
 def test_an_amd_device_that_is_not_partitioned(partition: str) -> None:
     labels = f'gpu_id="1",serial_number="SN1",gpu_partition_id="{partition}"'

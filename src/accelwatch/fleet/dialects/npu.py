@@ -270,19 +270,28 @@ TPU = Dialect(
     vendor="google",
     kind="npu",
     device_name="tpu",
-    fingerprints=("tensorcore_utilization", "duty_cycle", "memory_bandwidth_utilization"),
+    fingerprints=(
+        *("tensorcore_utilization", "duty_cycle", "memory_bandwidth_utilization"),
+        *("tensorcore_utilization_node", "duty_cycle_node", "memory_total_node"),
+    ),
     required={"make": "cloud-tpu"},
     where={"make": ("cloud-tpu",)},
     labels=Labels(uuid=("accelerator_id",), model=("model",)),
     rows=(
+        _row("duty_cycle_node", "utilization_ratio", PERCENT),
         _row("duty_cycle", "utilization_ratio", PERCENT),
+        _row("tensorcore_utilization_node", "matrix_active_ratio", PERCENT),
         _row("tensorcore_utilization", "matrix_active_ratio", PERCENT),
+        _row("memory_bandwidth_utilization_node", "memory_bandwidth_utilization_ratio", PERCENT),
         _row("memory_bandwidth_utilization", "memory_bandwidth_utilization_ratio", PERCENT),
+        _row("memory_total_node", "memory_size_bytes"),
         _row("memory_total", "memory_size_bytes"),
+        _row("memory_used_node", "memory_used_bytes"),
         _row("memory_used", "memory_used_bytes"),
     ),
 )
-"""Names without a prefix: only the label `make` tells them from others."""
+"""Names without a prefix: only the label `make` tells them from others. Those that end in `_node` are
+there for every device, the others only while a container holds it, and name that container."""
 
 
 def _hwmon(sensor: str, target: str, scale: Scale) -> Row:
