@@ -87,9 +87,9 @@ class Metric(msgspec.Struct, frozen=True):
 @cache
 def catalogue() -> tuple[Metric, ...]:
     """Every row, in the order in which families are exposed."""
-    from accelwatch.schema.catalogue import device, health, host, ownership, service, window
+    from accelwatch.schema.catalogue import device, fleet, health, host, ownership, service, window
 
-    parts = (device, window, health, ownership, host, service)
+    parts = (device, window, health, ownership, host, service, fleet)
     return tuple(row for part in parts for row in part.METRICS)
 
 
