@@ -1,0 +1,108 @@
+"""What a target is asked with: TLS, tokens, passwords, and that none of it shows."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch.agent.web_config import load_protection
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.client.access import Access, check_access
+from accelwatch.fleet.client.settings import Authorization, BasicAuth, Scrape, TlsConfig
+from authority import Authority
+from hub_peers import agent, hub
+
+FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
+
+
+def _protection(folder: Path, text: str) -> Path:
+    file = folder / "web.yaml"
+    file.write_text(text)
+    return file
+
+
+def test_tls_token_and_client_certificate(tmp_path: Path, authority: Authority) -> None:
+    server, client = authority.issue("server", "n1"), authority.issue("client")
+    token = tmp_path / "token"
+    token.write_text("a-long-enough-token-1234\n")
+    web = _protection(
+        tmp_path,
+        f"tls_server_config:\n  cert_file: {server[0]}\n  key_file: {server[1]}\n"
+        f"  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: {authority.file}\n"
+        f"bearer_token_file: {token}\n",
+    )
+    tls = TlsConfig(ca_file=str(authority.file), cert_file=str(client[0]), key_file=str(client[1]))
+    good = msgspec.structs.replace(
+        FAST,
+        timeout_s=5.0,
+        scheme="https",
+        tls_config=tls,
+        authorization=Authorization(credentials_file=str(token)),
+    )
+    replace = msgspec.structs.replace
+    cases = [
+        (good, ""),
+        (replace(good, authorization=Authorization()), "credentials"),
+        (replace(good, tls_config=replace(tls, ca_file=None)), "tls"),
+        (replace(good, tls_config=replace(tls, server_name="n2")), "tls"),
+        (replace(good, tls_config=replace(tls, server_name="n1")), ""),
+        (replace(good, tls_config=replace(tls, cert_file=str(tmp_path / "none"))), "credentials"),
+    ]
+
+    async def main() -> None:
+        async with agent(protection=load_protection(web)) as one:
+            for scrape, reason in cases:
+                async with hub(one.address, scrape=scrape) as running:
+                    if reason:
+                        await running.until(lambda: running.fault(one.address) == reason)  # noqa: B023
+                    else:
+                        await running.devices(one.address, 8)
+            async with hub(one.address, scrape=replace(good, scheme="http")) as running:
+                await running.until(lambda: running.fault(one.address) != "")
+
+    asyncio.run(main())
+
+
+def test_basic_auth_is_sent(tmp_path: Path) -> None:
+    import bcrypt
+
+    password = tmp_path / "password"
+    password.write_text("secret-word")
+    hashed = bcrypt.hashpw(b"secret-word", bcrypt.gensalt(4)).decode()
+    web = _protection(tmp_path, f"basic_auth_users:\n  hub: '{hashed}'\n")
+    basic = BasicAuth(username="hub", password_file=str(password))
+    scrape = msgspec.structs.replace(FAST, timeout_s=5.0, basic_auth=basic)
+
+    async def main() -> None:
+        protection = load_protection(web)
+        async with agent(protection=protection) as one, hub(one.address, scrape=scrape) as running:
+            await running.devices(one.address, 8)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "scrape",
+    [
+        Scrape(basic_auth=BasicAuth(username="a")),
+        Scrape(tls_config=TlsConfig(cert_file="x")),
+        Scrape(authorization=Authorization(type="Basic")),
+        Scrape(
+            basic_auth=BasicAuth(username="a", password_file="x"),
+            authorization=Authorization(credentials_file="y"),
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_together_are_refused(scrape: Scrape) -> None:
+    with pytest.raises(ConfigError):
+        check_access(scrape)
+
+
+def test_no_secret_is_in_what_a_ticket_shows_of_itself(tmp_path: Path) -> None:
+    secret = tmp_path / "token"
+    secret.write_text("hunter2")
+    access = Access(Scrape(authorization=Authorization(credentials_file=str(secret))))
+    ticket = asyncio.run(access.ticket())
+    assert ticket.headers == {"Authorization": "Bearer hunter2"}
+    assert "hunter2" not in f"{ticket!r}{ticket}"
