@@ -186,6 +186,33 @@ class Running:
 
 
 @contextlib.asynccontextmanager
+async def served_hub(
+    settings: HubSettings,
+    *,
+    interval_s: float,
+    state_dir: Path | None = None,
+    protection: Protection | None = None,
+) -> AsyncIterator[Running]:
+    """A running hub of these settings and its server, on a free port."""
+    clock = SystemClock()
+    one = Hub(settings, clock, foreign_reader, state_dir)
+    server = HubServer(
+        one, clock, protection or Protection(), web=settings.web, interval_s=interval_s
+    )
+    sockets = open_tcp("127.0.0.1:0")
+    port = sockets[0].getsockname()[1]
+    await one.start()
+    server.http.start(sockets)
+    session = aiohttp.ClientSession()
+    try:
+        yield Running(one, server, f"http://127.0.0.1:{port}", session)
+    finally:
+        await session.close()
+        await server.http.stop(0.1)
+        await one.stop()
+
+
+@contextlib.asynccontextmanager
 async def hub(
     *targets: str,
     files: tuple[str, ...] = (),
@@ -202,17 +229,7 @@ async def hub(
         state=state or State(),
         web=web or Web(listen_address=("127.0.0.1:0",)),
     )
-    clock = SystemClock()
-    one = Hub(settings, clock, foreign_reader, state_dir)
-    server = HubServer(one, clock, protection or Protection(), web=settings.web, interval_s=0.05)
-    sockets = open_tcp("127.0.0.1:0")
-    port = sockets[0].getsockname()[1]
-    await one.start()
-    server.http.start(sockets)
-    session = aiohttp.ClientSession()
-    try:
-        yield Running(one, server, f"http://127.0.0.1:{port}", session)
-    finally:
-        await session.close()
-        await server.http.stop(0.1)
-        await one.stop()
+    async with served_hub(
+        settings, interval_s=0.05, state_dir=state_dir, protection=protection
+    ) as running:
+        yield running

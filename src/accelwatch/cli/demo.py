@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accelwatch.cli import view_flags
 from accelwatch.cli.completion import completer
 from accelwatch.cli.entry import guarded, on_terminal
 from accelwatch.cli.fleet_plan import Asking, Hub, Look, checked, own_hub
@@ -27,33 +28,12 @@ def demo_command(
         str,
         typer.Option(help="nvidia, amd, intel or mixed.", autocompletion=completer("vendors")),
     ] = "mixed",
-    json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="NAME",
-            help="One table with a row a group: by rack, partition, job, user.",
-            autocompletion=completer("groupings"),
-        ),
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", "-1", help="One table, also on a terminal.")
-    ] = False,
-    color: Annotated[
-        str,
-        typer.Option(
-            metavar="WHEN", help="auto, always or never.", autocompletion=completer("colors")
-        ),
-    ] = "auto",
-    theme: Annotated[
-        str | None,
-        typer.Option(
-            help="Colours of the dashboard; T goes through them.",
-            autocompletion=completer("themes"),
-        ),
-    ] = None,
-    ascii_only: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII only.")] = False,
+    json: view_flags.Json = False,
+    by: view_flags.By = None,
+    once: view_flags.Once = False,
+    color: view_flags.Color = "auto",
+    theme: view_flags.Theme = None,
+    ascii_only: view_flags.Ascii = False,
 ) -> None:
     """Show a simulated fleet in which faults appear over a minute; needs no accelerator."""
     from accelwatch.fleet.simulator.nodes import FleetSize

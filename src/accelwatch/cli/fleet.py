@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from accelwatch.cli import target_flags
+from accelwatch.cli import target_flags, view_flags
 from accelwatch.cli.completion import completer
 from accelwatch.cli.entry import guarded, on_terminal
 from accelwatch.cli.fleet_plan import Asking, Look, Targeting, checked, opened
@@ -43,7 +43,7 @@ def fleet_command(
             "--filter", "-f", metavar="EXPR", help="Only devices for which the expression is true."
         ),
     ] = "",
-    json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    json: view_flags.Json = False,
     form: Annotated[
         str | None,
         typer.Option(
@@ -56,15 +56,7 @@ def fleet_command(
     devices: Annotated[
         bool, typer.Option("--devices", help="A row a device instead of a row a node.")
     ] = False,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="NAME",
-            help="A row a group: by rack, partition, job, user or a label.",
-            autocompletion=completer("groupings"),
-        ),
-    ] = None,
+    by: view_flags.By = None,
     fields: Annotated[
         str | None,
         typer.Option(
@@ -87,19 +79,12 @@ def fleet_command(
     count: Annotated[
         int | None, typer.Option("--count", "-n", metavar="N", help="With --watch: stop after N.")
     ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", "-1", help="One table, also on a terminal.")
-    ] = False,
+    once: view_flags.Once = False,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Write there; '-' is stdout.")
     ] = "-",
     pretty: Annotated[bool, typer.Option("--pretty", help="Indented JSON.")] = False,
-    color: Annotated[
-        str,
-        typer.Option(
-            metavar="WHEN", help="auto, always or never.", autocompletion=completer("colors")
-        ),
-    ] = "auto",
+    color: view_flags.Color = "auto",
     state_dir: Annotated[
         str | None,
         typer.Option("--state-dir", metavar="DIR", help="Where the expected inventory is kept."),
@@ -110,14 +95,8 @@ def fleet_command(
     interval: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Time between two pictures: 2, 500ms.")
     ] = None,
-    theme: Annotated[
-        str | None,
-        typer.Option(
-            help="Colours of the dashboard; T goes through them.",
-            autocompletion=completer("themes"),
-        ),
-    ] = None,
-    ascii_only: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII only.")] = False,
+    theme: view_flags.Theme = None,
+    ascii_only: view_flags.Ascii = False,
 ) -> None:
     """Show every accelerator of many nodes: a dashboard on a terminal, a document on a pipe."""
     asking = Asking(

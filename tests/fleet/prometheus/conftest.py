@@ -13,20 +13,15 @@ import aiohttp
 import msgspec
 import pytest
 
-from accelwatch.agent.listeners import open_tcp
-from accelwatch.agent.web_config import Protection
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.fleet.client.settings import Scrape
-from accelwatch.fleet.hub.foreign import foreign_reader
-from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.simulator.fleet import Fleet
 from accelwatch.fleet.simulator.server import SimulatorServer
 from accelwatch.fleet.simulator.targets import open_sockets, targets
-from hub_peers import Running
+from hub_peers import Running, served_hub
 
 _READY_S = 30.0
 _INDEXED_S = 1.2
@@ -220,20 +215,8 @@ async def hub_of(**sections: Any) -> AsyncIterator[Running]:
         "web": Web(listen_address=("127.0.0.1:0",)),
     }
     settings = HubSettings(**{**usual, **sections})
-    clock = SystemClock()
-    one = Hub(settings, clock, foreign_reader, None)
-    server = HubServer(one, clock, Protection(), web=settings.web, interval_s=0.2)
-    sockets = open_tcp("127.0.0.1:0")
-    port = sockets[0].getsockname()[1]
-    await one.start()
-    server.http.start(sockets)
-    session = aiohttp.ClientSession()
-    try:
-        yield Running(one, server, f"http://127.0.0.1:{port}", session)
-    finally:
-        await session.close()
-        await server.http.stop(0.1)
-        await one.stop()
+    async with served_hub(settings, interval_s=0.2) as running:
+        yield running
 
 
 @pytest.fixture

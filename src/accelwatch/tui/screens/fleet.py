@@ -241,11 +241,4 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         if self.lit and not self.on_events:
             self.lights.far(action)
             return
-        rows = self._events if self.on_events else self.nodes
-        wanted = {
-            "page_up": rows.cursor - rows.page,
-            "page_down": rows.cursor + rows.page,
-            "first": 0,
-            "last": len(rows.rows) - 1,
-        }[action]
-        rows.move_to(wanted)
+        (self._events if self.on_events else self.nodes).far(action)

@@ -163,10 +163,4 @@ class LocalScreen(Screen[None], inherit_bindings=False):
             )
             part.move(min(max(wanted, 0), len(self.board.devices) - 1) - here)
             return
-        wanted = {
-            "page_up": part.cursor - part.page,
-            "page_down": part.cursor + part.page,
-            "first": 0,
-            "last": len(part.rows) - 1,
-        }[action]
-        part.move_to(wanted)
+        part.far(action)

@@ -116,6 +116,16 @@ class RowList(Widget):
         if self._moved is not None:
             self._moved()
 
+    def far(self, action: str) -> None:
+        """Select a page up or down, or the first or last row, by the key's action."""
+        wanted = {
+            "page_up": self.cursor - self.page,
+            "page_down": self.cursor + self.page,
+            "first": 0,
+            "last": len(self.rows) - 1,
+        }[action]
+        self.move_to(wanted)
+
     def _put(self, index: int) -> None:
         count = len(self.rows)
         if not self.pointed:
