@@ -15,7 +15,9 @@ import msgspec
 from aiohttp import web
 
 from accelwatch.agent.authentication import Verdict, challenges, judge
+from accelwatch.agent.bodies import refusal_of_body
 from accelwatch.agent.connections import Connection, Connections, Limits
+from accelwatch.agent.failures import FailureLog
 from accelwatch.agent.http_protocol import STANDING_HEADERS, HttpProtocol
 from accelwatch.agent.negotiation import choose
 from accelwatch.agent.page import BusyError, Page, Query, plain
@@ -28,13 +30,7 @@ from accelwatch.errors import AccelwatchError, UnmetError
 
 logger = logging.getLogger(__name__)
 
-_MAX_BODY = 64 << 10
-_MAX_LINE = 8190
-_MAX_FIELDS = 64
 _MAX_PARAMETERS = 64
-_LINGER_S = 1.0
-_NEVER_S = 86400.0
-"""Idle connections are ours to close (`connections`), not aiohttp's."""
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +104,7 @@ class HttpServer:
         self._clock = clock
         self._answered = answered
         self._checker = PasswordChecker()
+        self._failures = FailureLog(logger, clock)
         self._http = web.Server(self._handle)
         self._connections = Connections(
             self._protocol, self.limits.connections, lambda: self.protection.tls
@@ -153,17 +150,7 @@ class HttpServer:
         self._checker.close()
 
     def _protocol(self) -> asyncio.Protocol:
-        return HttpProtocol(
-            self._http,
-            loop=asyncio.get_running_loop(),
-            access_log=None,  # type: ignore[arg-type]  # aiohttp takes None: no access log
-            logger=logger,
-            keepalive_timeout=_NEVER_S,
-            max_line_size=_MAX_LINE,
-            max_field_size=_MAX_LINE,
-            max_headers=_MAX_FIELDS,
-            lingering_time=_LINGER_S,
-        )
+        return HttpProtocol(self._http, self._failures, asyncio.get_running_loop())
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         began = self._clock.monotonic()
@@ -229,12 +216,15 @@ class HttpServer:
             return plain(503, str(error), _RETRY)
         except AccelwatchError as error:
             return plain(400, str(error))
-        except Exception:
-            logger.exception("a page failed path=%s", request.path[:100])
+        except Exception as error:  # noqa: BLE001 - a fault in a page is logged and answered
+            self._failures.tell("a page failed", error, f"path={request.path[:100]}")
             return plain(500, "internal error")
 
     async def _refusal(self, request: web.BaseRequest) -> Page | None:
-        """Why a request is not answered: credentials, method, size."""
+        """Why a request is not answered: its body, credentials, path, method."""
+        refusal = refusal_of_body(request.headers, request.content_length)
+        if refusal is not None:
+            return refusal
         if request.path not in OPEN_PATHS and not _is_local_file(request):
             authorization = request.headers.get("Authorization", "")
             certificate = request.get_extra_info("peercert")
@@ -253,14 +243,12 @@ class HttpServer:
             return plain(404, "no such page")
         if request.method not in methods:
             return plain(405, f"only {_listed(methods)} answered", {"Allow": ", ".join(methods)})
-        if (request.content_length or 0) > _MAX_BODY or "Transfer-Encoding" in request.headers:
-            return plain(413, "a request needs no body")
         return None
 
     async def _send(self, request: web.BaseRequest, page: Page) -> web.StreamResponse:
         body = page.body if page.parts is None else page.parts()
         response = web.Response(body=body, status=page.code, headers=self._headers(page.headers))
-        if self._stopping or page.code in (401, 413):
+        if self._stopping or page.code in (401, 413, 415):
             response.force_close()
         with contextlib.suppress(ConnectionError):  # the client has gone; aiohttp notices it too
             await response.prepare(request)

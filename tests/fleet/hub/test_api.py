@@ -208,6 +208,20 @@ def test_missing_devices_are_shown_until_acknowledged() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("protection", [Protection(), Protection(tokens=("x" * 20,))])
+def test_an_encoded_body_is_refused_before_credentials(protection: Protection) -> None:
+    async def main() -> None:
+        async with hub(protection=protection) as running:
+            await running.post(
+                "/v1/nodes/a/acknowledge",
+                415,
+                data=b"not deflate",
+                headers={"Content-Encoding": "deflate"},
+            )
+
+    asyncio.run(main())
+
+
 def test_a_hub_open_to_all_lets_nobody_acknowledge() -> None:
     web = Web(listen_address=("0.0.0.0:0",), listen_any=True)
 

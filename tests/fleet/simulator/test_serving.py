@@ -305,6 +305,8 @@ def test_the_simulator_tells_where_the_jobs_are(start_bench: Start) -> None:
         (b"GET /node/n999/metrics HTTP/1.1", b"404"),
         (b"GET /node HTTP/1.1", b"404"),
         (b"POST /node/n001/metrics HTTP/1.1", b"405"),
+        (b"GET /node/n001/metrics HTTP/1.1\r\nContent-Encoding: gzip", b"415"),
+        (b"GET /node/n001/metrics HTTP/1.1\r\nTransfer-Encoding: chunked", b"413"),
         (b"hello", b"400"),
         (b"GET " + b"x" * 20_000, b"400"),
     ],

@@ -38,6 +38,7 @@ _REFUSALS = {
     "404": "There is no such thing; the text names it.",
     "405": "Another method is needed; see Allow.",
     "413": "A request needs no body.",
+    "415": "A request needs no body, and none with Content-Encoding is read.",
     "503": "Too many requests; try again.",
 }
 

@@ -17,6 +17,8 @@ _REASONS = {
     404: "Not Found",
     405: "Method Not Allowed",
     406: "Not Acceptable",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
 }
 
 
@@ -80,6 +82,10 @@ class Connection(asyncio.Protocol):
         request = _parse(head)
         if request is None:
             self.refuse(400, "no HTTP request")
+        elif request.headers.get("content-encoding", "identity") != "identity":
+            self.refuse(415, "a request needs no body, and none with Content-Encoding is read")
+        elif "transfer-encoding" in request.headers:
+            self.refuse(413, "a request needs no body")
         elif request.method != "GET" or request.headers.get("content-length", "0") != "0":
             self.refuse(405, "only GET is answered")
         else:
@@ -97,7 +103,7 @@ class Connection(asyncio.Protocol):
     def refuse(self, code: int, text: str) -> None:
         """A short answer in words; the connection is closed after it when it cannot go on."""
         self.send({"Content-Type": "text/plain; charset=utf-8"}, text.encode() + b"\n", code)
-        if code in (400, 405):
+        if code in (400, 405, 413, 415):
             self.mute = True
             if self.transport is not None:
                 self.transport.close()
