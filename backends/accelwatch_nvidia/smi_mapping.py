@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET  # only Element; parsing is in smi_document
 import msgspec
 
 from accelwatch.errors import DeviceLost, DevicePermission, ReadError
+from accelwatch.program import program_name
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.reading import Collected, Process, Reading
@@ -14,8 +15,6 @@ from accelwatch_nvidia.mapping import Outcome, put_first, settle
 
 SOURCE = "nvidia-smi"
 _BUS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
-_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\")
-"""A path there begins with a drive or two backslashes, and may hold blanks."""
 _TYPES = {"C": "compute", "G": "graphics", "M": "mps"}
 _UNSEEN = (
     "start_time",
@@ -320,7 +319,7 @@ def _process(device: Device, element: ET.Element) -> Process | None:
         return None
     types = [_TYPES[word] for word in (text_at(element, "type") or "").split("+") if word in _TYPES]
     text = text_at(element, "process_name") or ""
-    name = _program(text)
+    name = None if smi_text.absence(text) is not None else program_name(text)
     memory = smi_text.number(text_at(element, "used_memory") or "N/A", "bytes")
     absent = dict.fromkeys(_UNSEEN, Absence.UNSUPPORTED)
     if isinstance(memory, Absence):
@@ -335,13 +334,3 @@ def _process(device: Device, element: ET.Element) -> Process | None:
         gpu_memory_bytes=None if isinstance(memory, Absence) else int(memory),
         absent=absent,
     )
-
-
-def _program(name: str) -> str | None:
-    """The program's own name: nvidia-smi may print its path and, but on Windows, all arguments."""
-    if _WINDOWS.match(name):
-        return name.rsplit("\\", 1)[-1].strip() or None
-    words = name.split(maxsplit=1)
-    if not words or smi_text.absence(name) is not None or name.strip("[]") == "Not Found":
-        return None
-    return words[0].replace("\\", "/").rsplit("/", 1)[-1] or None
