@@ -7,6 +7,7 @@ from accelwatch.fleet.dialects.table import (
     Dialect,
     Labels,
     Processes,
+    ProcessRow,
     Row,
     Scale,
 )
@@ -29,8 +30,14 @@ ALL_SMI = Dialect(
     ),
     identity=("all_smi_gpu_info",),
     processes=Processes(
-        memory="all_smi_process_memory_used_bytes",
-        shown_by=("all_smi_process_cpu_percent",),
+        rows=(
+            ProcessRow(name="all_smi_process_memory_used_bytes", field="gpu_memory_bytes"),
+            ProcessRow(
+                name="all_smi_process_cpu_percent", field="cpu_utilization_ratio", scale=PERCENT
+            ),
+            ProcessRow(name="all_smi_process_start_time_seconds", field="start_time", low=1e9),
+        ),
+        uuid=("device_uuid", "gpu_uuid"),
         command="name",
         user="user",
     ),

@@ -83,6 +83,13 @@ class Roster:
         """The device a sample is about; None when it names none."""
         return self._lookup(_ids(self._dialect.labels, key))
 
+    def used_by(self, key: Key) -> int | None:
+        """The device that the process of a sample uses; None when it uses none that there is."""
+        table = self._dialect.processes
+        if table is None or not table.uuid:
+            return self.number(key)
+        return self._numbers.get(("uuid", normal_uuid(known(key, table.uuid))))
+
     def _lookup(self, ids: dict[str, str]) -> int | None:
         if "uuid" in ids:
             return self._numbers.get(("uuid", ids["uuid"]))

@@ -14,6 +14,7 @@ from accelwatch.fleet.dialects.table import (
     Dialect,
     Labels,
     Processes,
+    ProcessRow,
     Row,
     Scale,
 )
@@ -91,8 +92,7 @@ ASCEND = Dialect(
         container=("container_name",),
     ),
     processes=Processes(
-        memory="npu_chip_info_process_info",
-        memory_scale=MIB,
+        rows=(ProcessRow(name="npu_chip_info_process_info", field="gpu_memory_bytes", scale=MIB),),
         shown_by=("npu_chip_info_process_info_num",),
         pid="process_id",
     ),

@@ -5,7 +5,7 @@ Uuids come without `GPU-`. Driver renames leak into names (`clocks_throttle_reas
 `_ratio`, `_bytes` or `gpu_info`.
 """
 
-from accelwatch.fleet.dialects.table import ONE, Dialect, Labels, Processes, Row, Scale
+from accelwatch.fleet.dialects.table import ONE, Dialect, Labels, Processes, ProcessRow, Row, Scale
 
 _ACTIONS: dict[float, str | None] = {
     0: "none",
@@ -80,7 +80,9 @@ NVIDIA_GPU_EXPORTER = Dialect(
     identity=("nvidia_smi_gpu_info", "nvidia_smi_mig_info"),
     success="nvidia_smi_last_collect_success",
     processes=Processes(
-        memory="nvidia_smi_compute_app_used_memory_bytes",
+        rows=(
+            ProcessRow(name="nvidia_smi_compute_app_used_memory_bytes", field="gpu_memory_bytes"),
+        ),
         info="nvidia_smi_compute_app_info",
         shown_by=("nvidia_smi_compute_apps",),
         command="process_name",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from accelwatch.fleet.dialects.bounds import NEVER_ZERO, bounds
 from accelwatch.fleet.dialects.identity import Roster, known
 from accelwatch.fleet.dialects.sharing import shared
-from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Processes, Row
+from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Row
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
@@ -95,17 +95,24 @@ class Planner:
         self.remarks: dict[int, list[tuple[int, str]]] = {}
         """By device: where the number is, and the text around it."""
         names = {*self._rows, *self._identity, *self._remarks}
-        if processes := dialect.processes:
-            names |= {prefix + name for name in named(processes)}
         self.roster = Roster(dialect, [key for key in keys if key.name in names])
+        families = dialect.processes.families() if dialect.processes else ()
+        self._processes = {prefix + name for name in families}
+        names |= self._processes
         self._drafts: Drafts = {}
         for slot, key in enumerate(keys):
             if key.name in names:
                 self._place(slot, key)
 
+    def number(self, key: Key) -> int | None:
+        """The device that a sample is about; None when it names none that there is."""
+        if key.name in self._processes:
+            return self.roster.used_by(key)
+        return self.roster.number(key)
+
     def _place(self, slot: int, key: Key) -> None:
         self.mapped.add(slot)
-        number = self.roster.number(key)
+        number = self.number(key)
         if number is None:
             self.rejected["no_device"] += key.name in self._rows
             return
@@ -154,12 +161,6 @@ class Planner:
             if sources:
                 cells.append(Cell(place, series, tuple(sources)))
         return cells
-
-
-def named(processes: Processes) -> list[str]:
-    """The families that are about processes."""
-    families = (processes.memory, processes.utilization, processes.info)
-    return [name for name in families if name]
 
 
 def fits(where: Mapping[str, tuple[str, ...]], key: Key) -> bool:

@@ -91,19 +91,37 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     job_queue: tuple[str, ...] = ()
 
 
-class Processes(msgspec.Struct, frozen=True, kw_only=True):
-    """Families about processes: one of them at least names a pid."""
+class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One foreign family that gives a number of each process."""
 
-    memory: str = ""
-    memory_scale: Scale = ONE
-    utilization: str = ""
-    utilization_scale: Scale = PERCENT
+    name: str
+    field: str
+    """Of `Process`."""
+    scale: Scale = ONE
+    low: float = 0.0
+    high: float = 2.0**53
+    """Bounds of the raw number; what lies outside is not told."""
+
+
+class Processes(msgspec.Struct, frozen=True, kw_only=True):
+    """Families about processes. A process uses a device that other families tell of, or none of ours."""
+
+    rows: tuple[ProcessRow, ...] = ()
     info: str = ""
+    """Family read for its labels alone."""
     shown_by: tuple[str, ...] = ()
     """Families that show that processes are collected, even when there is none."""
+    uuid: tuple[str, ...] = ()
+    """Labels with the uuid of the device, where its other ids are not to be believed: a process whose
+    uuid is empty or unknown uses no device then. Without them the labels of the dialect tell."""
     pid: str = "pid"
     command: str = ""
     user: str = ""
+
+    def families(self) -> tuple[str, ...]:
+        """The names of the families."""
+        names = (*(row.name for row in self.rows), self.info)
+        return tuple(dict.fromkeys(name for name in names if name))
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):

@@ -143,10 +143,9 @@ class Plan:
             missing[cell.series] = reason
 
     def _processes(self, row: _Row, values: Sequence[Number]) -> tuple[Process, ...] | None:
-        table = self.dialect.processes
-        if table is None or row.processes is None:
+        if row.processes is None:
             return None
-        return read_processes(row.device.id, row.processes, table, values)
+        return read_processes(row.device.id, row.processes, values)
 
     def _notes(self, found: Mapping[Series, Number], old: bool) -> tuple[str, ...]:
         notes = (_OLD,) if old else ()

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from accelwatch.fleet.dialects.identity import known
-from accelwatch.fleet.dialects.plan import Place, Planner, named, scaled
-from accelwatch.fleet.dialects.table import Labels, Processes
+from accelwatch.fleet.dialects.plan import Place, Planner, scaled
+from accelwatch.fleet.dialects.table import Labels, Processes, ProcessRow
 from accelwatch.fleet.exposition import Key
+from accelwatch.program import program_name
 from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import Owner
 
@@ -15,13 +16,12 @@ MAX_PID_DIGITS = 10
 
 
 class ProcessSlots(NamedTuple):
-    """A process of a place and where its numbers are; -1 for a number that is not there."""
+    """A process of a place and where its numbers are."""
 
     pid: int
     command: str | None
     user: str | None
-    memory: int
-    utilization: int
+    numbers: tuple[tuple[ProcessRow, int], ...]
 
 
 def owners_of(labels: Labels, key: Key) -> list[Owner]:
@@ -51,7 +51,7 @@ def owners(planner: Planner, keys: Sequence[Key]) -> dict[Place, tuple[Owner, ..
     for slot in planner.mapped:
         key = keys[slot]
         named = owners_of(labels, key)
-        number = planner.roster.number(key) if named else None
+        number = planner.number(key) if named else None
         if number is not None:
             place = (number, known(key, labels.partition))
             found.setdefault(place, {}).update(dict.fromkeys(named))
@@ -71,59 +71,64 @@ def processes(
     table = planner.dialect.processes
     if table is None:
         return None
-    names = {prefix + name for name in named(table)}
+    rows = {prefix + row.name: row for row in table.rows}
+    names = {prefix + name for name in table.families()}
     shown = names | {prefix + name for name in table.shown_by}
     if not any(key.name in shown for key in keys):
         return None
     found: dict[int, dict[int, ProcessSlots]] = {n: {} for n in range(len(planner.roster.facts))}
     for slot, key in enumerate(keys):
-        number = planner.roster.number(key) if key.name in names else None
+        number = planner.number(key) if key.name in names else None
         pid = key.get(table.pid)
         if number is not None and pid.isdecimal() and len(pid) <= MAX_PID_DIGITS:
-            known_so_far = found[number].get(int(pid))
-            found[number][int(pid)] = _noted(
-                known_so_far, table, key, key.name.removeprefix(prefix), slot
-            )
+            before = found[number].get(int(pid))
+            found[number][int(pid)] = _noted(before, table, key, rows.get(key.name), slot)
     return {number: tuple(by_pid.values()) for number, by_pid in found.items()}
 
 
 def _noted(
-    before: ProcessSlots | None, table: Processes, key: Key, name: str, slot: int
+    before: ProcessSlots | None, table: Processes, key: Key, row: ProcessRow | None, slot: int
 ) -> ProcessSlots:
-    """What is known of a process with one more sample of it."""
-    one = before or ProcessSlots(int(key.get(table.pid)), None, None, -1, -1)
-    command = known(key, (table.command,)).rpartition("/")[2]
+    """What is known of a process with one more sample of it; the first of two for a field counts."""
+    one = before or ProcessSlots(int(key.get(table.pid)), None, None, ())
+    command = program_name(known(key, (table.command,)))
     user = known(key, (table.user,))
-    one = one._replace(command=one.command or command or None, user=one.user or user or None)
-    if name == table.memory:
-        return one._replace(memory=slot)
-    return one._replace(utilization=slot) if name == table.utilization else one
+    one = one._replace(command=one.command or command, user=one.user or user or None)
+    if row is None or any(other.field == row.field for other, _ in one.numbers):
+        return one
+    return one._replace(numbers=(*one.numbers, (row, slot)))
 
 
 def read_processes(
-    device_id: str, some: Sequence[ProcessSlots], table: Processes, values: Sequence[Number]
+    device_id: str, some: Sequence[ProcessSlots], values: Sequence[Number]
 ) -> tuple[Process, ...]:
     """The processes of a device at one moment."""
-    return tuple(
-        Process(
-            device_id=device_id,
-            pid=one.pid,
-            user=one.user,
-            command=one.command,
-            gpu_memory_bytes=_memory(one.memory, table, values),
-            utilization_ratio=_ratio(one.utilization, table, values),
+    found = []
+    for one in some:
+        numbers = {
+            row.field: scaled(values[slot], *row.scale)
+            for row, slot in one.numbers
+            if row.low <= values[slot] <= row.high
+        }
+        found.append(
+            Process(
+                device_id=device_id,
+                pid=one.pid,
+                user=one.user,
+                command=one.command,
+                start_time=_real(numbers.get("start_time")),
+                gpu_memory_bytes=_whole(numbers.get("gpu_memory_bytes")),
+                utilization_ratio=_real(numbers.get("utilization_ratio")),
+                host_memory_bytes=_whole(numbers.get("host_memory_bytes")),
+                cpu_utilization_ratio=_real(numbers.get("cpu_utilization_ratio")),
+            )
         )
-        for one in some
-    )
+    return tuple(found)
 
 
-def _memory(slot: int, table: Processes, values: Sequence[Number]) -> int | None:
-    if slot < 0 or not 0 <= values[slot] < 2**53:
-        return None
-    return int(scaled(values[slot], *table.memory_scale))
+def _whole(number: Number | None) -> int | None:
+    return None if number is None else int(number)
 
 
-def _ratio(slot: int, table: Processes, values: Sequence[Number]) -> float | None:
-    if slot < 0 or not 0 <= values[slot] < 2**53:
-        return None
-    return float(scaled(values[slot], *table.utilization_scale))
+def _real(number: Number | None) -> float | None:
+    return None if number is None else float(number)

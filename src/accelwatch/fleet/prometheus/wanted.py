@@ -5,7 +5,6 @@ from functools import cache
 
 from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours import OURS
-from accelwatch.fleet.dialects.plan import named
 from accelwatch.fleet.dialects.recognise import prefix_of
 from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.schema.metrics import Kind, Scope, Source, Tier, catalogue
@@ -54,7 +53,7 @@ def _names(dialect: Dialect) -> frozenset[str]:
     names = {*(row.name for row in dialect.rows), *dialect.identity, *dialect.remarks}
     names |= {one for one in dialect.fingerprints if not one.endswith("*")}
     if dialect.processes is not None:
-        names |= {*named(dialect.processes), *dialect.processes.shown_by}
+        names |= {*dialect.processes.families(), *dialect.processes.shown_by}
     if dialect.success:
         names.add(dialect.success)
     return frozenset(names)
