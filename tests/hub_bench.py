@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import msgspec
+
 import machines
 from accelwatch.clock import ManualClock
 from accelwatch.fleet.client.frames import FrameReader
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.targets.target import Target, targets_of
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
 from hub_peers import stream_bytes
 
 THRESHOLDS = Thresholds(slow_s=2.5, stale_s=10, down_s=30)
@@ -23,13 +25,21 @@ class Bench:
         self.targets: dict[str, Target] = {one.node: one for one in targets_of(nodes)}
         self.fleet.set_targets(self.targets.values())
 
-    def tell(self, node: str, *views: DeviceView, time: float | None = None) -> None:
-        """A new stream's first tick."""
+    def tell(
+        self,
+        node: str,
+        *views: DeviceView,
+        time: float | None = None,
+        backends: BackendState = BackendState.OK,
+    ) -> None:
+        """A new stream's first tick; `backends` is the state of all of them."""
         source = self.fleet.source(self.targets[node].key)
         assert source is not None
         source.begin_stream()
         stamp = self.clock.wall() if time is None else time
         snapshot: Snapshot = machines.snapshot(*views, time=stamp)
+        held = tuple(msgspec.structs.replace(one, state=backends) for one in snapshot.backends)
+        snapshot = msgspec.structs.replace(snapshot, backends=held)
         for message, size in FrameReader(1 << 20).feed(stream_bytes(snapshot)):
             self.fleet.take(self.targets[node].key, message, size)
 

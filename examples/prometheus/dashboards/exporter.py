@@ -5,7 +5,8 @@ from model import INSTANCE, JOB, Board, Kind, Panel, row
 BOARD = Board(
     "exporter",
     "Exporter",
-    "How the agents themselves fare: what watching costs and what it misses.",
+    "How the agents themselves fare: what watching costs and what it misses. Empty where samples "
+    "come through a hub: agents tell this only to who scrapes them.",
     (JOB, INSTANCE),
     (
         row("Collecting"),
@@ -120,4 +121,5 @@ BOARD = Board(
             24,
         ),
     ),
+    scraped=True,
 )

@@ -129,7 +129,7 @@ BOARD = Board(
         row("Agents"),
         Panel(
             "Agents",
-            "Whether Prometheus could scrape the agent of each node.",
+            "Whether the agent of each node answers Prometheus, or the hub that writes to it.",
             "bool",
             (("up{@node}", "{{instance}}"),),
             Kind.TIMELINE,

@@ -44,7 +44,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Board:
-    """A dashboard; `name` is its file, `span` the time it shows at first."""
+    """A dashboard; `name` is its file, `span` the time it shows at first.
+
+    `scraped` boards show what agents say of themselves, which no hub passes on.
+    """
 
     name: str
     title: str
@@ -53,6 +56,7 @@ class Board:
     panels: tuple[Panel, ...]
     span: str = "6h"
     per_device: bool = False
+    scraped: bool = False
 
 
 def row(title: str) -> Panel:
@@ -65,7 +69,6 @@ def stat(title: str, description: str, unit: str, expr: str, alarm: bool = False
     return Panel(title, description, unit, ((expr, ""),), Kind.STAT, 4, "no data", alarm)
 
 
-JOB = Variable("job", "Job", "label_values(accel_exporter_build_info, job)")
-INSTANCE = Variable(
-    "instance", "Node", 'label_values(accel_exporter_build_info{job=~"$job"}, instance)'
-)
+# Of a family that every layout has: agents that are scraped, a hub that writes, a hub that is federated.
+JOB = Variable("job", "Job", "label_values(accel_device_up, job)")
+INSTANCE = Variable("instance", "Node", 'label_values(accel_device_up{job=~"$job"}, instance)')

@@ -77,11 +77,12 @@ class Metric(msgspec.Struct, frozen=True):
     primary: tuple[tuple[str, ...], ...] = ()
     buckets: tuple[float, ...] = ()
     otel: str = ""
+    prefix: str = PREFIX
 
     @property
     def family(self) -> str:
         """Name of the Prometheus family."""
-        return PREFIX + self.key
+        return self.prefix + self.key
 
 
 @cache

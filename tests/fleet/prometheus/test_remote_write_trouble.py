@@ -218,6 +218,8 @@ def _check_samples(samples: list[Any], node: str) -> None:
         "__name__": "accel_power_watts",
         "Zone": "a",
         "device": "nvidia0",
+        "instance": node,
+        "job": "accelwatch",
         "node": node,
         "partition": "batch",
         "rack": "r7",

@@ -118,7 +118,8 @@ def test_prometheus_stores_the_whole_federation(stores: Any, start_hub: Any) -> 
                     for path in ("/metrics", "/federate")
                 ]
                 async with stores.prometheus(*jobs) as store:
-                    await store.until("up == 1", lambda found: len(found) == 2)
+                    scraped = 'up{job=~"metrics|federate"} == 1'
+                    await store.until(scraped, lambda found: len(found) == 2)
                     await _every_sample(store, first)
                     async with start_hub(prometheus=reading(store.url)) as second:
                         await alike(first, second)
@@ -128,12 +129,16 @@ def test_prometheus_stores_the_whole_federation(stores: Any, start_hub: Any) -> 
 
 async def _every_sample(store: Any, first: Running) -> None:
     """Each line of both pages is stored, with its labels and value."""
-    for job in ("metrics", "federate"):
+    stored = {
+        "metrics": 'count({job="metrics",__name__=~"accel_.+"})',
+        "federate": 'count({job="accelwatch",__name__=~"accel_.+|up"})',
+    }
+    for job, count in stored.items():
         scraped = await store.number(f'scrape_samples_scraped{{job="{job}"}}')
         added = await store.number(f'scrape_samples_post_metric_relabeling{{job="{job}"}}')
         lines = [line for line in (await first.get(f"/{job}")).splitlines() if line[:1] != "#"]
         assert scraped == added == len(lines)
-        assert await store.number(f'count({{job="{job}",__name__=~"accel_.+"}})') == len(lines)
+        assert await store.number(count) == len(lines)
     (found,) = await store.query(f'accel_power_watts{{uuid="{machines.device(1).uuid}"}}')
     assert float(found["value"][1]) == machines.values(1)[("power_watts",)]
     assert found["metric"]["rack"] == "r7"

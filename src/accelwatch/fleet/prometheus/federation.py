@@ -14,7 +14,6 @@ import msgspec
 from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.outgoing import Outgoing, Owned, node_labels
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import speaks_for
 from accelwatch.schema.metrics import Metric, Series
 from accelwatch_prometheus.families import escape
 from accelwatch_prometheus.text import header
@@ -145,7 +144,7 @@ class Federating:
         breath = Breath()
         for name in sorted(self._fleet.nodes):
             node = self._fleet.nodes.get(name)
-            if node is not None and speaks_for(self._fleet.state_of(node)):
+            if node is not None:
                 labels = node_labels(node, {})
                 for owned in outgoing.of(self._fleet, node):
                     self._add(owned, labels, outgoing.rows, families)

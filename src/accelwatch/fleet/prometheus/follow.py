@@ -272,4 +272,6 @@ def _target(origin: Origin, labels: Mapping[str, str]) -> Target:
         address="/".join(part for part in (job, instance) if part) or "written",
         metrics_path=f"/{short_name((*origin.transport, origin.node))}",
         labels=dict(labels),
+        job=job,
+        instance=instance,
     )

@@ -13,7 +13,7 @@ import cramjam
 from accelwatch.clock import Clock
 from accelwatch.fleet.prometheus.breath import Breath
 from accelwatch.fleet.prometheus.encoding import Encoder, NodeSent
-from accelwatch.fleet.prometheus.outgoing import Outgoing, Owned, node_labels
+from accelwatch.fleet.prometheus.outgoing import UP, Outgoing, Owned, hub_labels, node_labels
 from accelwatch.fleet.prometheus.peer import Peer
 from accelwatch.fleet.prometheus.sending import Counts, Request, Shard
 from accelwatch.fleet.prometheus.settings import RemoteWrite
@@ -60,7 +60,7 @@ class Writer:
         self._clock = clock
         self._peer = Peer(settings)
         self._outgoing = Outgoing(settings.profile, settings.groups)
-        self._encoder = Encoder(by_key())
+        self._encoder = Encoder({**by_key(), UP.key: UP})
         self.counts = Counts()
         limit = settings.queue_bytes // settings.shards
         self._shards = [
@@ -134,13 +134,13 @@ class Writer:
         node = self._fleet.nodes.get(name)
         sent = self._sent.get(name)
         now = int(self._clock.wall() * 1000)
-        if node is None or not speaks_for(self._fleet.state_of(node)):
+        if node is None:
             if sent is not None and sent.owners:
                 self._add(name, self._encoder.end(sent, now), now)
-            if node is None:
-                self._sent.pop(name, None)
+            self._sent.pop(name, None)
             return
-        stamp = _stamp(node)
+        # A silent node is written at our own time: its last sample is old and already there.
+        stamp = _stamp(node) if speaks_for(self._fleet.state_of(node)) else now
         if sent is None:
             sent = self._sent[name] = NodeSent()
         if stamp > sent.milliseconds:
@@ -158,7 +158,8 @@ class Writer:
         breath = Breath()
         for sent, owned in zip(self._ourselves, parts, strict=True):
             if now > sent.milliseconds:
-                found = self._encoder.node(sent, [owned], self._settings.labels, now)
+                labels = hub_labels(self._settings.labels)
+                found = self._encoder.node(sent, [owned], labels, now)
                 self._add(_OURSELVES, found, now)
             await breath.take()
 

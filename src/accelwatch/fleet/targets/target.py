@@ -36,6 +36,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     metrics_path: str = _METRICS
     labels: dict[str, str] = {}
     """As discovery gave them (rack, pool, partition), without those that begin with `__`."""
+    job: str = ""
+    """The scrape job of a target that a store scrapes."""
+    instance: str = ""
+    """Its label `instance` in that store."""
 
     @property
     def host(self) -> str:

@@ -1,0 +1,184 @@
+"""Every panel has a figure and every alert fires for the same device, in all three layouts.
+
+Agents that are scraped, a hub that writes to the store, a hub that is federated: a real Prometheus each.
+Windows of the shipped rules are shortened and `for` is left out, so that minutes become seconds.
+"""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accelwatch.fleet.client.settings import Scrape
+from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.prometheus.settings import Federation, RemoteWrite
+from accelwatch.fleet.targets.settings import Targets
+from hub_peers import served_hub
+from sick_fleet import AFFECTED, Node, nodes
+from store_servers import Stores, StoreServer, free_port
+
+Labels = frozenset[tuple[str, str]]
+Boards = dict[str, dict[str, Any]]
+LAYOUTS = ("agents", "remote_write", "federation")
+SHORT = {"[5m]": "[5s]", "[15m]": "[5s]", "[1h]": "[8s]", "[6h:5m]": "[2m:500ms]"}
+VARIABLES = {"$__rate_interval": "5s", "$__range": "20s", "[1d]": "[20s]"}
+BY_SCRAPE = {"AcceleratorSeriesDropped"}
+"""What agents tell only to who scrapes them, as the board that is `scraped`."""
+ABOUT_NODE = {"AcceleratorCollectorFailing", "AcceleratorCountDropped"}
+HUB = "accelwatch-fleet"
+"""The job by which Prometheus scrapes the hub."""
+WITHIN_S = 60.0
+
+
+def shortened(examples: Path, folder: Path) -> list[Path]:
+    """The rule files with seconds in the place of minutes."""
+    made = []
+    for name in ("recording", "alerts", "hub_alerts"):
+        document = yaml.safe_load((examples / f"prometheus/rules/{name}.yml").read_text("utf-8"))
+        for group in document["groups"]:
+            for rule in group["rules"]:
+                rule.pop("for", None)
+                for long, short in SHORT.items():
+                    rule["expr"] = rule["expr"].replace(long, short)
+        made.append(folder / f"{name}.yml")
+        made[-1].write_text(yaml.safe_dump(document), encoding="utf-8")
+    return made
+
+
+class Fleet:
+    """Two nodes and one that refuses, and a store in each layout."""
+
+    def __init__(self, healthy: Node, sick: Node, silent: str) -> None:
+        self.healthy = healthy
+        self.sick = sick
+        self.silent = silent
+        self.stores: dict[str, StoreServer] = {}
+
+    @property
+    def addresses(self) -> list[str]:
+        return [self.healthy.address, self.sick.address, self.silent]
+
+
+@contextlib.asynccontextmanager
+async def fleet(tmp_path: Path, examples: Path) -> AsyncIterator[Fleet]:
+    """All three layouts over the same nodes at the same time."""
+    rules, servers = shortened(examples, tmp_path), Stores(tmp_path)
+    async with contextlib.AsyncExitStack() as stack:
+        healthy, sick = await stack.enter_async_context(nodes("n01", "n02"))
+        one = Fleet(healthy, sick, f"127.0.0.1:{free_port()}")
+        agents = {"job_name": "accelwatch", "static_configs": [{"targets": one.addresses}]}
+        written = await stack.enter_async_context(servers.prometheus(rule_files=rules))
+        settings = HubSettings(
+            targets=Targets(static=tuple(one.addresses)),
+            scrape=Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.3),
+            remote_write=RemoteWrite(url=f"{written.url}/api/v1/write", interval_s=0.5),
+            federation=Federation(enabled=True),
+        )
+        hub = await stack.enter_async_context(served_hub(settings, interval_s=0.2))
+        federated = {
+            "job_name": HUB,
+            "honor_labels": True,
+            "metrics_path": "/federate",
+            "static_configs": [{"targets": [hub.base.removeprefix("http://")]}],
+        }
+        one.stores["remote_write"] = written
+        for layout, job in (("agents", agents), ("federation", federated)):
+            server = servers.prometheus(job, rule_files=rules)
+            one.stores[layout] = await stack.enter_async_context(server)
+        yield one
+
+
+def labels_of(found: list[dict[str, Any]]) -> set[Labels]:
+    """The series of an answer but the hub's own; the name of the node is a hub's addition."""
+    return {
+        frozenset((k, v) for k, v in series["metric"].items() if k not in ("node", "__name__"))
+        for series in found
+        if series["metric"].get("job") != HUB
+    }
+
+
+def panels(boards: Boards) -> Iterator[tuple[str, str]]:
+    """Every query of the boards that every layout fills, with the variables that choose all."""
+    for board, document in boards.items():
+        for panel in document["panels"]:
+            for target in panel.get("targets", []):
+                expr = target["expr"]
+                for name, value in VARIABLES.items():
+                    expr = expr.replace(name, value)
+                yield f"{board}: {panel['title']}", re.sub(r"\$\w+", ".+", expr)
+
+
+def variables(boards: Boards) -> Iterator[tuple[str, str]]:
+    """Selector and label of every template variable."""
+    for document in boards.values():
+        for variable in document["templating"]["list"]:
+            if variable["type"] == "query":
+                asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["definition"])
+                assert asked is not None
+                yield re.sub(r"\$\w+", ".+", asked[1]), asked[2]
+
+
+@pytest.fixture
+def filled(dashboards: Boards) -> Boards:
+    """The boards that every layout fills."""
+    return {name: board for name, board in dashboards.items() if name != "exporter"}
+
+
+def test_panels_and_alerts_are_alike_in_every_layout(
+    tmp_path: Path, examples: Path, filled: Boards
+) -> None:
+    async def main() -> None:
+        async with fleet(tmp_path, examples) as one:
+            for store in one.stores.values():
+                await store.until("accel_device_up == 1", lambda found: len(found) == 16, WITHIN_S)
+            one.sick.sick = True
+            for layout in LAYOUTS:
+                await _every_alert_fires(one, layout)
+            await _panels_show_the_same(one, filled)
+            await _variables_name_the_nodes(one, filled)
+
+    asyncio.run(main())
+
+
+async def _every_alert_fires(one: Fleet, layout: str) -> None:
+    store, sick = one.stores[layout], one.sick.address
+    expected = {(name, sick, device) for name, device in AFFECTED.items()}
+    expected |= {(name, sick, "") for name in ABOUT_NODE}
+    expected.add(("AcceleratorExporterDown", one.silent, ""))
+    if layout == "agents":
+        expected |= {(name, sick, "") for name in BY_SCRAPE}
+    query = 'ALERTS{alertstate="firing", alertname=~"Accelerator.+"}'
+
+    def firing(found: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+        return {
+            (alert["alertname"], alert.get("instance", ""), alert.get("device", ""))
+            for alert in (series["metric"] for series in found)
+        }
+
+    found = await store.until(query, lambda answer: firing(answer) >= expected, WITHIN_S)
+    assert firing(found) == expected, layout
+
+
+async def _panels_show_the_same(one: Fleet, boards: Boards) -> None:
+    for name, expr in panels(boards):
+        shown = {}
+        for layout in LAYOUTS:
+            found = await one.stores[layout].until(expr, bool, WITHIN_S)
+            shown[layout] = labels_of(found)
+        assert shown["remote_write"] == shown["agents"], (name, expr)
+        assert shown["federation"] == shown["agents"], (name, expr)
+
+
+async def _variables_name_the_nodes(one: Fleet, boards: Boards) -> None:
+    for selector, label in set(variables(boards)):
+        values = {}
+        for layout in LAYOUTS:
+            found = await one.stores[layout].query(selector)
+            values[layout] = {series["metric"].get(label, "") for series in found}
+        assert values["agents"] - {""}, (selector, label)
+        assert values["remote_write"] == values["federation"] == values["agents"], (selector, label)
