@@ -41,11 +41,9 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     if settings.one_shot:
         _end_for_certain(settings.timeout_s + _ONE_SHOT_GRACE_S)
 
-    def emit(report: Report) -> None:
-        with contextlib.suppress(WireError):
-            write_all(out, encode(report))
-
-    collector = Collector(settings, resolve(settings), emit, SystemClock(), began=order.began)
+    collector = Collector(
+        settings, resolve(settings), _Reports(out), SystemClock(), began=order.began
+    )
     if control is not None:
         _obey(control, collector.inbox)
     with contextlib.suppress(BrokenPipeError):
@@ -54,6 +52,26 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     if not settings.one_shot:
         collector.close()
     end_commands(os.getpid())
+
+
+class _Reports:
+    """Where reports go. Once nobody reads them the loop ends, and the backends are closed unheard."""
+
+    def __init__(self, out: int) -> None:
+        self._out = out
+        self._unread = False
+
+    def __call__(self, report: Report) -> None:
+        """Write it. Raises BrokenPipeError the first time that nobody reads."""
+        if self._unread:
+            return
+        with contextlib.suppress(WireError):
+            frame = encode(report)
+            try:
+                write_all(self._out, frame)
+            except BrokenPipeError:
+                self._unread = True
+                raise
 
 
 def _prepare(crash: int) -> None:
