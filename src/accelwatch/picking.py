@@ -1,5 +1,6 @@
 """Choosing devices for a job: fails closed. What is lost, hung, unwell or unknown never qualifies."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -19,15 +20,21 @@ class Visibility(msgspec.Struct, frozen=True):
     vendor: str
     variable: str
     by_uuid: bool
+    alphabet: str = ""
+    """Pattern of one entry by uuid. A driver's text that is another could name further devices, or be
+    run by a shell."""
 
 
 VISIBILITIES = {
     row.vendor: row
     for row in (
-        # CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too.
-        Visibility("nvidia", "CUDA_VISIBLE_DEVICES", by_uuid=True),
+        # CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too; before
+        # R470 an instance was MIG-GPU-<uuid>/<gpu instance>/<compute instance>.
+        Visibility(
+            "nvidia", "CUDA_VISIBLE_DEVICES", True, r"(?:GPU|MIG)-[0-9A-Za-z-]+(?:/\d+/\d+)?"
+        ),
         # ROCm documentation, GPU isolation: `GPU-` and the unique id, or an index.
-        Visibility("amd", "ROCR_VISIBLE_DEVICES", by_uuid=True),
+        Visibility("amd", "ROCR_VISIBLE_DEVICES", True, r"GPU-[0-9A-Fa-f]+"),
         # Level Zero specification, affinity mask: device indices only.
         Visibility("intel", "ZE_AFFINITY_MASK", by_uuid=False),
     )
@@ -120,9 +127,18 @@ def _refusal(view: DeviceView, wish: Wish) -> str:
         return f"is {view.state}"
     if view.health is not Health.OK:
         return f"health is {view.health}: {'; '.join(view.health_reasons) or 'no reason given'}"
-    if VISIBILITIES[device.vendor].by_uuid and device.uuid is None:
+    return _name_refusal(view) or _memory_refusal(view, wish) or _load_refusal(view, wish)
+
+
+def _name_refusal(view: DeviceView) -> str:
+    visibility, uuid = VISIBILITIES[view.device.vendor], view.device.uuid
+    if not visibility.by_uuid:
+        return ""
+    if uuid is None:
         return "has no uuid by which a job could be given it"
-    return _memory_refusal(view, wish) or _load_refusal(view, wish)
+    if not re.fullmatch(visibility.alphabet, uuid, re.ASCII):
+        return f"its uuid {uuid[:80]!a} is none that {visibility.variable} can hold"
+    return ""
 
 
 def _memory_refusal(view: DeviceView, wish: Wish) -> str:

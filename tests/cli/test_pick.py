@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.cli.pick import text_of
 from accelwatch.errors import UnmetError
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.picking import Wish, pick
+from accelwatch.picking import Pick, Wish, free_memory, pick
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -93,6 +94,90 @@ def test_devices_of_two_vendors_are_never_mixed() -> None:
 def test_a_device_cut_into_instances_is_given_by_instance() -> None:
     parent = free(0, device=device(0, partition_mode="enabled"))
     assert pick([parent, mig_view(1, 0)], Wish()).value == "MIG-1"
+
+
+def test_free_memory_is_what_neither_processes_nor_the_driver_have() -> None:
+    values: dict[Series, Number] = {
+        ("memory_size_bytes",): 80 * GIB,
+        ("memory_used_bytes",): 60 * GIB,
+        ("memory_reserved_bytes",): 2 * GIB,
+    }
+    reading = Reading(device_id="x", values=values)
+    reserved = msgspec.structs.replace(view(0), reading=reading)
+    assert free_memory(reserved) == 18 * GIB
+    assert pick([reserved], Wish(free_memory_bytes=18 * GIB)).views == (reserved,)
+    with pytest.raises(UnmetError, match="bytes free"):
+        pick([reserved], Wish(free_memory_bytes=18 * GIB + 1))
+    assert [one.device.index for one in pick([reserved, free(1, 19)], Wish()).views] == [1]
+
+
+def test_free_memory_is_never_less_than_nothing() -> None:
+    values: dict[Series, Number] = {
+        ("memory_size_bytes",): 80 * GIB,
+        ("memory_used_bytes",): 79 * GIB,
+        ("memory_reserved_bytes",): 2 * GIB,
+    }
+    reading = Reading(device_id="x", values=values)
+    assert free_memory(msgspec.structs.replace(view(0), reading=reading)) == 0
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_vendor_with_most_fitting_devices_comes_first(turned: bool) -> None:
+    amd = [free(n, 10, device=device(n, vendor="amd", uuid=f"GPU-{n}")) for n in (1, 2)]
+    views = [free(0, 70), *amd]
+    assert pick(views[::-1] if turned else views, Wish()).variable == "ROCR_VISIBLE_DEVICES"
+
+
+def test_the_vendor_of_the_first_device_comes_first_among_equals() -> None:
+    amd = free(1, 70, device=device(1, vendor="amd", uuid="GPU-1"))
+    assert pick([free(0, 10), amd], Wish()).variable == "CUDA_VISIBLE_DEVICES"
+    assert pick([amd, free(0, 10)], Wish()).variable == "ROCR_VISIBLE_DEVICES"
+
+
+@pytest.mark.parametrize(
+    "uuid",
+    [
+        "GPU-$(touch /tmp/ran)",
+        "GPU-1;id",
+        "GPU-1,GPU-2",
+        "GPU-1 GPU-2",
+        "GPU-1\n",
+        "GPU-\x1b[31m",
+        "GPU-`id`",
+        "GPU-\N{FULLWIDTH DIGIT ONE}",
+        "GPU-",
+        "0",
+        "",
+    ],
+)
+@pytest.mark.parametrize("vendor", ["nvidia", "amd"])
+def test_a_uuid_that_the_variable_cannot_hold_never_qualifies(vendor: str, uuid: str) -> None:
+    strange = free(0, device=device(0, vendor=vendor, uuid=uuid))
+    with pytest.raises(
+        UnmetError, match="its uuid .* is none that .*_VISIBLE_DEVICES can hold"
+    ) as why:
+        pick([strange], Wish())
+    assert str(why.value).isprintable() or str(why.value).replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "uuid"),
+    [
+        ("nvidia", "GPU-5ca1ab1e-0010-4000-8000-000000000000"),
+        ("nvidia", "MIG-5ca1ab1e-0010-5000-8000-000000000000"),
+        ("nvidia", "MIG-GPU-5ca1ab1e-0010-4000-8000-000000000000/7/0"),
+        ("amd", "GPU-0a11223344556677"),
+    ],
+)
+def test_the_forms_of_uuid_that_runtimes_take_qualify(vendor: str, uuid: str) -> None:
+    assert pick([free(0, device=device(0, vendor=vendor, uuid=uuid))], Wish()).value == uuid
+
+
+def test_what_is_printed_for_eval_is_quoted() -> None:
+    chosen = Pick((), "CUDA_VISIBLE_DEVICES", "$(id) 'x'")
+    assert text_of(chosen, "export") == ("export CUDA_VISIBLE_DEVICES='$(id) '\"'\"'x'\"'\"''\n")
+    plain = Pick((), "CUDA_VISIBLE_DEVICES", "GPU-5ca1ab1e-0010,GPU-1/2/0")
+    assert text_of(plain, "export") == "export CUDA_VISIBLE_DEVICES=GPU-5ca1ab1e-0010,GPU-1/2/0\n"
 
 
 @pytest.fixture

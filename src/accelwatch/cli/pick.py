@@ -1,6 +1,7 @@
 """`accelwatch pick`: print the visible-devices variable of free devices, or run a command with it."""
 
 import os
+import shlex
 from typing import Annotated
 
 import msgspec
@@ -57,7 +58,7 @@ def pick_command(
     chosen = _choose(wish, deadline(timeout))
     if ctx.args:
         _run(ctx.args, chosen)
-    write_stdout(_text(chosen, output).encode())
+    write_stdout(text_of(chosen, output).encode())
     raise typer.Exit(OK)
 
 
@@ -79,10 +80,11 @@ def _ratio(text: str) -> float:
     return percent / 100
 
 
-def _text(chosen: Pick, output: str) -> str:
+def text_of(chosen: Pick, output: str) -> str:
+    """The choice in one of the forms that `--format` names; `export` is quoted for a shell."""
     match output:
         case "export":
-            return f"export {chosen.variable}={chosen.value}\n"
+            return f"export {chosen.variable}={shlex.quote(chosen.value)}\n"
         case "value":
             return f"{chosen.value}\n"
         case "json":
