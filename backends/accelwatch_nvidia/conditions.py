@@ -26,9 +26,14 @@ def supported_throttle_reasons(calls: DeviceCalls) -> int:
     return mapping.ALL_THROTTLE_BITS if isinstance(answer, Absence) else int(answer)
 
 
-def read_throttle(calls: DeviceCalls, collected: Collected, supported: int) -> None:
-    """State of each clock-limiting reason."""
+def read_throttle(
+    calls: DeviceCalls, collected: Collected, supported: int, groups: frozenset[str]
+) -> None:
+    """State of each clock-limiting reason, and of idleness with the group `clocks`."""
     answer = calls.first(_REASONS_NOW)
+    if "clocks" in groups:
+        idle = answer if isinstance(answer, Absence) else mapping.idle(answer, supported)
+        put_first(collected, ("clocks_idle",), idle)
     if isinstance(answer, Absence):
         collected.miss("throttle_active", answer)
         return

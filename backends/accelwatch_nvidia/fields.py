@@ -77,6 +77,7 @@ _PCIE_ERRORS = (
 FIELDS: tuple[Field, ...] = (
     Field(186, GPU, ("power_watts",), mapping.milliwatts),
     Field(185, GPU, ("power_watts",), mapping.milliwatts),
+    Field(185, GPU, ("power_average_watts",), mapping.milliwatts, group="components"),
     Field(83, GPU, ("energy_joules_total", "hardware"), _MILLI),
     Field(82, GPU, ("temperature_celsius", "memory"), mapping.celsius),
     *(

@@ -50,6 +50,7 @@ _THROTTLE_BITS = (
     ("power_brake", 0x080),
 )
 """nvmlClocksEventReasons (nvml.h); 1 is idle and limits nothing."""
+_IDLE = 0x001
 _HW_SLOWDOWN = 0x008
 _HW_SLOWDOWN_CAUSES = 0x040 | 0x080
 ALL_THROTTLE_BITS = 0x1FF
@@ -147,6 +148,11 @@ def throttle(mask: int, supported: int) -> dict[str, int]:
         alone = mask & _HW_SLOWDOWN and not mask & _HW_SLOWDOWN_CAUSES
         states["other"] = int(bool(alone or unnamed))
     return states
+
+
+def idle(mask: int, supported: int) -> Outcome:
+    """Whether the clocks are low for want of work, where the device can tell."""
+    return int(mask & _IDLE != 0) if (supported | mask) & _IDLE else Absence.UNSUPPORTED
 
 
 def recovery_action(raw: int) -> str:

@@ -178,7 +178,7 @@ class DeviceReader:
         if slow is None or request.slow or slow.groups != groups:
             slow = self._slow = quantities.read_slow(device.id, calls, groups)
         quantities.read_fast(calls, collected, groups)
-        conditions.read_throttle(calls, collected, slow.throttle_reasons)
+        conditions.read_throttle(calls, collected, slow.throttle_reasons, groups)
         conditions.read_fans(calls, collected, slow.fans)
         sources = {"*": SOURCE}
         if device.memory_kind is MemoryKind.SHARED:

@@ -150,7 +150,7 @@ def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
         if row.group in wanted and (outcome := first_value(gpu, row)) is not None:
             put_first(collected, row.series, outcome)
     _read_ecc(gpu, collected, groups)
-    _read_throttle(gpu, collected)
+    _read_throttle(gpu, collected, groups)
     _read_conditions(gpu, collected)
     notes = _read_fabric(gpu, collected)
     if not collected.values:
@@ -218,8 +218,8 @@ def _read_ecc(gpu: ET.Element, collected: Collected, groups: frozenset[str]) -> 
         put_first(collected, ("ecc_location_errors_total", "uncorrected", "sram"), outcome)
 
 
-def _read_throttle(gpu: ET.Element, collected: Collected) -> None:
-    """Reasons under either name of their element."""
+def _read_throttle(gpu: ET.Element, collected: Collected, groups: frozenset[str]) -> None:
+    """Reasons under either name of their element, and idleness with the group `clocks`."""
     active = supported = 0
     why: Absence = Absence.UNSUPPORTED
     for prefix in ("clocks_event_reason", "clocks_throttle_reason"):
@@ -233,6 +233,10 @@ def _read_throttle(gpu: ET.Element, collected: Collected) -> None:
                 continue
             supported |= bit
             active |= bit if state else 0
+    if "clocks" in groups:
+        put_first(
+            collected, ("clocks_idle",), mapping.idle(active, supported) if supported else why
+        )
     if not supported:
         collected.miss("throttle_active", why)
         return

@@ -100,6 +100,9 @@ ROWS: tuple[TextRow, ...] = (
         for tag, sensor, limit in _TEMPERATURES
     ),
     TextRow(("power_watts",), (*_draw("gpu_power_readings"), "power_readings/power_draw"), _WATTS),
+    TextRow(
+        ("power_average_watts",), ("gpu_power_readings/average_power_draw",), _WATTS, "components"
+    ),
     *(TextRow(("power_limit_watts", limit), paths, _WATTS) for limit, paths in _LIMITS),
     TextRow(
         ("power_component_watts", "module"), _draw("module_power_readings"), _WATTS, "components"

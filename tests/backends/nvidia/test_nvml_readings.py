@@ -10,7 +10,7 @@ from accelwatch.schema.reading import Link, complete
 
 from .conftest import Rig
 
-ALL_GROUPS = ("pipes", "pools", "components", "pcie", "links", "ecc", "processes")
+ALL_GROUPS = ("pipes", "pools", "components", "clocks", "pcie", "links", "ecc", "processes")
 
 
 def test_identity_of_a_healthy_gpu(rig: Rig) -> None:
@@ -135,6 +135,24 @@ def test_throttle_reasons_without_idle(rig: Rig) -> None:
         "power_brake": 0,
         "other": 0,
     }
+
+
+def test_idleness_is_a_quantity_of_its_own(rig: Rig) -> None:
+    scenario = rig.devices(3).set(0, "clocks_event_reasons", 0x1)
+    scenario.set(1, "clocks_event_reasons", 0x40)
+    scenario.set(2, "clocks_event_reasons", 0).set(2, "clocks_event_reasons_supported", 0x1FE)
+    with rig.machine(scenario) as machine:
+        found = [machine.read(number, "clocks")[0] for number in range(3)]
+        plain = machine.read(0)[0]
+    assert [one.values.get(("clocks_idle",)) for one in found] == [1, 0, None]
+    assert found[2].absent["clocks_idle",] is Absence.UNSUPPORTED
+    assert ("clocks_idle",) not in plain.values
+
+
+def test_the_average_stands_beside_the_instant_power(rig: Rig) -> None:
+    with rig.machine(rig.scenario("h100x8")) as machine:
+        values = machine.read(0, "components")[0].values
+    assert (values["power_watts",], values["power_average_watts",]) == (588.39, 629.45)
 
 
 def test_faults_the_driver_tells_of(rig: Rig) -> None:

@@ -41,6 +41,22 @@ def processes(*rows: tuple[int, str, str, str]) -> tuple[Process, ...]:
 
 
 @pytest.mark.parametrize(
+    ("shown", "idle"), [("Active", 1), ("Not Active", 0), ("N/A", None), (None, None)]
+)
+def test_idleness_is_read_where_it_is_shown(shown: str | None, idle: int | None) -> None:
+    tag = "clocks_event_reason_gpu_idle"
+    reasons = "<clocks_event_reasons>"
+    reasons += f"<{tag}>{shown}</{tag}>" if shown else ""
+    reasons += "<clocks_event_reason_sw_power_cap>Active</clocks_event_reason_sw_power_cap>"
+    text = document([Gpu(0)]).replace("<processes>", f"{reasons}</clocks_event_reasons><processes>")
+    (gpu,) = smi_document.parse(text.encode()).gpus
+    reading = smi_mapping.read(BLANK, gpu, frozenset({"clocks"}))
+    assert reading.values.get(("clocks_idle",)) == idle
+    assert reading.values["throttle_active", "power"] == 1
+    assert ("clocks_idle",) not in smi_mapping.read(BLANK, gpu, frozenset()).values
+
+
+@pytest.mark.parametrize(
     "wrap",
     [
         lambda text: b"\xef\xbb\xbf" + text,

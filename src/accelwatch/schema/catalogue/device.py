@@ -244,6 +244,14 @@ METRICS: tuple[Metric, ...] = (
         otel="hw.power{hw.type=gpu}",
     ),
     Metric(
+        "power_average_watts",
+        Kind.GAUGE,
+        Tier.OPT_IN,
+        "watts",
+        "Power draw of the whole accelerator as the device itself averages it (NVIDIA: over a second).",
+        group="components",
+    ),
+    Metric(
         "power_component_watts",
         Kind.GAUGE,
         Tier.OPT_IN,
@@ -339,6 +347,14 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Whether a clock-limiting reason is active; only reasons the device can report are present.",
         labels=("reason",),
+    ),
+    Metric(
+        "clocks_idle",
+        Kind.GAUGE,
+        Tier.OPT_IN,
+        "",
+        "Whether clocks are low because the device has nothing to do; no clock-limiting reason.",
+        group="clocks",
     ),
     Metric(
         "throttle_seconds_total",
