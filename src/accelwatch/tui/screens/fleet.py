@@ -43,28 +43,23 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self.event_rows = EventList(board, fleet, now)
         self._held = False
         """Whether the cursor stays with its node; on the first row it stays there: on the worst."""
+        bare = self._rows.bare
+        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._totals = Panel(board, self._draw_totals, id="totals")
+        self._troubles = Panel(board, self._draw_troubles, id="troubles")
+        self.nodes = RowList(board, self._rows, id="nodes", moved=self._moved, bare=bare)
+        self.lights = Lights(board, fleet, self._lights_moved, bare=bare)
+        self._detail = Panel(board, self._draw_detail, id="detail")
+        self._events = RowList(board, self.event_rows, id="events")
 
     def compose(self) -> ComposeResult:
         """Header, totals, troubles, nodes in either form, the selected light in words, events, keys."""
-        board = self.board
-        yield Panel(board, self._draw_header, id="header", edge=True)
-        yield Panel(board, self._draw_totals, id="totals")
-        yield Panel(board, self._draw_troubles, id="troubles")
-        yield RowList(board, self._rows, id="nodes", moved=self._moved, bare=self._rows.bare)
-        yield Lights(board, self.fleet, self._lights_moved, bare=self._rows.bare)
-        yield Panel(board, self._draw_detail, id="detail")
-        yield RowList(board, self.event_rows, id="events")
-        yield Footer(board, FLEET)
+        yield from (self._header, self._totals, self._troubles)
+        yield from (self.nodes, self.lights, self._detail, self._events)
+        yield Footer(self.board, FLEET)
 
     def on_mount(self) -> None:
-        """Find the parts once."""
-        self._header = self.query_one("#header", Panel)
-        self._totals = self.query_one("#totals", Panel)
-        self._troubles = self.query_one("#troubles", Panel)
-        self.nodes = self.query_one("#nodes", RowList)
-        self.lights = self.query_one(Lights)
-        self._detail = self.query_one("#detail", Panel)
-        self._events = self.query_one("#events", RowList)
+        """The list, or the lights, have the keys."""
         self._share_out()
         self.main_part.focus()
 

@@ -33,27 +33,21 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         self.board = board
         self.processes = processes
         self._now = now
-        self._device_rows = DeviceList(board)
         self._form = ""
+        rows = self._device_rows = DeviceList(board)
+        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._devices = RowList(board, rows, id="devices", moved=self._moved, bare=rows.bare)
+        self._grid = HeatGrid(board)
+        self._strip = Panel(board, self._draw_strip, id="strip")
+        self._list = RowList(board, processes, id="processes")
 
     def compose(self) -> ComposeResult:
         """Header, devices in either form, graphs, processes, keys."""
-        board = self.board
-        yield Panel(board, self._draw_header, id="header", edge=True)
-        rows = self._device_rows
-        yield RowList(board, rows, id="devices", moved=self._moved, bare=rows.bare)
-        yield HeatGrid(board)
-        yield Panel(board, self._draw_strip, id="strip")
-        yield RowList(board, self.processes, id="processes")
-        yield Footer(board, LOCAL)
+        yield from (self._header, self._devices, self._grid, self._strip, self._list)
+        yield Footer(self.board, LOCAL)
 
     def on_mount(self) -> None:
-        """Find the parts once."""
-        self._header = self.query_one("#header", Panel)
-        self._devices = self.query_one("#devices", RowList)
-        self._grid = self.query_one(HeatGrid)
-        self._strip = self.query_one("#strip", Panel)
-        self._list = self.query_one("#processes", RowList)
+        """The devices have the keys."""
         self._share_out()
         self._devices.focus()
 

@@ -42,22 +42,24 @@ class PageScreen(Screen[None], inherit_bindings=False):
         self.view_name = view_name
         self.text = TextRows(write)
         self._now = now
-        self._draw = draw
         self._heights = heights
         self._handle = handle
+        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._strip = Panel(board, draw, id="strip") if draw is not None else None
+        self._lines = RowList(board, self.text, id="text", pointed=False)
 
     def compose(self) -> ComposeResult:
         """Header, graphs, text, keys."""
-        yield Panel(self.board, self._draw_header, id="header", edge=True)
-        if self._draw is not None:
-            yield Panel(self.board, self._draw, id="strip")
-        yield RowList(self.board, self.text, id="text", pointed=False)
+        yield self._header
+        if self._strip is not None:
+            yield self._strip
+        yield self._lines
         yield Footer(self.board, self.view_name)
 
     def on_mount(self) -> None:
         """Share the lines out."""
         self._share_out()
-        self.query_one(RowList).focus()
+        self._lines.focus()
 
     def on_resize(self, _: events.Resize) -> None:
         """Share the lines out anew."""
@@ -65,12 +67,11 @@ class PageScreen(Screen[None], inherit_bindings=False):
 
     def _share_out(self) -> None:
         rows = self.app.size.height
-        self.query_one("#header").styles.height = 2 if rows >= 16 else 1
-        if self._draw is not None and self._heights is not None:
-            panel = self.query_one("#strip")
+        self._header.styles.height = 2 if rows >= 16 else 1
+        if self._strip is not None and self._heights is not None:
             lines = self._heights(rows)
-            panel.styles.height = lines
-            panel.display = lines > 0
+            self._strip.styles.height = lines
+            self._strip.display = lines > 0
 
     def _draw_header(self, width: int, height: int) -> list[Line]:
         return header(self.board, width, height, self._now(), self.view_name)
@@ -78,20 +79,21 @@ class PageScreen(Screen[None], inherit_bindings=False):
     def show(self) -> None:
         """The board has changed."""
         self.text.forget()
-        self.query_one(RowList).refreshed()
-        for panel in self.query(Panel):
-            panel.refresh()
+        self._lines.refreshed()
+        self._header.refresh()
+        if self._strip is not None:
+            self._strip.refresh()
 
     def show_age(self) -> None:
         """A second has passed."""
-        self.query_one("#header").refresh()
+        self._header.refresh()
 
     def perform(self, action: str) -> bool:
         """Scroll, or what the page itself does."""
         if self._handle is not None and self._handle(action):
             self.show()
             return True
-        rows = self.query_one(RowList)
+        rows = self._lines
         steps = {**_STEPS, "page_up": -rows.page, "page_down": rows.page}
         if action in steps:
             rows.move(steps[action])

@@ -30,12 +30,14 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
         self.board = board
         self.processes = processes
         self._now = now
+        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._note = Panel(board, self._draw_note, id="note")
+        self.process_list = RowList(board, processes, id="processes")
+        """The list, with its selection."""
 
     def compose(self) -> ComposeResult:
         """Header, list, keys."""
-        yield Panel(self.board, self._draw_header, id="header", edge=True)
-        yield RowList(self.board, self.processes, id="processes")
-        yield Panel(self.board, self._draw_note, id="note")
+        yield from (self._header, self.process_list, self._note)
         yield Footer(self.board, PROCESSES)
 
     def on_mount(self) -> None:
@@ -48,12 +50,7 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
         self._share_out()
 
     def _share_out(self) -> None:
-        self.query_one("#header").styles.height = 2 if self.app.size.height >= 16 else 1
-
-    @property
-    def process_list(self) -> RowList:
-        """The list, with its selection."""
-        return self.query_one(RowList)
+        self._header.styles.height = 2 if self.app.size.height >= 16 else 1
 
     def _draw_header(self, width: int, height: int) -> list[Line]:
         return header(self.board, width, height, self._now(), PROCESSES)
@@ -65,12 +62,12 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
         """The board has changed."""
         self.processes.update()
         self.process_list.refreshed()
-        for panel in self.query(Panel):
-            panel.refresh()
+        self._header.refresh()
+        self._note.refresh()
 
     def show_age(self) -> None:
         """A second has passed."""
-        self.query_one("#header").refresh()
+        self._header.refresh()
 
     def perform(self, action: str) -> bool:
         """Move the selection; false when the key is nothing of this screen."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
@@ -35,18 +35,26 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         self._now = now
         self._applied = applied
         self._told = f"Enter on the last row writes {path}"
+        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._rows = RowList(board, SettingRows(board.preferences), id="settings")
+        self._note = Panel(board, self._draw_note, id="note")
 
     def compose(self) -> ComposeResult:
         """Header, rows, a word on the file, keys."""
-        yield Panel(self.board, self._draw_header, id="header", edge=True)
-        yield RowList(self.board, SettingRows(self.board.preferences), id="settings")
-        yield Panel(self.board, self._draw_note, id="note")
+        yield from (self._header, self._rows, self._note)
         yield Footer(self.board, "settings")
 
     def on_mount(self) -> None:
         """The rows have the keys."""
-        self.query_one("#header").styles.height = 2 if self.app.size.height >= 16 else 1
-        self.query_one(RowList).focus()
+        self._share_out()
+        self._rows.focus()
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Share the lines out anew."""
+        self._share_out()
+
+    def _share_out(self) -> None:
+        self._header.styles.height = 2 if self.app.size.height >= 16 else 1
 
     def _draw_header(self, width: int, height: int) -> list[Line]:
         return header(self.board, width, height, self._now(), "settings")
@@ -56,15 +64,15 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
 
     def show(self) -> None:
         """Nothing here changes with readings but the header."""
-        self.query_one("#header").refresh()
+        self._header.refresh()
 
     def show_age(self) -> None:
         """A second has passed."""
-        self.query_one("#header").refresh()
+        self._header.refresh()
 
     def perform(self, action: str) -> bool:
         """Move, change, write."""
-        rows = self.query_one(RowList)
+        rows = self._rows
         match action:
             case "up" | "down":
                 rows.move(1 if action == "down" else -1)
@@ -85,7 +93,7 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         self._change(1)
 
     def _change(self, step: int) -> None:
-        name = str(self.query_one(RowList).selected_key)
+        name = str(self._rows.selected_key)
         if name == setting_rows.WRITE:
             self._write()
         else:
@@ -103,5 +111,5 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
 
     def refresh_all(self) -> None:
         """Paint rows and note."""
-        self.query_one(RowList).refresh()
-        self.query_one("#note").refresh()
+        self._rows.refresh()
+        self._note.refresh()

@@ -1,0 +1,64 @@
+"""What comes before a screen is on the terminal does not end the program."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from textual.events import Resize
+from textual.geometry import Size
+from textual.screen import Screen
+
+from accelwatch.tui.actions import ACTIONS
+from accelwatch.tui.app import Dashboard, View
+from accelwatch.tui.opening import OPENINGS, Opening
+from accelwatch.tui.screens.process import process_screen
+from dashboards import node
+from fleets import FAULTS, FedFleet, fleet_view, following
+
+
+def _process(app: Dashboard) -> Screen[None]:
+    processes = app.board.devices[0].reading.processes or ()
+    return process_screen(app.board, processes[0], app.clock.wall, local=False)
+
+
+SCREENS: dict[str, Opening] = {**OPENINGS, "process": _process}
+
+
+def _resize(screen: View) -> None:
+    screen.on_resize(Resize(Size(80, 24), Size(80, 24)))  # type: ignore[attr-defined]  # a Screen
+
+
+def _keys(screen: View) -> None:
+    for action in ACTIONS:
+        screen.perform(action.id)
+
+
+MESSAGES: dict[str, Callable[[View], None]] = {
+    "news": lambda screen: screen.show(),
+    "a second": lambda screen: screen.show_age(),
+    "a resize": _resize,
+    "keys": _keys,
+}
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen_that_is_not_mounted_yet_bears_everything(name: str, message: str) -> None:
+    async def go() -> None:
+        source = FedFleet(fleet_view(12, faults=FAULTS))
+        async with following(source) as stage:
+            app = stage.app
+            await stage.press("enter")
+            app.board.take(node())
+            app.processes.update()
+            screen = SCREENS[name](app)
+            assert isinstance(screen, View)
+            app.push_screen(screen)
+            assert not screen.is_mounted
+            MESSAGES[message](screen)
+            await stage.pilot.pause()
+            assert screen.is_mounted
+            assert app.is_running
+            assert stage.text().strip()
+
+    asyncio.run(go())
