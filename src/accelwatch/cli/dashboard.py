@@ -14,6 +14,7 @@ from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
+    from accelwatch.tui.app import Dashboard
     from accelwatch.tui.board import DeviceFilter
     from accelwatch.tui.live import LiveSource
     from accelwatch.tui.preferences import Preferences
@@ -36,7 +37,8 @@ def run_dashboard(
 ) -> int:
     """Show the dashboard until its user quits; returns the exit code.
 
-    Raises UsageError, or ExpressionError for a condition, before the terminal is touched.
+    Raises UsageError, or ExpressionError for a condition, before the terminal is touched, and
+    AccelwatchError when an error has ended the dashboard.
     """
     from accelwatch.tui.preferences import load, path_of
 
@@ -55,8 +57,17 @@ def run_dashboard(
         app = Dashboard(board, source, readonly=readonly, preferences_path=path)
         if complaint:
             app.call_later(app.say, complaint)
-        app.run()
+        run_to_end(app)
     return OK
+
+
+def run_to_end(app: "Dashboard") -> None:
+    """Show it until its user quits. Raises AccelwatchError for an error that ended it."""
+    app.run()
+    if app.failure is not None:
+        from accelwatch.tui import failure
+
+        raise failure.told(app.failure, failure.path_of(os.environ)) from app.failure
 
 
 def _filter(condition: str | None) -> "DeviceFilter | None":

@@ -5,7 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from accelwatch.cli.dashboard import override
+from accelwatch.cli.dashboard import override, run_to_end
 from accelwatch.cli.fleet_plan import Hub, Look
 from accelwatch.display import utf8
 from accelwatch.durations import seconds
@@ -41,7 +41,7 @@ def run_fleet_dashboard(hub: Hub, look: Look) -> int:
         _filter(app, source, hub, look.condition)
     if said := complaint or hub.remark():
         app.call_later(app.say, said)
-    app.run()
+    run_to_end(app)
     return OK
 
 

@@ -1,7 +1,6 @@
 """The application: takes snapshots from the source, shows them on the present screen, routes keys."""
 
 import asyncio
-import contextlib
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
@@ -116,6 +115,8 @@ class Dashboard(App[None], inherit_bindings=False):
         self._fleet_due = False
         self._painted = 0.0
         self._began = 0.0
+        self.failure: Exception | None = None
+        """What has ended the program, if nobody had handled it."""
         self.set_theme(board.preferences.theme)
 
     def _mind(self, source: Source) -> None:
@@ -153,19 +154,27 @@ class Dashboard(App[None], inherit_bindings=False):
         self._collecting.add_done_callback(self.ended)
 
     def ended(self, task: "asyncio.Task[None]") -> None:
-        """A task that was to run for ever has failed: end, and tell why."""
+        """A task has failed that nobody waits for: end, and tell why."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self._handle_exception(error) if isinstance(error, Exception) else None
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End the program; who began it tells the error once the terminal is free again."""
+        self.failure = self.failure or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        """Print nothing: a wall of frames with the values of their variables helps nobody."""
+        self._close_messages_no_wait()
 
     async def on_unmount(self) -> None:
         """End the collection."""
         if self.desk is not None:
             await self.desk.end()
-        for task in (self._noting, self._collecting, *self._ending):
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+        tasks = [task for task in (self._noting, self._collecting, *self._ending) if task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def follow(self, source: Source) -> None:
         """Show another source from now on, as if nothing had been shown before."""
@@ -230,6 +239,7 @@ class Dashboard(App[None], inherit_bindings=False):
                 pass
         elif self._unnoted:
             self._noting = asyncio.create_task(self._note_slowly())
+            self._noting.add_done_callback(self.ended)
 
     async def _note_slowly(self) -> None:
         while self._unnoted:
@@ -287,7 +297,7 @@ class Dashboard(App[None], inherit_bindings=False):
             and not self.source.recorded
         ):
             self.take()
-        elif isinstance(self.screen, View):
+        elif isinstance(self.screen, View) and self.screen.is_mounted:
             self.screen.show_age()
 
     def show(self) -> None:

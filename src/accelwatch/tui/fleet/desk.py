@@ -1,7 +1,6 @@
 """Between the dashboard and the source of a fleet: takes ticks in slices, opens nodes, leaves them."""
 
 import asyncio
-import contextlib
 import gc
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
@@ -45,11 +44,10 @@ class FleetDesk:
 
     async def end(self) -> None:
         """End all that was started."""
-        for task in (*self._asides, self._counting, self._running):
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+        tasks = [task for task in (*self._asides, self._counting, self._running) if task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def take(self) -> None:
         """Take the newest tick, unless the picture is held."""
@@ -81,6 +79,7 @@ class FleetDesk:
         else:
             self._next = view
             self._counting = asyncio.create_task(self._count())
+            self._counting.add_done_callback(self._app.ended)
 
     async def _count(self) -> None:
         try:
@@ -109,6 +108,7 @@ class FleetDesk:
         task = asyncio.create_task(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
+        task.add_done_callback(self._app.ended)
 
     def visit(self, node: str) -> bool:
         """Follow a node, for the screens of one machine; false when there is no such node."""

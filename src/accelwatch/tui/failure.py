@@ -1,0 +1,50 @@
+"""What becomes of an error that nobody has handled: kept whole in a file, told in one line.
+
+The file has no values of variables, only the error and the lines of code that led to it.
+"""
+
+import os
+import platform
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+from accelwatch.display import printable
+from accelwatch.errors import AccelwatchError
+from accelwatch.version import __version__
+
+_NAME = "dashboard-error.txt"
+_MOST_TOLD = 200
+"""Characters of an error that are told on the terminal."""
+
+
+def path_of(environ: Mapping[str, str]) -> Path:
+    """Where the details of the last failure are: $XDG_STATE_HOME/accelwatch/dashboard-error.txt."""
+    base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME", "~")) / ".local/state")
+    return Path(base).expanduser() / "accelwatch" / _NAME
+
+
+def told(error: Exception, path: Path) -> AccelwatchError:
+    """The error as one that ends the command with a line: our own as it is, others with a file."""
+    if isinstance(error, AccelwatchError):
+        return error
+    text = " ".join(printable(f"{type(error).__name__}: {error}").split())
+    shown = text if len(text) <= _MOST_TOLD else f"{text[:_MOST_TOLD]}..."
+    try:
+        _keep(error, path)
+    except OSError as fault:
+        where = f"its details cannot be written to {path}: {fault.strerror}"
+    else:
+        where = f"its details are in {path}; please send them with a report"
+    return AccelwatchError(f"the dashboard has failed, which is a defect: {shown}; {where}")
+
+
+def _keep(error: Exception, path: Path) -> None:
+    """Write the details, readable by their owner, in place of those before. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
+        file.write(f"accelwatch {__version__}, Python {platform.python_version()}\n\n")
+        file.writelines(traceback.format_exception(error))
+    fresh.replace(path)
