@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from textual.events import Resize
@@ -43,10 +44,12 @@ MESSAGES: dict[str, Callable[[View], None]] = {
 
 @pytest.mark.parametrize("message", MESSAGES)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_that_is_not_mounted_yet_bears_everything(name: str, message: str) -> None:
+def test_a_screen_that_is_not_mounted_yet_bears_everything(
+    name: str, message: str, tmp_path: Path
+) -> None:
     async def go() -> None:
         source = FedFleet(fleet_view(12, faults=FAULTS))
-        async with following(source) as stage:
+        async with following(source, path=tmp_path / "settings.yaml") as stage:
             app = stage.app
             await stage.press("enter")
             app.board.take(node())
