@@ -5,6 +5,7 @@ from pathlib import Path
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category
+from accelwatch.schema.health import EVENT_MEMORY_S, FATAL, SIGNALS, STATE_HEALTH
 from accelwatch.schema.metrics import Metric, Scope, Tier, catalogue
 
 TARGET = Path(__file__).with_name("metrics.md")
@@ -40,6 +41,26 @@ def _row(row: Metric) -> str:
     return "| " + " | ".join(cells) + " | " + (row.otel or "-").replace("|", "\\|") + " |"
 
 
+def _health() -> list[str]:
+    """The rules by which a device is judged."""
+    fatal = ", ".join(category for category in Category if category in FATAL)
+    judgements = [
+        *((f"state {state}", judged, text) for state, (judged, text) in STATE_HEALTH.items()),
+        *((f"`{'.'.join(series)}` is not 0", judged, text) for series, judged, text in SIGNALS),
+    ]
+    return [
+        "\n## Health\n",
+        "The worst judgement counts, and each is told as a reason; a device without any is ok.\n",
+        "| when | health | reason |",
+        "|---|---|---|",
+        *(f"| {when} | {judged} | {text} |" for when, judged, text in judgements),
+        f"| an event of {fatal} in the last {EVENT_MEMORY_S:.0f} s | degraded | the event's code |",
+        "| state degraded, and none of these | degraded | part of the device cannot be read |",
+        "",
+        "A device that is failed by one of its quantities has the state degraded.",
+    ]
+
+
 def build() -> str:
     """The whole page."""
     parts = [_HEAD]
@@ -50,6 +71,7 @@ def build() -> str:
         )
         parts.append("|---|---|---|---|---|---|---|---|")
         parts += [_row(row) for row in catalogue() if belongs(row)]
+    parts += _health()
     parts.append("\n## Words\n")
     parts.append(f"- Why a value is absent: {', '.join(Absence)}.")
     parts.append(f"- State of a device: {', '.join(DeviceState)}.")

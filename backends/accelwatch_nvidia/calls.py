@@ -247,6 +247,13 @@ CALLS: tuple[Call, ...] = (
         _one(mapping.flag),
         slow=True,
     ),
+    Call(
+        ("nvmlDeviceGetUnrepairableMemoryFlag_v1",),
+        (),
+        (("memory_unrepairable",),),
+        _one(mapping.flag),
+        slow=True,
+    ),
 )
 
 OTHER_FUNCTIONS = (
@@ -281,6 +288,7 @@ OTHER_FUNCTIONS = (
     "nvmlDeviceGetProcessUtilization",
     "nvmlDeviceGetRepairStatus",
     "nvmlDeviceGetSerial",
+    "nvmlDeviceGetSramEccErrorStatus",
     "nvmlDeviceGetSupportedClocksEventReasons",
     "nvmlDeviceGetSupportedClocksThrottleReasons",
     "nvmlDeviceGetUUID",
@@ -295,3 +303,11 @@ FUNCTIONS = tuple(
     sorted({function for row in CALLS for function in row.functions} | set(OTHER_FUNCTIONS))
 )
 """Every function of pynvml that is called by its name in text."""
+
+FABRIC_STRUCTURES = ("c_nvmlGpuFabricInfo_v3_t", "c_nvmlGpuFabricInfo_v2_t")
+"""Newest first; the older one has no health summary."""
+
+SRAM_STRUCTURES = ("c_nvmlEccSramErrorStatus_v1_t",)
+
+STRUCTURES = (*FABRIC_STRUCTURES, *SRAM_STRUCTURES)
+"""Every structure of pynvml that is named in text."""

@@ -1,12 +1,12 @@
 """What a GPU says of its own condition: throttling, wish for a reset, repairs, fabric, fans, memory."""
 
-import ctypes
 from pathlib import Path
 
 from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
-from accelwatch_nvidia import fields, mapping
+from accelwatch_nvidia import fabric, fields, mapping
+from accelwatch_nvidia.calls import FABRIC_STRUCTURES, SRAM_STRUCTURES
 from accelwatch_nvidia.mapping import put_first
 from accelwatch_nvidia.nvml import DeviceCalls
 
@@ -101,31 +101,39 @@ RECOVERY_FIELDS = (
 )
 
 
-def read_repair(calls: DeviceCalls, collected: Collected) -> None:
-    """A pending channel repair counts as a pending memory repair (Blackwell)."""
+def read_repairs(calls: DeviceCalls, collected: Collected) -> None:
+    """Repairs that wait for a reset: of a memory channel, and of a compute unit (TPC)."""
     answer = calls.ask("nvmlDeviceGetRepairStatus")
-    if not isinstance(answer, Absence) and answer[0]:
-        collected.put("memory_repair_pending", 1)
+    if isinstance(answer, Absence):
+        collected.miss("compute_repair_pending", answer)
+        return
+    channel, compute = answer
+    collected.put("compute_repair_pending", int(compute != 0))
+    if channel or ("memory_repair_pending",) not in collected.values:
+        collected.put("memory_repair_pending", int(channel != 0))
+
+
+def read_sram(calls: DeviceCalls, collected: Collected) -> None:
+    """Whether uncorrected SRAM errors have passed the limit that NVIDIA has for the part."""
+    status = calls.structure("nvmlDeviceGetSramEccErrorStatus", SRAM_STRUCTURES)
+    exceeded = status if isinstance(status, Absence) else int(status.bThresholdExceeded != 0)
+    put_first(collected, ("sram_error_threshold_exceeded",), exceeded)
 
 
 def read_fabric(calls: DeviceCalls, collected: Collected) -> tuple[str, ...]:
-    """State of the registration with the NVLink fabric; gives notes on what is unhealthy."""
-    for variant in ("v3", "v2"):
-        info = getattr(calls.library, f"c_nvmlGpuFabricInfo_{variant}_t")()
-        info.version = getattr(calls.library, f"nvmlGpuFabricInfo_{variant}")
-        why = calls.fill("nvmlDeviceGetGpuFabricInfoV", ctypes.byref(info), variant=variant)
-        if why is None:
-            break
-    else:
-        collected.miss("fabric_state_info", why or Absence.UNSUPPORTED)
+    """State of the registration with the NVLink fabric; gives notes on what is wrong with it."""
+    info = calls.structure("nvmlDeviceGetGpuFabricInfoV", FABRIC_STRUCTURES)
+    if isinstance(info, Absence):
+        collected.miss("fabric_state_info", info)
         return ()
-    summary = int(getattr(info, "healthSummary", 0))
-    state = mapping.fabric_state(info.state, info.status, info.healthMask, summary)
-    if state is None:
+    registration = fabric.from_numbers(
+        info.state, info.status, info.healthMask, int(getattr(info, "healthSummary", 0))
+    )
+    if registration.state is None:
         collected.miss("fabric_state_info", Absence.UNSUPPORTED)
-        return ()
-    collected.put("fabric_state_info", 1, state)
-    return mapping.fabric_notes(info.status, info.healthMask) if state != "completed" else ()
+    else:
+        collected.put("fabric_state_info", 1, registration.state)
+    return registration.notes
 
 
 def fan_count(calls: DeviceCalls) -> int | Absence:

@@ -38,9 +38,6 @@ RECOVERY_ACTIONS = {
 }
 """nvmlDeviceGpuRecoveryAction_t (nvml.h), field 230."""
 
-FABRIC_STATES = {1: "not_started", 2: "in_progress", 3: "completed"}
-"""nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric."""
-
 _THROTTLE_BITS = (
     ("clock_setting", 0x002 | 0x100),
     ("power", 0x004),
@@ -158,40 +155,6 @@ def idle(mask: int, supported: int) -> Outcome:
 def recovery_action(raw: int) -> str:
     """Name of a recovery action; a number of a newer driver stays a number."""
     return RECOVERY_ACTIONS.get(raw, str(raw))
-
-
-def fabric_state(state: int, status: int, health_mask: int, summary: int) -> str | None:
-    """State of the registration with the fabric; None where there is no fabric.
-
-    `completed` becomes `failed` when the registration ended with an error, and `unhealthy` when the
-    health mask names a degraded bandwidth (bits 0-1), route recovery (2-3), an unhealthy route (4-5)
-    or an access timeout (6-7), each 1 for true, or the summary (v3) says 2, unhealthy (nvml.h).
-    """
-    if state == 0:
-        return None
-    word = FABRIC_STATES.get(state, str(state))
-    if word != "completed":
-        return word
-    if status:
-        return "failed"
-    faults = any(health_mask >> shift & 3 == 1 for shift, _ in _FABRIC_FAULTS)
-    return "unhealthy" if faults or summary == 2 else word
-
-
-_FABRIC_FAULTS = (
-    (0, "degraded bandwidth"),
-    (2, "route recovery in progress"),
-    (4, "route unhealthy"),
-    (6, "access timeout recovery in progress"),
-)
-"""Shifts of the two-bit fields of NVML_GPU_FABRIC_HEALTH_MASK (nvml.h); 1 is true."""
-
-
-def fabric_notes(status: int, health_mask: int) -> tuple[str, ...]:
-    """What is wrong with the fabric, in words."""
-    notes = [f"fabric: registration ended with NVML status {status}"] if status else []
-    notes += [f"fabric: {text}" for shift, text in _FABRIC_FAULTS if health_mask >> shift & 3 == 1]
-    return tuple(notes)
 
 
 def put_first(collected: Collected, series: Series, outcome: Outcome) -> None:

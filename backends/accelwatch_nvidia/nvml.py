@@ -1,8 +1,9 @@
 """The only module that imports pynvml: typed calls, return codes turned into absences or ReadError."""
 
+import ctypes
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -145,12 +146,20 @@ class DeviceCalls:
         key = (function, *args)
         if key in self._unsupported:
             return Absence.UNSUPPORTED
+        call = self._function(function)
+        if call is None:
+            return self._judge(returns.FUNCTION_NOT_FOUND, key)
         try:
-            return getattr(self.library, function)(self.handle, *args)
+            return call(self.handle, *args)
         except self.library.NVMLError as error:
             return self._judge(code_of(error), key)
         except UnicodeDecodeError:
             return Absence.ERROR
+
+    def _function(self, name: str) -> Callable[..., Any] | None:
+        """A function of the binding; an older binding lacks what came later, as an older driver does."""
+        call: Callable[..., Any] | None = getattr(self.library, name, None)
+        return call
 
     def fill(self, function: str, *args: Any, variant: str = "") -> Absence | None:
         """Call `function(handle, *args)`, which fills a structure it is given; None when it did.
@@ -160,11 +169,28 @@ class DeviceCalls:
         key = (function, variant)
         if key in self._unsupported:
             return Absence.UNSUPPORTED
+        call = self._function(function)
+        if call is None:
+            return self._judge(returns.FUNCTION_NOT_FOUND, key)
         try:
-            getattr(self.library, function)(self.handle, *args)
+            call(self.handle, *args)
         except self.library.NVMLError as error:
             return self._judge(code_of(error), key)
         return None
+
+    def structure(self, function: str, names: Sequence[str]) -> Any:
+        """The first structure of these that binding and driver know, filled, or why there is none."""
+        why: Absence = Absence.UNSUPPORTED
+        for name in names:
+            make = self._function(name)
+            if make is None:
+                continue
+            filled = make()
+            refusal = self.fill(function, ctypes.byref(filled), variant=name)
+            if refusal is None:
+                return filled
+            why = refusal if refusal is not Absence.UNSUPPORTED else why
+        return why
 
     def first(self, functions: Sequence[str], *args: object) -> Any:
         """Answer of the first function that this driver has and the device supports."""

@@ -58,7 +58,8 @@ def read_slow(device_id: str, calls: DeviceCalls, groups: frozenset[str]) -> Slo
     rows = _field_rows(groups, slow=True)
     _put_fields(calls.fields([row.pair for row in rows]), rows, collected)
     put_calls(calls, _call_rows(groups, slow=True), collected)
-    conditions.read_repair(calls, collected)
+    conditions.read_repairs(calls, collected)
+    conditions.read_sram(calls, collected)
     notes = conditions.read_fabric(calls, collected)
     return Slow(
         groups=groups,

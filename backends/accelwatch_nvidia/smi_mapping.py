@@ -10,7 +10,7 @@ from accelwatch.program import program_name
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.reading import Collected, Process, Reading
-from accelwatch_nvidia import identity, mapping, mig, returns, smi_rows, smi_text
+from accelwatch_nvidia import fabric, identity, mapping, mig, returns, smi_rows, smi_text
 from accelwatch_nvidia.mapping import Outcome, put_first, settle
 
 SOURCE = "nvidia-smi"
@@ -31,13 +31,6 @@ _NO_NAMES = ("unknown", "none", "not found")
 _TELLING = ("gpu_util", "gpu_temp", "used")
 """Tags that a GPU in need of a reset does not answer, whatever else it still does."""
 _MIG_MODES = {"Enabled": "enabled", "Disabled": "disabled"}
-_HEALTH_FAULTS = {
-    "bandwidth": ("degraded",),
-    "route_recovery_in_progress": ("true",),
-    "route_unhealthy": ("true",),
-    "access_timeout_recovery": ("true",),
-    "summary": ("unhealthy",),
-}
 
 
 def text_at(element: ET.Element, path: str) -> str | None:
@@ -277,19 +270,15 @@ def _read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:
     if why := smi_text.absence(state):
         collected.miss("fabric_state_info", why)
         return ()
-    name = smi_text.word(state)
-    status = text_at(gpu, "fabric/status") or ""
-    faults = [
-        f"fabric: {tag.replace('_', ' ')}: {text}"
-        for tag, bad in _HEALTH_FAULTS.items()
-        if (text := text_at(gpu, f"fabric/health/{tag}") or "").lower() in bad
-    ]
-    if name == "completed" and status.lower() not in ("success", "n/a", ""):
-        name, faults = "failed", [f"fabric: {status}", *faults]
-    elif name == "completed" and faults:
-        name = "unhealthy"
-    collected.put("fabric_state_info", 1, name)
-    return tuple(faults)
+    health = gpu.find("fabric/health")
+    registration = fabric.from_words(
+        state,
+        text_at(gpu, "fabric/status") or "N/A",
+        {leaf.tag: (leaf.text or "").strip() for leaf in health} if health is not None else {},
+    )
+    if registration.state is not None:
+        collected.put("fabric_state_info", 1, registration.state)
+    return registration.notes
 
 
 def processes(device: Device, gpu: ET.Element) -> tuple[Process, ...]:

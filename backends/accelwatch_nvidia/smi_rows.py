@@ -176,6 +176,13 @@ ROWS: tuple[TextRow, ...] = (
     TextRow(("memory_remapped_rows", "corrected"), ("remapped_rows/remapped_row_corr",), _COUNT),
     TextRow(("memory_remapped_rows", "uncorrected"), ("remapped_rows/remapped_row_unc",), _COUNT),
     TextRow(("memory_repair_failed",), ("remapped_rows/remapped_row_failure",), smi_text.flag),
+    TextRow(("memory_unrepairable",), ("ecc_errors/unrepairable_memory",), smi_text.flag),
+    TextRow(("compute_repair_pending",), ("ecc_errors/tpc_repair_pending",), smi_text.flag),
+    TextRow(
+        ("sram_error_threshold_exceeded",),
+        ("ecc_errors/aggregate/sram_threshold_exceeded",),
+        smi_text.flag,
+    ),
     TextRow(
         ("memory_retired_pages", "single_bit"),
         ("retired_pages/multiple_single_bit_retirement/retired_count",),

@@ -69,13 +69,16 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 
 FLAGS = frozenset(
     {
+        "compute_repair_pending",
         "device_up",
         "device_suspended",
         "ecc_enabled",
         "link_up",
         "memory_repair_failed",
         "memory_repair_pending",
+        "memory_unrepairable",
         "reset_required",
+        "sram_error_threshold_exceeded",
         "throttle_active",
     }
 )

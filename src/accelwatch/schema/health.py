@@ -7,7 +7,8 @@ import msgspec
 
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Reading
 
 
 class Health(StrEnum):
@@ -26,42 +27,54 @@ class Judgement(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
 
 
-_STATE_HEALTH = {
+STATE_HEALTH = {
     DeviceState.LOST: (Health.FAILED, "the device is lost"),
     DeviceState.UNRESPONSIVE: (Health.FAILED, "the device does not answer"),
     DeviceState.SUSPENDED: (Health.UNKNOWN, "the device sleeps"),
     DeviceState.EXCLUDED: (Health.UNKNOWN, "the device may not be read"),
 }
 
-_SIGNALS: tuple[tuple[str, Health, str], ...] = (
-    ("memory_repair_failed", Health.FAILED, "a memory row remap failed"),
-    ("reset_required", Health.FAILED, "the driver asks for a reset, reboot or drain"),
-    ("memory_repair_pending", Health.DEGRADED, "a memory repair waits for a reset"),
+SIGNALS: tuple[tuple[Series, Health, str], ...] = (
+    (("memory_repair_failed",), Health.FAILED, "a memory row remap failed"),
+    (("memory_unrepairable",), Health.FAILED, "part of the memory cannot be repaired"),
+    (
+        ("sram_error_threshold_exceeded",),
+        Health.FAILED,
+        "uncorrected SRAM errors have passed the vendor's limit",
+    ),
+    (("reset_required",), Health.FAILED, "the driver asks for a reset, reboot or drain"),
+    (("fabric_state_info", "failed"), Health.FAILED, "the registration with the fabric failed"),
+    (("fabric_state_info", "unhealthy"), Health.DEGRADED, "the fabric is unhealthy"),
+    (("fabric_state_info", "limited_capacity"), Health.DEGRADED, "the fabric has limited capacity"),
+    (("memory_repair_pending",), Health.DEGRADED, "a memory repair waits for a reset"),
+    (("compute_repair_pending",), Health.DEGRADED, "a compute unit's repair waits for a reset"),
 )
+"""Series by which a device that answers says itself that something is wrong: those other than 0."""
 
-_FATAL = frozenset(
+FATAL = frozenset(
     {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
 )
 EVENT_MEMORY_S = 600.0
 """How long a fatal event keeps a device `degraded`, as the alert on it does (docs/metrics.md)."""
 
 
-def _flag(reading: Reading, key: str) -> Number:
-    return reading.values.get((key,), 0)
+def signals(reading: Reading) -> list[tuple[Health, str]]:
+    """What the device says of itself that is wrong: how bad it is, and in words."""
+    return [(health, text) for series, health, text in SIGNALS if reading.values.get(series)]
 
 
 def judge(
     state: DeviceState, reading: Reading, events: Iterable[ErrorEvent], now: float
 ) -> Judgement:
     """Health of a device; `now` in Unix seconds, `events` those of this device."""
-    if state in _STATE_HEALTH:
-        health, reason = _STATE_HEALTH[state]
+    if state in STATE_HEALTH:
+        health, reason = STATE_HEALTH[state]
         return Judgement(health, (reason,))
-    found = [(health, text) for key, health, text in _SIGNALS if _flag(reading, key)]
+    found = signals(reading)
     found += [
         (Health.DEGRADED, f"{event.code} was reported")
         for event in events
-        if event.category in _FATAL and event.trusted and now - event.time < EVENT_MEMORY_S
+        if event.category in FATAL and event.trusted and now - event.time < EVENT_MEMORY_S
     ]
     if state is DeviceState.DEGRADED and not found:
         found.append((Health.DEGRADED, "part of the device cannot be read"))

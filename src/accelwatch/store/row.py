@@ -7,6 +7,7 @@ import msgspec
 from accelwatch.accumulate import DERIVED_KEYS, Accumulator
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.health import Health, signals
 from accelwatch.schema.metrics import Series, host_metrics
 from accelwatch.schema.reading import Reading, complete, wholly_absent
 from accelwatch.schema.snapshot import is_host
@@ -23,8 +24,6 @@ _STATE_OF = {
     Absence.UNSUPPORTED: DeviceState.DEGRADED,
 }
 _PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
-_OWN_WORD = ("reset_required", "memory_repair_failed")
-"""Quantities by which a device that answers says itself that something is wrong."""
 _CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
 """Quantities of which a device that works answers at least one."""
 _BESIDE = frozenset({"memory", "vr", "soc", "board", "inlet", "outlet"})
@@ -122,7 +121,7 @@ def _derived_absences(reading: Reading, one_shot: bool) -> dict[Series, Absence]
 
 
 def _state_of_reading(reading: Reading) -> DeviceState:
-    if any(reading.values.get((key,)) for key in _OWN_WORD):
+    if any(health is Health.FAILED for health, _ in signals(reading)):
         return DeviceState.DEGRADED
     if any(reason in _PARTLY_GONE for reason in reading.absent.values()):
         return DeviceState.DEGRADED

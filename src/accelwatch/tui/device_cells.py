@@ -31,6 +31,15 @@ def throttle(view: DeviceView) -> str:
     return known or (sorted(active)[0].replace("_", " ") if active else "")
 
 
+_REPAIRS = (
+    "memory_repair_pending",
+    "memory_repair_failed",
+    "memory_unrepairable",
+    "sram_error_threshold_exceeded",
+    "compute_repair_pending",
+)
+
+
 def flags(view: DeviceView) -> str:
     """`E` uncorrected memory errors, `X` error events, `L` links down, `M` repair waits, `R` reset."""
     values = view.reading.values
@@ -47,7 +56,7 @@ def flags(view: DeviceView) -> str:
     )
     if down:
         shown.append(f"L{down:.0f}")
-    if values.get(("memory_repair_pending",)) or values.get(("memory_repair_failed",)):
+    if any(values.get((key,)) for key in _REPAIRS):
         shown.append("M")
     if values.get(("reset_required",)):
         shown.append("R")

@@ -26,7 +26,7 @@ FLAGS = (
     ("E", "uncorrected memory errors"),
     ("X", "error events (Xid, RAS, resets)"),
     ("L", "links that are down"),
-    ("M", "a memory repair waits for a reset, or failed"),
+    ("M", "a repair waits for a reset, failed, or is not possible"),
     ("R", "the driver asks for a reset"),
 )
 

@@ -15,7 +15,7 @@ def protocol_names() -> list[str]:
     return sorted(names | {name for name in own["__annotations__"] if not name.startswith("_")})
 
 
-@pytest.mark.parametrize("name", [*protocol_names(), *calls.FUNCTIONS])
+@pytest.mark.parametrize("name", [*protocol_names(), *calls.FUNCTIONS, *calls.STRUCTURES])
 def test_each_name_exists_in_pynvml(name: str) -> None:
     assert hasattr(import_library(), name)
 

@@ -56,25 +56,6 @@ def test_a_hardware_slowdown_counts_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "status", "mask", "summary", "word"),
-    [
-        (0, 0, 0, 0, None),
-        (1, 0, 0, 0, "not_started"),
-        (2, 0, 0, 0, "in_progress"),
-        (3, 0, 0, 0, "completed"),
-        (3, 999, 0, 0, "failed"),
-        (3, 0, 0b10_10_10_10, 1, "completed"),
-        (3, 0, 0b01, 0, "unhealthy"),
-        (3, 0, 0b01_00_00_00, 0, "unhealthy"),
-        (3, 0, 0, 2, "unhealthy"),
-        (9, 0, 0, 0, "9"),
-    ],
-)
-def test_fabric_state(state: int, status: int, mask: int, summary: int, word: str | None) -> None:
-    assert mapping.fabric_state(state, status, mask, summary) == word
-
-
-@pytest.mark.parametrize(
     ("raw", "value"),
     [
         (0, 0.0),

@@ -194,7 +194,7 @@ METRICS: tuple[Metric, ...] = (
         Kind.GAUGE,
         Tier.MINIMAL,
         "",
-        "Whether a page retirement or row remap waits for a reset.",
+        "Whether a page retirement, row remap or channel repair waits for a reset.",
     ),
     Metric(
         "memory_repair_failed",
@@ -202,6 +202,27 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "",
         "Whether a row remap failed.",
+    ),
+    Metric(
+        "memory_unrepairable",
+        Kind.GAUGE,
+        Tier.DEFAULT,
+        "",
+        "Whether part of the memory is faulty beyond repair.",
+    ),
+    Metric(
+        "sram_error_threshold_exceeded",
+        Kind.GAUGE,
+        Tier.DEFAULT,
+        "",
+        "Whether uncorrected errors of on-chip memory have passed the vendor's limit for replacement.",
+    ),
+    Metric(
+        "compute_repair_pending",
+        Kind.GAUGE,
+        Tier.DEFAULT,
+        "",
+        "Whether the repair of a compute unit waits for a reset.",
     ),
     Metric(
         "error_events_total",

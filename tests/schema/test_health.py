@@ -1,0 +1,47 @@
+"""The judgement of a device from what it says of itself."""
+
+import pytest
+
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health, judge
+from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.reading import Reading
+
+
+def judged(*series: Series, value: int = 1) -> tuple[Health, tuple[str, ...]]:
+    reading = Reading(device_id="x:1", values=dict.fromkeys(series, value))
+    judgement = judge(DeviceState.OK, reading, (), 0.0)
+    return judgement.health, judgement.reasons
+
+
+@pytest.mark.parametrize(
+    ("series", "health"),
+    [
+        (("memory_repair_failed",), Health.FAILED),
+        (("memory_unrepairable",), Health.FAILED),
+        (("sram_error_threshold_exceeded",), Health.FAILED),
+        (("reset_required",), Health.FAILED),
+        (("fabric_state_info", "failed"), Health.FAILED),
+        (("fabric_state_info", "unhealthy"), Health.DEGRADED),
+        (("fabric_state_info", "limited_capacity"), Health.DEGRADED),
+        (("memory_repair_pending",), Health.DEGRADED),
+        (("compute_repair_pending",), Health.DEGRADED),
+    ],
+)
+def test_what_a_device_says_of_itself_is_part_of_its_health(series: Series, health: Health) -> None:
+    assert series[0] in by_key()
+    found, reasons = judged(series)
+    assert found is health
+    assert len(reasons) == 1
+    assert judged(series, value=0) == (Health.OK, ())
+
+
+@pytest.mark.parametrize("state", ["completed", "in_progress", "not_started"])
+def test_a_registration_under_way_or_complete_is_no_fault(state: str) -> None:
+    assert judged(("fabric_state_info", state)) == (Health.OK, ())
+
+
+def test_the_worst_signal_counts_and_all_are_told() -> None:
+    health, reasons = judged(("memory_repair_pending",), ("memory_unrepairable",))
+    assert health is Health.FAILED
+    assert len(reasons) == 2
