@@ -13,8 +13,13 @@ _ACTIONS: dict[float, str | None] = {
     2: "node_reboot",
     3: "drain_p2p",
     4: "drain_and_reset",
+    5: "recover_imex_domain",
+    6: "bus_reset",
+    7: "system_reboot",
 }
 """nvmlDeviceGpuRecoveryAction_t (nvml.h)."""
+_ANY_ACTION = 255
+"""The action of a newer driver keeps its number and is a wish all the same; no number is greater."""
 _FABRIC: dict[float, str | None] = {0: None, 1: "not_started", 2: "in_progress", 3: "completed"}
 """nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric."""
 _REASONS = (
@@ -128,9 +133,23 @@ NVIDIA_GPU_EXPORTER = Dialect(
         _row("remapped_rows_uncorrectable", "memory_remapped_rows.uncorrected"),
         _row("remapped_rows_pending", "memory_repair_pending"),
         _row("remapped_rows_failure", "memory_repair_failed"),
-        Row(name="nvidia_smi_gpu_recovery_action", target="recovery_action_info", states=_ACTIONS),
+        _row(
+            "ecc_errors_uncorrected_aggregate_sram_threshold_exceeded",
+            "sram_error_threshold_exceeded",
+        ),
         Row(
-            name="nvidia_smi_gpu_recovery_action", target="reset_required", high=4, low=0, flag=True
+            name="nvidia_smi_gpu_recovery_action",
+            target="recovery_action_info",
+            states=_ACTIONS,
+            low=0,
+            high=_ANY_ACTION,
+        ),
+        Row(
+            name="nvidia_smi_gpu_recovery_action",
+            target="reset_required",
+            low=0,
+            high=_ANY_ACTION,
+            flag=True,
         ),
         Row(name="nvidia_smi_fabric_state", target="fabric_state_info", states=_FABRIC),
         Row(name="nvidia_smi_xid_errors_total", target="error_events_total.xid_{xid}.other"),
