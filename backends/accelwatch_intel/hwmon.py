@@ -1,4 +1,4 @@
-"""Heat, energy, power limits, fans and voltage from a card's hwmon directory, found by its name.
+"""Heat, power limits, fans and voltage from a card's hwmon directory, found by its name.
 
 Sensors are told apart by their label: their numbers differ from card to card. Attributes:
 Documentation/ABI/testing/sysfs-driver-intel-xe-hwmon and sysfs-driver-intel-i915-hwmon.
@@ -14,7 +14,6 @@ from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_intel.card import GPU_DRIVERS, Card
-from accelwatch_intel.rates import Rates
 
 _SENSORS = {"": "gpu", "pkg": "gpu", "vram": "memory", "mctrl": "soc", "pcie": "soc"}
 """hwmon label to our sensor; of several that share one the warmest counts. i915 has no label.
@@ -29,7 +28,13 @@ _COLDEST, _HOTTEST = -50.0, 150.0
 
 _FASTEST_RPM, _MOST_RATIO = 50_000, 2
 """A fan may pass what the driver calls its maximum, but not by far."""
-_MOST_WATTS = 10_000
+MOST_WATTS = 10_000
+
+_REACH = ("card", "", "pkg")
+"""Labels of what measures a whole card, the widest first."""
+
+_POWER_LIMITS = (("enforced", ("max", "cap")), ("default", ("rated_max",)), ("critical", ("crit",)))
+"""Our limit to the power*_ attributes that tell it, the better first."""
 
 _TEMPERATURE_LIMITS = (("crit", "slowdown"), ("emergency", "shutdown"), ("max", "target"))
 """temp*_ attribute to our kind. `max` lies far below what a card bears (60 on a recorded B580)."""
@@ -82,19 +87,21 @@ def _look(folder: Path) -> Sensors:
     return Sensors(folder, labels, tops)
 
 
-def _scaled(path: Path, divisor: float) -> float | Absence:
+def scaled(path: Path, divisor: float) -> float | Absence:
+    """A number of a file in base units, or why there is none."""
     value = sysfs.read_int(path)
     return value if isinstance(value, Absence) else value / divisor
 
 
 def _celsius(path: Path) -> float | Absence:
-    value = _scaled(path, 1e3)
+    value = scaled(path, 1e3)
     if isinstance(value, float) and not _COLDEST <= value <= _HOTTEST:
         return Absence.ERROR
     return value
 
 
-def _put(out: Collected, value: float | Absence, key: str, *labels: str) -> None:
+def put(out: Collected, value: float | Absence, key: str, *labels: str) -> None:
+    """Record a value, or why there is none."""
     if isinstance(value, Absence):
         out.miss(key, value, *labels)
     else:
@@ -110,7 +117,7 @@ def read_temperatures(sensors: Sensors, out: Collected) -> None:
         before = out.values.get(("temperature_celsius", _SENSORS[label]))
         if not isinstance(value, Absence) and before is not None:
             value = max(value, before)
-        _put(out, value, "temperature_celsius", _SENSORS[label])
+        put(out, value, "temperature_celsius", _SENSORS[label])
 
 
 def read_temperature_limits(sensors: Sensors, out: Collected) -> None:
@@ -130,82 +137,47 @@ def read_fans(sensors: Sensors, out: Collected) -> None:
         speed = sysfs.read_int(sensors.folder / f"fan{number}_input")
         if isinstance(speed, int) and not 0 <= speed <= _FASTEST_RPM:
             speed = Absence.ERROR
-        _put(out, speed, "fan_speed_rpm", fan)
+        put(out, speed, "fan_speed_rpm", fan)
         if isinstance(speed, int) and number in sensors.fan_tops:
             ratio = speed / sensors.fan_tops[number]
-            _put(out, ratio if ratio <= _MOST_RATIO else Absence.ERROR, "fan_speed_ratio", fan)
+            put(out, ratio if ratio <= _MOST_RATIO else Absence.ERROR, "fan_speed_ratio", fan)
 
 
 def read_voltages(sensors: Sensors, out: Collected) -> None:
     """Voltage of each rail, from millivolts."""
     for number, label in sensors.of("in").items():
         rail = "package" if label == "pkg" else "gpu"
-        value = _scaled(sensors.folder / f"in{number}_input", 1e3)
+        value = scaled(sensors.folder / f"in{number}_input", 1e3)
         if isinstance(value, float) and value < 0:
             value = Absence.ERROR
-        _put(out, value, "voltage_volts", rail)
+        put(out, value, "voltage_volts", rail)
 
 
 def read_power_limits(sensors: Sensors, out: Collected) -> None:
     """Power limits in watts of the card, else of the package; 0 means off or unknown.
 
-    In force is the sustained limit (`max`, PL1), without one the burst limit (`cap`, PL2).
+    In force is the sustained limit (`max`, PL1), without one the burst limit (`cap`, PL2). `crit` (I1)
+    is the limit at which the hardware itself cuts the clocks at once.
     """
-    number = _whole_card(sensors.of("power"))
-    if number is None:
-        return
-    for limit, attributes in (("enforced", ("max", "cap")), ("default", ("rated_max",))):
-        for attribute in attributes:
-            value = _scaled(sensors.folder / f"power{number}_{attribute}", 1e6)
-            if isinstance(value, float) and 0 < value <= _MOST_WATTS:
-                out.put("power_limit_watts", value, limit)
-                break
+    labels = sensors.of("power")
+    for number in by_reach(labels):
+        for limit, attributes in _POWER_LIMITS:
+            _read_power_limit(sensors, number, limit, attributes, out)
 
 
-def _whole_card(labels: Mapping[int, str]) -> int | None:
-    """The channel that stands for the whole card: labelled `card`, or unlabelled, else the package."""
-    ranked = sorted(labels, key=lambda number: (_rank(labels[number]), number))
-    return ranked[0] if ranked else None
-
-
-def _rank(label: str) -> int:
-    return {"card": 0, "": 1, "pkg": 2}.get(label, 3)
-
-
-def read_energy(
-    sensors: Sensors, rates: Rates, now: float, out: Collected, *, detail: bool
+def _read_power_limit(
+    sensors: Sensors, number: int, limit: str, attributes: tuple[str, ...], out: Collected
 ) -> None:
-    """Energy counter of the whole card and the power it means; with `detail` that of the package too.
-
-    Neither driver has a power reading: it is the energy since the last reading over the time. The
-    first reading has none, and a counter that stands still is an error, for a card always draws some.
-    """
-    labels = sensors.of("energy")
-    whole = _whole_card(labels)
-    if whole is not None:
-        joules = _joules(sensors, whole)
-        _put(out, joules, "energy_joules_total", "hardware")
-        _put(out, _power(f"{sensors.folder}/{whole}", joules, rates, now), "power_watts")
-    if not detail:
-        return
-    for number, label in labels.items():
-        if label == "pkg" and number != whole:
-            joules = _joules(sensors, number)
-            watts = _power(f"{sensors.folder}/{number}", joules, rates, now)
-            _put(out, watts, "power_component_watts", "package")
+    """The first of a channel's attributes that says something, where no wider channel has."""
+    for attribute in attributes:
+        if ("power_limit_watts", limit) in out.values:
+            return
+        value = scaled(sensors.folder / f"power{number}_{attribute}", 1e6)
+        if isinstance(value, float) and 0 < value <= MOST_WATTS:
+            out.put("power_limit_watts", value, limit)
 
 
-def _joules(sensors: Sensors, number: int) -> float | Absence:
-    value = _scaled(sensors.folder / f"energy{number}_input", 1e6)
-    return Absence.ERROR if isinstance(value, float) and value < 0 else value
-
-
-def _power(name: str, joules: float | Absence, rates: Rates, now: float) -> float | Absence:
-    if isinstance(joules, Absence):
-        return joules
-    watts = rates.per_second(name, joules, now)
-    if watts is None:
-        return Absence.NOT_COLLECTED
-    if watts == 0:
-        return rates.still
-    return watts if watts <= _MOST_WATTS else Absence.ERROR
+def by_reach(labels: Mapping[int, str]) -> list[int]:
+    """Channels that stand for the whole card, best first: labelled `card`, unlabelled, the package."""
+    whole = [number for number, label in labels.items() if label in _REACH]
+    return sorted(whole, key=lambda number: (_REACH.index(labels[number]), number))

@@ -11,6 +11,7 @@ from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Collected, Link, Process, Reading, wanted
 from accelwatch_intel import (
+    energy,
     gt,
     hwmon,
     i915,
@@ -27,6 +28,8 @@ from accelwatch_intel.standing import Standing
 from accelwatch_intel.sysman_card import Sink, SysmanCard
 
 _CLEAN = "No error state collected"
+_ENERGY_KEYS = ("power_watts", "energy_joules_total")
+_PACKAGE_SOURCE = "hwmon pkg"
 
 
 class CardReader:
@@ -54,7 +57,7 @@ class CardReader:
             tiles = (hwmon.find_tile(self.card, tile) for tile in self.tiles)
             for sensors in (hwmon.find(self.card), *tiles):
                 if sensors is not None:
-                    hwmon.read_energy(sensors, self._rates, now, out, detail=True)
+                    energy.read_energy(sensors, self._rates, now, out, detail=True)
         self._busy_bounds(now)
         if sysman is not None:
             parts = {tile: Collected(f"{device.id}/{tile}") for tile in self.tiles}
@@ -73,7 +76,7 @@ class CardReader:
         self._standing.fill(whole, parts)
         if self.card.kind is DeviceKind.NPU:
             npu.read(self.card, self._rates, now, whole)
-        self._read_sysfs(whole, self._gts, self._standing.sensors, now, request.groups)
+        counter = self._read_sysfs(whole, self._gts, self._standing.sensors, now, request.groups)
         bounds = self._busy_bounds(now)
         if self._one_shot and whole.absent.get(("power_watts",)) is self._rates.still:
             bounds = [(group, self._believed(bound)) for group, bound in bounds]
@@ -87,12 +90,16 @@ class CardReader:
         sources = self._fill_usage(whole, usage, bounds)
         for tile, out in parts.items():
             _fill_busy(out, _largest(bounds, tile))
-        notes = (*_notes(usage, sources), *self._fault_notes())
+        if counter == energy.PACKAGE:
+            told = {key for key, *_ in whole.values}.intersection(_ENERGY_KEYS)
+            sources |= dict.fromkeys(sorted(told), _PACKAGE_SOURCE)
         links: tuple[Link, ...] = ()
+        notes: tuple[str, ...] = ()
         if sysman is not None:
-            notes = (*notes, *sysman_health.memory_notes(sysman))
+            notes = sysman_health.memory_notes(sysman)
             links = sysman_health.links(sysman) if "links" in request.groups else ()
         sources |= dict.fromkeys(sorted(sink.sources), "sysman")
+        notes = (*_notes(usage, sources), *self._fault_notes(), *notes)
         for out in (whole, *parts.values()):
             _drop_unwanted(out, request.groups)
         reading = whole.reading(
@@ -110,17 +117,18 @@ class CardReader:
         sensors: hwmon.Sensors | None,
         now: float,
         groups: frozenset[str],
-    ) -> None:
+    ) -> str | None:
+        """Load, heat and power from files; returns the label of the energy counter that was taken."""
         gt.read_clocks(gts, out)
         gt.read_throttle(gts, out)
         if sensors is None:
-            return
+            return None
         hwmon.read_temperatures(sensors, out)
         hwmon.read_fans(sensors, out)
         detail = "components" in groups
         if detail:
             hwmon.read_voltages(sensors, out)
-        hwmon.read_energy(sensors, self._rates, now, out, detail=detail)
+        return energy.read_energy(sensors, self._rates, now, out, detail=detail)
 
     def _busy_bounds(self, now: float) -> list[tuple[gt.Gt, float | Absence]]:
         return [(group, gt.busy_bound(group, self._rates, now)) for group in self._gts]
@@ -242,6 +250,8 @@ def _notes(usage: Usage, sources: dict[str, str]) -> list[str]:
         notes.append("utilization is an upper bound: the time outside the idle state")
     elif sources.get("utilization_ratio") == "fdinfo":
         notes.append("utilization is the busiest engine's time over all clients")
+    if _PACKAGE_SOURCE in sources.values():
+        notes.append("power and energy are the GPU package's: no counter of the whole card counts")
     return notes
 
 

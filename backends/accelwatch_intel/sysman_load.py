@@ -99,13 +99,19 @@ def read_temperatures(card: SysmanCard, sink: Sink) -> None:
 
 
 def read_power(card: SysmanCard, sink: Sink) -> None:
-    """Energy and power of the card and of each tile, by Sysman's own timestamps."""
+    """Energy and power of the card and of each tile, by Sysman's own timestamps.
+
+    A counter at 0 has never counted: xe shows it so where the card has none.
+    """
     seen: set[int | None] = set()
     for part, state in card.get_each("power", "zesPowerGetEnergyCounter", types.EnergyCounter):
         if part.tile in seen:
             continue
         seen.add(part.tile)
-        sink.fill(part.tile, state.energy / 1e6, "energy_joules_total", "hardware")
+        if state.energy > 0:
+            sink.fill(part.tile, state.energy / 1e6, "energy_joules_total", "hardware")
+        elif part.tile is None:
+            sink.whole.miss("energy_joules_total", Absence.ERROR, "hardware")
         watts = card.rates.per_second(
             f"energy{part.tile}", state.energy / 1e6, state.timestamp / 1e6
         )

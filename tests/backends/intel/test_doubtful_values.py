@@ -57,6 +57,73 @@ def test_an_energy_counter_that_stands_still_is_no_power(composed: Composed) -> 
     assert reading.absent["power_watts",] is Absence.ERROR
 
 
+@pytest.mark.parametrize(
+    ("card", "package", "joules", "source"),
+    [
+        ("0", "30123456789", 30123.456789, "hwmon pkg"),
+        ("40123456789", "0", 40123.456789, "sysfs"),
+        ("1", "30123456789", 0.000001, "sysfs"),
+    ],
+)
+def test_energy_is_the_widest_counter_that_counts(
+    composed: Composed, card: str, package: str, joules: float, source: str
+) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, "hwmon/hwmon4/energy1_input").write_text(card)
+    machine.device_file(B580, "hwmon/hwmon4/energy2_input").write_text(package)
+    (reading,) = machine.read()
+    assert reading.values["energy_joules_total", "hardware"] == joules
+    assert reading.sources.get("energy_joules_total", reading.sources["*"]) == source
+    assert any("the GPU package's" in note for note in reading.notes) == (source == "hwmon pkg")
+
+
+def test_counters_that_never_counted_are_no_energy(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    for number in (1, 2):
+        machine.device_file(B580, f"hwmon/hwmon4/energy{number}_input").write_text("0\n")
+    (reading,) = machine.read()
+    assert reading.absent["energy_joules_total", "hardware"] is Absence.ERROR
+    assert ("energy_joules_total", "hardware") not in reading.values
+
+
+def test_a_counter_of_something_else_is_not_the_cards(composed: Composed) -> None:
+    machine = composed("arc-b580")
+    for number in (1, 2):
+        machine.device_file(B580, f"hwmon/hwmon4/energy{number}_label").write_text("vram\n")
+    (reading,) = machine.read()
+    assert not any(series[0] == "energy_joules_total" for series in reading.values)
+
+
+@pytest.mark.parametrize(
+    ("files", "limits"),
+    [
+        ({"power1_cap": "0"}, {"critical": 380}),
+        ({"power1_crit": "0"}, {"enforced": 190}),
+        (
+            {"power1_cap": "0", "power2_label": "pkg", "power2_max": "120000000"},
+            {"enforced": 120, "critical": 380},
+        ),
+        (
+            {"power2_label": "pkg", "power2_max": "120000000", "power2_crit": "250000000"},
+            {"enforced": 190, "critical": 380},
+        ),
+        (
+            {"power2_label": "vram", "power2_rated_max": "9000000"},
+            {"enforced": 190, "critical": 380},
+        ),
+    ],
+)
+def test_a_power_limit_is_the_widest_channels_that_tells_it(
+    composed: Composed, files: dict[str, str], limits: dict[str, int]
+) -> None:
+    machine = composed("arc-b580")
+    for name, text in files.items():
+        machine.device_file(B580, f"hwmon/hwmon4/{name}").write_text(text)
+    (reading,) = machine.read()
+    told = {s[1]: value for s, value in reading.values.items() if s[0] == "power_limit_watts"}
+    assert told == limits
+
+
 def test_an_energy_counter_that_was_reset_starts_anew(composed: Composed) -> None:
     machine = composed("arc-b580")
     machine.read()

@@ -66,9 +66,11 @@ def test_arc_b580_on_xe(recorded: Recorded) -> None:
         ("fan_speed_ratio", "1"): pytest.approx(1235 / 2160),  # type: ignore[dict-item]
         ("fan_speed_ratio", "2"): 0,
         ("power_limit_watts", "enforced"): 190,
+        ("power_limit_watts", "critical"): 380,
         ("energy_joules_total", "hardware"): 11031.745544,
     }
     assert reading.values == expected
+    assert "energy_joules_total" not in reading.sources, "the card's own counter"
     assert reading.absent == {
         ("power_watts",): Absence.NOT_COLLECTED,
         ("power_component_watts", "package"): Absence.NOT_COLLECTED,
@@ -102,6 +104,10 @@ def test_arc_a380_on_xe(recorded: Recorded) -> None:
         ("power_limit_watts", "enforced"): 55,
         ("energy_joules_total", "hardware"): 59540.97052,
     }
+    assert reading.sources["energy_joules_total"] == "hwmon pkg"
+    assert "power and energy are the GPU package's: no counter of the whole card counts" in (
+        reading.notes
+    )
 
 
 def test_arc_a380_on_i915(recorded: Recorded) -> None:
@@ -157,6 +163,22 @@ def test_energy_of_two_moments_is_power(recorded: Recorded) -> None:
     (reading,) = machine.read()
     assert reading.values["power_watts",] == pytest.approx(210.0)
     assert reading.values["power_component_watts", "package"] == pytest.approx(150.0)
+
+
+def test_card_whose_own_counter_stays_at_0_has_the_packages(recorded: Recorded) -> None:
+    """What xe of kernel 6.16 shows for a B580: `energy1` (card) 0, `energy2` (pkg) counting."""
+    machine = recorded("b580")
+    card = machine.device_file("0000:09:00.0", "hwmon/hwmon2/energy1_input")
+    package = machine.device_file("0000:09:00.0", "hwmon/hwmon2/energy2_input")
+    card.write_text("0\n")
+    (reading,) = machine.read()
+    assert reading.values["energy_joules_total", "hardware"] == 19014.248107
+    package.write_text("19214248107\n")
+    machine.clock.advance(2.0)
+    (reading,) = machine.read()
+    assert reading.values["power_watts",] == pytest.approx(100.0)
+    assert ("power_component_watts", "package") not in reading.values
+    assert reading.sources["power_watts"] == "hwmon pkg"
 
 
 def test_residency_of_two_moments_bounds_the_busy_ratio(recorded: Recorded) -> None:

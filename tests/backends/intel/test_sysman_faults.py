@@ -138,3 +138,16 @@ def test_a_hanging_call_hangs_only_its_process(
     finally:
         child.kill()
         child.communicate()
+
+
+def test_an_energy_counter_that_never_counted_is_no_energy(
+    max1550: Machine, scenario: Scenario
+) -> None:
+    opened(max1550)
+    scenario.set(dev__0__power__0__energy=0, dev__0__power__1__energy=0)
+    for number in (1, 2):
+        max1550.device_file("0000:4b:00.0", f"hwmon/hwmon9/energy{number}_input").write_text("0\n")
+    card, first, second = max1550.read()
+    assert card.absent["energy_joules_total", "hardware"] is Absence.ERROR
+    assert ("energy_joules_total", "hardware") not in first.values
+    assert second.values["energy_joules_total", "hardware"] == 300_000.0
