@@ -31,18 +31,21 @@ _AER = (
 _MOST_LANES = 32
 
 
-def slot_side(device: Tree, read: ReadBytes) -> Tree:
+def slot_side(device: Tree, read: ReadBytes) -> Tree | Absence:
     """The function whose link is the slot's: the GPU itself, or the switch on its board.
 
     From RDNA on the GPU sits behind a PCIe switch of the same vendor, and its own link is that inside
-    the board, always at full speed.
+    the board, always at full speed. Where it cannot be read what sits above, nobody knows which it is.
     """
     side = Tree(device.folder.resolve(), read)
     while True:
         above = Tree(side.folder.parent, read)
-        code = above.integer("class")
+        code, vendor = above.integer("class"), above.integer("vendor")
+        for found in (code, vendor):
+            if isinstance(found, Absence) and found is not Absence.UNSUPPORTED:
+                return found
         bridge = isinstance(code, int) and code >> 8 == _BRIDGE
-        if not bridge or above.integer("vendor") != _VENDOR_ID:
+        if not bridge or vendor != _VENDOR_ID:
             return side
         side = above
 
@@ -56,6 +59,10 @@ def generation(speed: str) -> int | None:
 def read_link(device: Tree, read: ReadBytes, out: Collected) -> None:
     """Record generation and width of the slot's link, now and at most."""
     side = slot_side(device, read)
+    if isinstance(side, Absence):
+        out.miss("pcie_link_generation", side)
+        out.miss("pcie_link_width_lanes", side)
+        return
     for state in ("current", "max"):
         speed = side.text(f"{state}_link_speed")
         found: int | Absence = (

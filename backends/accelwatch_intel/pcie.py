@@ -11,6 +11,7 @@ _GENERATIONS = {"2.5": 1, "5.0": 2, "5": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.
 """Gigatransfers per second, as sysfs writes them, to PCIe generation."""
 
 _BRIDGE = 0x0604
+_STATES = ("current", "max")
 
 _ERROR_FILES = (
     ("aer_dev_correctable", "TOTAL_ERR_COR", "correctable"),
@@ -20,8 +21,8 @@ _ERROR_FILES = (
 """Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats."""
 
 
-def link_folder(card: Card) -> Path | None:
-    """The PCI function whose link attributes are true for the card; None when there is none.
+def link_folder(card: Card) -> Path | Absence:
+    """The PCI function whose link attributes are true for the card, or why none can be told.
 
     An Arc card has a PCIe switch of its own. The GPU behind it always says 2.5 GT/s x1; the link to
     the machine is that of the switch's upstream port, two levels up.
@@ -31,17 +32,28 @@ def link_folder(card: Card) -> Path | None:
     try:
         upstream = card.folder.resolve(strict=True).parent.parent
     except (OSError, RuntimeError):
-        return None
+        return Absence.LOST
     code = sysfs.read_int(upstream / "class")
-    return upstream if isinstance(code, int) and code >> 8 == _BRIDGE else None
+    if isinstance(code, Absence):
+        return code
+    return upstream if code >> 8 == _BRIDGE else Absence.UNSUPPORTED
 
 
 def _is_internal_link(folder: Path) -> bool:
-    speed, width = (
-        sysfs.read_text(folder / "current_link_speed"),
-        sysfs.read_int(folder / "current_link_width"),
-    )
-    return generation(speed) == 1 and width == 1
+    """Whether all that the function says of its link is 2.5 GT/s and one lane.
+
+    Each file may fail by itself, and a true link that fell so low still has a higher maximum.
+    """
+    told = [
+        value
+        for state in _STATES
+        for value in (
+            generation(sysfs.read_text(folder / f"{state}_link_speed")),
+            sysfs.read_int(folder / f"{state}_link_width"),
+        )
+        if not isinstance(value, Absence)
+    ]
+    return bool(told) and all(value == 1 for value in told)
 
 
 def generation(speed: str | Absence) -> int | Absence:
@@ -54,9 +66,12 @@ def generation(speed: str | Absence) -> int | Absence:
 def read_link(card: Card, out: Collected) -> None:
     """Generation and lanes, current and maximum."""
     folder = link_folder(card)
-    if folder is None:
+    if isinstance(folder, Absence):
+        if folder is not Absence.UNSUPPORTED:
+            out.miss("pcie_link_generation", folder)
+            out.miss("pcie_link_width_lanes", folder)
         return
-    for state in ("current", "max"):
+    for state in _STATES:
         speed = generation(sysfs.read_text(folder / f"{state}_link_speed"))
         if isinstance(speed, Absence):
             out.miss("pcie_link_generation", speed, state)
@@ -68,6 +83,23 @@ def read_link(card: Card, out: Collected) -> None:
         else:
             reason = width if isinstance(width, Absence) else Absence.UNSUPPORTED
             out.miss("pcie_link_width_lanes", reason, state)
+
+
+def read_downgrade(card: Card, out: Collected) -> None:
+    """Whether the card fell from PCIe 5 to 4 by itself in training, for the faster link was unstable.
+
+    Both files are root's and Battlemage's only; a card that is not capable of it has no status. Source:
+    drivers/gpu/drm/xe/xe_device_sysfs.c, "PCIe Gen5 Limitations".
+    """
+    found = sysfs.read_int(card.folder / "auto_link_downgrade_capable")
+    if found == 1:
+        found = sysfs.read_int(card.folder / "auto_link_downgrade_status")
+    elif found == 0:
+        return
+    if found in (0, 1):
+        out.put("pcie_link_downgraded", found)
+    elif found is not Absence.UNSUPPORTED:
+        out.miss("pcie_link_downgraded", found if isinstance(found, Absence) else Absence.ERROR)
 
 
 def read_errors(card: Card, out: Collected) -> None:

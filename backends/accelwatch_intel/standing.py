@@ -26,6 +26,7 @@ class Standing:
             hwmon.read_power_limits(self.sensors, self._whole)
         if gpu:
             pcie.read_link(card, self._whole)
+            pcie.read_downgrade(card, self._whole)
             pcie.read_errors(card, self._whole)
         if card.discrete:
             _read_memory_size(card, self._whole, self._tiles)

@@ -187,6 +187,20 @@ def test_unreadable_block_makes_the_error_sum_absent_not_small(composed: Any) ->
     assert reading.values["ecc_location_errors_total", "corrected", "xgmi_wafl"] == 1
 
 
+@pytest.mark.parametrize("reason", [Absence.PERMISSION, Absence.ERROR])
+@pytest.mark.parametrize("name", ["class", "vendor"])
+def test_unreadable_port_above_makes_no_false_link(
+    composed: Any, name: str, reason: Absence
+) -> None:
+    """The board's inner link is always fast and wide; nobody may take it for the slot's."""
+    machine = composed("rx7900")
+    machine.failures = {f"0000:02:00.0/{name}": reason}
+    _, reading = machine.first()
+    assert not any(series[0].startswith("pcie_link_") for series in reading.values)
+    assert reading.absent["pcie_link_generation",] is reason
+    assert reading.absent["pcie_link_width_lanes",] is reason
+
+
 def test_empty_files_everywhere_invent_nothing(composed: Any) -> None:
     machine = composed("mi300x-x2")
     for path in (machine.root / BOARD).rglob("*"):

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from accelwatch.schema.absence import Absence
-from intel_machines import B580, Composed
+from accelwatch.schema.reading import complete
+from intel_machines import B580, PORT, Composed
 
 Fail = Callable[[str, Absence], None]
 
@@ -167,3 +168,86 @@ def test_a_clock_that_cannot_be_is_an_error(composed: Composed, megahertz: str) 
     machine.device_file(B580, "tile0/gt0/freq0/act_freq").write_text(megahertz)
     (reading,) = machine.read()
     assert reading.absent["clock_hertz", "graphics"] is Absence.ERROR
+
+
+LINK_FILES = [f"{state}_link_{what}" for state in ("current", "max") for what in ("speed", "width")]
+NOT_AT_ALL = [Absence.PERMISSION, Absence.ERROR, Absence.UNSUPPORTED]
+
+
+@pytest.mark.parametrize("reason", NOT_AT_ALL)
+@pytest.mark.parametrize("name", LINK_FILES)
+def test_one_unreadable_link_file_makes_no_false_link(
+    composed: Composed, fail: Fail, name: str, reason: Absence
+) -> None:
+    fail(f"{B580}/{name}", reason)
+    (reading,) = composed("arc-b580").read()
+    for state in ("current", "max"):
+        assert reading.values["pcie_link_generation", state] == 4
+        assert reading.values["pcie_link_width_lanes", state] == 8
+
+
+@pytest.mark.parametrize("name", LINK_FILES)
+def test_one_unreadable_file_of_the_port_costs_one_value(
+    composed: Composed, fail: Fail, name: str
+) -> None:
+    fail(f"{PORT[1]}/{name}", Absence.ERROR)
+    (reading,) = composed("arc-b580").read()
+    told = [series for series in reading.values if series[0].startswith("pcie_link_")]
+    assert len(told) == 3
+    assert all(reading.values[series] in (4, 8) for series in told)
+
+
+@pytest.mark.parametrize("reason", NOT_AT_ALL)
+def test_link_behind_an_unreadable_port_is_absent(
+    composed: Composed, fail: Fail, reason: Absence
+) -> None:
+    fail(f"{PORT[1]}/class", reason)
+    (reading,) = composed("arc-b580").read()
+    assert not any(series[0].startswith("pcie_link_") for series in reading.values)
+    whole = complete(reading, frozenset())
+    assert whole.absent["pcie_link_generation",] is reason
+    assert whole.absent["pcie_link_width_lanes",] is reason
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("max_link_speed", "16.0 GT/s PCIe\n"), ("max_link_width", "8\n")]
+)
+def test_a_link_that_fell_to_one_lane_is_told(composed: Composed, name: str, text: str) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, name).write_text(text)
+    (reading,) = machine.read()
+    assert reading.values["pcie_link_generation", "current"] == 1
+    assert reading.values["pcie_link_width_lanes", "current"] == 1
+
+
+@pytest.mark.parametrize(
+    ("capable", "status", "told"),
+    [
+        ("1\n", "0\n", 0),
+        ("1\n", "1\n", 1),
+        ("0\n", "1\n", Absence.UNSUPPORTED),
+        ("1\n", "7\n", Absence.ERROR),
+        ("x\n", "1\n", Absence.ERROR),
+        (None, None, Absence.UNSUPPORTED),
+        ("1\n", None, Absence.UNSUPPORTED),
+    ],
+)
+def test_a_link_that_lowered_itself_is_told(
+    composed: Composed, capable: str | None, status: str | None, told: int | Absence
+) -> None:
+    machine = composed("arc-b580")
+    for name, text in (("capable", capable), ("status", status)):
+        if text is not None:
+            machine.device_file(B580, f"auto_link_downgrade_{name}").write_text(text)
+    reading = complete(machine.read()[0], frozenset())
+    series = ("pcie_link_downgraded",)
+    assert reading.values.get(series, reading.absent.get(series)) == told
+
+
+@pytest.mark.parametrize("name", ["capable", "status"])
+def test_link_status_is_roots(composed: Composed, fail: Fail, name: str) -> None:
+    machine = composed("arc-b580")
+    machine.device_file(B580, "auto_link_downgrade_capable").write_text("1\n")
+    machine.device_file(B580, "auto_link_downgrade_status").write_text("1\n")
+    fail(f"auto_link_downgrade_{name}", Absence.PERMISSION)
+    assert machine.read()[0].absent["pcie_link_downgraded",] is Absence.PERMISSION

@@ -22,6 +22,13 @@ METRICS: tuple[Metric, ...] = (
         primary=(("current",),),
     ),
     Metric(
+        "pcie_link_downgraded",
+        Kind.GAUGE,
+        Tier.DEFAULT,
+        "",
+        "Whether the device lowered its PCIe generation by itself: the higher one was unstable.",
+    ),
+    Metric(
         "pcie_bytes_total",
         Kind.COUNTER,
         Tier.DEFAULT,
