@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.agent.collection import Collection
-from accelwatch.agent.exposure import checked
+from accelwatch.agent.exposure import check_kept, checked
 from accelwatch.agent.feed import Exposition, Histograms, Own
 from accelwatch.agent.front import Front, server_limits
 from accelwatch.agent.lifecycle import Lifecycle
@@ -196,6 +196,7 @@ class Agent:
         try:
             settings = self._read().settings
             protection = checked(settings)
+            check_kept(self._server.protection, protection)
         except ConfigError as error:
             logger.error("configuration refused, the one before stays in force: %s", error)
             self._own.reloads["agent"] = False

@@ -1,12 +1,22 @@
 """A web configuration that changes while the server runs."""
 
+import asyncio
+import logging
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from accelwatch.agent.exposure import check_kept
+from accelwatch.agent.front import Front
+from accelwatch.agent.http_server import ServerLimits
 from accelwatch.agent.watch import Watch
 from accelwatch.agent.web_config import Protection, load_protection
+from accelwatch.config.model import Web
+from accelwatch.errors import ConfigError
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
 from waiting import wait_until
 
@@ -60,11 +70,104 @@ def test_changes_are_taken_without_dropping_connections(
     )
 
     # A file that is named before it is there is waited for.
-    path.write_text("bearer_token_file: token")
+    tls("bearer_token_file: token")
     (path.parent / "token").write_text(TOKEN)
     wait_until(lambda: outcomes[-1:] == [True])
-    assert served.get(headers=bearer(TOKEN)).status == 200
+    assert served.get(headers=bearer(TOKEN), tls=authority.client()).status == 200
     served.run(_stop(watcher))
+
+
+FULL = f"""tls_server_config:
+  cert_file: server.crt
+  key_file: server.key
+  client_ca_file: ca.crt
+  client_auth_type: RequireAndVerifyClientCert
+  client_allowed_sans: [prometheus.example]
+basic_auth_users:
+  prometheus: {HASH}
+"""
+"""Every protection there is."""
+_CUT = [
+    pytest.param("", "the file is empty", id="emptied"),
+    pytest.param("# soon\n\n", "the file is empty", id="only comments"),
+    pytest.param("{}\n", "the file is empty", id="no keys"),
+    pytest.param("http_server_config: {http2: true}\n", "passwords and tokens", id="other keys"),
+    pytest.param(FULL.partition("basic")[0], "passwords and tokens", id="half-written"),
+    pytest.param(FULL[FULL.index("basic") :], "TLS", id="no TLS"),
+    pytest.param(
+        FULL.replace("RequireAndVerify", "Verify").replace("Cert\n", "CertIfGiven\n"),
+        "client certificates",
+        id="certificates not required",
+    ),
+    pytest.param(
+        FULL.replace("  client_allowed_sans: [prometheus.example]\n", ""),
+        "client_allowed_sans",
+        id="any certificate",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), _CUT)
+def test_no_reload_takes_a_protection_away(
+    authority: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, told: str
+) -> None:
+    authority.issue("server")
+    path = authority.folder / "web.yml"
+    path.write_text(FULL)
+    before = load_protection(path)
+    outcomes: list[bool | None] = []
+
+    async def main() -> None:
+        server = Idle(before)
+        front = Front(server, Web(config_file=str(path)), outcomes.append, look_every_s=0.02)
+        front.start(())
+        path.write_text(text)
+        while outcomes[-1:] != [False]:
+            await asyncio.sleep(0.01)
+        assert server.protection is before
+        path.write_text(FULL + "# complete\n")
+        while outcomes[-1:] != [True]:
+            await asyncio.sleep(0.01)
+        assert server.protection.users == before.users
+        await front.stop()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(asyncio.wait_for(main(), 20))
+    (record,) = caplog.records
+    assert str(path) in record.getMessage()
+    assert told in record.getMessage()
+    assert "restart to serve without" in record.getMessage()
+
+
+@pytest.mark.parametrize("said", ["", "http_server_config: {http2: true}\n"])
+def test_an_empty_file_is_none_only_before_there_was_one(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text(said)
+    before = load_protection(path)
+    path.write_text("")
+    if said:
+        with pytest.raises(ConfigError, match="the file is empty"):
+            check_kept(before, load_protection(path))
+    else:
+        check_kept(before, load_protection(path))
+
+
+def test_other_credentials_may_take_the_place_of_those_before() -> None:
+    check_kept(Protection(users={"a": HASH}), Protection(tokens=(TOKEN,)))
+    check_kept(Protection(tokens=(TOKEN,)), Protection(users={"a": HASH}))
+
+
+class Idle:
+    """A server that only holds its protection."""
+
+    def __init__(self, protection: Protection) -> None:
+        self.protection = protection
+
+    def set_limits(self, limits: ServerLimits) -> None: ...
+
+    def start(self, sockets: Iterable[socket.socket]) -> None: ...
+
+    async def stop(self, grace_s: float = 1.0) -> None: ...
 
 
 async def _stop(watcher: Watch) -> None:

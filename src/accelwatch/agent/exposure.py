@@ -1,5 +1,6 @@
-"""Whether other machines could read the agent without credentials, and what the web file protects."""
+"""What protects a server: whether strangers could read it, and that no reload takes protection away."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from accelwatch import plugins
@@ -31,4 +32,31 @@ def check_exposure(web: Web, protection: Protection) -> None:
             f"web.listen_address: other machines can reach {', '.join(open_to_all)} and nobody must "
             "authenticate; name a web configuration with basic_auth_users, bearer_token_file or "
             "client certificates (--web.config.file), or allow it with --web.listen-any"
+        )
+
+
+_FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
+    ("passwords and tokens", lambda one: one.users or one.tokens),
+    ("client certificates", lambda one: one.client_certificates),
+    ("client_allowed_sans", lambda one: one.allowed_sans),
+    ("TLS", lambda one: one.tls),
+)
+"""What can be asked of a client; each is needed besides the others."""
+
+
+def check_kept(before: Protection, after: Protection) -> None:
+    """Raise ConfigError when a reload would take a protection away.
+
+    A file is empty for a moment while a careless tool writes it, and stays so when the disk is full.
+    """
+    file = next(iter(before.files), "web.config_file")
+    if before.configured and after.files and not after.configured:
+        raise ConfigError(
+            f"{file}: the file is empty; write it anew, or restart to serve without it"
+        )
+    lost = [name for name, asked in _FACTORS if asked(before) and not asked(after)]
+    if lost:
+        raise ConfigError(
+            f"{file}: nothing asks for {' and '.join(lost)} any more, and a reload never takes a "
+            "protection away; complete the file, or restart to serve without"
         )

@@ -9,10 +9,10 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.agent.connections import Limits
-from accelwatch.agent.exposure import check_exposure
+from accelwatch.agent.exposure import check_exposure, check_kept
 from accelwatch.agent.http_server import ServerLimits
 from accelwatch.agent.listeners import open_tcp, open_unix
-from accelwatch.agent.watch import Watch
+from accelwatch.agent.watch import LOOK_EVERY_S, Watch
 from accelwatch.agent.web_config import Protection
 from accelwatch.config.model import Web
 
@@ -49,11 +49,14 @@ class Front:
         server: Served,
         web: Web,
         outcome: Callable[[bool | None], None] = lambda _well: None,
+        *,
+        look_every_s: float = LOOK_EVERY_S,
     ) -> None:
         """`outcome` is told whether the web configuration was read well; None: there is none."""
         self.web = web
         self._server = server
         self._outcome = outcome
+        self._look_every_s = look_every_s
         self._watch: Watch | None = None
 
     def open_sockets(self) -> list[socket.socket]:
@@ -105,12 +108,17 @@ class Front:
             return
 
         def apply(found: Protection) -> None:
+            check_kept(self._server.protection, found)
             check_exposure(self.web, found)
             self._server.protection = found
 
         self._outcome(True)
         file = Path(self.web.config_file)
-        self._watch = Watch(file, protection, apply=apply, outcome=self._outcome)
+        if not protection.authenticates:
+            logger.warning("the web configuration asks nobody for credentials file=%s", file)
+        self._watch = Watch(
+            file, protection, apply=apply, outcome=self._outcome, every_s=self._look_every_s
+        )
         self._watch.start()
 
 

@@ -75,7 +75,9 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True):
     allowed_sans: frozenset[str] = frozenset()
     headers: dict[str, str] = {}
     files: dict[str, str] = {}
-    """Every file read, with a digest of its content."""
+    """Every file read, with a digest of its content; the web configuration itself is the first."""
+    configured: bool = False
+    """Whether the file says anything at all."""
 
     @property
     def authenticates(self) -> bool:
@@ -100,6 +102,7 @@ def load_protection(path: Path) -> Protection:
         client_certificates=tls.client_auth_type == "RequireAndVerifyClientCert",
         allowed_sans=tls.client_allowed_sans,
         headers=_headers(config.http_server_config.headers),
+        configured=bool(values),
         files={name: _digest(content) for name, content in {str(path): data, **contents}.items()},
     )
 

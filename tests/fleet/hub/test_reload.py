@@ -105,7 +105,9 @@ def test_what_only_a_restart_changes_is_told(
         assert f"a change takes a restart key={key}" in caplog.text
 
 
-def test_a_web_configuration_of_the_new_file_is_in_force(tmp_path: Path) -> None:
+def test_a_web_configuration_of_the_new_file_is_in_force(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "hub.yaml"
     (tmp_path / "token").write_text("0123456789abcdef\n")
     (tmp_path / "web.yml").write_text("bearer_token_file: token\n")
@@ -118,7 +120,8 @@ def test_a_web_configuration_of_the_new_file_is_in_force(tmp_path: Path) -> None
             await running.get("/v1/fleet", 401)
             file.write_text("web: {}\n")
             await read_again(running.server, _reading(file))
-            await running.get("/v1/fleet")
+            await running.get("/v1/fleet", 401)
+            assert "nothing asks for passwords and tokens any more" in caplog.text
 
     asyncio.run(main())
 

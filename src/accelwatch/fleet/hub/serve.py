@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from accelwatch.agent.exposure import protection_of
+from accelwatch.agent.exposure import check_kept, protection_of
 from accelwatch.agent.front import Front, server_limits
 from accelwatch.agent.http_server import HttpServer
 from accelwatch.agent.lifecycle import Lifecycle
@@ -201,7 +201,9 @@ async def read_again(server: HubServer, read: Callable[[], HubSettings]) -> None
     """Read the configuration again; one with a mistake changes nothing and is told."""
     try:
         settings = read()
-        await server.change(settings, protection_of(settings.web))
+        protection = protection_of(settings.web)
+        check_kept(server.http.protection, protection)
+        await server.change(settings, protection)
     except AccelwatchError as error:
         logger.error("configuration refused, the one before stays in force: %s", error)
         server.reloads["hub"] = False
