@@ -197,23 +197,25 @@ def board_of(*, theme: str = "safe", ascii_only: bool = False, **preferences: An
 
 
 def with_history(board: Board, shot: Snapshot, seconds: int = 300) -> Board:
-    """Waves in the rings of the devices that can be read."""
+    """Waves in the rings of the devices, up to their present values or the last that were read."""
     for second in range(seconds):
+        moment = NOW - seconds + second
+        left = min((seconds - second) / 30, 1.0)
         wave = 0.5 + 0.45 * math.sin(second / 23)
-        views = []
-        for one in shot.devices:
-            if ("*",) in one.reading.absent:
-                continue
-            values = {
-                **one.reading.values,
-                ("utilization_ratio",): wave,
-                ("power_watts",): 200 + 450 * wave,
-            }
-            reading = msgspec.structs.replace(one.reading, values=values)
-            moment = NOW - seconds + second
-            views.append(msgspec.structs.replace(one, sample_time=moment, reading=reading))
-        board.history.record(views)
+        board.history.record([_before(one, moment, wave, left) for one in shot.devices])
     return board
+
+
+def _before(now: DeviceView, moment: float, wave: float, left: float) -> DeviceView:
+    """A device as it was: `left` is the share of the wave in it, the rest is of now."""
+    seen = now if ("*",) not in now.reading.absent else busy_view(now.device.index)
+    if seen is not now and (now.sample_time is None or moment > now.sample_time):
+        return now
+    found = seen.reading.values
+    share = wave * left + float(found["utilization_ratio",]) * (1 - left)
+    values = {**found, ("utilization_ratio",): share, ("power_watts",): 200 + 450 * share}
+    reading = msgspec.structs.replace(seen.reading, values=values)
+    return msgspec.structs.replace(seen, sample_time=moment, reading=reading)
 
 
 @contextlib.asynccontextmanager

@@ -63,13 +63,15 @@ def test_a_graph_has_its_size_and_its_spike(kind: str) -> None:
     values[50] = 1.0
     rows = graph(values, 20, 3, 1.0, kind)
     assert [len(row) for row in rows] == [20, 20, 20]
-    assert all(sum(sign != " " for sign in row) == 1 for row in rows)
+    assert all(sum(sign != " " for sign in row) == 1 for row in rows[:-1])
+    assert len(set(rows[-1])) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_small_value_is_seen_and_nothing_is_not(kind: str) -> None:
+def test_a_small_value_and_zero_are_seen_and_nothing_is_not(kind: str) -> None:
     assert graph([0.0001], 1, 2, 1.0, kind)[-1].strip()
-    assert not graph([0.0], 1, 2, 1.0, kind)[-1].strip()
+    assert graph([0.0], 1, 2, 1.0, kind)[-1].strip()
+    assert not graph([0.0], 1, 2, 1.0, kind)[0].strip()
     assert not graph([math.nan], 1, 2, 1.0, kind)[-1].strip()
 
 
@@ -108,6 +110,22 @@ def test_a_short_gap_is_bridged_and_a_long_one_stays() -> None:
     assert series[-1] == 3.0
     assert series[-29] == 2.0
     assert series[-27] == 2.0
+
+
+def test_a_value_that_stands_fills_the_time_since_and_one_that_does_not_leaves_a_gap() -> None:
+    ring = Ring(1, 60, 1)
+    ring.put(1000.0, (1.0,))
+    ring.put(1001.0, (2.0,))
+    assert list(ring.series(0, 1005.0, stands=True))[-6:] == [1.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+    assert [math.isnan(one) for one in ring.series(0, 1005.0)][-6:] == [False, False, *[True] * 4]
+    assert all(math.isnan(one) for one in list(ring.series(0, 1030.0, stands=True))[-29:])
+
+
+def test_a_coarse_ring_is_not_empty_at_the_beginning_of_a_stretch() -> None:
+    ring = Ring(20, 180, 1)
+    ring.put(1019.0, (1.0,))
+    assert ring.series(0, 1021.0, stands=True)[-1] == 1.0
+    assert math.isnan(ring.series(0, 1041.0, stands=True)[-1])
 
 
 def test_a_ring_survives_a_clock_that_goes_back() -> None:

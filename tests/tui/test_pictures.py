@@ -62,6 +62,9 @@ CHOSEN: dict[str, Picture] = {
     "eight-devices-one-lost-one-hung": Picture(
         shot=node(8, d3=lost(3), d5=hung(5)), size=(140, 40)
     ),
+    "hung-device-whose-graphs-end-with-a-gap": Picture(
+        shot=node(8, d3=lost(3), d5=hung(5)), size=(120, 36), keys=("down",) * 5
+    ),
     "two-devices-in-full-on-light": Picture(shot=node(2), theme="light"),
     "heat-grid-of-64-with-one-selected": Picture(
         shot=node(64, d9=lost(9)), keys=("right", "right", "down")

@@ -94,8 +94,7 @@ def utilization_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:
 
 def utilization(view: DeviceView) -> float | None:
     """How busy the device is, by its own measure or by its compute units."""
-    busy = fmt.number(view, "utilization_ratio")
-    return busy if busy is not None else fmt.number(view, "compute_active_ratio")
+    return fmt.busy(view.reading)
 
 
 def memory_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:

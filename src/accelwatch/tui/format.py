@@ -7,7 +7,7 @@ from accelwatch.display import duration, printable
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import by_key
-from accelwatch.schema.reading import Number
+from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.glyphs import Glyphs
@@ -41,6 +41,13 @@ def number(view: DeviceView, key: str) -> Number | None:
     """The value that the bare key stands for; None when it is absent."""
     value: Number | None = primary_value(view.reading.values, by_key()[key])
     return value
+
+
+def busy(reading: Reading) -> Number | None:
+    """How busy a device is, by its own measure or by that of its compute units."""
+    known = by_key()
+    own: Number | None = primary_value(reading.values, known["utilization_ratio"])
+    return own if own is not None else primary_value(reading.values, known["compute_active_ratio"])
 
 
 def readable(view: DeviceView) -> bool:

@@ -11,6 +11,7 @@ from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.series import primary_value
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.tui import format as fmt
 
 TRACKED = ("utilization_ratio", "memory_ratio", "power_watts", "temperature_celsius", "clock_hertz")
 """What is kept; `memory_ratio` is used of size."""
@@ -55,16 +56,22 @@ class Ring:
             if math.isnan(before) or value > before:
                 self._values[place] = value
 
-    def series(self, quantity: int, until: float) -> "array[float]":
-        """`size` values up to the moment `until`, oldest first; NaN where nothing is known."""
+    def series(self, quantity: int, until: float, *, stands: bool = False) -> "array[float]":
+        """`size` values up to the moment `until`, oldest first; NaN where nothing is known.
+
+        With `stands` the last value is still true, and fills the time since, unless that is long.
+        """
         given = array("f", [math.nan]) * self._size
         if self._last is None:
             return given
         end = int(until // self._width_s)
+        filled = self._last
+        if stands and (end - self._last) * self._width_s <= max(HELD_S, self._width_s):
+            filled = end
         for place in range(self._size):
             stretch = end - self._size + 1 + place
-            if self._last - self._size < stretch <= self._last:
-                at = (stretch % self._size) * self._quantities + quantity
+            if self._last - self._size < stretch <= filled:
+                at = (min(stretch, self._last) % self._size) * self._quantities + quantity
                 given[place] = self._values[at]
         return given
 
@@ -110,14 +117,17 @@ class History:
             track.coarse.put(moment, values)
 
     def series(
-        self, device_id: str, key: str, until: float, *, hour: bool = False
+        self, device_id: str, key: str, until: float, *, hour: bool = False, stands: bool = False
     ) -> "array[float]":
-        """The last five minutes, or hour, of a tracked quantity, oldest first; NaN where unknown."""
+        """The five minutes, or the hour, before `until` of a tracked quantity, oldest first.
+
+        NaN where nothing is known; with `stands` the last value is still the present one.
+        """
         track = self._tracks.get(device_id)
         if track is None:
             return array("f", [math.nan])
         ring = track.coarse if hour else track.fine
-        return ring.series(TRACKED.index(key), until)
+        return ring.series(TRACKED.index(key), until, stands=stands)
 
     def keep_only(self, ids: Iterable[str]) -> None:
         """Forget devices that are no longer shown at all."""
@@ -138,6 +148,8 @@ def tracked_values(reading: Reading) -> tuple[float, ...]:
     for key in TRACKED:
         if key == "memory_ratio":
             value = used / size if size and used is not None else None
+        elif key == "utilization_ratio":
+            value = fmt.busy(reading)
         else:
             value = primary_value(values, by_key()[key])
         given.append(math.nan if value is None else float(value))

@@ -42,7 +42,7 @@ def graph(
 ) -> list[str]:
     """`height` rows of `width` cells, the newest value at the right edge; `top` is the full height.
 
-    A value above zero is drawn at least one step high, an absent one (NaN) not at all.
+    Every value is drawn at least one step high, so that nothing at all means none (NaN).
     """
     if width <= 0 or height <= 0:
         return []
@@ -59,7 +59,7 @@ def _level(value: float, top: float, steps: int) -> int:
     if math.isnan(value) or top <= 0:
         return 0
     share = min(max(value / top, 0.0), 1.0)
-    return max(round(share * steps), 1 if value > 0 else 0)
+    return max(round(share * steps), 1)
 
 
 def _row(levels: list[int], base: int, kind: str) -> str:

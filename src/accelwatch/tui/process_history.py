@@ -14,6 +14,12 @@ _FORGET_S = 60.0
 Key = tuple[int, float | None, str]
 
 
+def tracked_values(process: Process) -> tuple[float, ...]:
+    """The tracked quantities of a process; NaN for what it does not have."""
+    values = (process.gpu_memory_bytes, process.utilization_ratio, process.cpu_utilization_ratio)
+    return tuple(math.nan if value is None else value for value in values)
+
+
 class ProcessHistory:
     """Rings by pid, start time and device."""
 
@@ -40,20 +46,20 @@ class ProcessHistory:
             held = (Ring(FINE_S, FINE_SIZE, len(TRACKED)), 0.0)
         if held[1] == moment:
             return
-        values = (
-            process.gpu_memory_bytes,
-            process.utilization_ratio,
-            process.cpu_utilization_ratio,
-        )
-        held[0].put(moment, tuple(math.nan if value is None else value for value in values))
+        held[0].put(moment, tracked_values(process))
         self._rings[key] = (held[0], moment)
 
-    def series(self, process: Process, quantity: str, until: float) -> "array[float]":
-        """The last five minutes, oldest first; NaN where unknown."""
+    def series(
+        self, process: Process, quantity: str, until: float, *, stands: bool = False
+    ) -> "array[float]":
+        """The five minutes before `until`, oldest first; NaN where nothing is known.
+
+        With `stands` the last value is still the present one.
+        """
         held = self._rings.get((process.pid, process.start_time, process.device_id))
         if held is None:
             return array("f", [math.nan])
-        return held[0].series(TRACKED.index(quantity), until)
+        return held[0].series(TRACKED.index(quantity), until, stands=stands)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -12,8 +12,10 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
 from accelwatch.tui.board import Board
 from accelwatch.tui.device_cells import work
+from accelwatch.tui.history import TRACKED, tracked_values
 from accelwatch.tui.lines import Line, clipped, fit, spread, width_of
 from accelwatch.tui.plot import graph
+from accelwatch.tui.process_history import tracked_values as process_values
 
 GRAPHS = (
     ("utilization_ratio", "utilisation", "plot0"),
@@ -38,7 +40,10 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def strip(board: Board, width: int, height: int, *, hour: bool = False) -> list[Line]:
-    """A title line, and below it as many graphs of the selected device as fit."""
+    """A title line, and below it as many graphs of the selected device as fit.
+
+    They end at the moment of the picture: what is not known since is a gap, with the reason above.
+    """
     view = board.selected
     if view is None or height < 2:
         return []
@@ -47,25 +52,55 @@ def strip(board: Board, width: int, height: int, *, hour: bool = False) -> list[
     model = fmt.model_name(view) if width >= 60 else ""
     owner = work(view) if view.owners else ""
     more = f" {board.paint.glyphs.dot} ".join(word for word in (model, owner) if word)
-    title = _title(board, (view.device.name, more), width, hour=hour)
+    title = _title(board, (view.device.name, more), width, hour=hour, lack=_lack(view, board))
     return [title, *_side_by_side(board, graphs, width, height - 1)]
 
 
 def process_strip(board: Board, process: Process, width: int, height: int) -> list[Line]:
     """The same of a process: memory, and its shares of device and processors."""
     count = min(max((width - 1) // _LEAST, 1), 3)
-    until = board.snapshot.time
+    until, current = _present(board, process)
+    present = process_values(current) if current is not None else ()
     graphs = []
-    for key, title, role in _OF_PROCESS[:count]:
-        values = board.process_history.series(process, key, until)
+    for place, (key, title, role) in enumerate(_OF_PROCESS[:count]):
+        values = board.process_history.series(process, key, until, stands=bool(present))
         known = _known(values)
         share = key != "gpu_memory_bytes"
-        top = max(1.0 if share else 0.0, *known) if known else 1.0
-        now = known[-1] if known else None
-        write = fmt.percent if share else display.size
-        graphs.append(Graph(title=title, role=role, values=values, top=top, now=now, write=write))
+        drawn = Graph(
+            title=title,
+            role=role if present else "faint",
+            values=values,
+            top=max(1.0 if share else 0.0, *known) if known else 1.0,
+            now=_number(present[place]) if present else None,
+            write=fmt.percent if share else display.size,
+        )
+        graphs.append(drawn)
     title_line = _title(board, (f"pid {process.pid}", process.command or ""), width, hour=False)
     return [title_line, *_side_by_side(board, graphs, width, height - 1)]
+
+
+def _present(board: Board, process: Process) -> tuple[float, Process | None]:
+    """The moment of the picture, and the process as it is then; None where it is not seen."""
+    for view in board.snapshot.devices:
+        if view.device.id == process.device_id:
+            now = (one for one in view.reading.processes or () if one.pid == process.pid)
+            found = next((one for one in now if one.start_time == process.start_time), None)
+            return _moment(view, board), found
+    return board.snapshot.time, None
+
+
+def _moment(view: DeviceView, board: Board) -> float:
+    """The moment of the picture on the clock that the device's samples are told by."""
+    if view.sample_time is None or view.sample_age_s is None:
+        return board.snapshot.time
+    return view.sample_time + view.sample_age_s
+
+
+def _lack(view: DeviceView, board: Board) -> str:
+    """Why there is nothing of now: `hung for 42 s`; empty where there is."""
+    if fmt.readable(view):
+        return ""
+    return f"{fmt.state_word(view)} for {fmt.ago(board.snapshot.time - view.state_since)}"
 
 
 _OF_PROCESS = (
@@ -81,26 +116,31 @@ def _known(values: Sequence[float]) -> list[float]:
 
 def _of_device(board: Board, view: DeviceView, place: int, *, hour: bool) -> Graph:
     key, title, role = GRAPHS[place]
-    until = view.sample_time or board.snapshot.time
-    values = board.history.series(view.device.id, key, until, hour=hour)
+    readable, until = fmt.readable(view), _moment(view, board)
+    values = board.history.series(view.device.id, key, until, hour=hour, stands=readable)
     known = _known(values)
-    readable = fmt.readable(view)
+    present = tracked_values(view.reading)[TRACKED.index(key)]
     return Graph(
         title=title,
         role=role if readable else "faint",
         values=values,
         top=_top(key, view, known),
-        now=known[-1] if known and readable else None,
+        now=_number(present) if readable else None,
         write=_writer(key, board),
     )
 
 
-def _title(board: Board, names: tuple[str, str], width: int, *, hour: bool) -> Line:
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _title(board: Board, names: tuple[str, str], width: int, *, hour: bool, lack: str = "") -> Line:
     span = " last 60 min " if hour else " last 5 min "
     glyphs = board.paint.glyphs
     more = printable(names[1], ascii_only=glyphs.ascii_only)
     left: Line = [(f"{glyphs.rule} ", "rule"), (names[0], "strong"), (" ", "text")]
     left += [(f"{more} ", "dim")] if more else []
+    left += [(f"{glyphs.dot} ", "dim"), (f"{lack} ", "warn")] if lack else []
     fill = max(width - width_of(left) - len(span) - 1, 0)
     return clipped(
         [*left, (glyphs.rule * fill, "rule"), (span, "dim"), (glyphs.rule, "rule")], width
