@@ -6,7 +6,8 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category
 from accelwatch.schema.health import EVENT_MEMORY_S, FATAL, SIGNALS, STATE_HEALTH
-from accelwatch.schema.metrics import Metric, Scope, Tier, catalogue
+from accelwatch.schema.metrics import Metric, Scope, Source, Tier, catalogue
+from accelwatch.schema.plausible import bounds
 
 TARGET = Path(__file__).with_name("metrics.md")
 
@@ -30,6 +31,12 @@ series; in JSON it is null with its reason in `absent`.
 Who gets a row: **minimal** is `--profile minimal`; **default** in addition; **opt-in** by the named
 group; **workload** when a container or job source is there; **self** always; **aggregate** from the hub
 and the rule engine.
+
+What a driver, a node or another exporter says outside of **can be true**, and what an empty register
+of 32 or 64 bits becomes in base units, is never shown: the value is absent as `error`, and `errors` and
+`doctor` name the quantity and the number (for other exporters a note of the device does, and
+`accel_fleet_series_rejected_total` counts). The same holds for a part that is greater than its whole,
+such as more memory in use than there is.
 """
 
 
@@ -37,7 +44,17 @@ def _row(row: Metric) -> str:
     who = f"opt-in: {row.group}" if row.group else row.tier.value
     labels = ", ".join(row.labels) or "-"
     primary = " or ".join(".".join(values) for values in row.primary) or "-"
-    cells = (f"`{row.key}`", row.kind.value, row.unit or "-", who, labels, primary, row.help)
+    believed = "{:g} to {:g}".format(*bounds(row.key)) if row.source is Source.READ else "-"
+    cells = (
+        f"`{row.key}`",
+        row.kind.value,
+        row.unit or "-",
+        believed,
+        who,
+        labels,
+        primary,
+        row.help,
+    )
     return "| " + " | ".join(cells) + " | " + (row.otel or "-").replace("|", "\\|") + " |"
 
 
@@ -67,9 +84,10 @@ def build() -> str:
     for title, belongs in _SECTIONS:
         parts.append(f"\n## {title}\n")
         parts.append(
-            "| key | kind | unit | who gets it | labels | bare name means | meaning | OTel |"
+            "| key | kind | unit | can be true | who gets it | labels | bare name means "
+            "| meaning | OTel |"
         )
-        parts.append("|---|---|---|---|---|---|---|---|")
+        parts.append("|---|---|---|---|---|---|---|---|---|")
         parts += [_row(row) for row in catalogue() if belongs(row)]
     parts += _health()
     parts.append("\n## Words\n")

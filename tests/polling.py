@@ -7,6 +7,7 @@ import msgspec
 from accelwatch.backend import Backend, Request
 from accelwatch.clock import ManualClock
 from accelwatch.errors import ReadError
+from accelwatch.sampler.contract import sound_readings
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.reading import Reading
@@ -52,6 +53,12 @@ def identities(polled: Sequence[Polled]) -> list[Device]:
     for one in polled:
         found += one.identity or (one.found,)
     return found
+
+
+def assert_all_believed(devices: Sequence[Device], found: Sequence[Reading]) -> None:
+    """What a real or composed device answered passes the look at every number."""
+    for reading in sound_readings(tuple(found), tuple(devices)):
+        assert reading.implausible == {}
 
 
 def readings(polled: Sequence[Polled]) -> list[Reading]:

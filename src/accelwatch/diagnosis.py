@@ -91,9 +91,9 @@ def diagnose(snapshot: Snapshot, probes: dict[str, Probe], problems: dict[str, s
         for name in names
     )
     unwell = tuple(
-        DeviceReport(name=view.device.name, state=view.state.value, reason=_why(view, snapshot))
+        DeviceReport(name=view.device.name, state=view.state.value, reason=reason)
         for view in snapshot.devices
-        if view.state is not DeviceState.OK or view.health_reasons
+        if (reason := _why(view, snapshot)) or view.state is not DeviceState.OK
     )
     return Diagnosis(
         verdict=_verdict(snapshot, reports, unwell),

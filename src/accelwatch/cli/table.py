@@ -96,6 +96,8 @@ def _remark(view: DeviceView, failures: dict[str, str]) -> str:
     remarks = list(view.health_reasons)
     if active:
         remarks.append("throttled: " + ", ".join(active))
+    if view.device.id in failures:
+        remarks.append(failures[view.device.id])
     return "; ".join(remarks)
 
 

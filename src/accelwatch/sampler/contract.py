@@ -1,7 +1,9 @@
-"""What a backend returned is checked here before it is believed; a breach is an error with its name."""
+"""What a backend returned is checked here before it is believed; a breach is an error with its name.
 
-import math
-from collections.abc import Sequence
+So is every number: one that the catalogue rules out becomes an `error` absence.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -11,15 +13,13 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.plausible import SENTINELS, Limits, believed_process, fits, limits, told_of
+from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.store.reports import Failure
 
 MAX_DEVICES = 1024
 MAX_EVENTS = 4096
 """Events taken from one answer of an event source; the newest are kept."""
-_INTEGERS = range(-(1 << 63), 1 << 64)
-"""What MessagePack can carry."""
-
 
 _encoder = msgspec.msgpack.Encoder()
 _T = TypeVar("_T")
@@ -94,34 +94,49 @@ def _sendable(data: _T, kind: type[_T]) -> _T:
 
 
 def _sound_reading(reading: Reading) -> Reading:
-    bad = [series for series, value in reading.values.items() if not _possible(series, value)]
+    values = reading.values
+    bad = [series for series, value in values.items() if not _possible(series, value, values)]
+    processes = reading.processes
+    if isinstance(processes, tuple) and all(isinstance(p, Process) for p in processes):
+        processes = tuple([believed_process(process) for process in processes])
     if not bad:
-        return reading
-    values = {series: v for series, v in reading.values.items() if series not in bad}
-    absent = {**reading.absent, **{series: Absence.ERROR for series in bad if _is_series(series)}}
-    return msgspec.structs.replace(reading, values=values, absent=absent)
+        return msgspec.structs.replace(reading, processes=processes) if processes else reading
+    named = [series for series in bad if _limits_of(series) is not None]
+    return msgspec.structs.replace(
+        reading,
+        values={series: v for series, v in values.items() if series not in bad},
+        absent={**reading.absent, **dict.fromkeys(named, Absence.ERROR)},
+        processes=processes,
+        implausible={series: told_of(series, values[series]) for series in named},
+    )
 
 
-_checked: set[object] = set()
-"""Series found to be sound; the same ones come at every turn."""
+_known: dict[object, Limits] = {}
+"""Limits of series found to be sound; the same ones come at every turn."""
 _MANY_SERIES = 20_000
 
 
-def _is_series(series: object) -> bool:
-    if series in _checked:
-        return True
-    sound = isinstance(series, tuple) and all(type(p) is str for p in series) and series != ()
-    if sound and len(_checked) < _MANY_SERIES:
-        _checked.add(series)
-    return sound
+def _limits_of(series: object) -> Limits | None:
+    """What a series may be; None for what is no series."""
+    found = _known.get(series)
+    if found is not None:
+        return found
+    if not isinstance(series, tuple) or series == () or not all(type(p) is str for p in series):
+        return None
+    found = limits(series)
+    if len(_known) < _MANY_SERIES:
+        _known[series] = found
+    return found
 
 
-def _possible(series: Series, value: Number) -> bool:
-    if type(value) is float:
-        return math.isfinite(value) and _is_series(series)
-    if type(value) is int:
-        return value in _INTEGERS and _is_series(series)
-    return False
+def _possible(series: Series, value: Number, values: Mapping[Series, Number]) -> bool:
+    if type(value) is not float and type(value) is not int:
+        return False
+    limit = _limits_of(series)
+    if limit is None or value in SENTINELS:
+        return False
+    low, high, whole = limit
+    return low <= value <= high and (whole is None or fits(value, whole, values))
 
 
 def _brief(thing: object) -> str:

@@ -14,6 +14,11 @@ PREFIX = "accel_"
 Series = tuple[str, ...]
 """A catalogue key followed by one value per label, in the row's label order."""
 
+Bounds = tuple[float, float]
+"""Least and greatest number that can be true, in base units."""
+FLAG: Bounds = (0.0, 1.0)
+"""Of a quantity that is 1 or 0."""
+
 
 class Kind(StrEnum):
     """What may be done with the numbers of a family."""
@@ -78,6 +83,8 @@ class Metric(msgspec.Struct, frozen=True):
     buckets: tuple[float, ...] = ()
     otel: str = ""
     prefix: str = PREFIX
+    bounds: Bounds | None = None
+    """What can be true, where the unit does not say it (`schema/plausible.py`)."""
 
     @property
     def family(self) -> str:

@@ -61,6 +61,9 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """Where a quantity was read, by key (`nvml`, `sysfs`); the backend's main source is under `*`."""
     notes: tuple[str, ...] = ()
     """Facts about this reading for people, such as "12 of 30 processes readable"."""
+    implausible: dict[Series, str] = {}
+    """Numbers that were answered and cannot be true (`schema/plausible.py`), as text for people; their
+    series are absent as `error`."""
 
 
 class Collected:

@@ -18,6 +18,7 @@ from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, Metric, Scope, Source, catalogue, host_metrics
+from accelwatch.schema.plausible import believed
 from accelwatch.schema.reading import Link, Process, Reading
 from accelwatch.schema.series import flatten, nest, path_of, series_of
 from accelwatch.schema.snapshot import (
@@ -198,6 +199,9 @@ def _view(
         for series, value in flatten(row.key, item.get(row.key), len(row.labels))
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
+    for series in [series for series, value in values.items() if not believed(series, value)]:
+        del values[series]
+        absent[series] = Absence.ERROR
     processes = held.get(device.id)
     unread = ("processes",) in absent or ("*",) in absent
     reading = Reading(

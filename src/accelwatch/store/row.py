@@ -10,7 +10,8 @@ from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, signals
 from accelwatch.schema.metrics import Series, host_metrics
 from accelwatch.schema.reading import Reading, complete, wholly_absent
-from accelwatch.schema.snapshot import is_host
+from accelwatch.schema.series import path_of
+from accelwatch.schema.snapshot import ReadFailure, is_host
 from accelwatch.store.reports import Failure
 
 _STATE_OF = {
@@ -83,6 +84,20 @@ class Row:
         if self._whole is None and self.reading is not None:
             self._whole = self._completed(self.reading, moment, groups, one_shot)
         return self._whole or wholly_absent(self.device.id, Absence.NOT_COLLECTED)
+
+    def refusals(self) -> list[ReadFailure]:
+        """Numbers of the last reading that cannot be true, one entry a quantity."""
+        if self.failure is not None or self.reading is None:
+            return []
+        told: dict[str, str] = {}
+        for series, text in self.reading.implausible.items():
+            told.setdefault(series[0], f"{path_of(series)}: {text}")
+        return [
+            ReadFailure(
+                backend=self.backend, device_id=self.device.id, code="implausible", message=message
+            )
+            for message in told.values()
+        ]
 
     def _enter(self, state: DeviceState, wall: float) -> None:
         if state is not self.state:

@@ -245,6 +245,7 @@ class Store:
             for row in rows
             if row.failure is not None and row.failure.absence not in _NO_ERRORS
         ]
+        errors += [refusal for row in rows for refusal in row.refusals()]
         if self._ended is not None:
             errors += [
                 ReadFailure(backend=name, code=self._ended.code, message=self._ended.message)

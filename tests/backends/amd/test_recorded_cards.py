@@ -8,6 +8,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from polling import assert_all_believed
 
 pytestmark = pytest.mark.oracle
 
@@ -258,6 +259,12 @@ def test_values_of_a_recorded_card(card: Any, name: str) -> None:
     _, reading = card(name).first()
     found = {series: reading.values.get(series) for series in CARDS[name]}
     assert found == pytest.approx(CARDS[name])
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_every_number_of_a_recorded_card_is_believed(card: Any, name: str) -> None:
+    device, reading = card(name).first()
+    assert_all_believed((device,), (reading,))
 
 
 @pytest.mark.parametrize("name", MISSING)

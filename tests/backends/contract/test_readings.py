@@ -19,7 +19,7 @@ from accelwatch.schema.metrics import (
 )
 from accelwatch.schema.reading import Number, complete
 from fixture_machines import FixtureMachine
-from polling import EVERYTHING, Poll, readings
+from polling import EVERYTHING, Poll, assert_all_believed, readings
 
 MAY_EXCEED_ONE = {"fan_speed_ratio"}
 FLAGS = {
@@ -50,6 +50,12 @@ def in_range(row: Metric, value: Number) -> bool:
     if row.unit == "watts":
         return 0 <= value <= 20_000
     return value >= 0 or row.key in SIGNED
+
+
+def test_every_number_is_believed(backend: Backend, poll: Poll) -> None:
+    for one in poll(backend):
+        if one.readings:
+            assert_all_believed(one.identity, one.readings)
 
 
 def test_series_are_in_the_catalogue_with_all_labels(backend: Backend, poll: Poll) -> None:

@@ -9,6 +9,7 @@ from accelwatch.schema.device import MemoryKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from intel_machines import Machine
+from polling import assert_all_believed
 
 pytestmark = pytest.mark.oracle
 
@@ -196,3 +197,9 @@ def test_residency_of_two_moments_bounds_the_busy_ratio(recorded: Recorded) -> N
 def test_groups_that_are_off_bring_nothing(recorded: Recorded) -> None:
     (reading,) = recorded("a380-xe").read(groups=frozenset())
     assert not any(key == "voltage_volts" for key, *_ in reading.values)
+
+
+@pytest.mark.parametrize("name", ["a380-i915", "a380-xe", "b580", "cometlake"])
+def test_every_number_of_a_recorded_card_is_believed(recorded: Recorded, name: str) -> None:
+    machine = recorded(name)
+    assert_all_believed(machine.devices(), machine.read())

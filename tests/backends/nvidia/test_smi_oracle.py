@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from accelwatch.errors import DeviceLost
@@ -12,6 +13,7 @@ from accelwatch.schema.reading import Number, Reading
 from accelwatch_nvidia import smi_mapping
 from accelwatch_nvidia.smi import listed_instances
 from accelwatch_nvidia.smi_document import Document, parse
+from polling import assert_all_believed
 from samples import sample, samples_root
 
 pytestmark = pytest.mark.oracle
@@ -234,6 +236,17 @@ def test_first_gpu_of_a_recording(name: str) -> None:
             assert not [known for known in reading.values if known[0] == series[0]]
         else:
             assert reading.values[series] == pytest.approx(expected, rel=1e-12), series
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_number_of_a_recording_is_believed(name: str) -> None:
+    for index in range(len(document(name).gpus)):
+        try:
+            device, reading = gpu(name, index)
+        except DeviceLost:
+            continue
+        device = msgspec.structs.replace(device, id=reading.device_id)
+        assert_all_believed((device,), (reading,))
 
 
 def test_no_recording_is_left_out() -> None:

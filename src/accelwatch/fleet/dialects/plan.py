@@ -8,18 +8,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from accelwatch.fleet.dialects.bounds import NEVER_ZERO, bounds
 from accelwatch.fleet.dialects.identity import Roster, known
 from accelwatch.fleet.dialects.sharing import shared
 from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Row
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.plausible import SENTINELS, bounds
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import series_of
 
 Place = tuple[int, str]
 """Number of the device and partition within it (empty for the whole)."""
+
+NEVER_ZERO = frozenset({"memory_size_bytes", "power_watts", "temperature_celsius"})
+"""Never 0 on a device that runs: where an exporter writes 0 for a failed read, the read failed."""
 
 OF_THE_WHOLE = (
     "temperature_",
@@ -199,6 +202,8 @@ def _term(slot: int, row: Row, key: str, dialect: Dialect) -> Term:
     low, high = bounds(key)
     if row.states:
         low, high = -9e18, 9e18
+    if row.flag:
+        high = 9e18  # what is counted is not what is told
     if dialect.zero_may_be_failure and key in NEVER_ZERO:
         low = 1e-9
     low = low * per / times if row.low is None else row.low
@@ -233,6 +238,18 @@ def _whole_group(dialect: Dialect, draft: _Draft) -> bool:
 def _source(draft: _Draft) -> Source:
     terms = tuple(draft.terms.values())
     return Source(terms, draft.combine, draft.row.states, bool(draft.row.group), draft.row.flag)
+
+
+_EMPTY = {number: Absence.ERROR for number in SENTINELS if number < INT64_BLANK}
+_blanks: dict[str, Mapping[float, Absence]] = {}
+
+
+def blanks_of(dialect: Dialect) -> Mapping[float, Absence]:
+    """Numbers that stand for "no value": the dialect's own, and what empty registers become."""
+    found = _blanks.get(dialect.name)
+    if found is None:
+        found = _blanks[dialect.name] = {**_EMPTY, **dialect.blanks}
+    return found
 
 
 Outcome = Number | str | Absence

@@ -1,21 +1,24 @@
 """From the cells of a plan and the numbers of a scrape to the devices as they stand."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from accelwatch.fleet.dialects.plan import Cell, Planner, evaluate, scaled
+from accelwatch.fleet.dialects.plan import Cell, Planner, blanks_of, evaluate, scaled
 from accelwatch.fleet.dialects.sharing import not_told
-from accelwatch.fleet.dialects.table import Dialect
+from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect
 from accelwatch.fleet.dialects.workload import ProcessSlots, owners, processes, read_processes
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.plausible import believed_process, oversized, told_of
 from accelwatch.schema.reading import Number, Process, Reading
+from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 
 _SPECIAL = frozenset(
@@ -64,6 +67,7 @@ class Plan:
         self._success = [at for at, key in enumerate(keys) if key.name == success]
         self.mapped.update(self._success)
         self._sources = {"*": dialect.name}
+        self._blanks = blanks_of(dialect)
 
     def views(
         self, values: Sequence[Number], now: float, rejected: Counter[str]
@@ -75,7 +79,7 @@ class Plan:
     def _view(
         self, row: _Row, values: Sequence[Number], now: float, rejected: Counter[str], old: bool
     ) -> DeviceView:
-        found, missing = self._read(row, values, rejected)
+        found, missing, refused = self._read(row, values, rejected)
         special = {series: found.pop(series) for series in list(found) if series[0] in _SPECIAL}
         reading = Reading(
             device_id=row.device.id,
@@ -83,7 +87,7 @@ class Plan:
             absent={**row.absent, **missing} if missing else row.absent,
             processes=self._processes(row, values),
             sources=self._sources,
-            notes=self._notes(found, old) + _remarks(row, values),
+            notes=self._notes(found, old) + _remarks(row, values) + refused,
         )
         state = DeviceState.DEGRADED if old else DeviceState.OK
         if special.get(("device_up",)) == 0:
@@ -104,20 +108,33 @@ class Plan:
 
     def _read(
         self, row: _Row, values: Sequence[Number], rejected: Counter[str]
-    ) -> tuple[dict[Series, Number], dict[Series, Absence]]:
-        blanks = self.dialect.blanks
+    ) -> tuple[dict[Series, Number], dict[Series, Absence], tuple[str, ...]]:
+        """(values, why others have none, what was refused in words)."""
+        empty = self._blanks
         found: dict[Series, Number] = {}
         missing: dict[Series, Absence] = {}
         doubtful = row.cells
+        refused: list[tuple[Series, Number]] = []
         for series, slot, times, per, low, high, cell in row.plain:
             raw = values[slot]
-            if low <= raw <= high and raw not in blanks:
+            if low <= raw <= high and raw not in empty:
                 found[series] = scaled(raw, times, per)
             else:
                 doubtful = (*doubtful, cell)
+                if raw < INT64_BLANK and math.isfinite(raw) and raw not in self.dialect.blanks:
+                    refused.append((series, scaled(raw, times, per)))
         for cell in doubtful:
             self._try(cell, values, rejected, found, missing)
-        return found, missing
+        for series in oversized(found):
+            refused.append((series, found.pop(series)))
+            missing[series] = Absence.ERROR
+            rejected["implausible"] += 1
+        told = [
+            f"{path_of(series)}: {told_of(series, value)}"
+            for series, value in refused
+            if series in missing
+        ]
+        return found, missing, tuple(told)
 
     def _try(
         self,
@@ -130,7 +147,7 @@ class Plan:
         """Put the first source with a value, or why the best of them has none."""
         reason: Absence | None = None
         for source in cell.sources:
-            outcome = evaluate(source, values, self.dialect.blanks, rejected)
+            outcome = evaluate(source, values, self._blanks, rejected)
             if isinstance(outcome, Absence):
                 reason = reason or outcome
             elif isinstance(outcome, str):
@@ -145,7 +162,8 @@ class Plan:
     def _processes(self, row: _Row, values: Sequence[Number]) -> tuple[Process, ...] | None:
         if row.processes is None:
             return None
-        return read_processes(row.device.id, row.processes, values)
+        found = read_processes(row.device.id, row.processes, values)
+        return tuple([believed_process(one) for one in found])
 
     def _notes(self, found: Mapping[Series, Number], old: bool) -> tuple[str, ...]:
         notes = (_OLD,) if old else ()

@@ -6,10 +6,10 @@ A fleet has few kinds of device and many devices; names are shared, numbers are 
 import weakref
 from collections.abc import Sequence
 
-from accelwatch.fleet.dialects.bounds import bounds
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import Layout
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.plausible import bounds
 
 REASONS = {
     "u": Absence.UNSUPPORTED,

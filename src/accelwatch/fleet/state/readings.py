@@ -6,7 +6,6 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.fleet.client.frames import RawDevice
-from accelwatch.fleet.dialects.bounds import bounds
 from accelwatch.fleet.state.columns import REASONS, Columns
 from accelwatch.fleet.state.liveness import is_time
 from accelwatch.fleet.state.usage import UNUSED, Usage, usage_of
@@ -14,6 +13,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.plausible import SENTINELS, believed
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
 
@@ -70,12 +70,6 @@ class Held(Protocol):
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
         ...
-
-
-def believed(series: Series, value: Number) -> bool:
-    """Whether a quantity can have this value; none has NaN."""
-    low, high = bounds(series[0])
-    return low <= value <= high
 
 
 class StreamDevice:
@@ -139,7 +133,7 @@ class StreamDevice:
         if isinstance(value, str):
             return None
         low, high = self.columns.limits[position]
-        return value if low <= value <= high else None
+        return value if low <= value <= high and value not in SENTINELS else None
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""

@@ -1,6 +1,6 @@
 """What a device does and draws: busy ratios, memory, heat, power, clocks, throttling."""
 
-from accelwatch.schema.metrics import Kind, Metric, Scope, Source, Tier
+from accelwatch.schema.metrics import FLAG, Kind, Metric, Scope, Source, Tier
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -57,6 +57,7 @@ METRICS: tuple[Metric, ...] = (
         "Whether the most recent read of the accelerator succeeded (1) or the accelerator is known but unreadable or gone (0).",
         source=Source.DERIVED,
         otel="hw.status{hw.state}",
+        bounds=FLAG,
     ),
     Metric(
         "device_suspended",
@@ -65,6 +66,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Whether the accelerator was left asleep by the power guard during the most recent cycle.",
         source=Source.DERIVED,
+        bounds=FLAG,
     ),
     Metric(
         "device_last_read_timestamp_seconds",
@@ -234,6 +236,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "celsius",
         "Distance to the slowdown threshold where the device reports only a margin.",
+        bounds=(-200.0, 200.0),
     ),
     Metric(
         "power_watts",
@@ -290,6 +293,7 @@ METRICS: tuple[Metric, ...] = (
         labels=("fan",),
         primary=(("0",),),
         otel="hw.fan.speed_ratio",
+        bounds=(0.0, 2.5),
     ),
     Metric(
         "fan_speed_rpm",
@@ -339,6 +343,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "",
         "Vendor performance state, 0 is the fastest.",
+        bounds=(0.0, 15.0),
     ),
     Metric(
         "throttle_active",
@@ -347,6 +352,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Whether a clock-limiting reason is active; only reasons the device can report are present.",
         labels=("reason",),
+        bounds=FLAG,
     ),
     Metric(
         "clocks_idle",
@@ -355,6 +361,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Whether clocks are low because the device has nothing to do; no clock-limiting reason.",
         group="clocks",
+        bounds=FLAG,
     ),
     Metric(
         "throttle_seconds_total",

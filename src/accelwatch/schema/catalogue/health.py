@@ -1,6 +1,6 @@
 """How a device is connected and how well it is: links, errors, repairs, events."""
 
-from accelwatch.schema.metrics import Kind, Metric, Source, Tier
+from accelwatch.schema.metrics import FLAG, Kind, Metric, Source, Tier
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -27,6 +27,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "",
         "Whether the device lowered its PCIe generation by itself: the higher one was unstable.",
+        bounds=FLAG,
     ),
     Metric(
         "pcie_bytes_total",
@@ -65,6 +66,7 @@ METRICS: tuple[Metric, ...] = (
             "fabric",
             "state",
         ),
+        bounds=(0.0, 1024.0),
     ),
     Metric(
         "interconnect_bytes_total",
@@ -100,6 +102,7 @@ METRICS: tuple[Metric, ...] = (
             "link",
         ),
         group="links",
+        bounds=FLAG,
     ),
     Metric(
         "link_bytes_total",
@@ -159,6 +162,7 @@ METRICS: tuple[Metric, ...] = (
         "ECC errors kept by the device over its life.",
         labels=("severity",),
         primary=(("uncorrected",),),
+        bounds=(0.0, 1e15),
     ),
     Metric(
         "ecc_location_errors_total",
@@ -179,6 +183,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "",
         "Whether ECC is on.",
+        bounds=FLAG,
     ),
     Metric(
         "memory_retired_pages",
@@ -187,6 +192,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Memory pages retired over the life of the device.",
         labels=("cause",),
+        bounds=(0.0, 1e6),
     ),
     Metric(
         "memory_remapped_rows",
@@ -195,6 +201,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Memory rows remapped over the life of the device.",
         labels=("cause",),
+        bounds=(0.0, 1e6),
     ),
     Metric(
         "memory_repair_pending",
@@ -202,6 +209,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "",
         "Whether a page retirement, row remap or channel repair waits for a reset.",
+        bounds=FLAG,
     ),
     Metric(
         "memory_repair_failed",
@@ -209,6 +217,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "",
         "Whether a row remap failed.",
+        bounds=FLAG,
     ),
     Metric(
         "memory_unrepairable",
@@ -216,6 +225,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "",
         "Whether part of the memory is faulty beyond repair.",
+        bounds=FLAG,
     ),
     Metric(
         "sram_error_threshold_exceeded",
@@ -223,6 +233,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "",
         "Whether uncorrected errors of on-chip memory have passed the vendor's limit for replacement.",
+        bounds=FLAG,
     ),
     Metric(
         "compute_repair_pending",
@@ -230,6 +241,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "",
         "Whether the repair of a compute unit waits for a reset.",
+        bounds=FLAG,
     ),
     Metric(
         "error_events_total",
@@ -272,6 +284,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "",
         "Whether the device or driver asks for a reset, reboot or drain.",
+        bounds=FLAG,
     ),
     Metric(
         "recovery_action_info",

@@ -1,6 +1,6 @@
 """The host's own quantities: the signals that explain a slow or silent node."""
 
-from accelwatch.schema.metrics import Kind, Metric, Scope, Tier
+from accelwatch.schema.metrics import FLAG, Bounds, Kind, Metric, Scope, Tier
 
 
 def _host(
@@ -10,6 +10,7 @@ def _host(
     text: str,
     *labels: str,
     primary: tuple[tuple[str, ...], ...] = (),
+    bounds: Bounds | None = None,
 ) -> Metric:
     return Metric(
         key,
@@ -21,14 +22,22 @@ def _host(
         group="host",
         scope=Scope.NODE,
         primary=primary,
+        bounds=bounds,
     )
 
 
 _GAUGE, _COUNTER = Kind.GAUGE, Kind.COUNTER
+_COUNT: Bounds = (0.0, 1e7)
+_MEMORY: Bounds = (0.0, 2.0**50)
+"""1 PiB."""
+_STORAGE: Bounds = (0.0, 1.8e19)
+"""Network file systems without an end say 8 EiB."""
+_WORK: Bounds = (0.0, 1e15)
+"""Seconds of many processors or requests at once."""
 
 METRICS: tuple[Metric, ...] = (
     _host("host_uptime_seconds", _GAUGE, "seconds", "Time since the host booted."),
-    _host("host_cpu_count", _GAUGE, "", "Logical processors that are online."),
+    _host("host_cpu_count", _GAUGE, "", "Logical processors that are online.", bounds=_COUNT),
     _host(
         "host_cpu_utilization_ratio",
         _GAUGE,
@@ -41,6 +50,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Processor time by mode, all processors together.",
         "mode",
+        bounds=_WORK,
     ),
     _host(
         "host_load_average",
@@ -49,22 +59,27 @@ METRICS: tuple[Metric, ...] = (
         "Load average by window in minutes.",
         "window",
         primary=(("1",),),
+        bounds=_COUNT,
     ),
-    _host("host_memory_size_bytes", _GAUGE, "bytes", "Usable main memory of the host."),
+    _host(
+        "host_memory_size_bytes", _GAUGE, "bytes", "Usable main memory of the host.", bounds=_MEMORY
+    ),
     _host(
         "host_memory_available_bytes",
         _GAUGE,
         "bytes",
         "Main memory that new work can get without swapping.",
+        bounds=_MEMORY,
     ),
     _host(
         "host_memory_used_bytes",
         _GAUGE,
         "bytes",
         "Main memory in use, caches that can be dropped excluded.",
+        bounds=_MEMORY,
     ),
-    _host("host_swap_size_bytes", _GAUGE, "bytes", "Swap space of the host."),
-    _host("host_swap_used_bytes", _GAUGE, "bytes", "Swap space in use."),
+    _host("host_swap_size_bytes", _GAUGE, "bytes", "Swap space of the host.", bounds=_MEMORY),
+    _host("host_swap_used_bytes", _GAUGE, "bytes", "Swap space in use.", bounds=_MEMORY),
     _host(
         "host_pressure_ratio",
         _GAUGE,
@@ -81,7 +96,9 @@ METRICS: tuple[Metric, ...] = (
         "resource",
         "share",
     ),
-    _host("host_blocked_processes", _GAUGE, "", "Processes in uninterruptible sleep."),
+    _host(
+        "host_blocked_processes", _GAUGE, "", "Processes in uninterruptible sleep.", bounds=_COUNT
+    ),
     _host(
         "host_disk_bytes_total",
         _COUNTER,
@@ -98,7 +115,12 @@ METRICS: tuple[Metric, ...] = (
         "disk",
     ),
     _host(
-        "host_filesystem_size_bytes", _GAUGE, "bytes", "Size of a local file system.", "mountpoint"
+        "host_filesystem_size_bytes",
+        _GAUGE,
+        "bytes",
+        "Size of a local file system.",
+        "mountpoint",
+        bounds=_STORAGE,
     ),
     _host(
         "host_filesystem_available_bytes",
@@ -106,8 +128,16 @@ METRICS: tuple[Metric, ...] = (
         "bytes",
         "Space of a local file system open to ordinary users.",
         "mountpoint",
+        bounds=_STORAGE,
     ),
-    _host("host_network_up", _GAUGE, "", "Whether a network interface has a carrier.", "interface"),
+    _host(
+        "host_network_up",
+        _GAUGE,
+        "",
+        "Whether a network interface has a carrier.",
+        "interface",
+        bounds=FLAG,
+    ),
     _host(
         "host_network_carrier_changes_total",
         _COUNTER,
@@ -133,7 +163,13 @@ METRICS: tuple[Metric, ...] = (
         "type",
     ),
     _host(
-        "host_rdma_port_up", _GAUGE, "", "Whether an RDMA port is active.", "rdma_device", "port"
+        "host_rdma_port_up",
+        _GAUGE,
+        "",
+        "Whether an RDMA port is active.",
+        "rdma_device",
+        "port",
+        bounds=FLAG,
     ),
     _host(
         "host_rdma_port_rate_bytes_per_second",
@@ -177,6 +213,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Time RPC requests of an NFS mount waited for the server.",
         "mountpoint",
+        bounds=_WORK,
     ),
     _host(
         "host_nfs_execution_seconds_total",
@@ -184,6 +221,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Time RPC requests of an NFS mount took from queueing to completion.",
         "mountpoint",
+        bounds=_WORK,
     ),
     _host(
         "host_nfs_backlog_total",
@@ -197,11 +235,13 @@ METRICS: tuple[Metric, ...] = (
         _GAUGE,
         "seconds",
         "Estimated offset of the system clock as the kernel knows it.",
+        bounds=(-4e9, 4e9),
     ),
     _host(
         "host_clock_synchronized",
         _GAUGE,
         "",
         "Whether the kernel believes the system clock is synchronised.",
+        bounds=FLAG,
     ),
 )

@@ -1,0 +1,185 @@
+"""A number that cannot be true is an absence on every surface; what devices reach never is."""
+
+import csv
+import io
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.sampler.contract import sound_readings
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import (
+    Kind,
+    Metric,
+    Series,
+    by_key,
+    host_metrics,
+    opt_in_groups,
+    reading_metrics,
+)
+from accelwatch.schema.plausible import believed, bounds
+from accelwatch.schema.reading import Number, Process, Reading
+from accelwatch.schema.wire import decode, encode
+from accelwatch_csv import CsvExporter
+from accelwatch_json import JsonExporter
+from accelwatch_prometheus import PrometheusExporter
+from machines import snapshot, view
+
+READ = tuple(row for row in reading_metrics() if row.kind is not Kind.HISTOGRAM)
+DEVICE = view(0).device
+
+WIDE: tuple[Number, ...] = (
+    2**31 - 1,
+    2**32 - 1,
+    2**63 - 1,
+    2**64 - 1,
+    0x7FFFFFF0,
+    0x7FFFFFFFFFFFFFF0,
+    -(2**31),
+    -(2**63),
+)
+"""Empty registers of 32 and 64 bits; DCGM's blanks (dcgm_fields.h)."""
+RAW_UNITS: dict[str, tuple[tuple[int, int], ...]] = {
+    "ratio": ((1, 1), (1, 100)),
+    "celsius": ((1, 1), (1, 1000)),
+    "watts": ((1, 1), (1, 1000), (1, 10**6)),
+    "hertz": ((1, 1), (10**3, 1), (10**6, 1)),
+    "volts": ((1, 1), (1, 1000), (1, 10**6)),
+    "bytes": ((1, 1), (1 << 10, 1), (1 << 20, 1)),
+    "bytes/s": ((1, 1), (1 << 10, 1), (10**6, 1)),
+    "joules": ((1, 1), (1, 1000), (1, 10**6)),
+    "seconds": ((1, 1), (1, 1000), (1, 10**6), (1, 10**9)),
+}
+"""(multiplied by, divided by) of the units that drivers count in."""
+NARROW: dict[str, tuple[Number, ...]] = {
+    "ratio": (255 / 100, 65535 / 100),
+    "celsius": (255, 65535, 65535 / 100),
+    "watts": (65535,),
+    "hertz": (65535 * 10**6,),
+    "volts": (65.535,),
+    "rpm": (65535,),
+    "lanes": (255, 65535),
+    "generation": (255, 65535),
+}
+"""Empty registers of 8 and 16 bits, where they cannot be true."""
+
+
+def series_of(row: Metric) -> Series:
+    return (row.key, *(row.primary[0] if row.primary else ("x",) * len(row.labels)))
+
+
+@st.composite
+def sentinels(draw: st.DrawFn) -> dict[str, Number]:
+    """By unit, what an empty register looks like after its conversion."""
+    raw = draw(st.sampled_from(WIDE))
+    found: dict[str, Number] = {}
+    for unit in {row.unit for row in READ}:
+        times, per = draw(st.sampled_from(RAW_UNITS.get(unit, ((1, 1),))))
+        wide = raw * times if per == 1 else raw / per
+        found[unit] = draw(st.sampled_from((wide, float(wide), *NARROW.get(unit, ()))))
+    return found
+
+
+def sound(values: dict[Series, Number], processes: tuple[Process, ...] = ()) -> Reading:
+    (found,) = sound_readings(
+        [Reading(device_id=DEVICE.id, values=values, processes=processes)], (DEVICE,)
+    )
+    return found
+
+
+@given(numbers=sentinels())
+def test_no_surface_shows_an_empty_register(numbers: dict[str, Number]) -> None:
+    values = {series_of(row): numbers[row.unit] for row in READ}
+    reading = sound(values)
+    assert reading.values == {}
+    assert {reading.absent[series] for series in values} == {Absence.ERROR}
+    assert reading.implausible.keys() == values.keys()
+    shot = snapshot(msgspec.structs.replace(view(0), reading=reading))
+    (item,) = json.loads(JsonExporter().render(shot, {}))["devices"]
+    names = tuple(row.key for row in READ)
+    cells = list(csv.reader(io.StringIO(CsvExporter().render(shot, {"fields": names}).decode())))
+    text = PrometheusExporter().render(shot, {"groups": frozenset(opt_in_groups())}).decode()
+    assert not any(numbers_in(item[name]) for name in names)
+    assert set(cells[1]) <= {""}
+    assert not [name for name in names if f"\naccel_{name}{{" in text]
+
+
+def numbers_in(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [number for part in value.values() for number in numbers_in(part)]
+    return [] if value is None else [value]
+
+
+@pytest.mark.parametrize("row", [*READ, *host_metrics()], ids=lambda row: row.key)
+def test_every_quantity_has_bounds_of_its_own_kind(row: Metric) -> None:
+    low, high = bounds(row.key)
+    assert low < high
+    assert row.unit or row.bounds is not None or row.kind is Kind.INFO
+
+
+@pytest.mark.parametrize(
+    ("series", "value"),
+    [
+        (("ecc_lifetime_errors", "corrected"), 1_000_000_000),
+        (("ecc_errors_total", "corrected"), 65535),
+        (("fan_speed_ratio", "0"), 1.15),
+        (("utilization_ratio",), 1.0000000002),
+        (("temperature_celsius", "gpu"), -40),
+        (("temperature_celsius", "memory"), 127),
+        (("temperature_headroom_celsius",), -2),
+        (("power_watts",), 23_000.0),
+        (("power_watts",), 0),
+        (("clock_hertz", "memory"), 32_000_000_000),
+        (("voltage_volts", "input"), 54.5),
+        (("memory_size_bytes",), 432 * 1024**3),
+        (("interconnect_bytes_total", "nvlink", "transmit"), 14 * 10**18),
+        (("energy_joules_total", "hardware"), 3.7e11),
+        (("throttle_seconds_total", "power"), 3e8),
+        (("host_cpu_seconds_total", "user"), 1e12),
+        (("host_clock_offset_seconds",), -0.25),
+    ],
+)
+def test_what_devices_reach_is_believed(series: Series, value: Number) -> None:
+    assert series[0] in by_key()
+    assert believed(series, value)
+
+
+@pytest.mark.parametrize(
+    ("part", "whole"),
+    [
+        (("memory_used_bytes",), ("memory_size_bytes",)),
+        (("memory_reserved_bytes",), ("memory_size_bytes",)),
+        (("memory_pool_used_bytes", "bar1"), ("memory_pool_size_bytes", "bar1")),
+    ],
+)
+def test_a_part_is_not_greater_than_its_whole(part: Series, whole: Series) -> None:
+    reading = sound({part: 90 << 30, whole: 80 << 30})
+    assert (reading.values, reading.absent[part]) == ({whole: 80 << 30}, Absence.ERROR)
+    assert whole[0] in reading.implausible[part]
+    equal: dict[Series, Number] = {part: 80 << 30, whole: 80 << 30}
+    assert sound(equal).values == equal
+
+
+def test_a_whole_that_cannot_be_true_condemns_no_part() -> None:
+    reading = sound({("memory_used_bytes",): 80 << 30, ("memory_size_bytes",): 2**32 - 1})
+    assert reading.values == {("memory_used_bytes",): 80 << 30}
+
+
+def test_an_older_recording_does_not_bring_them_back() -> None:
+    values: dict[Series, Number] = {("power_watts",): 4294967.295, ("utilization_ratio",): 0.5}
+    reading = Reading(device_id=DEVICE.id, values=values, processes=())
+    (found,) = decode(encode(snapshot(msgspec.structs.replace(view(0), reading=reading)))).devices
+    assert found.reading.values == {("utilization_ratio",): 0.5}
+    assert found.reading.absent["power_watts",] is Absence.ERROR
+
+
+def test_numbers_of_a_process_are_looked_at_too() -> None:
+    bad = Process(device_id=DEVICE.id, pid=1, gpu_memory_bytes=2**64 - 1, utilization_ratio=0.5)
+    good = Process(device_id=DEVICE.id, pid=2, gpu_memory_bytes=1 << 30)
+    first, second = sound({}, (bad, good)).processes or ()
+    assert (first.gpu_memory_bytes, first.utilization_ratio) == (None, 0.5)
+    assert first.absent == {"gpu_memory_bytes": Absence.ERROR}
+    assert second == good
