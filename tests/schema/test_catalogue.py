@@ -54,7 +54,7 @@ def test_the_design_table_is_there_in_full() -> None:
 
 
 def test_groups_are_the_documented_ones() -> None:
-    documented = "pipes cores histograms pools components pcie links ecc processes host"
+    documented = "pipes cores histograms pools components pcie links ecc processes clocks host"
     assert set(opt_in_groups()) == set(documented.split())
 
 
