@@ -19,6 +19,7 @@ from accelwatch.backend import Check, Context
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.reading import Collected
+from accelwatch_amd.ras import all_believable
 from accelwatch_amd.throttle import ResidencyMeter
 from accelwatch_amd.tree import fill
 
@@ -270,17 +271,27 @@ class Enrichment:
         if isinstance(total, Absence):
             _miss(out, "ecc_errors_total", total)
             return
-        for severity, name in _SEVERITIES:
-            if _is_count(total.get(name)):
-                fill(out, "ecc_errors_total", total[name], severity)
+        blocks = self._block_errors(bus_id, handle)
+        if not all(all_believable(counts) for counts in (_counts(total), *blocks.values())):
+            out.miss("ecc_errors_total", Absence.ERROR)
+        else:
+            for severity, count in _counts(total).items():
+                fill(out, "ecc_errors_total", count, severity)
+        for location, counts in blocks.items():
+            for severity, count in counts.items() if all_believable(counts) else ():
+                fill(out, "ecc_location_errors_total", count, severity, location)
+
+    def _block_errors(self, bus_id: str, handle: Any) -> dict[str, dict[str, int]]:
+        """Counts by block, then by severity; blocks that cannot be asked are left out."""
+        smi = self._module
+        blocks = {}
         for block in smi.AmdSmiGpuBlock:
             if block.name in ("INVALID", "RESERVED"):
                 continue
             counts = self._ask(bus_id, smi.amdsmi_get_gpu_ecc_count, handle, block)
-            for severity, name in _SEVERITIES if isinstance(counts, dict) else ():
-                if _is_count(counts.get(name)):
-                    location = block.name.lower()
-                    fill(out, "ecc_location_errors_total", counts[name], severity, location)
+            if isinstance(counts, dict):
+                blocks[block.name.lower()] = _counts(counts)
+        return blocks
 
     def _pages(self, bus_id: str, handle: Any, out: Collected) -> None:
         pages = self._ask(bus_id, self._module.amdsmi_get_gpu_bad_page_info, handle)
@@ -322,6 +333,11 @@ def _is_text(value: object) -> TypeGuard[str]:
     """A text that says something; an absence is a string too."""
     empty = ("", "N/A", "UNKNOWN")
     return isinstance(value, str) and not isinstance(value, Absence) and value not in empty
+
+
+def _counts(answer: dict[str, Any]) -> dict[str, int]:
+    """Counts by severity of those that an answer has."""
+    return {severity: answer[name] for severity, name in _SEVERITIES if _is_count(answer.get(name))}
 
 
 def _is_count(value: object) -> bool:

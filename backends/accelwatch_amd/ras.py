@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.amdgpu_ras import believable, event_code
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Collected
@@ -18,8 +19,6 @@ _COUNT = re.compile(r"^[ \t]*(ue|ce|de)[ \t]*:[ \t]*(\d{1,20})[ \t\r]*$", re.MUL
 _PAGE = re.compile(r"^0x[0-9a-fA-F]+ *: *0x[0-9a-fA-F]+ *: *([RPF])[ \r]*$", re.MULTILINE)
 _MASK = re.compile(r"feature mask:\s*(0x[0-9a-fA-F]+)")
 _SEVERITIES = {"ue": "uncorrected", "ce": "corrected", "de": "deferred"}
-_BOGUS = 1_048_560
-"""Counts read while runtime power management had the block asleep are multiples of this."""
 _SUFFIX = "_err_count"
 _UMC_BIT = 1
 """AMDGPU_RAS_BLOCK__UMC, the memory controllers, is the first block of the feature mask."""
@@ -35,9 +34,16 @@ class BlockErrors(msgspec.Struct, frozen=True, kw_only=True):
 def parse_counts(text: str) -> BlockErrors | None:
     """Content of one `<block>_err_count`; None where it has no count, or one that cannot be true."""
     counts = {_SEVERITIES[name]: int(number) for name, number in _COUNT.findall(text)}
-    if not counts or any(number and number % _BOGUS == 0 for number in counts.values()):
+    if not counts or not all_believable(counts):
         return None
     return BlockErrors(counts=counts)
+
+
+def all_believable(counts: Mapping[str, int]) -> bool:
+    """Whether each count by severity can be true."""
+    return all(
+        believable(count, corrected=severity == "corrected") for severity, count in counts.items()
+    )
 
 
 def parse_bad_pages(text: str) -> dict[str, int] | None:
@@ -110,13 +116,6 @@ def read_protection(device: Tree, out: Collected) -> None:
         out.put("ecc_enabled", int(match[1], 16) & _UMC_BIT)
 
 
-_BLOCKS = (
-    *("umc", "sdma", "gfx", "mmhub", "athub", "pcie_bif", "hdp", "xgmi_wafl", "df", "smn"),
-    *("sem", "mp0", "mp1", "fuse", "mca", "vcn", "jpeg", "ih", "mpio", "mmsch"),
-)
-"""Blocks with a code of their own, as in the kernel log; any other is `ras_other`."""
-
-
 def growth_events(
     device_id: str,
     before: Mapping[str, BlockErrors | Absence],
@@ -142,7 +141,7 @@ def growth_events(
 def _event(device_id: str, block: str, severity: str, new: int, now: float) -> ErrorEvent:
     contained = severity == "deferred"
     return ErrorEvent(
-        code=f"ras_{block if block in _BLOCKS else 'other'}",
+        code=event_code(block),
         category=Category.MEMORY_CONTAINED if contained else Category.MEMORY_FATAL,
         time=now,
         text=f"{new} new {severity} hardware error{'s' if new > 1 else ''} in block {block}",

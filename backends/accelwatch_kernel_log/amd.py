@@ -1,15 +1,9 @@
 """Messages of amdgpu, and of hygpu, which is a fork of it. Wordings: drivers/gpu/drm/amd/amdgpu."""
 
+from accelwatch.amdgpu_ras import believable, event_code
 from accelwatch.schema.event import Category
 from accelwatch_kernel_log.pattern import BDF, Pattern, Verdict, row
 
-_BLOCKS = frozenset(
-    (
-        *("umc", "sdma", "gfx", "mmhub", "athub", "pcie_bif", "hdp", "xgmi_wafl", "df", "smn"),
-        *("sem", "mp0", "mp1", "fuse", "mca", "vcn", "jpeg", "ih", "mpio"),
-    )
-)
-"""The RAS blocks of amdgpu_ras.c; others are counted as `ras_other` to keep the codes few."""
 _DRM = r"(?:\[drm(?::[\w.]+(?: \[\w+\])?)?\] )?(?:\*ERROR\* )?"
 _DEVICE = rf"(?P<driver>amdgpu|hygpu) {BDF}: (?:(?:amdgpu|hygpu): )?{_DRM}"
 _FUNCTION = r"\[drm:(?:amdgpu_\w+(?: \[amdgpu\])?|[\w.]+ \[amdgpu\])\] \*ERROR\* "
@@ -19,12 +13,12 @@ event number in braces."""
 
 
 def _ras(groups: dict[str, str]) -> Verdict | None:
-    if int(groups["count"]) == 0:
+    count, severity = int(groups["count"]), groups["severity"]
+    if count == 0 or not believable(count, corrected=severity == "correctable"):
         return None
-    block = groups["block"].lower()
-    code = f"ras_{block if block in _BLOCKS else 'other'}"
-    fatal = groups["severity"] == "uncorrectable"
-    return code, Category.MEMORY_FATAL if fatal else Category.MEMORY_CONTAINED
+    fatal = severity == "uncorrectable"
+    category = Category.MEMORY_FATAL if fatal else Category.MEMORY_CONTAINED
+    return event_code(groups["block"]), category
 
 
 def _named(code: str, category: Category, regex: str) -> Pattern:
@@ -76,7 +70,7 @@ AMD: tuple[Pattern, ...] = (
     row(
         "ras",
         Category.MEMORY_CONTAINED,
-        rf"{_DRIVER}(?:socket: (?P<socket>\d+),? die: (?P<die>\d+),? )?(?P<count>\d+) (?:new )?"
+        rf"{_DRIVER}(?:socket: (?P<socket>\d+),? die: (?P<die>\d+),? )?(?P<count>\d{{1,20}}) (?:new )?"
         r"(?P<severity>uncorrectable|correctable|deferred) hardware errors? detected in "
         r"(?:total in )?(?P<block>\w+) block",
         decide=_ras,

@@ -150,6 +150,26 @@ def test_all_ones_of_the_library_are_no_value(rig: Rig) -> None:
     assert "link_up:xgmi:3" not in values
 
 
+@pytest.mark.parametrize(
+    ("true", "bogus", "umc"),
+    [("1.errors=1 20 3", "1.errors=1048560 20 3", True)]
+    + [
+        ("1.errors.1=1 20 -1", f"1.errors.1={counts}", False)
+        for counts in ("1048561 20 -1", "1 1048560 -1")
+    ],
+)
+def test_counts_of_a_sleeping_block_are_no_value_from_the_library_either(
+    rig: Rig, true: str, bogus: str, umc: bool
+) -> None:
+    rig.build()
+    assert true in FULL
+    found = rig.told(FULL.replace(true, bogus))
+    assert found["absent"]["ecc_errors_total"] == "error"
+    assert not any(series.startswith("ecc_errors_total") for series in found["values"])
+    assert found["values"]["ecc_location_errors_total:uncorrected:gfx"] == 0
+    assert ("ecc_location_errors_total:corrected:umc" in found["values"]) is umc
+
+
 def test_violation_counters_become_seconds(rig: Rig) -> None:
     rig.build()
     rig.reads = 2

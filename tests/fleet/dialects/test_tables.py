@@ -115,6 +115,19 @@ def test_an_amd_device_that_is_not_partitioned(partition: str) -> None:
     holds(view, utilization_ratio=0.5)
 
 
+@pytest.mark.parametrize(("count", "believed"), [(1048559, True), (1048560, False)])
+def test_counts_of_a_sleeping_amd_block_are_not_believed(count: int, believed: bool) -> None:
+    labels = 'gpu_id="1",serial_number="SN1"'
+    (view,) = read_devices(
+        f"gpu_gfx_activity{{{labels}}} 50\ngpu_ecc_uncorrect_umc{{{labels}}} {count}\n"
+        f"gpu_ecc_correct_umc{{{labels}}} {count}\n",
+        NOW,
+    ).devices
+    told = view.reading.values.get(("ecc_location_errors_total", "uncorrected", "umc"))
+    assert told == (count if believed else None)
+    assert view.reading.values["ecc_location_errors_total", "corrected", "umc"] == count
+
+
 def test_amd() -> None:
     read = foreign("amd_mi300x")
     assert read.dialects == ("amd-device-metrics-exporter",)

@@ -4,6 +4,7 @@
 supported was 0. Operators may put a prefix before every name; 0.x wrote labels in capitals.
 """
 
+from accelwatch.amdgpu_ras import BOGUS
 from accelwatch.fleet.dialects.table import (
     KIB,
     MEGA,
@@ -62,13 +63,22 @@ def _violation(name: str, reason: str) -> Row:
     )
 
 
+def _errors(name: str, quantity: str, severity: str, *where: str) -> Row:
+    """A count of errors; only of corrected ones may there be any number."""
+    return Row(
+        name=name,
+        target=".".join((quantity, severity, *where)),
+        high=None if severity == "corrected" else BOGUS - 1,
+    )
+
+
 _ECC = tuple(
     row
     for word, severity in _SEVERITIES
     for row in (
-        _row(f"gpu_ecc_{word}_total", f"ecc_errors_total.{severity}"),
+        _errors(f"gpu_ecc_{word}_total", "ecc_errors_total", severity),
         *(
-            _row(f"gpu_ecc_{word}_{block}", f"ecc_location_errors_total.{severity}.{block}")
+            _errors(f"gpu_ecc_{word}_{block}", "ecc_location_errors_total", severity, block)
             for block in _BLOCKS
         ),
     )
