@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable
 
-from accelwatch.clock import SystemClock
+from accelwatch.clock import Clock, SystemClock
 from accelwatch.sampler.launch import Child, spawn
 from accelwatch.sampler.settings import Begin, CollectSettings
 from accelwatch.sampler.stores import store_for
@@ -17,6 +17,25 @@ GUARD_S = 20.0
 """When a condition has not come true by then, the test has failed."""
 
 
+class AheadClock:
+    """The machine's clock, ahead by as much as a test wants."""
+
+    def __init__(self) -> None:
+        self._ahead_s = 0.0
+
+    def wall(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds since some moment."""
+        return time.monotonic() + self._ahead_s
+
+    def advance(self, seconds: float) -> None:
+        """Let so much time have passed."""
+        self._ahead_s += seconds
+
+
 class Agent:
     """The children it has had are in `children`."""
 
@@ -25,11 +44,15 @@ class Agent:
         settings: CollectSettings,
         environ: dict[str, str] | None = None,
         limits: Limits | None = None,
+        clock: Clock | None = None,
     ) -> None:
+        """`clock` is the supervisor's: what it waits for can be brought about."""
         self.store: Store = store_for(settings, SystemClock())
         self.children: list[int] = []
         self._environ = {**os.environ, **(environ or {})}
-        self.supervisor = Supervisor(settings, self.store.apply, limits=limits, launch=self._launch)
+        self.supervisor = Supervisor(
+            settings, self.store.apply, clock=clock, limits=limits, launch=self._launch
+        )
 
     def _launch(self, order: Begin) -> Child:
         child = spawn(order, self._environ)

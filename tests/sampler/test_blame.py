@@ -1,5 +1,5 @@
-from accelwatch.sampler.blame import HOLD_FIRST_S, CallsOut, HoldOut, backends_of
-from accelwatch.store.reports import Called, Returned
+from accelwatch.sampler.blame import HOLD_FIRST_S, CallsOut, HoldOut, merged, part_of
+from accelwatch.store.reports import Called, Part, Returned
 
 CRASH = b"""Fatal Python error: Segmentation fault
 
@@ -11,22 +11,30 @@ Current thread 0x0000000000000bbb (most recent call first):
 """
 
 
-def called(number: int, backend: str, thread: int, action: str = "read") -> Called:
-    return Called(call=number, backend=backend, action=action, thread=thread)
+AMD, NVIDIA = Part("amd"), Part("nvidia")
+GPU_3, GPU_5 = Part("nvidia", "nvidia:3"), Part("nvidia", "nvidia:5")
+
+
+def called(number: int, backend: str, thread: int, action: str = "open", slot: str = "") -> Called:
+    return Called(call=number, backend=backend, action=action, slot=slot, thread=thread)
+
+
+def parts(suspects: tuple[Called, ...]) -> tuple[Part, ...]:
+    return tuple(part_of(call) for call in suspects)
 
 
 def test_the_crash_report_names_the_call() -> None:
     calls = CallsOut()
     calls.note(called(1, "amd", 0xAAA))
     calls.note(called(2, "nvidia", 0xBBB))
-    assert backends_of(calls.suspects(CRASH)) == ("nvidia",)
+    assert parts(calls.suspects(CRASH)) == (NVIDIA,)
 
 
 def test_an_event_source_can_be_named() -> None:
     calls = CallsOut()
     calls.note(called(1, "amd", 0xAAA))
     calls.note(called(0, "kernel_log", 0xBBB, "events"))
-    assert backends_of(calls.suspects(CRASH)) == ("kernel_log",)
+    assert parts(calls.suspects(CRASH)) == (Part("kernel_log", events=True),)
 
 
 def test_without_a_report_all_calls_that_are_out_are_suspect() -> None:
@@ -35,56 +43,104 @@ def test_without_a_report_all_calls_that_are_out_are_suspect() -> None:
         calls.note(called(number, backend, number))
     calls.note(called(0, "kernel_log", 9, "events"))
     calls.note(Returned(call=3))
-    assert backends_of(calls.suspects(b"")) == ("amd", "nvidia")
+    assert parts(calls.suspects(b"")) == (AMD, NVIDIA)
 
 
 def test_a_crash_report_of_a_thread_that_makes_no_call_leaves_the_suspects() -> None:
     calls = CallsOut()
     calls.note(called(1, "amd", 0xCCC))
-    assert backends_of(calls.suspects(CRASH)) == ("amd",)
+    assert parts(calls.suspects(CRASH)) == (AMD,)
+
+
+def test_without_a_report_the_thread_inside_a_driver_is_suspected_before_those_that_wait() -> None:
+    calls = CallsOut()
+    for number in range(8):
+        calls.note(called(number, "nvidia", 100 + number, "read", f"nvidia:{number}"))
+    assert parts(calls.suspects(b"", frozenset({103}))) == (GPU_3,)
+    assert parts(calls.suspects(CRASH, frozenset({103}))) == (GPU_3,)
+    assert len(calls.suspects(b"", frozenset({4711}))) == 8
+
+
+def test_an_event_source_is_suspected_when_nothing_else_was_out_but_not_of_a_kill() -> None:
+    calls = CallsOut()
+    calls.note(called(0, "nvidia", 9, "events"))
+    assert parts(calls.suspects(b"")) == (Part("nvidia", events=True),)
+    assert calls.suspects(b"", killed=True) == ()
+    assert calls.suspects(CRASH) == ()
+
+
+def test_one_device_is_itself_and_several_are_their_backend() -> None:
+    assert merged([GPU_3]) == (GPU_3,)
+    assert merged([GPU_5, GPU_3, AMD]) == (AMD, NVIDIA)
+    assert merged([]) == ()
+
+
+def test_a_device_is_held_out_by_its_first_crash_and_its_backend_goes_on() -> None:
+    hold = HoldOut()
+    hold.admitted([NVIDIA], 0.0)
+    assert hold.crashed([GPU_3], 1.0) == {GPU_3: HOLD_FIRST_S}
+    assert hold.held(1.0) == {GPU_3}
+    assert hold.on_trial(6.0) == {GPU_3}
+    hold.admitted([GPU_3], 6.0)
+    assert hold.crashed([GPU_3], 6.5) == {GPU_3: 2 * HOLD_FIRST_S}
+
+
+def test_a_device_on_trial_is_blamed_before_those_that_ran_well() -> None:
+    hold = HoldOut()
+    hold.admitted([NVIDIA], 0.0)
+    hold.crashed([GPU_3], 20.0)
+    hold.admitted([GPU_3], 25.0)
+    assert set(hold.crashed([GPU_3, GPU_5], 26.0)) == {GPU_3}
+
+
+def test_several_bad_devices_are_tried_no_more_often_than_one() -> None:
+    hold = HoldOut()
+    hold.admitted([NVIDIA], 0.0)
+    hold.crashed([GPU_3], 1.0)
+    assert hold.crashed([GPU_5], 2.0) == {GPU_5: 2 * HOLD_FIRST_S}
 
 
 def test_the_second_crash_holds_out_and_pauses_grow() -> None:
     hold = HoldOut()
-    hold.admitted(["amd", "nvidia"], 0.0)
-    assert hold.crashed(["nvidia"], 1.0) == {}
+    hold.admitted([AMD, NVIDIA], 0.0)
+    assert hold.crashed([NVIDIA], 1.0) == {}
     assert hold.held(1.0) == frozenset()
-    assert hold.crashed(["nvidia"], 2.0) == {"nvidia": HOLD_FIRST_S}
-    assert hold.held(6.9) == {"nvidia"}
+    assert hold.crashed([NVIDIA], 2.0) == {NVIDIA: HOLD_FIRST_S}
+    assert hold.held(6.9) == {NVIDIA}
     assert hold.held(7.0) == frozenset()
-    assert hold.crashed(["nvidia"], 8.0) == {"nvidia": 2 * HOLD_FIRST_S}
+    assert hold.crashed([NVIDIA], 8.0) == {NVIDIA: 2 * HOLD_FIRST_S}
 
 
 def test_pauses_stop_growing_at_five_minutes() -> None:
     hold = HoldOut()
     for _ in range(20):
-        pauses = hold.crashed(["nvidia"], 0.0)
-    assert pauses == {"nvidia": 300.0}
+        pauses = hold.crashed([NVIDIA], 0.0)
+    assert pauses == {NVIDIA: 300.0}
 
 
 def test_of_several_suspects_the_one_just_let_in_is_blamed() -> None:
     hold = HoldOut()
-    hold.admitted(["amd"], 0.0)
-    hold.admitted(["nvidia"], 100.0)
-    hold.crashed(["amd", "nvidia"], 101.0)
-    assert set(hold.crashed(["amd", "nvidia"], 102.0)) == {"nvidia"}
+    hold.admitted([AMD], 0.0)
+    hold.admitted([NVIDIA], 100.0)
+    hold.crashed([AMD, NVIDIA], 101.0)
+    assert set(hold.crashed([AMD, NVIDIA], 102.0)) == {NVIDIA}
 
 
 def test_equal_suspects_are_let_in_one_after_another() -> None:
     hold = HoldOut()
-    hold.admitted(["amd", "nvidia"], 0.0)
-    hold.crashed(["amd", "nvidia"], 1.0)
-    hold.crashed(["amd", "nvidia"], 2.0)
-    assert hold.held(3.0) == {"amd", "nvidia"}
-    assert hold.held(8.0) == {"nvidia"}
+    hold.admitted([AMD, NVIDIA], 0.0)
+    hold.crashed([AMD, NVIDIA], 1.0)
+    hold.crashed([AMD, NVIDIA], 2.0)
+    assert hold.held(3.0) == {AMD, NVIDIA}
+    assert hold.held(8.0) == {NVIDIA}
     assert hold.held(18.0) == frozenset()
 
 
 def test_a_calm_minute_after_the_pause_is_forgiven() -> None:
     hold = HoldOut()
-    hold.crashed(["nvidia"], 0.0)
-    hold.crashed(["nvidia"], 1.0)
+    hold.crashed([NVIDIA], 0.0)
+    hold.crashed([NVIDIA], 1.0)
     hold.forgive(60.0)
-    assert hold.crashed(["nvidia"], 61.0) == {"nvidia": 2 * HOLD_FIRST_S}
+    assert hold.crashed([NVIDIA], 61.0) == {NVIDIA: 2 * HOLD_FIRST_S}
     hold.forgive(200.0)
-    assert hold.crashed(["nvidia"], 201.0) == {}
+    assert hold.crashed([NVIDIA], 201.0) == {}

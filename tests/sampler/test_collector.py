@@ -10,13 +10,23 @@ from accelwatch.backend import Context, Opened, Probe, Request
 from accelwatch.clock import ManualClock
 from accelwatch.errors import BackendUnavailable, DeviceLost
 from accelwatch.sampler.collector import Collector
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.settings import CollectSettings, Held
 from accelwatch.sampler.worker import Admit, Stop
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import BackendState
-from accelwatch.store.reports import BackendFound, Called, Cycle, Identified, Outcome, Report, Slots
+from accelwatch.store.reports import (
+    CRASHED,
+    BackendFound,
+    Called,
+    Cycle,
+    Identified,
+    Outcome,
+    Part,
+    Report,
+    Slots,
+)
 
 STEPS = 400
 """More steps than any test needs; each waits at most 10 ms for an answer."""
@@ -92,7 +102,7 @@ class Rig:
     def __init__(
         self,
         backend: Scripted,
-        held_out: frozenset[str] = frozenset(),
+        held_out: tuple[Held, ...] = (),
         timeout_s: float = 0.5,
     ) -> None:
         self.clock = ManualClock()
@@ -348,13 +358,27 @@ def test_a_failing_look_for_devices_keeps_those_that_are_known() -> None:
 
 
 def test_a_held_out_backend_is_left_alone_until_it_is_let_in() -> None:
-    rig = Rig(Scripted(), held_out=frozenset({"scripted"}))
+    rig = Rig(Scripted(), held_out=(Held(part=Part("scripted")),))
     for _ in range(5):
         rig.collector.step(0.0)
     assert rig.backend.opened == 0
-    rig.collector.inbox.put(Admit(backend="scripted"))
+    rig.collector.inbox.put(Admit(part=Part("scripted")))
     rig.first_cycle()
     assert rig.backend.opened == 1
+
+
+def test_a_held_out_device_is_a_row_that_is_not_called_until_it_is_let_in() -> None:
+    held = Held(part=Part("scripted", "s:1"), reason="held out for 5 s")
+    rig = Rig(Scripted(3), held_out=(held,))
+    rig.first_cycle()
+    assert sorted(rig.backend.identified) == ["s:0", "s:2"]
+    failures = [o.failure for o in rig.of(Outcome) if isinstance(o, Outcome) and o.slot == "s:1"]
+    assert [(f.code, f.message) for f in failures if f] == [(CRASHED, "held out for 5 s")]
+    assert rig.cycles() == ["error"]
+    rig.collector.inbox.put(Admit(part=held.part))
+    rig.tick()
+    assert ("s:1", True) in rig.backend.reads
+    assert rig.cycles()[-1] == "ok"
 
 
 def test_a_stop_ends_the_loop_and_close_gives_backends_back() -> None:

@@ -14,10 +14,10 @@ from accelwatch.sampler.frames import (
     decode_order,
     encode,
 )
-from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
+from accelwatch.sampler.settings import Begin, CollectSettings, Held, LetIn
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Process, Reading
-from accelwatch.store.reports import Cycle, Failure, Heartbeat, Outcome, Report
+from accelwatch.store.reports import Cycle, Failure, Heartbeat, Outcome, Part, Report
 
 READING = Reading(
     device_id="fake:0",
@@ -47,7 +47,8 @@ def test_reports_cross_the_pipe_unchanged_however_they_are_cut() -> None:
 
 def test_orders_cross_the_pipe_unchanged() -> None:
     settings = CollectSettings(backends=("nvidia",), options={"nvidia": {"library": "x", "n": 3}})
-    for order in (Begin(settings=settings, held_out=frozenset({"amd"})), LetIn(backend="amd")):
+    held = (Held(part=Part("amd", "amd:0"), reason="crashed"), Held(part=Part("intel")))
+    for order in (Begin(settings=settings, held_out=held), LetIn(part=Part("amd", events=True))):
         (body,) = Splitter().feed(encode(order))
         assert decode_order(body) == order
 

@@ -126,11 +126,11 @@ def test_impossible_values_become_errors_and_the_rest_stays() -> None:
 
 
 @pytest.mark.parametrize("what", ["segv", "segv_process"])
-def test_a_crash_costs_the_backend_that_crashed(what: str) -> None:
+def test_a_crash_costs_the_device_that_crashed(what: str) -> None:
     snapshot = read_once(
         settings(
             {
-                FAKE: {"devices": [{"id": "0", "do": what}]},
+                FAKE: {"devices": [{"id": "0", "do": what}, {"id": "1"}]},
                 SECOND: {"devices": [{"id": "9", "do": "slow=0.2"}]}
                 if what == "segv"
                 else {"absent": True},
@@ -141,10 +141,12 @@ def test_a_crash_costs_the_backend_that_crashed(what: str) -> None:
     assert crashed.state is DeviceState.UNRESPONSIVE
     assert crashed.reading.absent == {("*",): Absence.ERROR}
     assert crashed.health is Health.UNKNOWN
+    assert view(snapshot, "1").state is DeviceState.OK
     status = next(b for b in snapshot.backends if b.name == FAKE)
-    assert (status.state, status.reason) == (BackendState.FAILED, "SIGSEGV")
-    assert [e.code for e in snapshot.events] == ["collector_crash"]
-    assert "SIGSEGV" in {e.code for e in snapshot.errors}
+    assert status.state is BackendState.OK
+    assert [(e.code, e.device_id) for e in snapshot.events] == [("collector_crash", "fake:0")]
+    assert [(e.code, e.device_id) for e in snapshot.errors] == [("crash", "fake:0")]
+    assert "SIGSEGV" in snapshot.errors[0].message
     if what == "segv":
         assert view(snapshot, "9").state is DeviceState.OK
 

@@ -79,10 +79,12 @@ def test_a_crash_in_the_library_is_traced_to_it_and_readings_come_back(
     agent.until(lambda s: all_ok(s) and s.own["collector_up", "nvidia"] == 1)
 
 
-def test_a_library_that_keeps_crashing_is_held_out_and_the_host_is_still_read(
-    agent: Agent, scenario: NvmlScenario
+@pytest.mark.parametrize("end", ["segv", "exit:0"])
+def test_a_library_that_crashes_when_started_is_held_out_and_the_host_is_still_read(
+    agent: Agent, scenario: NvmlScenario, end: str
 ) -> None:
-    scenario.fault(READ, "segv,every:2").write()
+    agent.until(all_ok)
+    scenario.fault(READ, "segv").fault("nvmlInit_v2", end).write()
     snapshot = agent.until(
         lambda s: (
             any(b.state is BackendState.FAILED for b in s.backends)

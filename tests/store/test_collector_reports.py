@@ -12,6 +12,7 @@ from accelwatch.store.reports import (
     CollectorEnded,
     Failure,
     Heartbeat,
+    Part,
 )
 from store.reporting import Node, device, power
 
@@ -62,7 +63,7 @@ def test_cycles_are_counted_by_result(node: Node) -> None:
 def test_a_crash_is_down_until_the_next_good_cycle(node: Node) -> None:
     node.cycle()
     ended = CollectorEnded(
-        code="SIGSEGV", message="died", wall=node.clock.wall(), backends=("nvidia",)
+        code="SIGSEGV", message="died", wall=node.clock.wall(), parts=(Part("nvidia"),)
     )
     node.store.apply(ended)
     snapshot = node.store.snapshot()

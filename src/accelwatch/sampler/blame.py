@@ -1,13 +1,15 @@
-"""Whose fault a dead collector was: the calls that were out, and the thread that a crash report names.
+"""Whose fault a dead collector was: the calls that were out, the threads that were inside a driver, and
+the thread that a crash report names.
 
-A backend that keeps killing the collector is held out, ever longer; the others go on.
+What kills the collector is held out, ever longer: the device, where one alone is to blame; the others go
+on.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 
 from accelwatch.sampler.schedule import Backoff
-from accelwatch.store.reports import Called, Report, Returned
+from accelwatch.store.reports import Called, Part, Report, Returned
 
 _CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 """How Python's faulthandler names the thread that got a fatal signal."""
@@ -15,11 +17,11 @@ _CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 HOLD_FIRST_S = 5.0
 HOLD_LIMIT_S = 300.0
 FREE_CRASHES = 1
-"""Crashes that cost a backend nothing but the restart."""
+"""Crashes that cost a whole backend nothing but the restart; a device that is known costs its row."""
 CALM_S = 60.0
-"""After this long without a crash a backend's crashes are forgotten."""
+"""After this long without a crash the crashes of a part are forgotten."""
 _FRESH_S = 10.0
-"""A backend that was let in more recently than this is suspected before those that ran well."""
+"""What was let in more recently than this is suspected before what ran well."""
 
 
 class CallsOut:
@@ -39,8 +41,14 @@ class CallsOut:
         elif isinstance(report, Returned):
             self._out.pop(report.call, None)
 
-    def suspects(self, crash_report: bytes) -> tuple[Called, ...]:
-        """The call that crashed, when the report names its thread; else every call that was out."""
+    def suspects(
+        self, crash_report: bytes, inside: frozenset[int] = frozenset(), *, killed: bool = False
+    ) -> tuple[Called, ...]:
+        """The call whose thread the report names; else those inside a driver; else all that were out.
+
+        An event source waits inside its driver all the time, so it is suspected last, and not of a
+        kill, which came from outside (`killed`).
+        """
         named = _CURRENT.search(crash_report)
         everything = (*self._out.values(), *self._listening.values())
         if named is not None:
@@ -48,52 +56,87 @@ class CallsOut:
             exact = tuple(called for called in everything if called.thread == thread)
             if exact:
                 return exact
-        return tuple(self._out.values())
+        within = tuple(called for called in self._out.values() if called.thread in inside)
+        last = () if killed or named is not None else tuple(self._listening.values())
+        return within or tuple(self._out.values()) or last
 
 
-def backends_of(calls: Iterable[Called]) -> tuple[str, ...]:
-    """Names of the backends, each once."""
-    return tuple(sorted({called.backend for called in calls}))
+def part_of(called: Called) -> Part:
+    """What a call would be held out as."""
+    return Part(called.backend, called.slot, events=called.action == "events")
+
+
+def merged(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """One part a backend: the suspect, or the whole backend where there are several."""
+    by_backend: dict[str, set[Part]] = {}
+    for part in parts:
+        by_backend.setdefault(part.backend, set()).add(part)
+    return tuple(
+        next(iter(mine)) if len(mine) == 1 else Part(name)
+        for name, mine in sorted(by_backend.items())
+    )
+
+
+def is_backend(part: Part) -> bool:
+    """Whether this is a backend as a whole."""
+    return not part.slot and not part.events
 
 
 class HoldOut:
-    """Which backends may not run now. Times are moments of the monotonic clock."""
+    """What may not run now. Times are moments of the monotonic clock."""
 
     def __init__(self) -> None:
-        self._backoffs: dict[str, Backoff] = {}
-        self._crashed_at: dict[str, float] = {}
-        self._admitted_at: dict[str, float] = {}
+        self._backoffs: dict[Part, Backoff] = {}
+        self._crashed_at: dict[Part, float] = {}
+        self._admitted_at: dict[Part, float] = {}
 
-    def admitted(self, backends: Iterable[str], now: float) -> None:
-        """These backends have been started."""
-        self._admitted_at.update(dict.fromkeys(backends, now))
+    def admitted(self, parts: Iterable[Part], now: float) -> None:
+        """These have been started."""
+        self._admitted_at.update(dict.fromkeys(parts, now))
 
-    def crashed(self, suspects: Iterable[str], now: float) -> Mapping[str, float]:
-        """Note a crash; returns the pause in seconds for each backend that is held out now.
+    def crashed(self, suspects: Iterable[Part], now: float) -> Mapping[Part, float]:
+        """Note a crash; returns the pause in seconds for each part that is held out now.
 
         Of several suspects, those that had just been let in are blamed before those that ran well.
         """
-        names = sorted(set(suspects))
-        fresh = [n for n in names if now - self._admitted_at.get(n, now) < _FRESH_S]
-        pauses: dict[str, float] = {}
-        for place, name in enumerate(fresh or names):
-            backoff = self._backoffs.setdefault(
-                name, Backoff(HOLD_FIRST_S, HOLD_LIMIT_S, free=FREE_CRASHES)
-            )
-            self._crashed_at[name] = now
-            pause = backoff.failed(now)
+        parts = sorted(set(suspects))
+        fresh = [part for part in parts if now - self._since(part, now) < _FRESH_S]
+        pauses: dict[Part, float] = {}
+        for place, part in enumerate(merged(fresh or parts)):
+            pause = self._failed(part, now)
             if pause:
-                backoff.until += place * _FRESH_S
-                pauses[name] = backoff.until - now
+                self._backoffs[part].until += place * _FRESH_S
+                pauses[part] = self._backoffs[part].until - now
         return pauses
 
-    def held(self, now: float) -> frozenset[str]:
-        """Backends that may not run now."""
-        return frozenset(name for name, b in self._backoffs.items() if not b.ready(now))
+    def held(self, now: float) -> frozenset[Part]:
+        """What may not run now."""
+        return frozenset(part for part, b in self._backoffs.items() if not b.ready(now))
+
+    def on_trial(self, now: float) -> frozenset[Part]:
+        """What has crashed before, is not forgiven, and may run now."""
+        return frozenset(part for part, b in self._backoffs.items() if b.ready(now))
 
     def forgive(self, now: float) -> None:
-        """Forget the crashes of backends that have run well since for long enough."""
-        for name, at in list(self._crashed_at.items()):
-            backoff = self._backoffs[name]
+        """Forget the crashes of what has run well since for long enough."""
+        for part, at in list(self._crashed_at.items()):
+            backoff = self._backoffs[part]
             if now - max(at, backoff.until) > CALM_S:
-                del self._crashed_at[name], self._backoffs[name]
+                del self._crashed_at[part], self._backoffs[part]
+                if not is_backend(part):
+                    self._admitted_at.pop(part, None)
+
+    def _since(self, part: Part, now: float) -> float:
+        """When the part was started: by itself after it was held out, or with its backend."""
+        alone = self._admitted_at.get(part)
+        return self._admitted_at.get(Part(part.backend), now) if alone is None else alone
+
+    def _failed(self, part: Part, now: float) -> float:
+        """Note a crash of one part; several bad devices share the trials that one would have."""
+        free = FREE_CRASHES if is_backend(part) else 0
+        backoff = self._backoffs.setdefault(part, Backoff(HOLD_FIRST_S, HOLD_LIMIT_S, free=free))
+        self._crashed_at[part] = now
+        beside = sum(other.backend == part.backend for other in self._backoffs)
+        pause = min(backoff.failed(now) * beside, HOLD_LIMIT_S)
+        backoff.until = now + pause
+        return pause

@@ -10,7 +10,7 @@ from accelwatch.clock import Clock
 from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.worker import Answer, Inbox, Job, Worker
-from accelwatch.store.reports import Called, Report, Returned
+from accelwatch.store.reports import Called, Part, Report, Returned
 
 Emit = Callable[[Report], None]
 
@@ -64,6 +64,8 @@ class Desk(msgspec.Struct, frozen=True):
     inbox: Inbox
     gate: Gate = msgspec.field(default_factory=Gate)
     """What workers pass before they bring a backend up, or identify or read a device."""
+    held: dict[Part, str] = {}
+    """What is not called for now, and why; what is let in is taken out."""
     end: float = math.inf
     """Moment by which a single reading must have told everything."""
 

@@ -17,6 +17,8 @@ from accelwatch.errors import WireError
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import Splitter, decode_order, encode, write_all
+from accelwatch.sampler.gate import Gate
+from accelwatch.sampler.inside import Inside
 from accelwatch.sampler.load import absent, resolve
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
@@ -41,9 +43,9 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     if settings.one_shot:
         _end_for_certain(settings.timeout_s + _ONE_SHOT_GRACE_S)
 
-    collector = Collector(
-        settings, resolve(settings), _Reports(out), SystemClock(), began=order.began
-    )
+    gate = Gate(inside=Inside(crash), careful=order.careful)
+    backends, reports = resolve(settings), _Reports(out)
+    collector = Collector(settings, backends, reports, SystemClock(), gate=gate, began=order.began)
     if control is not None:
         _obey(control, collector.inbox)
     with contextlib.suppress(BrokenPipeError):
@@ -107,7 +109,7 @@ def _obey(control: int, inbox: Inbox) -> None:
             for body in splitter.feed(chunk):
                 order = decode_order(body)
                 if isinstance(order, LetIn):
-                    inbox.put(Admit(backend=order.backend))
+                    inbox.put(Admit(part=order.part))
         inbox.put(Stop())
         threading.Event().wait(_LAST_MOMENT_S)
         end_commands(os.getpid())

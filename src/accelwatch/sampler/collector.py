@@ -5,7 +5,7 @@ The loop thread alone decides and reports; it never calls into a backend.
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from queue import Empty
@@ -13,13 +13,14 @@ from queue import Empty
 from accelwatch.backend import Context
 from accelwatch.clock import Clock
 from accelwatch.sampler.calls import Calls, Desk, Emit
+from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.load import Factory
 from accelwatch.sampler.opening import not_there
 from accelwatch.sampler.schedule import Ticks
-from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.settings import CollectSettings, Held
 from accelwatch.sampler.stack import Stack
 from accelwatch.sampler.worker import Admit, Answer, Batch, Inbox, Stop
-from accelwatch.store.reports import BackendFound, Done, Events, Heartbeat
+from accelwatch.store.reports import BackendFound, Done, Events, Heartbeat, Part
 from accelwatch.store.usage import cpu_seconds, resident_bytes
 
 HEARTBEAT_S = 0.5
@@ -38,6 +39,7 @@ class Collector:
         emit: Emit,
         clock: Clock,
         *,
+        gate: Gate | None = None,
         environ: Mapping[str, str] | None = None,
         began: float | None = None,
     ) -> None:
@@ -53,20 +55,20 @@ class Collector:
             calls=Calls(emit),
             emit=emit,
             inbox=self.inbox,
+            gate=gate or Gate(),
             end=start + settings.timeout_s if settings.one_shot else math.inf,
         )
         self._heartbeat = Ticks(start, HEARTBEAT_S)
         self._stacks: dict[str, Stack] = {}
 
-    def start(
-        self, held_out: frozenset[str] = frozenset(), absent: Mapping[str, str] | None = None
-    ) -> None:
+    def start(self, held_out: Iterable[Held] = (), absent: Mapping[str, str] | None = None) -> None:
         """Begin with every backend that is neither held out nor known to be absent, with the reason."""
+        self._desk.held.update((held.part, held.reason) for held in held_out)
         for name in self._backends:
             if absent and name in absent:
                 self._desk.emit(BackendFound(status=not_there(name, absent[name])))
-            elif name not in held_out:
-                self._admit(name)
+            elif Part(name) not in self._desk.held:
+                self._bring_up(name)
 
     def run(self) -> None:
         """Loop until a Stop arrives or a single reading is complete."""
@@ -124,9 +126,17 @@ class Collector:
             self._desk.emit(Events(backend=message.backend, events=message.events))
             message.taken()
         else:
-            self._admit(message.backend)
+            self._admit(message.part)
 
-    def _admit(self, name: str) -> None:
+    def _admit(self, part: Part) -> None:
+        """Call a part again: a device at its next turn."""
+        self._desk.held.pop(part, None)
+        if part.events and part.backend in self._stacks:
+            self._stacks[part.backend].listen()
+        elif not part.slot:
+            self._bring_up(part.backend)
+
+    def _bring_up(self, name: str) -> None:
         if name in self._stacks or name not in self._backends:
             return
         settings = self._settings

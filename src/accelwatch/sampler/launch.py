@@ -9,13 +9,18 @@ import time
 from collections.abc import Mapping
 
 from accelwatch.sampler import early
-from accelwatch.sampler.blame import CallsOut, backends_of
+from accelwatch.sampler.blame import CallsOut, part_of
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import encode, write_all
+from accelwatch.sampler.inside import threads_inside
 from accelwatch.sampler.settings import Begin, LetIn
-from accelwatch.store.reports import CollectorEnded
+from accelwatch.store.reports import Called, CollectorEnded, Part
 
 _MAX_CRASH_REPORT = 65536
+_FATAL = b"Fatal Python error"
+"""How a crash report of Python's faulthandler begins; any other text is the collector's own failure."""
+_KILLS = frozenset({"SIGKILL", "SIGTERM"})
+"""Ends that come from outside: an operator, a supervisor, the kernel when memory runs out."""
 _ENDING_S = 0.1
 _GLANCE_S = 0.001
 _unreaped: set[int] = set()
@@ -34,11 +39,11 @@ class Child:
         self._status: int | None = None
         os.set_blocking(reports, False)
 
-    def let_in(self, backend: str) -> None:
-        """Order a held-out backend to be started; a dead child does not mind."""
+    def let_in(self, part: Part) -> None:
+        """Order that something held out be called again; a dead child does not mind."""
         if self._orders is not None:
             with contextlib.suppress(OSError):
-                write_all(self._orders, encode(LetIn(backend=backend)))
+                write_all(self._orders, encode(LetIn(part=part)))
 
     def ask_to_stop(self) -> None:
         """Close the orders, which ends the child within half a second unless it hangs."""
@@ -68,7 +73,11 @@ class Child:
 
     def crash_report(self) -> bytes:
         """What the process wrote when it crashed."""
-        return os.pread(self._crash, _MAX_CRASH_REPORT, 0)
+        return os.pread(self._crash, _MAX_CRASH_REPORT, 0).partition(b"\0")[0]
+
+    def inside(self) -> frozenset[int]:
+        """Threads that were inside a driver when the process ended."""
+        return threads_inside(self._crash)
 
     def release(self, *, patient: bool = False) -> None:
         """Kill what still runs, close all descriptors; a process that cannot die is reaped later.
@@ -95,21 +104,29 @@ def ending(status: int) -> str:
 
 
 def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -> CollectorEnded:
-    """Why a child's reports have ended, and which backends were being called."""
+    """Why a child's reports have ended, and what was being called.
+
+    Nobody asked it to end, so a library that calls `exit` has crashed it.
+    """
     status = child.ended_soon()
     code = "unknown" if status is None else ending(status)
-    suspects = calls.suspects(child.crash_report()) if code != "exit_0" else ()
+    report = child.crash_report()
+    own_fault = code == "exit_1" and report != b"" and not report.startswith(_FATAL)
+    suspects: tuple[Called, ...] = ()
+    if not own_fault:
+        suspects = calls.suspects(report, child.inside(), killed=code in _KILLS)
     doing = ", ".join(
         f"{called.action} of {called.backend} {called.slot}".strip() for called in suspects
     )
     message = f"the collector process ended with {code}"
     if doing:
         message += f" during {doing[:500]}"
-    elif code == "exit_1":
-        message += f": {child.crash_report().decode('utf-8', 'replace')[-500:]}"
+    elif own_fault:
+        message += f": {report.decode('utf-8', 'replace')[-500:]}"
     if hint:
         message += f" ({hint})"
-    return CollectorEnded(code=code, message=message, wall=wall, backends=backends_of(suspects))
+    parts = tuple(dict.fromkeys(part_of(called) for called in suspects))
+    return CollectorEnded(code=code, message=message, wall=wall, parts=parts)
 
 
 def fork(order: Begin) -> Child:

@@ -1,6 +1,7 @@
 """One reading of everything, with one deadline, by a child process that a driver may hang or crash.
 
-A crash costs the backend that crashed: the others are read by a second child while time is left.
+A crash costs the device, or the backend, that crashed: the others are read by a second child while time
+is left.
 """
 
 import select
@@ -12,12 +13,22 @@ import msgspec
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import WireError
 from accelwatch.sampler import launch
-from accelwatch.sampler.blame import CallsOut
+from accelwatch.sampler.blame import CallsOut, is_backend, merged
 from accelwatch.sampler.frames import Stream
-from accelwatch.sampler.settings import Begin, CollectSettings
+from accelwatch.sampler.settings import Begin, CollectSettings, Held
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
-from accelwatch.store.reports import BackendFound, CollectorEnded, Cycle, Done, Failure, Report
+from accelwatch.store.reports import (
+    CRASHED,
+    BackendFound,
+    CollectorEnded,
+    Cycle,
+    Done,
+    Failure,
+    Outcome,
+    Part,
+    Report,
+)
 
 Isolation = Literal["auto", "fork", "exec", "thread"]
 """`fork`: cheapest, for a process with one thread. `exec`: a new interpreter. `thread`: none at all.
@@ -49,7 +60,9 @@ class OneShot:
         self._isolation = isolation
         self._clock = clock or SystemClock()
         self._began = self._clock.monotonic()
-        self._done: set[str] = set()
+        self._held: dict[Part, str] = {}
+        """What a further child leaves alone: backends that are done, and what has crashed."""
+        self._careful = False
         self._source = self._start()
         # Imported while the child is at work: a third of what is to be loaded here.
         from accelwatch.sampler.stores import store_for
@@ -60,21 +73,46 @@ class OneShot:
         """Wait for the reading to be complete, or for its deadline."""
         failure = _LATE
         while (end := self._follow()) is not None:
-            culprits = frozenset(end.backends)
             failure = Failure(absence=Absence.ERROR, code=end.code, message=end.message)
             self._store.apply(end)
-            for name in sorted(culprits - self._done):
-                self._store.apply(_crashed(name, end))
-            if not culprits or self._left() <= 0:
+            if not self._hold_out(end) or self._left() <= 0:
                 break
-            self._done |= culprits
             self._source = self._start()
             failure = _LATE
         self._store.conclude(failure)
         return self._store.snapshot()
 
+    def _hold_out(self, end: CollectorEnded) -> bool:
+        """Decide what the next child leaves alone; False when that would change nothing.
+
+        Where several devices were being called, they are once called one by one to find the culprit.
+        """
+        ambiguous = len(end.parts) != 1
+        if ambiguous and not self._careful:
+            self._careful = True
+            return True
+        culprits = merged(end.parts)
+        for part in culprits:
+            self._held[part] = end.message
+            self._store.apply(self._crashed(part, end))
+        return bool(culprits)
+
+    def _crashed(self, part: Part, end: CollectorEnded) -> Report:
+        if is_backend(part):
+            return _failed(part.backend, end)
+        return Outcome(
+            backend=part.backend,
+            slot=part.slot,
+            moment=self._clock.monotonic(),
+            wall=end.wall,
+            failure=Failure(absence=Absence.ERROR, code=CRASHED, message=end.message),
+        )
+
     def _start(self) -> "_Process | _Thread":
-        order = Begin(settings=self._settings, held_out=frozenset(self._done), began=self._began)
+        held = tuple(Held(part=part, reason=why) for part, why in self._held.items())
+        order = Begin(
+            settings=self._settings, held_out=held, careful=self._careful, began=self._began
+        )
         isolation = self._isolation
         if isolation == "auto":
             isolation = "fork" if _single_threaded() else "exec"
@@ -98,7 +136,7 @@ class OneShot:
                     if isinstance(report, Done):
                         return None
                     if isinstance(report, Cycle):
-                        self._done.add(report.backend)
+                        self._held[Part(report.backend)] = ""
                     self._store.apply(report)
         except (EOFError, WireError) as error:
             return source.post_mortem(error, self._clock.wall())
@@ -118,7 +156,7 @@ def _single_threaded() -> bool:
     return threading is None or threading.active_count() == 1
 
 
-def _crashed(name: str, end: CollectorEnded) -> BackendFound:
+def _failed(name: str, end: CollectorEnded) -> BackendFound:
     status = BackendStatus(
         name=name,
         vendor="",

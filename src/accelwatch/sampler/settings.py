@@ -2,6 +2,8 @@
 
 import msgspec
 
+from accelwatch.store.reports import Part
+
 NO_ACCELERATORS = frozenset({"host", "kernel_log"})
 """Backends that read no accelerator: left out where only devices are asked for."""
 
@@ -37,20 +39,29 @@ class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Each backend's own section, by the backend's name."""
 
 
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that must not be called yet."""
+
+    part: Part
+    reason: str = ""
+    """What the row of a held-out device says."""
+
+
 class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     """The first order to a collector."""
 
     settings: CollectSettings
-    held_out: frozenset[str] = frozenset()
-    """Backends that must not be started yet."""
+    held_out: tuple[Held, ...] = ()
+    careful: bool = False
+    """Let devices be called one by one even if they are slow, so that a crash names one of them."""
     began: float | None = None
     """Moment of the monotonic clock from which the deadline of a single reading counts."""
 
 
 class LetIn(msgspec.Struct, frozen=True, kw_only=True, tag="let_in"):
-    """Start a backend that was held out."""
+    """Call again what was held out."""
 
-    backend: str
+    part: Part
 
 
 Order = Begin | LetIn

@@ -25,7 +25,7 @@ from accelwatch.sampler.worker import Answer
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import BackendState, BackendStatus
-from accelwatch.store.reports import BackendFound, Called, Events, Failure
+from accelwatch.store.reports import BackendFound, Called, Events, Failure, Part
 
 _BEHIND = Failure(
     absence=Absence.TIMEOUT,
@@ -99,7 +99,7 @@ class Stack:
         backend = self._backend
         closing = backend is not None and self._control_since is None
         if closing and backend is not None:
-            self._on_control("close", backend.close, lambda _: then())
+            self._close(backend, then)
         self._control.stop()
         if self._roster is not None:
             self._roster.stop()
@@ -149,7 +149,7 @@ class Stack:
 
     def _bring_up(self) -> Opening:
         """On the control worker: all that may hang or fail before there are devices."""
-        with self._desk.gate.turn():
+        with self._desk.gate.turn(opening=True):
             backend = self._load()(self._context)
             self._vendor = backend.vendor
             return open_backend(self.name, backend, self._context)
@@ -176,10 +176,14 @@ class Stack:
         self._ticks = Ticks(now, self._settings.interval_s)
         self._ticks.due(now)
         self._cycle(now)
-        if not self._settings.one_shot and isinstance(backend, EventSource):
-            self._listen(backend)
+        self.listen()
 
-    def _listen(self, source: EventSource) -> None:
+    def listen(self) -> None:
+        """Wait for the backend's own events, if it has any and they are not held out."""
+        source = self._backend
+        wanted = not self._settings.one_shot and Part(self.name, events=True) not in self._desk.held
+        if self._listener is not None or not wanted or not isinstance(source, EventSource):
+            return
         self._listener = Listener(self.name, source, self._desk.inbox)
         thread = self._listener.start()
         self._desk.emit(Called(call=0, backend=self.name, action="events", thread=thread))
@@ -198,7 +202,14 @@ class Stack:
         self._reopen.failed(self._desk.clock.monotonic())
         backend, self._backend = self._backend, None
         if backend is not None:
-            self._on_control("close", backend.close, lambda _: None)
+            self._close(backend, lambda: None)
+
+    def _close(self, backend: Backend, then: Callable[[], None]) -> None:
+        def close() -> None:
+            with self._desk.gate.beside():
+                backend.close()
+
+        self._on_control("close", close, lambda _: then())
 
     def _cycle(self, now: float) -> None:
         assert self._roster is not None
@@ -252,7 +263,12 @@ class Stack:
         assert self._backend is not None
         backend = self._backend
         self._discover_at = now + self._settings.rediscover_s
-        self._on_control("discover", lambda: sound_devices(backend.discover()), self._on_discovered)
+
+        def look() -> tuple[Device, ...]:
+            with self._desk.gate.beside():
+                return sound_devices(backend.discover())
+
+        self._on_control("discover", look, self._on_discovered)
 
     def _on_discovered(self, answer: Answer) -> None:
         if isinstance(answer.error, BackendUnavailable):

@@ -12,14 +12,24 @@ import msgspec
 
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import WireError
-from accelwatch.sampler.blame import CallsOut, HoldOut
+from accelwatch.sampler.blame import CallsOut, HoldOut, is_backend
 from accelwatch.sampler.frames import Stream
 from accelwatch.sampler.launch import Child, post_mortem, spawn
 from accelwatch.sampler.load import resolve
 from accelwatch.sampler.schedule import Backoff
-from accelwatch.sampler.settings import Begin, CollectSettings
+from accelwatch.sampler.settings import Begin, CollectSettings, Held
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus
-from accelwatch.store.reports import BackendFound, CollectorEnded, Heartbeat, Report
+from accelwatch.store.reports import (
+    CRASHED,
+    BackendFound,
+    CollectorEnded,
+    Failure,
+    Heartbeat,
+    Outcome,
+    Part,
+    Report,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +85,9 @@ class Supervisor:
         self._stream = Stream(-1)
         self._calls = CallsOut()
         self._hold_out = HoldOut()
-        self._waiting: set[str] = set()
+        self._waiting: set[Part] = set()
+        self._reasons: dict[Part, str] = {}
+        self._careful = False
         self._statuses: dict[str, BackendStatus] = {}
         self._restart = Backoff(0.5, 30.0, free=2)
         self._started = 0.0
@@ -167,8 +179,12 @@ class Supervisor:
 
     def _start(self, now: float) -> None:
         self._waiting = set(self._hold_out.held(now))
-        order = Begin(settings=self._settings, held_out=frozenset(self._waiting))
-        self._hold_out.admitted(set(self._settings.backends) - self._waiting, now)
+        held = tuple(
+            Held(part=part, reason=self._reasons.get(part, "")) for part in sorted(self._waiting)
+        )
+        order = Begin(settings=self._settings, held_out=held, careful=self._careful)
+        backends = {Part(name) for name in self._settings.backends}
+        self._hold_out.admitted((backends - self._waiting) | self._hold_out.on_trial(now), now)
         self._calls = CallsOut()
         self._started = self._heard = now
         self._silence_s = self._limits.first_silence_s
@@ -201,8 +217,8 @@ class Supervisor:
             return
         self._child.kill()
         end = self._post_mortem(self._child, why)
-        backends = end.backends if blame else ()
-        self._buried(msgspec.structs.replace(end, code=code, backends=backends))
+        parts = end.parts if blame else ()
+        self._buried(msgspec.structs.replace(end, code=code, parts=parts))
 
     def _buried(self, end: CollectorEnded) -> None:
         """The child has ended: tell, hold out whoever did it, and start the next one when it is time."""
@@ -212,13 +228,32 @@ class Supervisor:
         logger.warning("collector ended code=%s message=%s", end.code, end.message)
         now = self._clock.monotonic()
         self._sink(end)
-        for name, pause in self._hold_out.crashed(end.backends, now).items():
-            self._tell_held_out(name, pause, end)
-        self._restart.failed(now)
+        pauses = self._hold_out.crashed(end.parts, now)
+        for part, pause in pauses.items():
+            self._hold(part, f"held out for {pause:.0f} s: {end.message}")
+        self._careful = len(end.parts) != 1
+        if not pauses:
+            self._restart.failed(now)
         if self._restart.ready(now):
             self._start(now)
 
-    def _tell_held_out(self, name: str, pause: float, end: CollectorEnded) -> None:
+    def _hold(self, part: Part, why: str) -> None:
+        """Tell of what is held out now; the next child goes on without it, at once."""
+        self._reasons[part] = why
+        if is_backend(part):
+            self._tell_backend(part.backend, why)
+        elif part.slot:
+            self._sink(
+                Outcome(
+                    backend=part.backend,
+                    slot=part.slot,
+                    moment=self._clock.monotonic(),
+                    wall=self._clock.wall(),
+                    failure=Failure(absence=Absence.ERROR, code=CRASHED, message=why),
+                )
+            )
+
+    def _tell_backend(self, name: str, why: str) -> None:
         before = self._statuses.get(name)
         status = BackendStatus(
             name=name,
@@ -226,8 +261,8 @@ class Supervisor:
             state=BackendState.FAILED,
             source=before.source if before else "",
             versions=before.versions if before else {},
-            reason="crash",
-            message=f"held out for {pause:.0f} s: {end.message}",
+            reason=CRASHED,
+            message=why,
             remedy="look for a fault of the driver's library; other backends go on without it",
         )
         self._statuses[name] = status
@@ -237,8 +272,8 @@ class Supervisor:
         if self._child is None:
             return
         free = self._waiting - self._hold_out.held(now)
-        for name in sorted(free):
-            self._child.let_in(name)
+        for part in sorted(free):
+            self._child.let_in(part)
         self._hold_out.admitted(free, now)
         self._waiting -= free
 

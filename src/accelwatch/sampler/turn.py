@@ -19,7 +19,7 @@ from accelwatch.sampler.worker import Answer, Worker
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
-from accelwatch.store.reports import Failure, Identified, Outcome
+from accelwatch.store.reports import CRASHED, Failure, Identified, Outcome, Part
 from accelwatch.sysfs import runtime_suspended
 
 _EXCLUDED = Failure(
@@ -58,6 +58,7 @@ class Slot:
         self.retired = False
         """No longer discovered; kept only until its call comes back."""
         self._around = around
+        self._part = Part(around.name, device.id)
         self._identity: tuple[Device, ...] = ()
         self._call: int | None = None
         self._began = 0.0
@@ -85,9 +86,12 @@ class Slot:
         return min(self._began + desk.settings.timeout_s, desk.end)
 
     def settled(self, now: float) -> Failure | None:
-        """The failure that stands without asking the device: excluded, still out, or backing off."""
+        """The failure that stands without asking: excluded, held out, still out, or backing off."""
         if matches(self.device, self._around.desk.settings.excluded):
             return _EXCLUDED
+        why = self._around.desk.held.get(self._part)
+        if why is not None:
+            return Failure(absence=Absence.ERROR, code=CRASHED, message=why)
         if self.busy:
             return _late(now - self._began)
         if self._failure is not None and not self._backoff.ready(now):

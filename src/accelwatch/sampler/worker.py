@@ -12,6 +12,7 @@ import msgspec
 
 from accelwatch.clock import Clock
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.store.reports import Part
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,9 +35,9 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Admit(msgspec.Struct, frozen=True, kw_only=True):
-    """Bring up a backend that was held out so far."""
+    """Call again what was held out so far."""
 
-    backend: str
+    part: Part
 
 
 class Stop(msgspec.Struct, frozen=True):

@@ -12,6 +12,18 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import BackendStatus
 
+CRASHED = "crash"
+"""Code of a failure that says: calling it killed the collector, and it is held out for a while."""
+
+
+class Part(msgspec.Struct, frozen=True, order=True):
+    """What can be held out by itself: a backend, one device of it, or its event source."""
+
+    backend: str
+    slot: str = ""
+    """Provisional id of the device; empty for the backend as a whole."""
+    events: bool = False
+
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why a device, as a whole, gave no reading."""
@@ -109,8 +121,13 @@ class CollectorEnded(msgspec.Struct, frozen=True, kw_only=True, tag="ended"):
     """`SIGSEGV`, `exit_1`, `hang`, `memory`."""
     message: str
     wall: float
-    backends: tuple[str, ...] = ()
-    """The backends that were being called when it ended."""
+    parts: tuple[Part, ...] = ()
+    """What was being called when it ended."""
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Names of the backends that were being called, each once."""
+        return tuple(sorted({part.backend for part in self.parts}))
 
 
 Report = (

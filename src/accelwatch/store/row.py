@@ -12,7 +12,7 @@ from accelwatch.schema.metrics import Series, host_metrics
 from accelwatch.schema.reading import Reading, complete, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import ReadFailure, is_host
-from accelwatch.store.reports import Failure
+from accelwatch.store.reports import CRASHED, Failure
 
 _STATE_OF = {
     Absence.LOST: DeviceState.LOST,
@@ -74,6 +74,7 @@ class Row:
 
     def fail(self, failure: Failure, wall: float, *, fault_of_device: bool = True) -> None:
         """The device, as a whole, gave no reading."""
+        fault_of_device = fault_of_device and failure.code != CRASHED
         self.failure = failure
         self.fault_of_device = fault_of_device
         state = _STATE_OF[failure.absence] if fault_of_device else DeviceState.UNRESPONSIVE

@@ -173,7 +173,7 @@ class Store:
             if reading is not None:
                 row.accumulator = row.accumulator or self._accumulator(row)
                 row.succeed(reading, outcome.moment, outcome.wall)
-            else:
+            elif not (self._one_shot and row.reading is not None):
                 row.fail(outcome.failure or _UNTOLD, outcome.wall)
 
     def _accumulator(self, row: Row) -> Accumulator | None:
@@ -185,10 +185,8 @@ class Store:
         self._own.cycle(cycle)
         self._rows.cycle_over(cycle.backend, self._clock.wall())
         self._settle_events()
-        if cycle.result == "ok" and self._ended is not None:
-            waited_for = self._ended.backends
-            if not waited_for or cycle.backend in waited_for:
-                self._ended = None
+        if self._ended is not None and _is_over(self._ended, cycle):
+            self._ended = None
 
     def _on_backend(self, status: BackendStatus) -> None:
         self._backends[status.name] = status
@@ -211,8 +209,11 @@ class Store:
         self._own.all_down()
         for name in report.backends:
             self._own.down(name)
+        slots = [part for part in report.parts if part.slot]
+        rows = self._rows.of_slot(slots[0].backend, slots[0].slot) if len(slots) == 1 else []
         event = ErrorEvent(
             code="collector_crash",
+            device_id=rows[0].device.id if rows else "",
             category=Category.OTHER,
             time=report.wall,
             text=report.message,
@@ -252,6 +253,14 @@ class Store:
                 for name in self._ended.backends or ("",)
             ]
         return tuple(errors)
+
+
+def _is_over(ended: CollectorEnded, cycle: Cycle) -> bool:
+    """Whether readings have come back; the row of a device that is held out says why by itself."""
+    if ended.parts and cycle.backend not in ended.backends:
+        return False
+    only_devices = bool(ended.parts) and all(part.slot for part in ended.parts)
+    return cycle.result == "ok" or (only_devices and cycle.result != "skipped")
 
 
 _NO_ERRORS = frozenset({Absence.SUSPENDED, Absence.NOT_COLLECTED})
