@@ -187,6 +187,7 @@ class Stack:
         self._listener = Listener(self.name, source, self._desk.inbox)
         thread = self._listener.start()
         self._desk.emit(Called(call=0, backend=self.name, action="events", thread=thread))
+        self._listener.announced()
 
     def _down(self, status: BackendStatus) -> None:
         if self._listener is not None:
