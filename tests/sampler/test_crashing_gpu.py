@@ -134,9 +134,10 @@ def test_the_seven_others_go_on_in_a_second_child(
     assert dark.health is Health.UNKNOWN
     assert "held out for 5 s" in dark.health_reasons[0]
     assert dark.device.model == "NVIDIA H100 80GB HBM3"
-    assert [e.device_id for e in snapshot.events] == [dark.device.id]
+    assert snapshot.events[-1].device_id == dark.device.id
     assert status(snapshot, "nvidia").state is BackendState.OK
-    assert len(agent.children) == 2
+    # An exit names no thread: where two were inside, a further child finds out which.
+    assert len(agent.children) == 2 or (end == "exit:0" and len(agent.children) == 3)
 
 
 def test_it_is_tried_again_ever_more_rarely_and_each_trial_costs_one_restart(

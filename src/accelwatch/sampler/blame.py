@@ -136,7 +136,8 @@ class HoldOut:
         free = FREE_CRASHES if is_backend(part) else 0
         backoff = self._backoffs.setdefault(part, Backoff(HOLD_FIRST_S, HOLD_LIMIT_S, free=free))
         self._crashed_at[part] = now
-        beside = sum(other.backend == part.backend for other in self._backoffs)
-        pause = min(backoff.failed(now) * beside, HOLD_LIMIT_S)
+        mine = [other for other in self._backoffs if other.backend == part.backend]
+        bad_devices = sum(not is_backend(other) for other in mine)
+        pause = min(backoff.failed(now) * max(bad_devices, 1), HOLD_LIMIT_S)
         backoff.until = now + pause
         return pause
