@@ -116,7 +116,7 @@ def test_it_serves_and_ends_with_clients_and_a_hung_driver(
         socket.create_connection((host, int(port)), timeout=10) as silent,
         socket.create_connection((host, int(port)), timeout=10) as streaming,
     ):
-        streaming.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: x\r\n\r\n")
+        streaming.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"200 OK" in streaming.recv(65536)
         assert agent.end(number) == 0
         assert silent.recv(1) == b""

@@ -124,7 +124,9 @@ def test_the_unix_socket_is_guarded_by_its_mode(serve: Serve, tmp_path: Path) ->
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(10)
         client.connect(str(path))
-        client.sendall(b"GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.0\r\n\r\n")
+        client.sendall(
+            b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\n\r\nGET /metrics HTTP/1.0\r\n\r\n"
+        )
         answer = b""
         while chunk := client.recv(65536):
             answer += chunk

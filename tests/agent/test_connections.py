@@ -48,7 +48,8 @@ def closed(client: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize(
-    "words", [b"", b"GET", b"GET /metrics HTTP/1.1\r\nHost: x\r\n", b"\r\n", b"\x16\x03\x01"]
+    "words",
+    [b"", b"GET", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n", b"\r\n", b"\x16\x03\x01"],
 )
 def test_silent_clients_delay_nobody_and_are_closed(
     serve: Serve, impatient: ServerLimits, words: bytes
@@ -94,7 +95,7 @@ def test_a_tls_client_that_sends_no_request_is_closed(
 def test_half_a_second_request_is_timed_too(serve: Serve, impatient: ServerLimits) -> None:
     served = serve(limits=impatient)
     with served.connect() as client:
-        client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"healthy" in client.recv(65536)
         client.sendall(b"GET /-/hea")
         assert closed(client)
@@ -103,7 +104,7 @@ def test_half_a_second_request_is_timed_too(serve: Serve, impatient: ServerLimit
 def test_an_idle_connection_is_closed_in_the_end(serve: Serve) -> None:
     served = serve(limits=ServerLimits(connections=Limits(keepalive_timeout_s=0.1)))
     with served.connect() as client:
-        client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"healthy" in client.recv(65536)
         assert closed(client)
 
@@ -118,7 +119,9 @@ def test_a_full_server_lets_the_longest_silent_go(serve: Serve) -> None:
 def test_a_body_that_never_comes_is_not_waited_for(serve: Serve, impatient: ServerLimits) -> None:
     served = serve(limits=impatient)
     with served.connect() as client:
-        client.sendall(b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
+        client.sendall(
+            b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc"
+        )
         assert b" 405 " in client.recv(65536)
         assert closed(client)
 
@@ -132,7 +135,7 @@ def test_a_client_that_does_not_read_is_closed(serve: Serve) -> None:
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(("127.0.0.1", served.port))
-        client.sendall(b"GET /v1/snapshot HTTP/1.1\r\nHost: x\r\n\r\n" * 8)
+        client.sendall(b"GET /v1/snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n" * 8)
         assert served.get().status == 200
         served.run(_connections_end(served))
     assert served.get().status == 200
@@ -149,7 +152,7 @@ def test_clients_that_read_slowly_give_way(serve: Serve) -> None:
             client = stack.enter_context(socket.socket())
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(("127.0.0.1", served.port))
-            client.sendall(b"GET /v1/snapshot HTTP/1.1\r\nHost: x\r\n\r\n" * 8)
+            client.sendall(b"GET /v1/snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n" * 8)
         for _ in range(10):
             assert _answered_in_the_end(served)
 
@@ -171,9 +174,9 @@ async def _connections_end(served: Any) -> None:
 def test_stopping_ends_silent_and_streaming_clients(serve: Serve) -> None:
     served = serve()
     with served.connect() as silent, served.connect() as idle, served.connect() as streaming:
-        idle.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
+        idle.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"healthy" in idle.recv(65536)
-        streaming.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: x\r\n\r\n")
+        streaming.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"200 OK" in streaming.recv(65536)
         served.stop()
         assert closed(silent)
@@ -196,7 +199,9 @@ def test_a_scrape_under_way_is_answered_while_stopping(serve: Serve) -> None:
     served = serve(Protection(users={"a": hashed}))
     with pytest.MonkeyPatch.context() as patch, served.connect() as client:
         patch.setattr(bcrypt, "checkpw", slow)
-        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YTp4\r\n\r\n")
+        client.sendall(
+            b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic YTp4\r\n\r\n"
+        )
         assert asked.wait(10)
         stopping = threading.Thread(target=served.stop)
         stopping.start()

@@ -42,7 +42,9 @@ class Lines:
 
 def ask(served: Any, accept: str) -> tuple[socket.socket, Lines]:
     client = served.connect()
-    client.sendall(f"GET /v1/stream HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n".encode())
+    client.sendall(
+        f"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n".encode()
+    )
     return client, Lines(client)
 
 
@@ -142,7 +144,7 @@ def test_a_client_that_never_reads_is_let_go(serve: Serve, impatient: ServerLimi
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         client.settimeout(10)
         client.connect(("127.0.0.1", served.port))
-        client.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
         served.feed.put(machines.snapshot(*(machines.view(index) for index in range(8))))
         ended = served.run(_streams_end(served))
         assert ended

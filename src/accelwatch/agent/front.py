@@ -14,6 +14,7 @@ from accelwatch.agent.http_server import ServerLimits
 from accelwatch.agent.listeners import open_tcp, open_unix
 from accelwatch.agent.watch import LOOK_EVERY_S, Watch
 from accelwatch.agent.web_config import Protection
+from accelwatch.config.forms import split_address
 from accelwatch.config.model import Web
 
 logger = logging.getLogger(__name__)
@@ -133,6 +134,11 @@ def server_limits(web: Web) -> ServerLimits:
             header_timeout_s=web.header_timeout_s,
             request_timeout_s=web.request_timeout_s,
             keepalive_timeout_s=web.keepalive_timeout_s,
+        ),
+        allowed_hosts=frozenset(
+            name.lower()
+            for name in (*web.allowed_hosts, *(split_address(one)[0] for one in web.listen_address))
+            if name
         ),
     )
 

@@ -18,6 +18,7 @@ from accelwatch.agent.authentication import Verdict, challenges, judge
 from accelwatch.agent.bodies import refusal_of_body
 from accelwatch.agent.connections import Connection, Connections, Limits
 from accelwatch.agent.failures import FailureLog
+from accelwatch.agent.hosts import meant_for, own_names
 from accelwatch.agent.http_protocol import STANDING_HEADERS, HttpProtocol
 from accelwatch.agent.negotiation import choose
 from accelwatch.agent.page import BusyError, Page, Query, plain
@@ -42,6 +43,8 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     streams: int = 32
     stall_s: float = 10.0
     connections: Limits = Limits()
+    allowed_hosts: frozenset[str] = frozenset()
+    """Names in lower case, beyond this machine's own, by which it may be asked on loopback."""
 
 
 class PageSource(Protocol):
@@ -103,6 +106,7 @@ class HttpServer:
         self._source = source
         self._clock = clock
         self._answered = answered
+        self._own_names = own_names()
         self._checker = PasswordChecker()
         self._failures = FailureLog(logger, clock)
         self._http = web.Server(self._handle)
@@ -221,11 +225,13 @@ class HttpServer:
             return plain(500, "internal error")
 
     async def _refusal(self, request: web.BaseRequest) -> Page | None:
-        """Why a request is not answered: its body, credentials, path, method."""
+        """Why a request is not answered: its body, whom it is meant for, credentials, path, method."""
         refusal = refusal_of_body(request.headers, request.content_length)
         if refusal is not None:
             return refusal
         if request.path not in OPEN_PATHS and not _is_local_file(request):
+            if not (self.protection.authenticates or self._is_meant(request)):
+                return plain(403, _NOT_MEANT)
             authorization = request.headers.get("Authorization", "")
             certificate = request.get_extra_info("peercert")
             protection = self.protection
@@ -244,6 +250,11 @@ class HttpServer:
         if request.method not in methods:
             return plain(405, f"only {_listed(methods)} answered", {"Allow": ", ".join(methods)})
         return None
+
+    def _is_meant(self, request: web.BaseRequest) -> bool:
+        local = request.get_extra_info("sockname") or ("",)
+        names = self._own_names | self.limits.allowed_hosts
+        return meant_for(local[0], request.headers.getall("Host", ()), names)
 
     async def _send(self, request: web.BaseRequest, page: Page) -> web.StreamResponse:
         body = page.body if page.parts is None else page.parts()
@@ -291,6 +302,10 @@ class HttpServer:
 
 
 _RETRY = {"Retry-After": "1"}
+_NOT_MEANT = (
+    "the Host header names another machine; ask by address or by a name of this machine, "
+    "or list the name in web.allowed_hosts"
+)
 
 
 def _listed(methods: Sequence[str]) -> str:

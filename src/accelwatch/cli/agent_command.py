@@ -12,6 +12,7 @@ from accelwatch.exit_codes import OK
 FLAGS = (
     "web.listen_address",
     "web.listen_any",
+    "web.allowed_hosts",
     "web.config_file",
     "web.unix_socket",
     "web.max_requests",
@@ -59,6 +60,7 @@ def agent(
         server_flags.Texts, server_flags.listen_address("127.0.0.1:9877")
     ] = None,
     listen_any: server_flags.ListenAny = False,
+    allowed_hosts: server_flags.AllowedHosts = None,
     web_config: server_flags.WebConfig = None,
     unix_socket: server_flags.UnixSocket = None,
     max_requests: server_flags.MaxRequests = None,
@@ -95,6 +97,7 @@ def agent(
     given: tuple[server_flags.Given, ...] = (
         server_flags.parts(listen_address),
         listen_any or None,
+        server_flags.parts(allowed_hosts),
         web_config,
         unix_socket,
         max_requests,

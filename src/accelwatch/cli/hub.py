@@ -40,6 +40,7 @@ def hub_command(
         server_flags.Texts, server_flags.listen_address("127.0.0.1:9878")
     ] = None,
     listen_any: server_flags.ListenAny = False,
+    allowed_hosts: server_flags.AllowedHosts = None,
     web_config: server_flags.WebConfig = None,
     unix_socket: server_flags.UnixSocket = None,
     state_dir: Annotated[
@@ -61,6 +62,7 @@ def hub_command(
         "scrape.scrape_interval": interval,
         "web.listen_address": server_flags.parts(listen_address),
         "web.listen_any": listen_any or None,
+        "web.allowed_hosts": server_flags.parts(allowed_hosts),
         "web.config_file": web_config,
         "web.unix_socket": unix_socket,
         "state_dir": state_dir,

@@ -27,6 +27,14 @@ def state_dir(kept: str) -> Any:
 ListenAny = Annotated[
     bool, typer.Option("--web.listen-any", help="Let other machines read without credentials.")
 ]
+AllowedHosts = Annotated[
+    Texts,
+    typer.Option(
+        "--web.allowed-hosts",
+        metavar="NAME",
+        help="Name by which clients ask on loopback, as through a proxy; may be repeated.",
+    ),
+]
 WebConfig = Annotated[
     Text,
     typer.Option(

@@ -58,6 +58,12 @@ def _address(text: str, _base: Path) -> str:
     return text.strip()
 
 
+def _host(text: str, _base: Path) -> str:
+    if not text.strip() or any(mark in text.strip() for mark in ":/* \t[]"):
+        raise ValueError(f"{text!r} is no host name")
+    return text.strip()
+
+
 def _path(text: str, base: Path) -> str:
     if not text or "\0" in text:
         raise ValueError(f"{text!r} is no path")
@@ -76,6 +82,7 @@ def _group(text: str, _base: Path) -> str:
 FORMS: dict[str, Form] = {
     "duration": Form(_duration, "a duration such as 500ms, 1s or 5m"),
     "address": Form(_address, 'host:port such as "127.0.0.1:9877", "[::1]:9877" or ":9877"'),
+    "host": Form(_host, "a host name without port, such as gpu7.example.org"),
     "path": Form(_path, "a path"),
     "group": Form(_group, "one of " + "<groups>"),
 }

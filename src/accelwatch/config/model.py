@@ -10,6 +10,7 @@ from msgspec import Meta, field
 
 Path = Annotated[str, Meta(extra={"form": "path"})]
 Address = Annotated[str, Meta(extra={"form": "address"})]
+Host = Annotated[str, Meta(extra={"form": "host"})]
 Group = Annotated[str, Meta(extra={"form": "group"})]
 Short = Annotated[float, Meta(ge=0.1, le=60, extra={"form": "duration"})]
 Long = Annotated[float, Meta(ge=1, le=3600, extra={"form": "duration"})]
@@ -38,6 +39,7 @@ class Web(msgspec.Struct, frozen=True, kw_only=True):
 
     listen_address: tuple[Address, ...] = (DEFAULT_ADDRESS,)
     listen_any: bool = False
+    allowed_hosts: tuple[Host, ...] = ()
     unix_socket: Path | None = None
     config_file: Path | None = None
     max_requests: Count = 40

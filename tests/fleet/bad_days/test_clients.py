@@ -45,7 +45,7 @@ class Client:
             raise
         reader, writer = await asyncio.open_connection(sock=sock, limit=1 << 14)
         self._writer = writer
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: hub\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         return reader
 
     async def read(self, ticks: int) -> None:
