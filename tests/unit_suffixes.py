@@ -11,6 +11,7 @@ UNIT_SUFFIXES = {
     "seconds": ("_seconds", "_seconds_total"),
     "unix seconds": ("_timestamp_seconds",),
     "volts": ("_volts",),
+    "amperes": ("_amperes",),
     "rpm": ("_rpm",),
     "lanes": ("_lanes",),
     "generation": ("_generation",),

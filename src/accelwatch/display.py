@@ -15,6 +15,7 @@ _SCALED = {
     "joules": (0.001, 1, "kJ"),
     "hertz": (1e-6, 0, "MHz"),
     "volts": (1.0, 3, "V"),
+    "amperes": (1.0, 1, "A"),
 }
 """Unit to factor, digits and symbol."""
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -28,6 +28,7 @@ _GAUGES: dict[str, Bounds] = {
     "watts": (0.0, 50_000.0),  # a wafer-scale engine draws 23 kW; 65,535 is an empty register
     "hertz": (0.0, 40e9),  # effective rates of memory reach 32 GHz; 65,535 MHz is an empty register
     "volts": (0.0, 64.0),  # accelerator modules are fed with up to 59.5 V (OCP OAM)
+    "amperes": (0.0, 10_000.0),  # a core at 0.6 V with 5 kW would draw 8,333
     "rpm": (0.0, 60_000.0),
     "bytes": (0.0, _DEVICE_MEMORY),
     "bytes/s": (0.0, 1e14),

@@ -16,6 +16,7 @@ import machines
 from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.client.backoff import Backoff
 from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
 from accelwatch.fleet.state.inventory import FILE, InventoryFile
 from accelwatch.fleet.state.liveness import NodeState, Skew
@@ -24,6 +25,7 @@ from accelwatch.fleet.state.readings import ReadDevice
 from accelwatch.fleet.targets.target import targets_of
 from accelwatch.schema.reading import Reading
 from hub_bench import THRESHOLDS, Bench
+from samples import FIXTURES
 
 
 def test_a_node_ages_from_up_to_down() -> None:
@@ -142,6 +144,16 @@ def test_two_nodes_that_claim_one_uuid_are_told() -> None:
     assert bench.fleet.conflicts() == {machines.device(1).uuid: {"a", "b"}}
     bench.tell("b", machines.view(2))
     assert bench.fleet.conflicts() == {}
+
+
+def test_uuids_made_of_a_place_on_the_node_are_no_conflict() -> None:
+    page = FIXTURES / "fleet" / "dialects" / "all_smi_places.prom"
+    places = read_devices(page.read_bytes(), 0.0).devices
+    intel = machines.view(0, device=machines.device(0, vendor="intel"))
+    bench = Bench("a", "b")
+    for node in "ab":
+        bench.tell(node, *places, intel)
+    assert set(bench.fleet.conflicts()) == {"69B8B8C3-D948-2CB5-4509-FE9471929F14"}
 
 
 def test_a_conflict_lasts_until_one_node_is_left(caplog: pytest.LogCaptureFixture) -> None:

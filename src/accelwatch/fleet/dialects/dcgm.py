@@ -15,6 +15,7 @@ from accelwatch.fleet.dialects.table import (
     Combine,
     Dialect,
     Labels,
+    Partition,
     Row,
 )
 
@@ -28,13 +29,13 @@ LABELS = Labels(
     name=("device",),
     model=("modelName", "model_name"),
     driver=("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION"),
-    partition=("GPU_I_ID",),
-    profile=("GPU_I_PROFILE",),
     namespace=("namespace", "exported_namespace", "pod_namespace"),
     pod=("pod", "exported_pod", "pod_name"),
     container=("container", "exported_container", "container_name"),
     job=("hpc_job",),
 )
+
+INSTANCE = Partition(label="GPU_I_ID", profile=("GPU_I_PROFILE",))
 
 
 def _dev(name: str, target: str, scale: tuple[int, int] = ONE) -> Row:
@@ -212,6 +213,7 @@ LEGACY = Dialect(
     vendor="nvidia",
     fingerprints=(*(_DEV + name for name in _NOT_WITH_BASE_UNITS), _PROF + "GR_ENGINE_ACTIVE"),
     labels=LABELS,
+    partitions=(INSTANCE,),
     rows=(*_LEGACY, *BOTH),
     remarks={_DEV + "XID_ERRORS": _LAST_XID},
 )
@@ -220,6 +222,7 @@ BASE_UNITS = Dialect(
     vendor="nvidia",
     fingerprints=(*(_DEV + name for name in _BASE_UNITS_ONLY), _PROF + "GR_ENGINE_UTIL_RATIO"),
     labels=LABELS,
+    partitions=(INSTANCE,),
     rows=(*_BASE_UNITS, *BOTH),
     remarks={_DEV + "XID_ERROR": _LAST_XID},
 )

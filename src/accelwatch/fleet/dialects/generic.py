@@ -1,4 +1,4 @@
-"""Exporters of several vendors' devices: all-smi, node_exporter's drm collector, Red Hat's rules."""
+"""Exporters of several vendors' devices: node_exporter's drm collector, Red Hat's rules."""
 
 from accelwatch.fleet.dialects.table import (
     MEGA,
@@ -6,72 +6,9 @@ from accelwatch.fleet.dialects.table import (
     PERCENT,
     Dialect,
     Labels,
-    Processes,
-    ProcessRow,
     Row,
     Scale,
 )
-
-
-def _smi(name: str, target: str, scale: Scale = ONE) -> Row:
-    return Row(name=f"all_smi_{name}", target=target, scale=scale)
-
-
-ALL_SMI = Dialect(
-    name="all-smi",
-    vendor="",
-    fingerprints=("all_smi_gpu_utilization", "all_smi_gpu_info"),
-    device_name="gpu",
-    labels=Labels(
-        uuid=("gpu_uuid", "uuid", "npu_uuid"),
-        index=("gpu_index", "index", "npu_index"),
-        model=("gpu", "npu"),
-        driver=("driver_version",),
-    ),
-    identity=("all_smi_gpu_info",),
-    processes=Processes(
-        rows=(
-            ProcessRow(name="all_smi_process_memory_used_bytes", field="gpu_memory_bytes"),
-            ProcessRow(
-                name="all_smi_process_cpu_percent", field="cpu_utilization_ratio", scale=PERCENT
-            ),
-            ProcessRow(name="all_smi_process_start_time_seconds", field="start_time", low=1e9),
-        ),
-        uuid=("device_uuid", "gpu_uuid"),
-        command="name",
-        user="user",
-    ),
-    rows=(
-        _smi("gpu_utilization", "utilization_ratio", PERCENT),
-        _smi("gpu_memory_bandwidth_utilization", "memory_controller_utilization_ratio"),
-        _smi("gpu_sm_occupancy", "compute_occupancy_ratio"),
-        _smi("gpu_memory_total_bytes", "memory_size_bytes"),
-        _smi("gpu_memory_used_bytes", "memory_used_bytes"),
-        _smi("gpu_temperature_celsius", "temperature_celsius.gpu"),
-        _smi(
-            "gpu_temperature_threshold_slowdown_celsius", "temperature_limit_celsius.gpu.slowdown"
-        ),
-        _smi(
-            "gpu_temperature_threshold_shutdown_celsius", "temperature_limit_celsius.gpu.shutdown"
-        ),
-        _smi(
-            "gpu_temperature_threshold_max_operating_celsius",
-            "temperature_limit_celsius.gpu.max_operating",
-        ),
-        _smi("gpu_power_consumption_watts", "power_watts"),
-        _smi("gpu_power_limit_current_watts", "power_limit_watts.enforced"),
-        _smi("gpu_power_limit_max_watts", "power_limit_watts.max"),
-        _smi("energy_consumed_joules_total", "energy_joules_total.integrated"),
-        _smi("gpu_frequency_mhz", "clock_hertz.graphics", MEGA),
-        _smi("gpu_clock_graphics_max_mhz", "clock_limit_hertz.graphics.max", MEGA),
-        _smi("gpu_clock_memory_max_mhz", "clock_limit_hertz.memory.max", MEGA),
-        _smi("gpu_fan_speed_rpm", "fan_speed_rpm.0"),
-        _smi("gpu_performance_state", "performance_state"),
-        _smi("gpu_pcie_gen_current", "pcie_link_generation.current"),
-        _smi("gpu_pcie_width_current", "pcie_link_width_lanes.current"),
-    ),
-)
-"""Percentages and fractions are mixed; the label `instance` is the host's name and is not used."""
 
 
 def _drm(name: str, target: str, scale: Scale = ONE) -> Row:

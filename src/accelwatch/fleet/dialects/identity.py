@@ -4,38 +4,22 @@ Groups of families of one exporter carry different labels (DCGM's NVLink group h
 sample with a uuid says of its other ids serves the samples without one.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
-from accelwatch.fleet.dialects.table import Dialect, Labels
+from accelwatch.fleet.dialects.models import kind_by, memory_kind_by, vendor_by, vendor_of
+from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.device import Device, DeviceKind, normal_pci_bus_id
 
 _PLACEHOLDERS = frozenset(
     {"", "n/a", "[n/a]", "unknown", "none", "null", "[not supported]", "[unknown error]"}
 )
-_FACTS = ("model", "driver", "vbios", "firmware", "architecture")
-_IDS = ("uuid", "pci", "serial", "index", "name")
-
-_VENDOR_WORDS = (
-    ("nvidia", "nvidia"),
-    ("tesla", "nvidia"),
-    ("geforce", "nvidia"),
-    ("mtt", "mthreads"),
-    ("amd", "amd"),
-    ("instinct", "amd"),
-    ("radeon", "amd"),
-    ("gaudi", "habana"),
-    ("hl-", "habana"),
-    ("intel", "intel"),
-    ("apple", "apple"),
-    ("rbln", "rebellions"),
-    ("furiosa", "furiosa"),
-    ("rngd", "furiosa"),
-    ("tenstorrent", "tenstorrent"),
-    ("tpu", "google"),
-    ("ascend", "huawei"),
+_FACTS = (
+    *("model", "driver", "vbios", "firmware", "architecture"),
+    *("kind", "npu", "library", "memory"),
 )
-"""Beginning or word of a model's name, and the vendor."""
+_IDS = ("uuid", "pci", "serial", "index", "name")
 
 
 def known(key: Key, labels: Iterable[str]) -> str:
@@ -52,15 +36,6 @@ def normal_uuid(text: str) -> str:
     return text.strip().lower().removeprefix("gpu-")
 
 
-def vendor_of(model: str) -> str:
-    """The vendor that a model's name tells, or `unknown`."""
-    words = model.lower()
-    for beginning, vendor in _VENDOR_WORDS:
-        if words.startswith(beginning) or f" {beginning}" in words:
-            return vendor
-    return "unknown"
-
-
 MAX_DEVICES = 1024
 """Devices of one target that are believed, far above any node; a body of inventions costs no more."""
 
@@ -73,7 +48,8 @@ class Roster:
         self.facts: list[dict[str, str]] = []
         self._numbers: dict[tuple[str, str], int | None] = {}
         """By kind of id and id; None when two devices claim it."""
-        found = [(key, _ids(dialect.labels, key)) for key in keys]
+        self._positional = [re.compile(one, re.I) for one in dialect.labels.positional]
+        found = [(key, self._ids(key)) for key in keys]
         found.sort(key=lambda one: not one[1].get("uuid"))
         for key, ids in found:
             if ids:
@@ -81,7 +57,7 @@ class Roster:
 
     def number(self, key: Key) -> int | None:
         """The device a sample is about; None when it names none."""
-        return self._lookup(_ids(self._dialect.labels, key))
+        return self._lookup(self._ids(key))
 
     def used_by(self, key: Key) -> int | None:
         """The device that the process of a sample uses; None when it uses none that there is."""
@@ -89,6 +65,28 @@ class Roster:
         if table is None or not table.uuid:
             return self.number(key)
         return self._numbers.get(("uuid", normal_uuid(known(key, table.uuid))))
+
+    def _ids(self, key: Key) -> dict[str, str]:
+        labels = self._dialect.labels
+        ids: dict[str, str] = {}
+        for kind in _IDS:
+            if value := known(key, getattr(labels, kind)):
+                ids[kind] = value
+        if "uuid" in ids:
+            pci = self._place_of(ids["uuid"])
+            if pci and "pci" not in ids:
+                ids["pci"] = pci
+            ids["uuid"] = normal_uuid(ids["uuid"])
+        if "pci" in ids:
+            ids["pci"] = normal_pci_bus_id(ids["pci"])
+        return ids
+
+    def _place_of(self, uuid: str) -> str | None:
+        """None for a uuid; of one that only names a place its PCI address, or an empty string."""
+        for pattern in self._positional:
+            if found := pattern.fullmatch(uuid):
+                return found.groupdict().get("pci") or ""
+        return None
 
     def _lookup(self, ids: dict[str, str]) -> int | None:
         if "uuid" in ids:
@@ -113,6 +111,8 @@ class Roster:
         for kind in (*_IDS, *_FACTS):
             if kind not in facts and (value := known(key, getattr(self._dialect.labels, kind))):
                 facts[kind] = value
+        if "pci" in ids:
+            facts.setdefault("pci", ids["pci"])
 
     def devices(self) -> list[Device]:
         """The devices by number."""
@@ -121,42 +121,34 @@ class Roster:
     def _device(self, number: int, facts: dict[str, str]) -> Device:
         dialect = self._dialect
         model = facts.get("model")
-        vendor = dialect.vendor or vendor_of(model or "")
+        vendor = dialect.vendor or vendor_by(facts)
         if dialect.vendor == "nvidia" and vendor_of(model or "") == "mthreads":
             vendor = "mthreads"
+        uuid = facts.get("uuid")
+        if uuid is not None and self._place_of(uuid) is not None:
+            uuid = None
         digits = facts.get("index", "") or _trailing_digits(facts.get("name", ""))
         index = int(digits) if digits.isdecimal() and len(digits) < 7 else number
         name = facts.get("name") or f"{dialect.device_name or vendor}{index}"
         pci = normal_pci_bus_id(facts["pci"]) if "pci" in facts else None
-        stable = facts.get("uuid") or facts.get("serial") or pci or name
+        stable = uuid or facts.get("serial") or pci or name
         return Device(
             id=f"{vendor}:{stable}",
             vendor=vendor,
             backend=dialect.name,
             index=index,
             name=name,
-            kind=DeviceKind(dialect.kind),
+            kind=DeviceKind(dialect.kind) if dialect.kind else kind_by(facts, vendor),
             model=model,
             architecture=facts.get("architecture"),
-            uuid=facts.get("uuid"),
+            uuid=uuid,
             serial=facts.get("serial"),
             firmware_version=facts.get("firmware"),
             vbios_version=facts.get("vbios"),
             driver_version=facts.get("driver"),
             pci_bus_id=pci,
+            memory_kind=memory_kind_by(facts, vendor),
         )
-
-
-def _ids(labels: Labels, key: Key) -> dict[str, str]:
-    ids: dict[str, str] = {}
-    for kind in _IDS:
-        if value := known(key, getattr(labels, kind)):
-            ids[kind] = value
-    if "uuid" in ids:
-        ids["uuid"] = normal_uuid(ids["uuid"])
-    if "pci" in ids:
-        ids["pci"] = normal_pci_bus_id(ids["pci"])
-    return ids
 
 
 def _trailing_digits(name: str) -> str:

@@ -1,8 +1,9 @@
 """The dialects we read, ours first. A new one is a module with a table and a line here."""
 
 from accelwatch.fleet.dialects import dcgm
+from accelwatch.fleet.dialects.all_smi import ALL_SMI
 from accelwatch.fleet.dialects.amd import AMD
-from accelwatch.fleet.dialects.generic import ALL_SMI, NODE_DRM, RED_HAT
+from accelwatch.fleet.dialects.generic import NODE_DRM, RED_HAT
 from accelwatch.fleet.dialects.intel import XPUM, XPUMD
 from accelwatch.fleet.dialects.npu import (
     ASCEND,

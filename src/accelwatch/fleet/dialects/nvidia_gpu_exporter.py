@@ -5,7 +5,16 @@ Uuids come without `GPU-`. Driver renames leak into names (`clocks_throttle_reas
 `_ratio`, `_bytes` or `gpu_info`.
 """
 
-from accelwatch.fleet.dialects.table import ONE, Dialect, Labels, Processes, ProcessRow, Row, Scale
+from accelwatch.fleet.dialects.table import (
+    ONE,
+    Dialect,
+    Labels,
+    Partition,
+    Processes,
+    ProcessRow,
+    Row,
+    Scale,
+)
 
 _ACTIONS: dict[float, str | None] = {
     0: "none",
@@ -79,9 +88,8 @@ NVIDIA_GPU_EXPORTER = Dialect(
         model=("name",),
         driver=("driver_version",),
         vbios=("vbios_version",),
-        partition=("gpu_instance_id",),
-        profile=("profile",),
     ),
+    partitions=(Partition(label="gpu_instance_id", profile=("profile",), uuid=("mig_uuid",)),),
     identity=("nvidia_smi_gpu_info", "nvidia_smi_mig_info"),
     success="nvidia_smi_last_collect_success",
     processes=Processes(

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from accelwatch.fleet.dialects.identity import Roster, known
+from accelwatch.fleet.dialects.partitions import Part, part_of
 from accelwatch.fleet.dialects.sharing import shared
-from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Row
+from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Fact, Row
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
@@ -88,8 +89,8 @@ class Planner:
         self.rejected: Counter[str] = Counter()
         self.mapped: set[int] = set()
         """Slots that belong to this dialect, used or not."""
-        self.places: dict[Place, Key] = {}
-        """Each device and partition with a sample of it."""
+        self.places: dict[Place, Part | None] = {}
+        """Each device and partition with a sample of it; None for the whole device."""
         self._rows: dict[str, list[tuple[int, Row]]] = {}
         for rank, row in enumerate(dialect.rows):
             self._rows.setdefault(prefix + row.name, []).append((rank, row))
@@ -97,7 +98,10 @@ class Planner:
         self._remarks = {prefix + name: text for name, text in dialect.remarks.items()}
         self.remarks: dict[int, list[tuple[int, str]]] = {}
         """By device: where the number is, and the text around it."""
-        names = {*self._rows, *self._identity, *self._remarks}
+        self._facts = {prefix + name: fact for name, fact in dialect.facts.items()}
+        self.facts: dict[int, list[tuple[int, Fact]]] = {}
+        """By device: where the number is, and which part of its identity it tells."""
+        names = {*self._rows, *self._identity, *self._remarks, *self._facts}
         self.roster = Roster(dialect, [key for key in keys if key.name in names])
         families = dialect.processes.families() if dialect.processes else ()
         self._processes = {prefix + name for name in families}
@@ -122,15 +126,19 @@ class Planner:
         if not fits(self.dialect.where, key):
             self.rejected["partition"] += 1
             return
-        self.places.setdefault((number, ""), key)
-        partition = known(key, self.dialect.labels.partition)
+        self.places.setdefault((number, ""), None)
+        part = part_of(self.dialect, key)
         if text := self._remarks.get(key.name):
             self.remarks.setdefault(number, []).append((slot, text))
-        if partition and key.name in self._identity:
-            self.places.setdefault((number, partition), key)
+        if fact := self._facts.get(key.name):
+            self.facts.setdefault(number, []).append((slot, fact))
+        if part is not None and (key.name in self._identity or key.name in self._rows):
+            part = self.places.setdefault((number, part.name), part) or part
+            part.learn(key)
+        place = (number, part.name if part is not None else "")
         for rank, row in self._rows.get(key.name, ()):
             if fits(row.where, key):
-                self._draft(slot, key, (number, partition), rank, row)
+                self._draft(slot, key, place, rank, row)
 
     def _draft(self, slot: int, key: Key, place: Place, rank: int, row: Row) -> None:
         series = _fill(row, key)
@@ -138,10 +146,8 @@ class Planner:
             return
         part = known(key, (self.dialect.labels.part,)) if self.dialect.labels.part else ""
         late = int(bool(part))
-        if place[1]:
-            self.places.setdefault(place, key)
-            if series[0].startswith(OF_THE_WHOLE):
-                place, late = (place[0], ""), 1
+        if place[1] and series[0].startswith(OF_THE_WHOLE):
+            place, late = (place[0], ""), 1
         combine = _of_parts(series[0]) if part else row.combine
         first = _first_rank(self.dialect, row, rank)
         drafts = self._drafts.setdefault((place, series), {})

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -77,9 +78,15 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     vbios: tuple[str, ...] = ()
     firmware: tuple[str, ...] = ()
     architecture: tuple[str, ...] = ()
-    partition: tuple[str, ...] = ()
-    """Names a partition of the device when it is not empty."""
-    profile: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    npu: tuple[str, ...] = ()
+    """Labels that only an NPU's samples have."""
+    library: tuple[str, ...] = ()
+    """What the exporter reads the device with."""
+    memory: tuple[str, ...] = ()
+    """Says whether the memory is the device's own."""
+    positional: tuple[str, ...] = ()
+    """Patterns of uuids that name a place within the node; a group `pci` in one is the PCI address."""
     part: str = ""
     """A tile: samples of the whole device are preferred, else the tiles are combined."""
     namespace: tuple[str, ...] = ("namespace", "exported_namespace")
@@ -89,6 +96,28 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     job: tuple[str, ...] = ()
     job_user: tuple[str, ...] = ()
     job_queue: tuple[str, ...] = ()
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """A foreign family whose number is a part of what a device is."""
+
+    field: Literal["numa_node", "partition_mode"]
+    words: Mapping[float, str] = {}
+    """By number, where the part is a word; a number that is not listed says nothing."""
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """Labels that name a part of a device, and what the vendor calls such a part."""
+
+    label: str
+    """Names a partition when it is not empty."""
+    within: str = ""
+    """Label of a part of the partition, of which each is a row of its own then."""
+    technology: str = "mig"
+    name: str = "gi{}"
+    part: str = "/ci{}"
+    profile: tuple[str, ...] = ()
+    uuid: tuple[str, ...] = ()
 
 
 class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,12 +169,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...] = ()
     identity: tuple[str, ...] = ()
     """Families read for their labels alone."""
+    facts: Mapping[str, Fact] = {}
+    """By family."""
     where: Mapping[str, tuple[str, ...]] = {}
     """Values a label must have for a sample to be read; an empty string allows its absence."""
     processes: Processes | None = None
-    kind: str = "gpu"
-    technology: str = "mig"
-    """How the vendor calls partitions."""
+    kind: str = ""
+    """Empty when labels or the vendor tell."""
+    partitions: tuple[Partition, ...] = ()
+    """The first that fits a sample names its partition."""
     device_name: str = ""
     """Beginning of a device's name, before its index, when no label gives the name."""
     blanks: Mapping[float, Absence] = {}

@@ -9,7 +9,7 @@ import msgspec
 
 from accelwatch.fleet.dialects.plan import Cell, Planner, blanks_of, evaluate, scaled
 from accelwatch.fleet.dialects.sharing import not_told
-from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect
+from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect, Fact
 from accelwatch.fleet.dialects.workload import ProcessSlots, owners, processes, read_processes
 from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
@@ -25,6 +25,8 @@ _SPECIAL = frozenset(
     {"health", "device_up", "error_events_total", "error_event_last_timestamp_seconds"}
 )
 """Catalogue keys that are fields of a view rather than values of its reading."""
+MAX_NUMA_NODES = 1024
+"""CONFIG_NODES_SHIFT of the kernel is at most 10."""
 _OLD = "the exporter could not read its devices: these are its last numbers"
 _UNVERIFIED = "0 may stand for a failed read here: "
 
@@ -51,7 +53,8 @@ class _Row(NamedTuple):
     """What the exporter does not tell at all."""
     owners: tuple[Owner, ...]
     processes: tuple[ProcessSlots, ...] | None
-    remarks: tuple[tuple[int, str], ...]
+    remarks: tuple[tuple[int, str], ...] = ()
+    facts: tuple[tuple[int, Fact], ...] = ()
 
 
 class Plan:
@@ -94,7 +97,7 @@ class Plan:
             state = DeviceState.LOST
         health, reasons = _health(special, state, reading, now)
         return DeviceView(
-            device=row.device,
+            device=_with_facts(row, values) if row.facts else row.device,
             state=state,
             state_since=now,
             reading=reading,
@@ -184,11 +187,16 @@ def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
     rows = []
     for place in sorted(cells, key=lambda at: (devices[at[0]].index, devices[at[0]].name, at)):
         device = devices[place[0]]
-        if place[1]:
-            device = _partition(device, planner, place[1], planner.places[place])
-        remarks = () if place[1] else tuple(planner.remarks.get(place[0], ()))
+        if (part := planner.places.get(place)) is not None:
+            device = part.device(device)
         own = running.get(place[0], ()) if running is not None and not place[1] else None
-        rows.append(_row(device, cells[place], held.get(place, ()), own, remarks))
+        row = _row(device, cells[place], held.get(place, ()), own)
+        if not place[1]:
+            row = row._replace(
+                remarks=tuple(planner.remarks.get(place[0], ())),
+                facts=tuple(planner.facts.get(place[0], ())),
+            )
+        rows.append(row)
     return rows
 
 
@@ -197,7 +205,6 @@ def _row(
     cells: list[Cell],
     held: tuple[Owner, ...],
     running: tuple[ProcessSlots, ...] | None,
-    remarks: tuple[tuple[int, str], ...],
 ) -> _Row:
     plain, others = [], []
     for cell in cells:
@@ -209,7 +216,20 @@ def _row(
             others.append(cell)
     told = frozenset(_whole(cell) for cell in cells if cell.series[0] not in _SPECIAL)
     absent = not_told(told, running is not None)
-    return _Row(device, tuple(plain), tuple(others), absent, held, running, remarks)
+    return _Row(device, tuple(plain), tuple(others), absent, held, running)
+
+
+def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
+    """The device with what numbers tell of its identity."""
+    changes: dict[str, int | str] = {}
+    for slot, fact in row.facts:
+        number = values[slot]
+        if fact.words:
+            if word := fact.words.get(number):
+                changes[fact.field] = word
+        elif 0 <= number < MAX_NUMA_NODES and number == int(number):
+            changes[fact.field] = int(number)
+    return msgspec.structs.replace(row.device, **changes)
 
 
 def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
@@ -223,23 +243,6 @@ def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
 def _whole(cell: Cell) -> Series:
     """The cell's series with a place for the word that a state will add."""
     return (*cell.series, "") if cell.sources[0].states else cell.series
-
-
-def _partition(parent: Device, planner: Planner, partition: str, key: Key) -> Device:
-    dialect = planner.dialect
-    name = f"gi{partition}" if dialect.technology == "mig" else f"{dialect.technology}{partition}"
-    profile = next((key.get(label) for label in dialect.labels.profile if key.get(label)), None)
-    return msgspec.structs.replace(
-        parent,
-        id=f"{parent.id}/{name}",
-        name=f"{parent.name}/{name}",
-        uuid=None,
-        serial=None,
-        parent_id=parent.id,
-        partition=name,
-        partition_technology=dialect.technology,
-        partition_profile=profile,
-    )
 
 
 def _health(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from accelwatch.fleet.dialects.identity import known
+from accelwatch.fleet.dialects.partitions import name_of
 from accelwatch.fleet.dialects.plan import Place, Planner, scaled
 from accelwatch.fleet.dialects.table import Labels, Processes, ProcessRow
 from accelwatch.fleet.exposition import Key
@@ -53,7 +54,7 @@ def owners(planner: Planner, keys: Sequence[Key]) -> dict[Place, tuple[Owner, ..
         named = owners_of(labels, key)
         number = planner.number(key) if named else None
         if number is not None:
-            place = (number, known(key, labels.partition))
+            place = (number, name_of(planner.dialect, key))
             found.setdefault(place, {}).update(dict.fromkeys(named))
     order = Owner.__struct_fields__
     return {

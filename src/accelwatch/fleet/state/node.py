@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from accelwatch.fleet.state.claims import claimed
 from accelwatch.fleet.state.history import STEP_S, History
 from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.liveness import NodeState, Thresholds
@@ -40,8 +41,8 @@ class Node:
 
     @property
     def uuids(self) -> set[str]:
-        """Those of the devices that are present."""
-        return {held.device.uuid for held in self.devices.values() if held.device.uuid}
+        """Those of the devices that are present, of which no other node can have one."""
+        return {uuid for held in self.devices.values() if (uuid := claimed(held.device))}
 
     @property
     def labels(self) -> dict[str, str]:

@@ -316,6 +316,15 @@ METRICS: tuple[Metric, ...] = (
         otel="hw.voltage",
     ),
     Metric(
+        "current_amperes",
+        Kind.GAUGE,
+        Tier.OPT_IN,
+        "amperes",
+        "Current of a supply rail.",
+        labels=("rail",),
+        group="components",
+    ),
+    Metric(
         "clock_hertz",
         Kind.GAUGE,
         Tier.MINIMAL,
