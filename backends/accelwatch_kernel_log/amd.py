@@ -35,6 +35,12 @@ AMD: tuple[Pattern, ...] = (
         rf"{_DRIVER}ring (?P<ring>\S+) timeout, but soft recovered",
     ),
     _named("ring_timeout", Category.HANG, rf"{_DRIVER}ring (?P<ring>\S+) timeout"),
+    _named(
+        "process",
+        Category.APPLICATION,
+        rf"{_DRIVER}\s*(?:Process information: p|P)rocess (?P<process>[^\n]*?) pid (?P<pid>\d+)"
+        r"(?: thread (?P<thread>[^\n]*?) pid (?P<tid>\d+))?\s*$",
+    ),
     _named("ring_reset_failed", Category.HANG, rf"{_DRIVER}Ring (?P<ring>\S+) reset failed"),
     _named("ring_reset", Category.APPLICATION, rf"{_DRIVER}Ring (?P<ring>\S+) reset succe"),
     _named(

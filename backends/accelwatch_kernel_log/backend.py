@@ -88,12 +88,11 @@ class KernelLogBackend:
             if records is None:
                 break
             for record in records:
-                if known is not None:
-                    if record.sequence > known.sequence:
-                        self._held.append(record)
-                elif keep_all:
+                if record.sequence > known.sequence if known is not None else keep_all:
                     self._held.append(record)
-                else:
+                    continue
+                self._interpreter.learn(record)
+                if known is None:
                     self._sequence = record.sequence
         self._lost = known is not None and self._lost
         self._unsaved = self._urgent = self._sequence is not None

@@ -1,66 +1,25 @@
-"""What one message says about the next: follow-up Xids, driver names of GPUs, NFS pairs, repeats.
+"""What one message says about the next: causes, identities and names of GPUs, NFS pairs.
 
 Times are seconds since boot as the records carry them, so a step of the wall clock changes nothing.
 """
 
 import re
-from collections import OrderedDict
-from typing import Generic, TypeVar
 
 import msgspec
 
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.event import Category
+from accelwatch_kernel_log.identity import Identities
+from accelwatch_kernel_log.memory import Memory
 from accelwatch_kernel_log.pattern import BDF, FOLD_S, Found
 
 _FOLLOWERS = ("xid_43", "xid_45")
 """Clean-up of a channel after another error; only alone do they mean anything themselves."""
 _ALONE = {"xid_45": Category.OTHER}
 _LOST = re.compile(rf"NVRM: The NVIDIA GPU {BDF}")
-_MAX_KEYS = 4096
-V = TypeVar("V")
-
-
-class Memory(Generic[V]):
-    """A mapping that holds a bounded number of entries and forgets the oldest."""
-
-    def __init__(self, limit: int = _MAX_KEYS) -> None:
-        self._entries: OrderedDict[str, V] = OrderedDict()
-        self._limit = limit
-
-    def get(self, key: str) -> V | None:
-        """The entry, or None."""
-        return self._entries.get(key)
-
-    def put(self, key: str, value: V) -> None:
-        """Set an entry and make it the newest."""
-        self._entries[key] = value
-        self._entries.move_to_end(key)
-        if len(self._entries) > self._limit:
-            self._entries.popitem(last=False)
-
-    def pop(self, key: str) -> V | None:
-        """Take an entry out, or None."""
-        return self._entries.pop(key, None)
-
-
-class Fold:
-    """Makes a burst of equal messages one event: the first is let through, the others are not."""
-
-    def __init__(self) -> None:
-        self._seen: Memory[float] = Memory()
-
-    def admit(self, found: Found, seconds: float, *, trusted: bool) -> bool:
-        """Whether this is the first of its kind within its time.
-
-        A record of user space never hides one of the kernel, nor a lesser category a graver one.
-        """
-        key = "\0".join((found.subject, found.fault, found.category, str(trusted)))
-        first = self._seen.get(key)
-        if first is not None and 0 <= seconds - first < found.fold_s:
-            return False
-        self._seen.put(key, seconds)
-        return True
+_NAMES_ITS_PROCESS = ("_ring_timeout", "_page_fault")
+"""Messages of amdgpu after which it names the process on a line of its own."""
+_PROCESS = "_process"
 
 
 class Correlator:
@@ -70,19 +29,26 @@ class Correlator:
         self._last_xid: Memory[tuple[str, float]] = Memory()
         self._driver_names: Memory[str] = Memory()
         self._silent_servers: Memory[float] = Memory()
+        self._unnamed: Memory[tuple[Found, float]] = Memory()
+        self._identities = Identities()
         self._lost_gpu: tuple[str, float] = ("", 0.0)
 
     def observe(self, text: str, seconds: float) -> None:
-        """Note a line that only names the GPU which the next line is about."""
+        """Note a line that only says which GPU the next line is about, or who a GPU is."""
+        self._identities.observe(text, seconds)
         if match := _LOST.match(text):
             self._lost_gpu = (normal_pci_bus_id(match["bdf"]), seconds)
 
     def relate(self, found: Found, seconds: float) -> Found:
         """The message with what is known of its subject and its cause."""
-        found = self._resolve(found, seconds)
+        found = self._identified(self._resolve(found, seconds))
         if found.code.startswith("xid_"):
             return self._xid(found, seconds)
-        if found.code == "nfs_not_responding":
+        if found.code.endswith(_NAMES_ITS_PROCESS):
+            self._unnamed.put(found.subject, (found, seconds))
+        elif found.code.endswith(_PROCESS):
+            return self._process(found, seconds)
+        elif found.code == "nfs_not_responding":
             if self._silent_servers.get(found.subject) is None:
                 self._silent_servers.put(found.subject, seconds)
         elif found.code == "nfs_ok":
@@ -101,6 +67,23 @@ class Correlator:
                 return msgspec.structs.replace(found, subject=bdf)
         return found
 
+    def _identified(self, found: Found) -> Found:
+        """With uuid and board serial of the GPU, where the driver said them in this boot."""
+        identity = self._identities.of(found.subject)
+        if not identity or not found.code.startswith(("xid_", "nvidia_")):
+            return found
+        return msgspec.structs.replace(found, detail={**found.detail, **identity})
+
+    def _process(self, found: Found, seconds: float) -> Found:
+        """The line that names a process, with the fault before it and the queue of that."""
+        last = self._unnamed.get(found.subject)
+        if last is None or not 0 <= seconds - last[1] < FOLD_S:
+            return found
+        cause = last[0]
+        detail = {**found.detail, "follows": cause.code}
+        detail |= {key: cause.detail[key] for key in ("ring", "hub") if key in cause.detail}
+        return msgspec.structs.replace(found, detail=detail)
+
     def _xid(self, found: Found, seconds: float) -> Found:
         if name := found.detail.get("driver_name"):
             self._driver_names.put(name, found.subject)
@@ -108,6 +91,8 @@ class Correlator:
         follows = last is not None and 0 <= seconds - last[1] < FOLD_S
         if found.code not in _FOLLOWERS:
             self._last_xid.put(found.subject, (found.code, seconds))
+            return found
+        if "follows" in found.detail:
             return found
         if follows and last is not None:
             detail = {**found.detail, "follows": last[0]}

@@ -17,6 +17,9 @@ _NVLINK5 = re.compile(
 _ACTION = re.compile(
     r"GPU recovery action changed from \w+ \([^)]*\) to (?P<value>\w+) \((?P<action>[^)]*)\)"
 )
+_CAUSE = re.compile(r"caused by previous Xid (?P<cause>\d{1,4})\b")
+_LINK = re.compile(r"\blink (?P<link>\d+)")
+_LINK_XIDS = frozenset({74, 137})
 _GSP = re.compile(r"from (?P<driver_name>GPU\d+) GSP")
 
 
@@ -26,6 +29,8 @@ def _parts(xid: int, message: str) -> dict[str, str]:
         match = _NVLINK5.match(message)
     elif xid == 154:
         match = _ACTION.match(message)
+    elif xid in _LINK_XIDS:
+        match = _LINK.search(message)
     else:
         match = _GSP.search(message) if xid == 119 else None
     return {key: value for key, value in match.groupdict().items() if value} if match else {}
@@ -35,6 +40,8 @@ def _xid(groups: dict[str, str]) -> Verdict:
     xid = int(groups["xid"])
     message = groups.get("message", "")
     groups.update(_parts(xid, message))
+    if cause := _CAUSE.search(message):
+        groups["follows"] = f"xid_{int(cause['cause'])}"
     if xid == 79:
         groups["fault"] = _LOST_FAULT
     elif xid == 154:
@@ -48,7 +55,8 @@ def _sxid(groups: dict[str, str]) -> Verdict:
 
 
 _XID = (
-    r"(?: GPU-I:(?P<gpu_instance>[0-9a-fA-F]+))?\): (?P<xid>\d{1,4})\b"
+    r"(?: GPU-I:(?P<gpu_instance>[0-9a-fA-F]+))?(?: GPU-CI:(?P<compute_instance>[0-9a-fA-F]+))?"
+    r"\): (?P<xid>\d{1,4})\b"
     r"(?:, pid=(?:'?(?P<pid>\d+)'?|'?<unknown>'?)"
     r"(?:, name=(?:'?<unknown>'?|(?P<process>[^,\n]*)))?)?(?:, ?(?P<message>.*))?"
 )

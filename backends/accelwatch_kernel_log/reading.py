@@ -4,7 +4,8 @@ import msgspec
 
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch_kernel_log.correlation import Correlator, Fold
+from accelwatch_kernel_log.correlation import Correlator
+from accelwatch_kernel_log.fold import Fold
 from accelwatch_kernel_log.pattern import Found, find
 from accelwatch_kernel_log.record import Record
 from accelwatch_kernel_log.tables import PATTERNS
@@ -12,6 +13,7 @@ from accelwatch_kernel_log.tables import PATTERNS
 SOURCE = "kernel_log"
 OVERRUN = "kernel_log_overrun"
 _MAX_TEXT = 1024
+_NAMING = "NVRM: Xid"
 
 
 def _device_of(record: Record) -> str:
@@ -31,6 +33,14 @@ class Interpreter:
         self._accept_user = accept_user
         self._correlator = Correlator()
         self._fold = Fold()
+
+    def learn(self, record: Record) -> None:
+        """Take from a record of before what it says of GPUs that later ones only name."""
+        if record.facility == 0 or self._accept_user:
+            self._correlator.observe(record.text, record.seconds)
+            found = find(record.text, PATTERNS) if record.text.startswith(_NAMING) else None
+            if found is not None:
+                self._correlator.relate(found, record.seconds)
 
     def event(self, record: Record, boot_time: float, now: float) -> ErrorEvent | None:
         """The event that a record reports, if it reports one; times in Unix seconds."""

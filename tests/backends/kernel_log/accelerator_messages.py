@@ -16,6 +16,12 @@ NVIDIA: list[Composed] = [
         Category.APPLICATION,
         "0000:65:00.0",
     ),
+    (
+        "NVRM: Xid (PCI:0000:65:00 GPU-I:05 GPU-CI:00): 43, pid=1234, name=python, Ch 00000008",
+        "xid_43",
+        Category.APPLICATION,
+        "0000:65:00.0",
+    ),
     ("NVRM: Xid (0004:00): 13, 0001 00000000", "xid_13", Category.APPLICATION, ""),
     (
         "NVRM: GPU at 0000:65:00.0 has fallen off the bus.",
@@ -74,6 +80,19 @@ AMD: list[Composed] = [
         f"{_AMD}ERROR: GPU over temperature range(SW CTF) detected!",
         "amdgpu_over_temperature",
         Category.THERMAL,
+        "0000:c1:00.0",
+    ),
+    (
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* Process information: process Xorg pid 812 "
+        "thread Xorg:cs0 pid 830",
+        "amdgpu_process",
+        Category.APPLICATION,
+        "",
+    ),
+    (
+        f"{_AMD} Process python3 pid 4711 thread python3 pid 4711",
+        "amdgpu_process",
+        Category.APPLICATION,
         "0000:c1:00.0",
     ),
     ("amdgpu: qcm fence wait loop timeout expired", "amdgpu_queue_stuck", Category.HANG, ""),

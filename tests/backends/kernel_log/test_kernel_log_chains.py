@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from accelwatch.backend import Context
 from accelwatch.clock import ManualClock
 from accelwatch.schema.event import Category
@@ -85,6 +87,59 @@ def test_clean_up_after_another_error_is_the_applications(root: Path) -> None:
     for alone in (other, late):
         assert alone.category is Category.OTHER
         assert "follows" not in alone.detail
+
+
+CAUSED = "NVRM: Xid (PCI:0000:65:00): 45, pid=1, name=a, Ch 00000008 caused by previous Xid {}"
+
+
+@pytest.mark.parametrize("before", [None, 13, 149])
+@pytest.mark.parametrize("cause", [145, 149])
+def test_cause_that_the_message_names_is_the_cause(
+    root: Path, before: int | None, cause: int
+) -> None:
+    """The driver names it minutes later too, or when the cause was never logged."""
+    log = Log()
+    backend = start(root, log)
+    if before is not None:
+        log.say(1, f"NVRM: Xid (PCI:0000:65:00): {before}, x", seconds=899.0)
+    log.say(2, CAUSED.format(cause), seconds=900.0)
+    event = backend.wait_events(0.0)[-1]
+    assert (event.code, event.category) == ("xid_45", Category.APPLICATION)
+    assert event.detail["follows"] == f"xid_{cause}"
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "place"),
+    [
+        (
+            "ring gfx_0.0.0 timeout, signaled seq=9, emitted seq=10",
+            "amdgpu_ring_timeout",
+            {"ring": "gfx_0.0.0"},
+        ),
+        (
+            "[gfxhub] page fault (src_id:0 ring:24 vmid:3 pasid:32773)",
+            "amdgpu_page_fault",
+            {"hub": "gfxhub"},
+        ),
+    ],
+)
+def test_process_after_a_fault_of_amdgpu_belongs_to_it(
+    root: Path, fault: str, code: str, place: dict[str, str]
+) -> None:
+    log = Log()
+    backend = start(root, log)
+    amd = "amdgpu 0000:c1:00.0: amdgpu: "
+    line = "Process python3 pid 4711 thread python3:cs0 pid 4712"
+    log.say(1, f"{amd}{fault}", seconds=900.0)
+    log.say(2, f"{amd} {line}", seconds=900.0)
+    log.say(3, f"amdgpu 0000:c2:00.0: amdgpu: {line}", seconds=900.0)
+    log.say(4, f"{amd} {line}", seconds=906.0)
+    _, mine, other, late = backend.wait_events(0.0)
+    process = {"process": "python3", "pid": "4711", "thread": "python3:cs0", "tid": "4712"}
+    assert mine.code == "amdgpu_process"
+    assert mine.detail == {"driver": "amdgpu", **process, **place, "follows": code}
+    for event in (other, late):
+        assert event.detail == {"driver": "amdgpu", **process}
 
 
 def test_name_of_the_driver_is_resolved_once_it_was_heard(root: Path) -> None:

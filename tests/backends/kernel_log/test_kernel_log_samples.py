@@ -6,7 +6,7 @@ import re
 import msgspec
 import pytest
 
-from accelwatch.schema.event import Category
+from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_kernel_log.pattern import Found, find
 from accelwatch_kernel_log.reading import Interpreter
 from accelwatch_kernel_log.record import Framer, Record
@@ -41,6 +41,13 @@ def xids(bdf: str, *rows: tuple[int, int, Category, str, str]) -> list[Expected]
 FILES: dict[str, list[Expected]] = {
     "amd/kernel/amdgpu_mes_reset_fails_navi33.log": [
         (4, "amdgpu_ring_timeout", "0000:03:00.0", HANG, {"ring": "gfx_0.0.0"}),
+        (
+            5,
+            "amdgpu_process",
+            "0000:03:00.0",
+            APPLICATION,
+            {"process": "WoWClassic.exe", "pid": "47714", "thread": "dxvk-submit"},
+        ),
         (7, "amdgpu_mes_timeout", "0000:03:00.0", FIRMWARE, {}),
         (11, "amdgpu_ring_reset_failed", "0000:03:00.0", HANG, {"ring": "gfx_0.0.0"}),
         (12, "amdgpu_reset_begin", "0000:03:00.0", HANG, {}),
@@ -362,6 +369,64 @@ def test_repeated_peermem_records_are_one_event() -> None:
     (event,) = [event for event in events if event is not None]
     assert event.code == PEERMEM
     assert event.time == pytest.approx(1227.996636)
+
+
+def told(name: str) -> list[ErrorEvent]:
+    """Events of a recorded file, read line by line a millisecond apart."""
+    interpreter = Interpreter()
+    lines = sample(name).read_text().splitlines()
+    records = [
+        Record(facility=0, level=3, sequence=number, seconds=number / 1e3, text=message(line))
+        for number, line in enumerate(lines, 1)
+    ]
+    events = [interpreter.event(record, 0.0, 1e9) for record in records]
+    return [event for event in events if event is not None]
+
+
+def test_gpu_of_a_recorded_xid_has_its_uuid_and_serial() -> None:
+    first, *_ = told("nvidia/kernel/gpud_dmesg_xid119_h100.log")
+    assert first.code == "xid_119"
+    assert first.detail["uuid"] == "GPU-509665ad-b600-ac93-3616-d754b23d636d"
+    assert first.detail["board_serial"] == "1650124014249"
+
+
+@pytest.mark.parametrize(
+    ("name", "uuid"),
+    [
+        (
+            "nvidia/kernel/xid_62_31_45_32_geforce_syslog.log",
+            "GPU-566b96ce-1c0e-55a2-e739-301b62e223b8",
+        ),
+        (
+            "nvidia/kernel/rtx_xid_38_109_idle_modprobe.log",
+            "GPU-fb51809b-350a-99db-67b5-e16fc6d498ab",
+        ),
+        ("nvidia/kernel/nixos_xid_16_8_32.log", "GPU-9ba0f26a-a046-9909-7b2a-17a000456830"),
+        (
+            "nvidia/kernel/ubuntuforums_xid_62_rminit_gtx780.log",
+            "GPU-462c5715-f9c5-3eed-56ad-35fdd066205f",
+        ),
+    ],
+)
+def test_each_recorded_xid_names_its_gpu(name: str, uuid: str) -> None:
+    events = told(name)
+    assert events
+    assert {event.detail.get("uuid") for event in events} == {uuid}
+    assert not any("board_serial" in event.detail for event in events), "the board tells none"
+
+
+def test_recorded_ring_timeout_names_its_process() -> None:
+    timeout, process, *_ = told("amd/kernel/amdgpu_mes_reset_fails_navi33.log")
+    assert timeout.code == "amdgpu_ring_timeout"
+    assert process.detail == {
+        "driver": "amdgpu",
+        "process": "WoWClassic.exe",
+        "pid": "47714",
+        "thread": "dxvk-submit",
+        "tid": "47850",
+        "ring": "gfx_0.0.0",
+        "follows": "amdgpu_ring_timeout",
+    }
 
 
 def test_categories_agree_with_the_published_actions() -> None:

@@ -1,0 +1,30 @@
+"""What is remembered from record to record, never more than a bounded number of entries."""
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+_MAX_KEYS = 4096
+V = TypeVar("V")
+
+
+class Memory(Generic[V]):
+    """A mapping that holds a bounded number of entries and forgets the oldest."""
+
+    def __init__(self, limit: int = _MAX_KEYS) -> None:
+        self._entries: OrderedDict[str, V] = OrderedDict()
+        self._limit = limit
+
+    def get(self, key: str) -> V | None:
+        """The entry, or None."""
+        return self._entries.get(key)
+
+    def put(self, key: str, value: V) -> None:
+        """Set an entry and make it the newest."""
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._limit:
+            self._entries.popitem(last=False)
+
+    def pop(self, key: str) -> V | None:
+        """Take an entry out, or None."""
+        return self._entries.pop(key, None)
