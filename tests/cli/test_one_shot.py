@@ -157,8 +157,18 @@ def test_a_crash_in_the_library_is_told_and_survived(h100: NvmlScenario) -> None
     h100.write()
     run = accelwatch("--json", environ=h100.environment())
     parsed = json.loads(run.stdout)
-    assert any(error["code"] == "SIGSEGV" for error in parsed["errors"])
-    assert any(backend["state"] == "failed" for backend in parsed["backends"])
+    assert [item["state"] for item in parsed["devices"]].count("ok") == 7
+    (error,) = parsed["errors"]
+    assert (error["code"], error["device_id"]) == ("crash", parsed["devices"][2]["id"])
+    assert run.stderr.count("ended with SIGSEGV during read of nvidia") == 1
+
+
+def test_a_deadline_too_short_for_anything_is_no_lack_of_accelerators(h100: NvmlScenario) -> None:
+    run = accelwatch("--json", "-b", "nvidia", "--timeout", "1ms", environ=h100.environment())
+    assert run.returncode == 1
+    assert json.loads(run.stdout)["devices"] == []
+    assert run.stderr.startswith("accelwatch: nvidia: ")
+    assert "give it more time (--timeout)" in run.stderr
 
 
 def test_the_table_says_that_devices_could_not_be_read(h100: NvmlScenario) -> None:

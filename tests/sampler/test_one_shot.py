@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from accelwatch.cli.documents import status as status_code
+from accelwatch.exit_codes import NOTHING_READ
 from accelwatch.sampler.launch import reap_leftovers
 from accelwatch.sampler.one_shot import Isolation, read_once
 from accelwatch.sampler.settings import CollectSettings
@@ -253,6 +255,29 @@ def test_a_collector_that_fails_itself_says_why(monkeypatch: pytest.MonkeyPatch)
     snapshot = read_once(settings({FAKE: {}}), isolation="fork")
     assert [e.code for e in snapshot.errors] == ["exit_1"]
     assert "a bug in the collector" in snapshot.errors[0].message
+
+
+class TimeIsUp:
+    """A clock on which a minute passes at every look."""
+
+    def __init__(self) -> None:
+        self._moment = 0.0
+
+    def wall(self) -> float:
+        return 1_800_000_000.0
+
+    def monotonic(self) -> float:
+        self._moment += 60.0
+        return self._moment
+
+
+def test_a_backend_of_which_nothing_came_in_time_is_not_absent() -> None:
+    snapshot = read_once(settings({FAKE: {}, SECOND: {}}, timeout_s=0.1), clock=TimeIsUp())
+    assert [(b.name, b.state, b.reason) for b in snapshot.backends] == [
+        (name, BackendState.UNAVAILABLE, "timeout") for name in (FAKE, SECOND)
+    ]
+    assert snapshot.backends[0].message == "nothing answered within 0.1 s"
+    assert status_code(snapshot, strict=False) == NOTHING_READ
 
 
 def test_where_no_process_can_be_started_a_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,11 @@ from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.output import complain
 from accelwatch.cli.plan import Plan
 from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, PERMISSION, UNWELL
+from accelwatch.sampler.settings import NO_ACCELERATORS
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.snapshot import BackendState, Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+from accelwatch.store.reports import CRASHED
 
 
 def chosen(snapshot: Snapshot, wanted: Plan) -> Snapshot:
@@ -79,7 +81,7 @@ def status(snapshot: Snapshot, strict: bool) -> int:
         failed = [b for b in snapshot.backends if b.state is not BackendState.ABSENT and b.reason]
         if any(backend.reason == "permission" for backend in failed):
             return PERMISSION
-        broken = [b for b in failed if b.vendor not in ("host", "kernel")]
+        broken = [b for b in failed if not _is_no_accelerator(b)]
         return NOTHING_READ if broken else NO_DEVICE
     reasons = {view.reading.absent.get(("*",)) for view in snapshot.devices}
     if reasons == {Absence.PERMISSION}:
@@ -90,12 +92,21 @@ def status(snapshot: Snapshot, strict: bool) -> int:
     return OK
 
 
+def _is_no_accelerator(backend: BackendStatus) -> bool:
+    """Whether it reads the host or its log; one that was not heard of has told no vendor."""
+    return backend.name in NO_ACCELERATORS or backend.vendor in ("host", "kernel")
+
+
 def narrate(snapshot: Snapshot) -> None:
-    """Tell on stderr which backends could not be used."""
+    """Tell on stderr which backends could not be used, and which devices ended the collector."""
     for backend in snapshot.backends:
         if backend.state in (BackendState.UNAVAILABLE, BackendState.FAILED):
             remedy = f"; {backend.remedy}" if backend.remedy else ""
             complain(f"{backend.name}: {backend.message or backend.reason}{remedy}")
+    names = {view.device.id: view.device.name for view in snapshot.devices}
+    for error in snapshot.errors:
+        if error.code == CRASHED and error.device_id in names:
+            complain(f"{names[error.device_id]}: {error.message}")
 
 
 def status_of_shown(snapshot: Snapshot, shown: Snapshot, strict: bool) -> int:

@@ -63,6 +63,7 @@ class OneShot:
         self._held: dict[Part, str] = {}
         """What a further child leaves alone: backends that are done, and what has crashed."""
         self._careful = False
+        self._complete = False
         self._source = self._start()
         # Imported while the child is at work: a third of what is to be loaded here.
         from accelwatch.sampler.stores import store_for
@@ -79,8 +80,24 @@ class OneShot:
                 break
             self._source = self._start()
             failure = _LATE
+        if not self._complete:
+            self._tell_unheard(failure)
         self._store.conclude(failure)
         return self._store.snapshot()
+
+    def _tell_unheard(self, failure: Failure) -> None:
+        """A backend of which nothing came is not one whose devices are not there."""
+        from accelwatch.sampler.load import absent, resolve
+        from accelwatch.sampler.opening import not_there, unheard
+
+        heard = {status.name for status in self._store.snapshot().backends}
+        not_here = absent(self._settings)
+        for name in resolve(self._settings):
+            if name in not_here:
+                self._store.apply(BackendFound(status=not_there(name, not_here[name])))
+            elif name not in heard:
+                status = unheard(name, failure, self._settings.timeout_s)
+                self._store.apply(BackendFound(status=status))
 
     def _hold_out(self, end: CollectorEnded) -> bool:
         """Decide what the next child leaves alone; False when that would change nothing.
@@ -134,6 +151,7 @@ class OneShot:
             while (left := self._left()) > 0:
                 for report in source.receive(left):
                     if isinstance(report, Done):
+                        self._complete = True
                         return None
                     if isinstance(report, Cycle):
                         self._held[Part(report.backend)] = ""

@@ -5,9 +5,11 @@ import msgspec
 from accelwatch.backend import Backend, Context, EventSource, Opened, Probe
 from accelwatch.errors import BackendUnavailable, PluginError
 from accelwatch.sampler.contract import ContractError, sound_devices, sound_events
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.store.reports import Failure
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +69,19 @@ def not_there(name: str, why: str) -> BackendStatus:
     )
 
 
+def unheard(name: str, failure: Failure, timeout_s: float) -> BackendStatus:
+    """The status of a backend of which a single reading heard nothing, and why."""
+    late = failure.absence is Absence.TIMEOUT
+    return BackendStatus(
+        name=name,
+        vendor="",
+        state=BackendState.UNAVAILABLE if late else BackendState.FAILED,
+        reason=failure.code,
+        message=f"nothing answered within {timeout_s:g} s" if late else failure.message,
+        remedy="give it more time (--timeout)" if late else "",
+    )
+
+
 def status_of(name: str, vendor: str, error: Exception) -> BackendStatus:
     """The status of a backend that raised while it was brought up or looked for devices."""
     if isinstance(error, BackendUnavailable):
@@ -95,6 +110,6 @@ def timed_out(name: str, vendor: str, seconds: float) -> BackendStatus:
         vendor=vendor,
         state=BackendState.UNAVAILABLE,
         reason="timeout",
-        message=f"opening did not come back within {seconds:g} s",
+        message=f"opening did not come back within {seconds:.2g} s",
         remedy="give it more time (--timeout), or look for a driver that hangs in the kernel log",
     )
