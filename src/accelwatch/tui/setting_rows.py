@@ -38,6 +38,20 @@ def change(preferences: Preferences, name: str, step: int) -> None:
     setattr(preferences, name, values[(place + step) % len(values)])
 
 
+def title(name: str) -> str:
+    """A setting's name in words; its unit stands with the value."""
+    return name.removesuffix("_s").replace("_", " ")
+
+
+def value_text(name: str, value: object) -> str:
+    """A value as people write it: `yes`, `0.25 s`, `gpu memory`."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return f"{value:g} s" if name.endswith("_s") else f"{value:g}"
+    return str(value).replace("_", " ")
+
+
 class SettingRows:
     """A row a setting, and one that writes the file."""
 
@@ -60,13 +74,10 @@ class SettingRows:
         if name == WRITE:
             return clipped([(" Write these to the file", "accent")], width)
         value = getattr(self._preferences, name)
-        shown = (
-            {True: "yes", False: "no"}.get(value, str(value)) if value in (True, False) else value
-        )
         return clipped(
             [
-                (f" {fit(name, 18)}", "text"),
-                (fit(str(shown), 14), "strong"),
+                (f" {fit(title(name), 18)}", "text"),
+                (fit(value_text(name, value), 14), "strong"),
                 (COMMENTS[name], "dim"),
             ],
             width,

@@ -1,0 +1,46 @@
+"""The settings in words, with their units."""
+
+import msgspec
+import pytest
+
+from accelwatch.tui import setting_rows
+from accelwatch.tui.lines import plain
+from accelwatch.tui.preferences import INTERVALS, Preferences
+from accelwatch.tui.setting_rows import VALUES, SettingRows
+
+
+def shown(preferences: Preferences) -> dict[str, str]:
+    """The value of each setting as it stands on its row."""
+    rows = SettingRows(preferences)
+    found = {}
+    for place in range(len(rows) - 1):
+        text = plain(rows.line(place, 100, 0))
+        found[str(rows.key(place))] = text[19:33].strip()
+    return found
+
+
+def test_intervals_are_seconds_and_switches_are_words() -> None:
+    values = shown(Preferences(interval_s=1.0, fleet_interval_s=1.0))
+    assert (values["interval_s"], values["fleet_interval_s"]) == ("1 s", "1 s")
+    assert (values["descending"], values["tree"]) == ("yes", "no")
+    assert values["sort"] == "gpu memory"
+    assert values["theme"] == "safe"
+
+
+@pytest.mark.parametrize("interval_s", INTERVALS)
+def test_every_interval_has_its_unit(interval_s: float) -> None:
+    assert setting_rows.value_text("interval_s", interval_s) == f"{interval_s:g} s"
+
+
+def test_every_value_of_every_setting_fits_and_only_switches_are_yes_or_no() -> None:
+    for name, values in VALUES.items():
+        for value in values:
+            text = setting_rows.value_text(name, value)
+            assert len(text) <= 14
+            assert (text in ("yes", "no")) is isinstance(value, bool), name
+
+
+def test_names_are_words() -> None:
+    names = [setting_rows.title(name) for name in msgspec.structs.asdict(Preferences())]
+    assert "fleet interval" in names
+    assert not any("_" in name for name in names)
