@@ -32,6 +32,24 @@ class Window:
 
     def open(self, *words: str) -> None:
         """Run accelwatch with these words."""
+        command = self._command(words)
+        self._begin(
+            f"set -m; {command} & echo $! > {self._pid}; fg >/dev/null; echo $? > {self._code};"
+            " sleep 1000"
+        )
+
+    def open_in_shell(self, *words: str) -> None:
+        """The same under a shell that tells when it is stopped, and lets it go on after a line."""
+        self._begin(
+            f"set -m; {self._command(words)}; echo stopped; read line; fg >/dev/null;"
+            f" echo $? > {self._code}; sleep 1000"
+        )
+
+    def open_alone(self, *words: str) -> None:
+        """The same without any shell that could wait for it."""
+        self._begin(f"exec {self._command(words)}")
+
+    def _command(self, words: tuple[str, ...]) -> str:
         environ = {
             "LC_ALL": "C.UTF-8",
             "XDG_CONFIG_HOME": str(self.folder),
@@ -40,7 +58,7 @@ class Window:
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         }
         given = [f"{name}={value}" for name, value in environ.items()]
-        command = shlex.join(
+        return shlex.join(
             [
                 "env",
                 "-u",
@@ -56,12 +74,14 @@ class Window:
                 *words,
             ]
         )
-        line = (
-            f"{command} & echo $! > {self._pid}; fg >/dev/null; echo $? > {self._code}; sleep 1000"
-        )
-        self._tmux(
-            "-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", f"set -m; {line}"
-        )
+
+    def _begin(self, line: str) -> None:
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", line)
+
+    @property
+    def full(self) -> bool:
+        """Whether a program has the whole screen to itself."""
+        return self._tmux("display-message", "-p", "#{alternate_on}").strip() == "1"
 
     def _tmux(self, *words: str) -> str:
         run = subprocess.run(
@@ -134,6 +154,33 @@ def test_the_demo_opens_a_node_and_ends_with_q(window: Window) -> None:
     assert window.code() == "0"
     gone(started, window.runtime)
     assert not (window.folder / "state").exists()
+
+
+def test_the_shell_gets_the_terminal_for_as_long_as_the_dashboard_is_stopped(
+    window: Window,
+) -> None:
+    window.open_in_shell("demo", "--nodes", "3")
+    window.until(lambda text: "3 nodes" in text and "n003" in text)
+    assert window.full
+    window.press("C-z")
+    text = window.until(lambda text: "stopped" in text)
+    assert not window.full
+    assert "3 nodes" not in text
+    window.press("Enter")
+    window.until(lambda text: "3 nodes" in text and "n003" in text)
+    assert window.full
+    window.press("slash", "C-z")
+    window.until(lambda text: "stopped" in text or "3 nodes" not in text)
+    assert not window.full
+
+
+def test_a_dashboard_without_a_shell_is_not_stopped(window: Window) -> None:
+    window.open_alone("demo", "--nodes", "3")
+    window.until(lambda text: "3 nodes" in text and "n003" in text)
+    window.press("C-z")
+    window.until(lambda text: "no shell waits for this program" in text)
+    window.press("Enter")
+    window.until(lambda text: "nvidia7" in text and "n00" in text)
 
 
 def test_a_killed_demo_leaves_no_process_and_no_folder(window: Window) -> None:

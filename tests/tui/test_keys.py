@@ -237,6 +237,27 @@ def test_settings_are_written_only_on_request(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("key", ["5", "7", "8", "9", "0"])
+def test_a_digit_without_a_screen_says_so(key: str) -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("3", key)
+        assert stage.screen_name == "device"
+        told = f"there is no screen {key}; there are 1 local, 3 device, 4 processes, 6 doctor"
+        assert told in stage.text()
+
+    on(check)
+
+
+def test_a_terminal_that_cannot_be_given_back_is_kept() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("ctrl+z")
+        assert "no shell waits for this program" in stage.text()
+        await stage.press("slash", "ctrl+z")
+        assert stage.screen_name == "PromptScreen"
+
+    on(check)
+
+
 def test_the_footer_can_be_clicked() -> None:
     async def check(stage: Stage) -> None:
         footer = stage.text().splitlines()[-1]

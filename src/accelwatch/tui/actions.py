@@ -62,6 +62,14 @@ def _action(
 
 ACTIONS: tuple[Action, ...] = (
     _action("Program", "quit", "q ctrl+c f10", "quit", "Quit.", footer=True, priority=True),
+    _action(
+        "Program",
+        "suspend",
+        "ctrl+z",
+        "suspend",
+        "Stop the program and give the terminal back; the shell's `fg` lets it go on.",
+        priority=True,
+    ),
     _action("Program", "back", "escape", "back", "Back, or clear the filter; never quits."),
     _action("Program", "help", "question_mark f1", "help", "This list of keys.", footer=True),
     _action(

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from pathlib import Path
+from string import digits
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from textual import on
@@ -14,7 +15,8 @@ from textual.timer import Timer
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui.actions import ACTIONS
+from accelwatch.tui import suspending
+from accelwatch.tui.actions import ACTIONS, SCREEN
 from accelwatch.tui.board import SLICE, Board
 from accelwatch.tui.commands import Commands
 from accelwatch.tui.opening import OPENINGS
@@ -34,7 +36,6 @@ _GATHER_S = 0.05
 """Reports that come together are painted together."""
 _MOST_UNNOTED = 64
 """Snapshots that wait for the history; when it cannot keep up, the oldest are left out."""
-_SAID_S = 4.0
 _GAP_S = 0.4
 """Between two paintings of data, once the first seconds are over."""
 
@@ -59,7 +60,8 @@ class View(Protocol):
 
 
 def _bindings() -> list[BindingType]:
-    return [
+    """Every key of the table, and the digits that open no screen, to say so."""
+    bound = [
         Binding(
             key,
             f"do('{action.id}')",
@@ -70,6 +72,8 @@ def _bindings() -> list[BindingType]:
         for action in ACTIONS
         for key in action.keys
     ]
+    left = set(digits) - {binding.key for binding in bound}
+    return [*bound, *(Binding(key, f"do('{SCREEN}{key}')", show=False) for key in sorted(left))]
 
 
 class Dashboard(App[None], inherit_bindings=False):
@@ -80,6 +84,8 @@ class Dashboard(App[None], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT: ClassVar[bool] = False
     TITLE = "accelwatch"
+    SAID_S: ClassVar[float] = 4.0
+    """How long something told stands in the place of the keys."""
 
     def __init__(
         self,
@@ -91,7 +97,8 @@ class Dashboard(App[None], inherit_bindings=False):
         readonly: bool = False,
         preferences_path: Path = Path("dashboard.yaml"),
     ) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True if board.looks.colourless else None)
+        # Textual's own greys for NO_COLOR make black of the terminal's default colours.
         self.board = board
         self.source = source or NoSource()
         self.clock = clock or SystemClock()
@@ -261,15 +268,17 @@ class Dashboard(App[None], inherit_bindings=False):
         self._footers()
         if self._saying is not None:
             self._saying.stop()
-        self._saying = self.set_timer(_SAID_S, self._said)
+        self._saying = self.set_timer(self.SAID_S, self._said)
 
     def _said(self) -> None:
         self.board.message = ""
         self._footers()
 
     def _footers(self) -> None:
-        for footer in self.screen.query(Footer):
-            footer.refresh()
+        """Of the screens below too: they come back as they were painted last."""
+        for screen in self.screen_stack:
+            for footer in screen.query(Footer):
+                footer.refresh()
 
     @property
     def process_list(self) -> RowList | None:
@@ -307,6 +316,12 @@ class Dashboard(App[None], inherit_bindings=False):
                 screen.show()
             if not screen.is_modal:
                 return
+
+    def suspend_job(self) -> bool:
+        """Stop the program until its shell lets it go on; false where that cannot be."""
+        if self._driver is None or not self._driver.can_suspend:
+            return False
+        return suspending.stop()
 
     def action_do(self, action_id: str) -> None:
         """Route a key: the present screen first, then the whole program."""

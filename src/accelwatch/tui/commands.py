@@ -48,6 +48,11 @@ class Commands:
         """End the program."""
         self._app.exit()
 
+    def do_suspend(self) -> None:
+        """Give the terminal back to the shell."""
+        if not self._app.suspend_job():
+            self._app.say("no shell waits for this program, so it is not stopped")
+
     def do_back(self) -> None:
         """Leave a screen, else clear the filter; never the program."""
         app = self._app
@@ -77,6 +82,11 @@ class Commands:
     def _may_open(self, name: str) -> bool:
         """Whether there is anything for a screen to show; with a fleet, open the node first."""
         app = self._app
+        if name not in OPENINGS:
+            present = numbered_screens(fleet=app.desk is not None)
+            told = ", ".join(f"{key} {screen}" for key, screen in present)
+            app.say(f"there is no screen {name}; there are {told}")
+            return False
         if app.desk is None:
             if name == "fleet":
                 app.say(_NO_FLEET)

@@ -18,6 +18,7 @@ RowList { height: 1fr; }
 #detail { height: 2; }
 #prompt { height: 1; dock: bottom; }
 Input, Input:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
+Input:ansi > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
 ModalScreen { align: center middle; background: $background 60%; }
 .dialog { border: round $primary; background: $background; padding: 0 1; width: auto; height: auto; }
 """

@@ -1,0 +1,65 @@
+"""Without colours every cell has the terminal's own two, on every screen and in every dialog."""
+
+import asyncio
+
+import pytest
+
+from accelwatch.tui.board import Board
+from accelwatch.tui.looks import Looks, looks_for
+from accelwatch.tui.preferences import Preferences
+from dashboards import FedSource, Stage, hung, lost, node, running
+from fleets import FAULTS, FedFleet, fleet_view, following
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "local": (),
+    "a message": ("c",),
+    "filter": ("slash", "x"),
+    "dialog": ("4", "K"),
+    "settings": ("f2",),
+    "another theme": ("T",),
+}
+
+
+def coloured(stage: Stage) -> list[str]:
+    """Texts with a colour of their own."""
+    strips = stage.app.screen._compositor.render_strips()
+    looks = [
+        (segment.text, segment.style) for strip in strips for segment in strip if segment.style
+    ]
+    return [
+        text
+        for text, style in looks
+        if any(color and not color.is_default for color in (style.color, style.bgcolor))
+    ]
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "vt100"}])
+@pytest.mark.parametrize("name", KEYS)
+def test_a_machine_is_shown_without_colours(
+    name: str, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in environ.items():
+        monkeypatch.setenv(variable, value)
+    looks = looks_for(environ, utf8=True, ascii_only=False)
+
+    async def go() -> None:
+        source = FedSource(node(8, d3=lost(3), d5=hung(5)))
+        async with running(source, (80, 24), board=Board(Preferences(), looks)) as stage:
+            await stage.press(*KEYS[name])
+            assert coloured(stage) == []
+            assert "q quit" in stage.text() or name != "local"
+
+    asyncio.run(go())
+
+
+def test_a_fleet_is_shown_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def go() -> None:
+        board = Board(Preferences(), Looks(colourless=True))
+        async with following(FedFleet(fleet_view(12, faults=FAULTS)), board=board) as stage:
+            for key in ("E", "m", "s"):
+                await stage.press(key)
+                assert coloured(stage) == []
+
+    asyncio.run(go())
