@@ -146,6 +146,27 @@ def test_hup_reads_the_configuration_again(start: Start) -> None:
     assert agent.end(signal.SIGTERM) == 0
 
 
+def test_it_keeps_its_memory_and_files_to_itself(start: Start) -> None:
+    agent = start()
+    agent.wait_for(agent.ready)
+    proc = Path("/proc") / str(agent.process.pid)
+    limit = re.search(r"Max core file size +(\S+) +(\S+)", (proc / "limits").read_text())
+    assert limit is not None
+    assert limit.groups() == ("0", "0")
+    assert "Umask:\t0077" in (proc / "status").read_text()
+    assert agent.end(signal.SIGTERM) == 0
+
+
+def test_a_process_with_secrets_is_not_dumpable() -> None:
+    code = (
+        "import ctypes; from accelwatch.agent.privacy import keep_to_ourselves as keep\n"
+        "get = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
+        "before = get(); keep(); print(before, get())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.split()[1] == "0"
+
+
 def test_systemd_is_told(start: Start, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))

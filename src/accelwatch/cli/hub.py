@@ -52,6 +52,7 @@ def hub_command(
     """Follow many nodes and serve their state: API, stream, metrics."""
     import asyncio
 
+    from accelwatch.agent.privacy import keep_to_ourselves
     from accelwatch.fleet.hub.foreign import foreign_reader
     from accelwatch.fleet.hub.serve import serve_hub
 
@@ -79,5 +80,6 @@ def hub_command(
 
         return wanted.laid_over(load_settings(config_file, flags))
 
+    keep_to_ourselves()
     asyncio.run(serve_hub(read, foreign_reader))
     raise typer.Exit(OK)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -81,6 +82,17 @@ def test_a_killed_hub_knows_what_it_expected_and_what_was_acknowledged(tmp_path:
                 await second.until(node, devices=6, devices_expected=7, devices_missing=1)
                 second.process.terminate()
                 assert await second.process.wait() == 0
+
+    asyncio.run(main())
+
+
+def test_a_hub_keeps_its_memory_and_files_to_itself(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with running("-t", "127.0.0.1:1", state=tmp_path) as hub:
+            await hub.until("/v1/fleet", nodes_total=1)
+            limits = Path(f"/proc/{hub.process.pid}/limits").read_text()
+            assert re.search(r"Max core file size +0 +0 ", limits)
+        assert {one.stat().st_mode & 0o077 for one in tmp_path.iterdir()} == {0}
 
     asyncio.run(main())
 

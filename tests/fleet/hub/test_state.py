@@ -4,6 +4,7 @@ import asyncio
 import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -18,7 +19,7 @@ from accelwatch.fleet.client.backoff import Backoff
 from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
-from accelwatch.fleet.state.inventory import FILE, InventoryFile
+from accelwatch.fleet.state.inventory import COMPANIONS, FILE, Changes, Expected, InventoryFile
 from accelwatch.fleet.state.liveness import NodeState, Skew
 from accelwatch.fleet.state.merge import merged
 from accelwatch.fleet.state.readings import ReadDevice
@@ -239,6 +240,24 @@ def test_what_is_acknowledged_before_it_was_written_stays_so(tmp_path: Path) -> 
         assert [one.index for one in found["a"].devices.values()] == [1]
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("before", [None, 0o644, 0o666])
+def test_nobody_else_reads_the_inventory(tmp_path: Path, before: int | None) -> None:
+    mask = os.umask(0o022)
+    try:
+        if before is not None:
+            sqlite3.connect(tmp_path / FILE).close()
+            for companion in COMPANIONS:
+                (tmp_path / f"{FILE}{companion}").touch()
+                (tmp_path / f"{FILE}{companion}").chmod(before)
+        held = InventoryFile(tmp_path)
+        held.write(Changes(seen={"n1": Expected(first_seen=1.0, last_seen=2.0)}))
+        modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
+        held.close()
+    finally:
+        os.umask(mask)
+    assert modes == {f"{FILE}{companion}": 0o600 for companion in COMPANIONS}
 
 
 def test_a_damaged_inventory_is_told(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ A device is expected from first sight until somebody acknowledges that it has go
 
 import contextlib
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,9 @@ from accelwatch.schema.device import Device
 logger = logging.getLogger(__name__)
 
 FILE = "inventory.sqlite"
+COMPANIONS = ("", "-wal", "-shm")
+"""What SQLite adds to the name of a file in WAL mode, besides the file itself."""
+_MODE = 0o600
 _VERSION = 1
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, first_seen REAL NOT NULL,"
@@ -88,6 +92,19 @@ class Changes(msgspec.Struct, kw_only=True):
         )
 
 
+def keep_private(path: Path) -> None:
+    """Let nobody else read a database that is there or about to be: names and serials of a fleet.
+
+    SQLite gives its companions the mode of the file, but does not mend those that are there. What cannot
+    be changed is somebody else's, and opening it tells what is wrong.
+    """
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE))
+    for companion in COMPANIONS:
+        with contextlib.suppress(OSError):
+            os.chmod(f"{path}{companion}", _MODE)  # noqa: PTH101 - a name, not a path of parts
+
+
 class InventoryFile:
     """The file; its methods block and may be called from any thread, one at a time."""
 
@@ -95,6 +112,8 @@ class InventoryFile:
         """Without a folder nothing outlives the process. Raises InventoryError, DamagedError."""
         self._lock = threading.Lock()
         path = ":memory:" if folder is None else str(folder / FILE)
+        if folder is not None:
+            keep_private(folder / FILE)
         with _told(f"{path}: cannot keep the inventory"):
             self._database = sqlite3.connect(
                 path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from accelwatch.fleet.state.inventory import (
+    COMPANIONS,
     FILE,
     DamagedError,
     Expected,
@@ -27,7 +28,6 @@ from accelwatch.fleet.state.inventory import (
 logger = logging.getLogger(__name__)
 
 LOCK = "inventory.lock"
-_COMPANIONS = ("", "-wal", "-shm")
 _MAX_ASIDE = 1000
 
 
@@ -92,7 +92,7 @@ def _begun_anew(folder: Path, why: str) -> Opened:
         if not (name := folder / f"{FILE}.damaged-{number}").exists()
     )
     try:
-        for companion in _COMPANIONS:
+        for companion in COMPANIONS:
             with contextlib.suppress(FileNotFoundError):
                 (folder / f"{FILE}{companion}").replace(f"{aside}{companion}")
         file = InventoryFile(folder)

@@ -18,7 +18,7 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.state.inventory import FILE
+from accelwatch.fleet.state.inventory import FILE, keep_private
 
 _LOCK = "lock"
 _UNUSED_S = 90 * 86400.0
@@ -95,6 +95,7 @@ def _copied(folder: Path, spare: Path) -> Path | None:
     try:
         uri = f"{(folder / FILE).as_uri()}?mode=ro"
         held = sqlite3.connect(uri, uri=True)
+        keep_private(spare / FILE)
         copy = sqlite3.connect(spare / FILE)
         try:
             held.backup(copy)

@@ -1,0 +1,24 @@
+"""What a process that holds credentials keeps to itself: its memory, and the files it makes."""
+
+import contextlib
+import ctypes
+import os
+import resource
+
+_PR_SET_DUMPABLE = 4
+"""linux/prctl.h"""
+_FOR_OURSELVES = 0o077
+
+
+def keep_to_ourselves() -> None:
+    """No core files, which would hold tokens and passwords; new files for this user only.
+
+    A limit alone does not keep a core from a handler that the kernel pipes it to (core(5)); a process
+    that is not dumpable has none, and others of its user cannot read its memory (prctl(2), Linux only).
+    The collector is a program of its own and becomes dumpable again when it starts (execve(2)).
+    """
+    os.umask(_FOR_OURSELVES)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
