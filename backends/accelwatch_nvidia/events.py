@@ -7,6 +7,7 @@ from typing import Any
 
 from accelwatch import xid
 from accelwatch.clock import Clock
+from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.library import Handle
@@ -26,9 +27,10 @@ def handle_key(handle: Handle) -> int:
     return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
 
-def to_event(data: Any, devices: dict[int, str], time: float) -> ErrorEvent:
+def to_event(data: Any, devices: dict[int, Device], time: float) -> ErrorEvent:
     """The event of an nvmlEventData_t; an unknown handle leaves it without a device."""
     number = int(data.eventData)
+    device = devices.get(handle_key(data.device))
     category, meaning = xid.describe(number)
     detail: dict[str, str] = {}
     for name in ("gpuInstanceId", "computeInstanceId"):
@@ -42,7 +44,8 @@ def to_event(data: Any, devices: dict[int, str], time: float) -> ErrorEvent:
         time=time,
         text=f"Xid {number}: {meaning}",
         source="nvml",
-        device_id=devices.get(handle_key(data.device), ""),
+        device_id=device.id if device else "",
+        subject=(device.pci_bus_id or "") if device else "",
         detail=detail,
     )
 
@@ -55,12 +58,14 @@ class EventWaiter:
         self._clock = clock
         self._set: Handle | None = None
         self._generation = 0
-        self._registered: dict[int, str] = {}
+        self._registered: dict[int, Device] = {}
         self._refused: set[int] = set()
         self._stopped = threading.Event()
         self._busy = threading.Lock()
 
-    def wait(self, timeout_s: float, opened: Iterable[tuple[str, Handle]]) -> Sequence[ErrorEvent]:
+    def wait(
+        self, timeout_s: float, opened: Iterable[tuple[Device, Handle]]
+    ) -> Sequence[ErrorEvent]:
         """Events that come within `timeout_s`; empty when none came or none can come."""
         with self._busy:
             if self._stopped.is_set():
@@ -71,12 +76,12 @@ class EventWaiter:
                 return ()
             return self._collect(timeout_s)
 
-    def _register(self, opened: Iterable[tuple[str, Handle]]) -> None:
+    def _register(self, opened: Iterable[tuple[Device, Handle]]) -> None:
         library = self._nvml.library
         if self._generation != self._nvml.generation:
             self._set, self._registered, self._refused = None, {}, set()
             self._generation = self._nvml.generation
-        for device_id, handle in opened:
+        for device, handle in opened:
             key = handle_key(handle)
             if key in self._registered or key in self._refused:
                 continue
@@ -88,7 +93,7 @@ class EventWaiter:
                 if code_of(error) in returns.PERMANENT:
                     self._refused.add(key)
             else:
-                self._registered[key] = device_id
+                self._registered[key] = device
 
     def _collect(self, timeout_s: float) -> list[ErrorEvent]:
         library = self._nvml.library

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from accelwatch_nvidia.events import EventWaiter
 
 
+def _place(device: Device) -> tuple[str, str | None]:
+    """What a reader is kept by: there are drivers that give several GPUs one uuid, and so one id."""
+    return device.id, device.pci_bus_id
+
+
 class NvmlSource:
     """NVML as the source of devices, readings and Xid events."""
 
@@ -28,7 +33,7 @@ class NvmlSource:
         self._nvml = nvml
         self._host = HostProcesses(context.root)
         self._gpm_lock = threading.Lock()
-        self._readers: dict[str, DeviceReader] = {}
+        self._readers: dict[tuple[str, str | None], DeviceReader] = {}
         self._places: dict[tuple[int, str | None], Device] = {}
         self._driver_version: str | None = None
         self._events: EventWaiter | None = None
@@ -90,10 +95,10 @@ class NvmlSource:
         return device
 
     def _reader(self, device: Device) -> DeviceReader:
-        reader = self._readers.get(device.id)
+        reader = self._readers.get(_place(device))
         if reader is None:
             reader = DeviceReader(self._context, self._nvml, self._gpm_lock, self._host)
-            self._readers[device.id] = reader
+            self._readers[_place(device)] = reader
         return reader
 
     def identify(self, device: Device) -> Sequence[Device]:
@@ -101,7 +106,7 @@ class NvmlSource:
         reader = self._reader(device)
         with _Counted(self):
             found = reader.identify(device)
-        self._readers[found[0].id] = reader
+        self._readers[_place(found[0])] = reader
         return found
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
@@ -116,7 +121,7 @@ class NvmlSource:
 
             self._events = EventWaiter(self._nvml, self._context.clock)
         opened = [
-            (reader.device.id, reader.handle)
+            (reader.device, reader.handle)
             for reader in set(self._readers.values())
             if reader.device is not None and reader.handle is not None
         ]

@@ -60,7 +60,7 @@ class SmiSource:
         self._listed: dict[str, dict[int, tuple[str, str]]] = {}
         self._one_by_one = False
         self._places: dict[tuple[int, str], Device] = {}
-        self._parts: dict[str, tuple[Device, ...]] = {}
+        self._parts: dict[str | None, tuple[Device, ...]] = {}
         self._stopped = threading.Event()
 
     def open(self) -> Opened:
@@ -165,7 +165,7 @@ class SmiSource:
         if full.partition_mode == "enabled":
             self._listed |= listed_instances(self._run("-L").output.decode("utf-8", "replace"))
         parts = tuple(part for part, _ in self._partitions(full, element))
-        self._parts[full.id] = parts
+        self._parts[full.pci_bus_id] = parts
         return [full, *parts]
 
     def _partitions(self, device: Device, element: Element) -> list[tuple[Device, Element]]:
@@ -179,7 +179,7 @@ class SmiSource:
             whole = self._with_shared_memory(whole)
         readings = [whole]
         present = {part.id: found for part, found in self._partitions(device, element)}
-        for part in self._parts.get(device.id, ()):
+        for part in self._parts.get(device.pci_bus_id, ()):
             found = present.get(part.id)
             if found is None:
                 readings.append(wholly_absent(part.id, Absence.LOST))

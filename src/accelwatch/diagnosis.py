@@ -110,7 +110,7 @@ def diagnose(snapshot: Snapshot, probes: dict[str, Probe], problems: dict[str, s
 
 def _why(view: DeviceView, snapshot: Snapshot) -> str:
     told = [error.message for error in snapshot.errors if error.device_id == view.device.id]
-    return "; ".join([*view.health_reasons, *told])
+    return "; ".join(dict.fromkeys([*view.health_reasons, *told]))
 
 
 def _verdict(

@@ -98,7 +98,7 @@ def _remark(view: DeviceView, failures: dict[str, str]) -> str:
         remarks.append("throttled: " + ", ".join(active))
     if view.device.id in failures:
         remarks.append(failures[view.device.id])
-    return "; ".join(remarks)
+    return "; ".join(dict.fromkeys(remarks))
 
 
 def _device_row(view: DeviceView, now: float, failures: dict[str, str], style: Style) -> Cells:

@@ -3,6 +3,7 @@
 So is every number: one that the catalogue rules out becomes an `error` absence.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -43,19 +44,38 @@ def failure_of(error: Exception) -> Failure:
 
 
 def sound_devices(result: object) -> tuple[Device, ...]:
-    """Devices with distinct ids. Raises ContractError."""
+    """Devices with distinct ids: where a driver gives several one, their PCI addresses.
+
+    Raises ContractError.
+    """
+    devices = _sound_list(result)
+    held = Counter(device.id for device in devices)
+    apart = tuple(
+        msgspec.structs.replace(device, id=f"{device.vendor}:{device.pci_bus_id or device.name}")
+        if held[device.id] > 1
+        else device
+        for device in devices
+    )
+    return _distinct(apart)
+
+
+def _distinct(devices: tuple[Device, ...]) -> tuple[Device, ...]:
+    if len({device.id for device in devices}) != len(devices):
+        raise ContractError("two devices have the same id")
+    return devices
+
+
+def _sound_list(result: object) -> tuple[Device, ...]:
     if not isinstance(result, Sequence) or not all(isinstance(d, Device) for d in result):
         raise ContractError(f"a sequence of devices was expected, not {_brief(result)}")
     if len(result) > MAX_DEVICES:
         raise ContractError(f"{len(result)} devices are more than {MAX_DEVICES}")
-    if len({device.id for device in result}) != len(result):
-        raise ContractError("two devices have the same id")
     return _sendable(tuple(result), tuple[Device, ...])
 
 
 def sound_identity(result: object) -> tuple[Device, ...]:
     """A whole device and its partitions. Raises ContractError."""
-    devices = sound_devices(result)
+    devices = _distinct(_sound_list(result))
     if not devices:
         raise ContractError("a device was identified as nothing")
     return devices

@@ -28,10 +28,20 @@ class _Entry:
 
 
 class EventBook:
-    """Bounded in every direction. `resolve` gives the device id for a subject, or an empty string."""
+    """Bounded in every direction. `resolve` gives the device id for a subject, or an empty string.
 
-    def __init__(self, resolve: Callable[[str], str], counts: Counts | None = None) -> None:
+    `ambiguous` tells whether an id means more than one device; the subject then has to say which.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[str], str],
+        counts: Counts | None = None,
+        *,
+        ambiguous: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._resolve = resolve
+        self._ambiguous = ambiguous
         self._entries: deque[_Entry] = deque(maxlen=RING)
         self._pending: deque[tuple[float, ErrorEvent]] = deque(maxlen=_PENDING)
         self.counts: Counts = counts or {}
@@ -73,9 +83,10 @@ class EventBook:
         return tuple(found[code] for code in sorted(found))
 
     def _placed(self, event: ErrorEvent) -> ErrorEvent:
-        if event.device_id or not event.subject:
+        if event.device_id and not self._ambiguous(event.device_id):
             return event
-        return msgspec.structs.replace(event, device_id=self._resolve(event.subject))
+        found = self._resolve(event.subject) if event.subject else ""
+        return msgspec.structs.replace(event, device_id=found)
 
     def _record(self, event: ErrorEvent) -> bool:
         twin = self._twin(event)

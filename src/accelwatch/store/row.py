@@ -40,6 +40,10 @@ class Row:
 
     def __init__(self, device: Device, backend: str, slot: str, wall: float) -> None:
         self.device = device
+        self.told_id = device.id
+        """The device's id in what the backend says."""
+        self.duplicate = ""
+        """That it shares its uuid with others, in words; empty when it does not."""
         self.backend = backend
         self.slot = slot
         self.position = 0
@@ -87,18 +91,19 @@ class Row:
         return self._whole or wholly_absent(self.device.id, Absence.NOT_COLLECTED)
 
     def refusals(self) -> list[ReadFailure]:
-        """Numbers of the last reading that cannot be true, one entry a quantity."""
+        """A shared uuid, and numbers of the last reading that cannot be true, one entry a quantity."""
+        shared = [self._refusal("duplicate_uuid", self.duplicate)] if self.duplicate else []
         if self.failure is not None or self.reading is None:
-            return []
+            return shared
         told: dict[str, str] = {}
         for series, text in self.reading.implausible.items():
             told.setdefault(series[0], f"{path_of(series)}: {text}")
-        return [
-            ReadFailure(
-                backend=self.backend, device_id=self.device.id, code="implausible", message=message
-            )
-            for message in told.values()
-        ]
+        return [*shared, *(self._refusal("implausible", message) for message in told.values())]
+
+    def _refusal(self, code: str, message: str) -> ReadFailure:
+        return ReadFailure(
+            backend=self.backend, device_id=self.device.id, code=code, message=message
+        )
 
     def _enter(self, state: DeviceState, wall: float) -> None:
         if state is not self.state:
@@ -120,6 +125,16 @@ class Row:
         return msgspec.structs.replace(
             reading, absent={**reading.absent, **_derived_absences(reading, one_shot)}
         )
+
+
+def of_device(reading: Reading, device_id: str) -> Reading:
+    """The reading under the id by which its device is known here."""
+    if reading.device_id == device_id:
+        return reading
+    processes = reading.processes and tuple(
+        msgspec.structs.replace(process, device_id=device_id) for process in reading.processes
+    )
+    return msgspec.structs.replace(reading, device_id=device_id, processes=processes)
 
 
 def _derived_absences(reading: Reading, one_shot: bool) -> dict[Series, Absence]:

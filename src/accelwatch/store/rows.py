@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, normal_pci_bus_id
+from accelwatch.store.namesakes import Named, Namesakes
 from accelwatch.store.reports import Failure, Identified, Slots
 from accelwatch.store.row import Row, in_order
 
@@ -23,6 +24,7 @@ class Rows:
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}
         self._subjects: dict[str, str] | None = None
+        self._namesakes = Namesakes()
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self._rows.values())
@@ -46,6 +48,7 @@ class Rows:
     def discovered(self, report: Slots, wall: float) -> None:
         """A backend has looked for its devices."""
         found = {device.id for device in report.devices}
+        self._namesakes.keep(report.backend, found)
         taken: set[str] = set()
         for row in self.of_backend(report.backend):
             taken.add(row.slot)
@@ -62,15 +65,25 @@ class Rows:
 
     def identified(self, report: Identified, wall: float) -> None:
         """A slot's device has told who it is, and its partitions."""
-        ids = {device.id for device in report.devices}
-        for row in self.of_slot(report.backend, report.slot):
-            if row.device.id not in ids:
-                self._replaced(row, report)
-        for position, device in enumerate(report.devices):
-            row = self._rows.get(device.id) or Row(device, report.backend, report.slot, wall)
-            row.device, row.slot, row.backend = device, report.slot, report.backend
-            row.position, row.unclaimed = position, 0
+        here = (report.backend, report.slot)
+        *others, (_, named) = self._namesakes.tell(here, report.devices)
+        for place, renamed in others:
+            self._rename(self.of_slot(*place), renamed)
+        rows = self.of_slot(*here)
+        self._rename(rows, named)
+        told = {one.told for one in named}
+        for row in rows:
+            if row.told_id not in told:
+                self._replaced(row, report.slot)
+        for position, one in enumerate(named):
+            row = self._rows.get(one.device.id) or Row(one.device, *here, wall)
+            row.device, row.told_id, row.duplicate = one.device, one.told, one.duplicate
+            row.backend, row.slot, row.position, row.unclaimed = *here, position, 0
             self._put(row)
+
+    def ambiguous(self, told_id: str) -> bool:
+        """Whether an id that a backend uses means more than one device."""
+        return self._namesakes.shared(told_id)
 
     def cycle_over(self, backend: str, wall: float) -> None:
         """Devices that nobody has claimed for long enough are lost."""
@@ -90,13 +103,26 @@ class Rows:
         found = self._subjects.get(subject)
         return found or self._subjects.get(normal_pci_bus_id(subject), "")
 
+    def _rename(self, rows: list[Row], named: tuple[Named, ...]) -> None:
+        """Have rows go by the id that is their own by now, with what they have gathered."""
+        by_told = {one.told: one for one in named}
+        for row in rows:
+            one = by_told.get(row.told_id)
+            if one is None:
+                continue
+            if one.device.id != row.device.id and self._rows.get(row.device.id) is row:
+                del self._rows[row.device.id]
+                row.device = one.device
+                self._put(row)
+            row.device, row.duplicate = one.device, one.duplicate
+
     def _put(self, row: Row) -> None:
         self._rows[row.device.id] = row
         self._subjects = None
 
-    def _replaced(self, row: Row, report: Identified) -> None:
+    def _replaced(self, row: Row, slot: str) -> None:
         """Another device is in the row's slot now: a partition, or a provisional row, ends here."""
-        provisional = row.device.id == report.slot and row.reading is None
+        provisional = row.device.id == slot and row.reading is None
         if row.device.parent_id is not None or provisional:
             del self._rows[row.device.id]
             self._subjects = None

@@ -25,7 +25,7 @@ from accelwatch.store.reports import (
     Report,
     Slots,
 )
-from accelwatch.store.row import FIRST, Row, accumulates
+from accelwatch.store.row import FIRST, Row, accumulates, of_device
 from accelwatch.store.rows import Rows
 from accelwatch.store.views import Look, view_of
 from accelwatch.version import __version__
@@ -65,7 +65,11 @@ class Store:
         self._called: set[str] = set()
         self._ended: CollectorEnded | None = None
         self._count_file = count_file
-        self._book = EventBook(self._rows.resolve, count_file.load() if count_file else None)
+        self._book = EventBook(
+            self._rows.resolve,
+            count_file.load() if count_file else None,
+            ambiguous=self._rows.ambiguous,
+        )
         self._own = SelfMetrics(interval_s)
         self._listeners: list[Listener] = []
         self.version = 0
@@ -169,8 +173,9 @@ class Store:
         rows = self._rows.of_slot(outcome.backend, outcome.slot)
         readings = {reading.device_id: reading for reading in outcome.readings}
         for row in rows:
-            reading = readings.get(row.device.id)
+            reading = readings.get(row.told_id)
             if reading is not None:
+                reading = of_device(reading, row.device.id)
                 row.accumulator = row.accumulator or self._accumulator(row)
                 row.succeed(reading, outcome.moment, outcome.wall)
             elif not (self._one_shot and row.reading is not None):

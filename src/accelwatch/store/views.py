@@ -32,6 +32,8 @@ def view_of(row: Row, look: Look) -> DeviceView:
     if stale:
         state, since = DeviceState.UNRESPONSIVE, row.wall + (look.stale_after_s or 0.0)
     judgement = _judgement(row, state, reading, look, age if stale else None)
+    if row.duplicate:
+        judgement = _doubtful(judgement, row.duplicate)
     return DeviceView(
         device=row.device,
         state=state,
@@ -44,6 +46,12 @@ def view_of(row: Row, look: Look) -> DeviceView:
         event_counts=look.book.counts_of("" if row.is_host else row.device.id),
         histograms=row.accumulator.histograms() if row.accumulator else {},
     )
+
+
+def _doubtful(judgement: Judgement, why: str) -> Judgement:
+    """No better than degraded: what names the device by its uuid may mean another."""
+    health = Health.DEGRADED if judgement.health is Health.OK else judgement.health
+    return Judgement(health, (*judgement.reasons, why))
 
 
 def _stale(row: Row, age: float | None, look: Look) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from accelwatch.backend import Request
 from accelwatch.errors import ReadError
+from accelwatch.sampler.contract import sound_devices, sound_identity, sound_readings
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Link
 
@@ -211,3 +212,20 @@ def test_more_than_a_kilowatt_is_not_clamped(composed: Any) -> None:
     _, reading = machine.first()
     assert reading.values["power_watts",] == 1387.5
     assert reading.values["power_limit_watts", "enforced"] == 1400
+
+
+def test_two_cards_with_one_unique_id_keep_their_own_numbers(composed: Any) -> None:
+    machine = composed("mi300x-x2")
+    for address in ("0000:05:00.0", "0000:26:00.0"):
+        (folder,) = machine.root.glob(f"sys/devices/*/*/{address}")
+        (folder / "unique_id").write_text("0a11223344556677\n")
+    backend = machine.backend()
+    devices = sound_devices(backend.discover())
+    assert [device.id for device in devices] == ["amd:0000:05:00.0", "amd:0000:26:00.0"]
+    watts = []
+    for device in devices:
+        identity = sound_identity(backend.identify(device))
+        whole = sound_readings(backend.read(identity[0], Request()), identity)[0]
+        assert whole.device_id == device.id
+        watts.append(whole.values["power_watts",])
+    assert watts == [612.0, 438.0]
