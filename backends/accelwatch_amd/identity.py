@@ -29,6 +29,7 @@ def provisional(root: Tree, function: Function, index: int) -> Device:
     """What is known without a question that the device itself would have to answer.
 
     `unique_id` is a number that the driver keeps in memory; amdgpu does not wake the device for it.
+    Nor does the kernel for `revision`, which it read when it found the device.
     """
     tree = device_tree(root, function.pci_bus_id)
     unique_id = _unique_id(tree)
@@ -39,7 +40,7 @@ def provisional(root: Tree, function: Function, index: int) -> Device:
         backend="amd",
         index=index,
         name=f"amd{index}",
-        model=names.board_name(function.device_id),
+        model=names.board_name(function.device_id, _revision(tree)),
         architecture=names.architecture(0, function.device_id),
         uuid=f"GPU-{unique_id}" if unique_id else None,
         pci_bus_id=function.pci_bus_id,
@@ -54,10 +55,7 @@ def provisional(root: Tree, function: Function, index: int) -> Device:
 def identified(root: Tree, device: Device, function: Function, nodes: tuple[Node, ...]) -> Device:
     """The full identity of a device that is awake."""
     tree = device_tree(root, function.pci_bus_id)
-    revision = tree.integer("revision")
-    listed = names.listed_name(
-        root, function.device_id, revision if isinstance(revision, int) else 0
-    )
+    listed = names.listed_name(root, function.device_id, _revision(tree))
     absent = dict(device.absent)
     texts = {field: _inscription(tree, file, field, absent) for field, file in _INSCRIPTIONS}
     model = texts["model"] or listed or device.model or _plain_name(function, nodes)
@@ -97,6 +95,11 @@ def _unique_id(tree: Tree) -> str | None:
     text = (tree.word("unique_id") or "").lower()
     number = hexadecimal(text)
     return f"{number:016x}" if number and len(text) <= 18 else None
+
+
+def _revision(tree: Tree) -> int | None:
+    revision = tree.integer("revision")
+    return revision if isinstance(revision, int) else None
 
 
 def _numa_node(tree: Tree) -> int | None:

@@ -167,9 +167,13 @@ _MODELS: dict[int, str] = {
     0xE20C: "Intel Arc B570 Graphics",
     0xE211: "Intel Arc Pro B60 Graphics",
     0xE212: "Intel Arc Pro B50 Graphics",
-    0x7D55: "Intel Arc Graphics (Meteor Lake)",
+    0x7D55: "Intel Graphics (Meteor Lake)",
     0x9B41: "Intel UHD Graphics (Comet Lake)",
 }
+
+"""A name stands here only if it is true of every product that has the id: Meteor Lake's graphics is
+called Arc with memory on two channels only.
+"""
 
 _DATABASES = ("usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids")
 _UNKNOWN = Family("", False, ())

@@ -82,7 +82,7 @@ def test_sleeping_device_is_left_asleep(composed: Any) -> None:
     (known,) = backend.identify(device)
     with pytest.raises(DeviceSuspended):
         backend.read(known, Request())
-    assert known.model == "AMD Radeon RX 7600/7700S"
+    assert known.model == "AMD Radeon 7000 series (Navi 33)"
     assert known.absent["vbios_version"] is Absence.SUSPENDED
     touched = {path for path in machine.read_paths if "c5:00.0" in path}
     assert {path.rpartition("c5:00.0/")[2] for path in touched} == {
@@ -95,7 +95,7 @@ def test_discovery_of_a_sleeping_device_reads_nothing_that_wakes_it(composed: An
     machine = composed("mi300x-faulty")
     machine.backend().discover()
     touched = {path.rpartition("c5:00.0/")[2] for path in machine.read_paths if "c5:00.0/" in path}
-    assert touched <= {"vendor", "uevent", "unique_id", "numa_node"}
+    assert touched <= {"vendor", "uevent", "unique_id", "numa_node", "revision"}
 
 
 def test_sleeping_device_is_read_when_that_is_wanted(composed: Any) -> None:

@@ -236,7 +236,7 @@ IDENTITIES: dict[str, dict[str, object]] = {
     "r9-280": {"vbios_version": None},
     "rx6900xt": {
         "id": "amd:GPU-946d7e1ef9b172dd",
-        "model": "AMD Radeon RX 6800/6900",
+        "model": "AMD Radeon RX 6900 XT",
         "architecture": "gfx1030/RDNA2",
         "firmware_version": "0x003a5600",
         "vbios_version": "113-D4121EXT-CO1",
@@ -250,6 +250,10 @@ IDENTITIES: dict[str, dict[str, object]] = {
         "firmware_version": "0x0b5d0400",
         "numa_node": None,
     },
+    "rx580": {"model": "AMD Radeon RX 580"},
+    "rx6600": {"model": "AMD Radeon RX 6000 series (Navi 23)"},  # recorded without its revision
+    "rx7700s": {"model": "AMD Radeon 7000 series (Navi 33)"},
+    "rx9070xt": {"model": "AMD Radeon RX 9000 series (Navi 48)"},
     "vangogh": {"architecture": "gfx1033/RDNA2", "memory_kind": MemoryKind.SHARED},
 }
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch_amd.attributes import read_attributes
+from accelwatch_amd.boards import BOARDS
 from accelwatch_amd.clocks import Levels, parse_levels, read_clocks
 from accelwatch_amd.hwmon import find_hwmon, read_hwmon
-from accelwatch_amd.names import architecture, gfx_name, parse_ids
+from accelwatch_amd.names import architecture, board_name, gfx_name, parse_ids
 from accelwatch_amd.pcie import generation
 from accelwatch_amd.ras import parse_bad_pages, parse_counts
 from accelwatch_amd.tree import Tree
@@ -121,6 +122,54 @@ def test_names_of_libdrm() -> None:
     assert parse_ids(text, 0x744C, 0xCC) == "Radeon B"
     assert parse_ids(text, 0x150E, 0) == "C"
     assert parse_ids(text, 0x744C, 0xC9) is None
+    assert (
+        parse_ids(f"{text}\n744C,\tCC,\tRadeon B\n744C,\tCC,\tBM", 0x744C, 0xCC) == "Radeon B / BM"
+    )
+
+
+@pytest.mark.parametrize("device_id", [key for key, board in BOARDS.items() if board.revisions])
+def test_a_board_whose_revision_is_unknown_has_the_name_of_its_family(device_id: int) -> None:
+    """One chip is several products: none of their names is told without knowing which it is."""
+    board = BOARDS[device_id]
+    assert board_name(device_id, None) == board_name(device_id, 0xAB) == board.name
+    assert board.name not in board.revisions.values()
+    for revision, name in board.revisions.items():
+        assert board_name(device_id, revision) == name
+
+
+@pytest.mark.parametrize(
+    ("revision", "model"),
+    [
+        ("0xc1\n", "AMD Radeon RX 6600 XT"),
+        ("0xc7\n", "AMD Radeon RX 6600"),
+        ("0x00\n", "AMD Radeon RX 6000 series (Navi 23)"),
+        ("", "AMD Radeon RX 6000 series (Navi 23)"),
+        (None, "AMD Radeon RX 6000 series (Navi 23)"),
+    ],
+)
+def test_product_of_73ff_is_told_by_its_revision(
+    composed: Any, revision: str | None, model: str
+) -> None:
+    machine = composed("rx7900")
+    card = machine.root / "sys/bus/pci/devices/0000:03:00.0"
+    uevent = card / "uevent"
+    uevent.write_text(uevent.read_text().replace("744C", "73FF"))
+    if revision is None:
+        (card / "revision").unlink()
+    else:
+        (card / "revision").write_text(revision)
+    backend = machine.backend()
+    (found,) = backend.discover()
+    assert found.model == model
+    assert backend.identify(found)[0].model == model
+
+
+def test_a_listed_name_needs_the_revision_too(composed: Any) -> None:
+    """Revision 0 of 7480 is a workstation card; an unreadable one may be anything."""
+    machine = composed("rx7900")
+    machine.tree.write("usr/share/libdrm/amdgpu.ids", "744C,\t00,\tAMD Radeon Pro\n")
+    machine.failures = {"0000:03:00.0/revision": Absence.ERROR}
+    assert machine.first()[0].model == "AMD Radeon RX 7000 series (Navi 31)"
 
 
 def folder(files: dict[str, str | Absence]) -> Tree:
