@@ -17,7 +17,7 @@ _GPU = """\
 			None
 		</mig_devices>
 		<serial>165009000000{index}</serial>
-		<uuid>GPU-5ca1ab1e-0009-4000-8000-00000000000{index}</uuid>
+		<uuid>{uuid}</uuid>
 		<minor_number>{index}</minor_number>
 		<vbios_version>96.00.99.00.01</vbios_version>
 		<gpu_part_number>2330-885-A1</gpu_part_number>
@@ -62,6 +62,7 @@ _GPU = """\
 			<gpu_temp>{temperature}</gpu_temp>
 			<gpu_temp_tlimit>26 C</gpu_temp_tlimit>
 			<gpu_temp_max_threshold>N/A</gpu_temp_max_threshold>
+			<gpu_temp_slow_tlimit_threshold>-2 C</gpu_temp_slow_tlimit_threshold>
 			<memory_temp>72 C</memory_temp>
 		</temperature>
 		<gpu_power_readings>
@@ -112,11 +113,17 @@ class Gpu(msgspec.Struct, frozen=True):
         """Its PCI id as nvidia-smi prints it."""
         return f"00000000:{0x18 + self.index:02X}:00.0"
 
+    @property
+    def uuid(self) -> str:
+        """Its uuid."""
+        return f"GPU-5ca1ab1e-0009-4000-8000-00000000000{self.index}"
+
     def element(self) -> str:
         """Its `gpu` element."""
         return _GPU.format(
             index=self.index,
             bus=self.bus,
+            uuid=self.uuid,
             pid=4100 + self.index,
             state=self.bad or "P0",
             used=self.bad or "62439 MiB",
@@ -137,6 +144,21 @@ def document(gpus: Sequence[Gpu]) -> str:
     )
 
 
+def links(gpus: Sequence[Gpu]) -> str:
+    """What `nvlink -s` prints: two links a GPU, one of them down."""
+    return "".join(
+        f"GPU {gpu.index}: NVIDIA H100 80GB HBM3 (UUID: {gpu.uuid})\n"
+        "\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n"
+        for gpu in gpus
+        if not gpu.lost
+    )
+
+
+def _links(gpus: Sequence[Gpu]) -> str:
+    """The shell command that prints them, whatever else is asked of the links."""
+    return f"printf '%s' '{links(gpus)}'"
+
+
 def write_program(folder: Path, gpus: Sequence[Gpu]) -> Path:
     """An executable nvidia-smi for these GPUs: all of them, or the one that -i names."""
     folder.mkdir(exist_ok=True)
@@ -148,8 +170,10 @@ def write_program(folder: Path, gpus: Sequence[Gpu]) -> Path:
         if gpu.lost:
             answer = f'echo "Unable to determine the device handle for GPU{gpu.index}: {gpu.bus}: '
             answer += 'GPU is lost.  Reboot the system to recover this GPU"; exit 15'
+        cases.append(f"nvlink*-i*{bus}*) {_links([gpu])} ;;")
         cases.append(f"*{bus}*) {answer} ;;")
     (folder / "all.xml").write_text(document(gpus))
+    cases.append(f"nvlink*) {_links(gpus)} ;;")
     rest = f'*-i*) echo "No devices were found"; exit 6 ;;\n*) cat "{folder}/all.xml" ;;'
     program = folder / "nvidia-smi"
     program.write_text('#!/bin/sh\ncase "$*" in\n' + "\n".join(cases) + f"\n{rest}\nesac\n")

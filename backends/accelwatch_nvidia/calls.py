@@ -88,7 +88,7 @@ CALLS: tuple[Call, ...] = (
         (("temperature_celsius", "gpu"),),
         _CELSIUS,
     ),
-    Call(("nvmlDeviceGetMarginTemperature",), (), (("temperature_headroom_celsius",),), _CELSIUS),
+    Call(("nvmlDeviceGetMarginTemperature",), (), (("temperature_margin_celsius",),), _CELSIUS),
     Call(("nvmlDeviceGetPowerUsage",), (), (("power_watts",),), _MILLI),
     Call(
         ("nvmlDeviceGetTotalEnergyConsumption",),
@@ -199,7 +199,27 @@ CALLS: tuple[Call, ...] = (
         )
         for number, domain in enumerate(_DOMAINS)
     ),
-    Call(("nvmlDeviceGetEccMode",), (), (("ecc_enabled",),), mapping.ecc_mode, slow=True),
+    Call(
+        ("nvmlDeviceGetPersistenceMode",),
+        (),
+        (("persistence_enabled",),),
+        _one(mapping.flag),
+        slow=True,
+    ),
+    Call(
+        ("nvmlDeviceGetMigMode",),
+        (),
+        (("partitioning_enabled",), ("partitioning_enabled_pending",)),
+        mapping.mode_and_pending,
+        slow=True,
+    ),
+    Call(
+        ("nvmlDeviceGetEccMode",),
+        (),
+        (("ecc_enabled",), ("ecc_enabled_pending",)),
+        mapping.mode_and_pending,
+        slow=True,
+    ),
     *(
         Call(
             ("nvmlDeviceGetTotalEccErrors",), (kind, counter), ((key, severity),), _COUNT, slow=True
@@ -229,6 +249,16 @@ CALLS: tuple[Call, ...] = (
         ),
         mapping.remapped_rows,
         slow=True,
+    ),
+    Call(
+        ("nvmlDeviceGetRowRemapperHistogram",),
+        (),
+        tuple(
+            ("memory_row_remap_banks", availability) for availability in mapping.REMAP_AVAILABILITY
+        ),
+        mapping.remap_histogram,
+        slow=True,
+        group="ecc",
     ),
     *(
         Call(
@@ -280,11 +310,13 @@ OTHER_FUNCTIONS = (
     "nvmlDeviceGetMigDeviceHandleByIndex",
     "nvmlDeviceGetMigMode",
     "nvmlDeviceGetMinorNumber",
+    "nvmlDeviceGetModuleId",
     "nvmlDeviceGetName",
     "nvmlDeviceGetNumFans",
     "nvmlDeviceGetNvLinkRemotePciInfo",
     "nvmlDeviceGetNvLinkState",
     "nvmlDeviceGetPciInfo",
+    "nvmlDeviceGetPlatformInfo",
     "nvmlDeviceGetProcessUtilization",
     "nvmlDeviceGetRepairStatus",
     "nvmlDeviceGetSerial",
@@ -309,5 +341,7 @@ FABRIC_STRUCTURES = ("c_nvmlGpuFabricInfo_v3_t", "c_nvmlGpuFabricInfo_v2_t")
 
 SRAM_STRUCTURES = ("c_nvmlEccSramErrorStatus_v1_t",)
 
-STRUCTURES = (*FABRIC_STRUCTURES, *SRAM_STRUCTURES)
+PLATFORM_STRUCTURES = ("c_nvmlPlatformInfo_v2_t",)
+
+STRUCTURES = (*FABRIC_STRUCTURES, *SRAM_STRUCTURES, *PLATFORM_STRUCTURES)
 """Every structure of pynvml that is named in text."""

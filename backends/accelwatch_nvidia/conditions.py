@@ -1,13 +1,14 @@
 """What a GPU says of its own condition: throttling, wish for a reset, repairs, fabric, fans, memory."""
 
 from pathlib import Path
+from typing import Any
 
 from accelwatch import sysfs
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.reading import Collected
-from accelwatch_nvidia import fabric, fields, mapping
-from accelwatch_nvidia.calls import FABRIC_STRUCTURES, SRAM_STRUCTURES
-from accelwatch_nvidia.mapping import put_first
+from accelwatch.schema.reading import Collected, Number
+from accelwatch_nvidia import fabric, fields, mapping, placement
+from accelwatch_nvidia.calls import FABRIC_STRUCTURES, PLATFORM_STRUCTURES, SRAM_STRUCTURES
+from accelwatch_nvidia.mapping import Outcome, put_first
 from accelwatch_nvidia.nvml import DeviceCalls
 
 _REASONS_NOW = (
@@ -102,7 +103,10 @@ RECOVERY_FIELDS = (
 
 
 def read_repairs(calls: DeviceCalls, collected: Collected) -> None:
-    """Repairs that wait for a reset: of a memory channel, and of a compute unit (TPC)."""
+    """Repairs that wait for a reset: of a memory bank or channel, and of a compute unit (TPC)."""
+    pair = (fields.BANK_REMAP_PENDING, 0)
+    if calls.fields([pair])[pair] == 1:
+        collected.put("memory_repair_pending", 1)
     answer = calls.ask("nvmlDeviceGetRepairStatus")
     if isinstance(answer, Absence):
         collected.miss("compute_repair_pending", answer)
@@ -124,7 +128,8 @@ def read_fabric(calls: DeviceCalls, collected: Collected) -> tuple[str, ...]:
     """State of the registration with the NVLink fabric; gives notes on what is wrong with it."""
     info = calls.structure("nvmlDeviceGetGpuFabricInfoV", FABRIC_STRUCTURES)
     if isinstance(info, Absence):
-        collected.miss("fabric_state_info", info)
+        for key in ("fabric_state_info", "fabric_clique_info", "fabric_cluster_info"):
+            collected.miss(key, info)
         return ()
     registration = fabric.from_numbers(
         info.state, info.status, info.healthMask, int(getattr(info, "healthSummary", 0))
@@ -133,7 +138,52 @@ def read_fabric(calls: DeviceCalls, collected: Collected) -> tuple[str, ...]:
         collected.miss("fabric_state_info", Absence.UNSUPPORTED)
     else:
         collected.put("fabric_state_info", 1, registration.state)
+    cluster = placement.uuid_text(bytes(info.clusterUuid))
+    placement.put_fabric(collected, registration, str(info.cliqueId), cluster)
     return registration.notes
+
+
+def read_platform(calls: DeviceCalls, collected: Collected) -> None:
+    """Chassis, slot, tray and host; and the module, which a GPU without a chassis has too."""
+    module = calls.ask("nvmlDeviceGetModuleId")
+    if isinstance(module, Absence):
+        collected.miss("platform_module_info", module)
+    else:
+        placement.put_module(collected, str(module))
+    info = calls.structure("nvmlDeviceGetPlatformInfo", PLATFORM_STRUCTURES)
+    if isinstance(info, Absence):
+        collected.miss("platform_info", info)
+        return
+    serial, *numbers = (_raw(info, field) for field in _PLATFORM)
+    slot, tray, host = (str(number[0]) for number in numbers)
+    text = serial.partition(b"\0")[0].decode("ascii", "replace").strip()
+    placement.put_platform(collected, text, slot, tray, host)
+
+
+_PLATFORM = ("chassisSerialNumber", "slotNumber", "trayIndex", "hostId")
+
+
+def _raw(structure: Any, field: str) -> bytes:
+    """Bytes of a field: pynvml takes numbers of one byte for UTF-8 text, and fails from 128 on."""
+    place = getattr(type(structure), field)
+    return bytes(structure)[place.offset : place.offset + place.size]
+
+
+def slowdown_margin(calls: DeviceCalls) -> Number | Absence:
+    """The margin (T.Limit) at which the hardware slows the GPU down; below 0."""
+    pair = (fields.SLOWDOWN_MARGIN, 0)
+    return calls.fields([pair])[pair]
+
+
+def read_headroom(collected: Collected, slowdown: Number | Absence) -> None:
+    """Distance to the slowdown threshold, on GPUs that report a margin only."""
+    margin = collected.values.get(("temperature_margin_celsius",))
+    outcome: Outcome = slowdown
+    if margin is None:
+        outcome = collected.absent.get(("temperature_margin_celsius",), Absence.UNSUPPORTED)
+    elif not isinstance(slowdown, Absence):
+        outcome = mapping.celsius(margin - slowdown)
+    put_first(collected, ("temperature_headroom_celsius",), outcome)
 
 
 def fan_count(calls: DeviceCalls) -> int | Absence:

@@ -23,6 +23,11 @@ class Registration(msgspec.Struct, frozen=True):
     state: str | None
     notes: tuple[str, ...] = ()
 
+    @property
+    def registered(self) -> bool:
+        """Whether the GPU is part of the fabric, however well."""
+        return self.state in ("completed", "unhealthy", "limited_capacity")
+
 
 class _Bits(msgspec.Struct, frozen=True):
     """One field of NVML_GPU_FABRIC_HEALTH_MASK and the values of it that are faults."""

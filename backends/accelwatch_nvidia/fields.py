@@ -22,6 +22,9 @@ DRAIN_AND_RESET_STATUS = 227
 LINK_COUNT = 91
 C2C_LINK_COUNT = 170
 C2C_LINK_STATUS = 171
+SLOWDOWN_MARGIN = 194
+"""NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT: the margin at which the hardware slows down, mostly -2."""
+BANK_REMAP_PENDING = 307
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -74,6 +77,8 @@ _PCIE_ERRORS = (
     (183, "lane"),
 )
 
+_LIMITS = ((190, "enforced"), (192, "requested"), (189, "default"), (187, "min"), (188, "max"))
+
 FIELDS: tuple[Field, ...] = (
     Field(186, GPU, ("power_watts",), mapping.milliwatts),
     Field(185, GPU, ("power_watts",), mapping.milliwatts),
@@ -92,6 +97,28 @@ FIELDS: tuple[Field, ...] = (
     Field(185, MODULE, ("power_component_watts", "module"), mapping.milliwatts, group="components"),
     Field(186, MEMORY, ("power_component_watts", "memory"), mapping.milliwatts, group="components"),
     Field(185, MEMORY, ("power_component_watts", "memory"), mapping.milliwatts, group="components"),
+    *(
+        Field(
+            number,
+            MODULE,
+            ("power_component_limit_watts", "module", limit),
+            mapping.milliwatts,
+            slow=True,
+            group="components",
+        )
+        for number, limit in _LIMITS
+    ),
+    *(
+        Field(
+            number,
+            GPU,
+            ("memory_remapped_rows_inactive", cause),
+            mapping.plain,
+            slow=True,
+            group="ecc",
+        )
+        for number, cause in ((301, "corrected"), (302, "uncorrected"))
+    ),
     *(
         Field(number, GPU, ("pcie_errors_total", kind), mapping.plain, slow=True)
         for number, kind in _PCIE_ERRORS

@@ -1,5 +1,7 @@
 """NVLink and chip-to-chip links of one GPU: state, traffic and errors, in total and one by one."""
 
+from collections.abc import Mapping
+
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 from accelwatch.schema.reading import Collected, Link, Number
@@ -21,19 +23,45 @@ def read_links(
         for key in ("interconnect_links", "interconnect_errors_total"):
             put_first(collected, (key,), states)
     elif states:
-        up = sum(states.values())
-        collected.put("interconnect_links", up, "nvlink", "up")
-        collected.put("interconnect_links", len(states) - up, "nvlink", "down")
+        put_count(collected, states)
         _counters(calls, collected, list(states), in_detail="links" in groups)
     _chip_to_chip(calls, collected)
     if "links" not in groups or isinstance(states, Absence):
         return ()
+    return put_each(collected, states, {number: _remote(calls, number) for number in states})
+
+
+def put_count(collected: Collected, states: Mapping[int, bool]) -> None:
+    """Record how many links are up, and how many are down."""
+    up = sum(states.values())
+    collected.put("interconnect_links", up, "nvlink", "up")
+    collected.put("interconnect_links", len(states) - up, "nvlink", "down")
+
+
+def put_each(
+    collected: Collected, states: Mapping[int, bool], remotes: Mapping[int, str | None]
+) -> tuple[Link, ...]:
+    """Record the state of each link; the links with their peers."""
     for number, active in states.items():
         collected.put("link_up", int(active), "nvlink", str(number))
     return tuple(
-        Link(fabric="nvlink", link=str(number), remote=_remote(calls, number), up=active)
+        Link(fabric="nvlink", link=str(number), remote=remotes.get(number), up=active)
         for number, active in states.items()
     )
+
+
+def put_errors(
+    collected: Collected,
+    kind: str,
+    by_link: Mapping[int, Number | Absence],
+    *,
+    in_detail: bool,
+) -> None:
+    """Record an error counter of each link: their sum, and themselves in detail."""
+    _put_sum(collected, ("interconnect_errors_total", "nvlink", kind), list(by_link.values()))
+    for link, count in by_link.items():
+        if in_detail and not isinstance(count, Absence):
+            collected.put("link_errors_total", count, "nvlink", str(link), kind)
 
 
 def _nvlink_states(calls: DeviceCalls) -> dict[int, bool] | Absence:
@@ -62,10 +90,7 @@ def _counters(
     found = calls.fields([*errors, *traffic, *totals])
     for field, kind in fields.LINK_ERRORS:
         by_link = {link: found[field, link] for link in links}
-        _put_sum(collected, ("interconnect_errors_total", "nvlink", kind), list(by_link.values()))
-        for link, count in by_link.items():
-            if in_detail and not isinstance(count, Absence):
-                collected.put("link_errors_total", count, "nvlink", str(link), kind)
+        put_errors(collected, kind, by_link, in_detail=in_detail)
     for field, kind in fields.LINK_ERROR_TOTALS:
         put_first(collected, ("interconnect_errors_total", "nvlink", kind), found[field, 0])
     for direction, choice in zip(_DIRECTIONS, fields.LINK_BYTES, strict=True):

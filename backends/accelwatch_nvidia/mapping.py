@@ -126,9 +126,18 @@ def bar1(raw: Any) -> tuple[Outcome, ...]:
     return raw.bar1Total, raw.bar1Used
 
 
-def ecc_mode(raw: Any) -> tuple[Outcome, ...]:
-    """Whether ECC is on now, of [current, pending]."""
-    return (flag(raw[0]),)
+def mode_and_pending(raw: Any) -> tuple[Outcome, ...]:
+    """Whether a mode is on, and whether it will be after the next reset, of [current, pending]."""
+    return flag(raw[0]), flag(raw[1])
+
+
+REMAP_AVAILABILITY = ("max", "high", "partial", "low", "none")
+"""Members of nvmlRowRemapperHistogramValues_t (nvml.h): spare rows that a bank has left."""
+
+
+def remap_histogram(raw: Any) -> tuple[Outcome, ...]:
+    """Number of banks for each availability."""
+    return tuple(getattr(raw, availability) for availability in REMAP_AVAILABILITY)
 
 
 def remapped_rows(raw: Any) -> tuple[Outcome, ...]:

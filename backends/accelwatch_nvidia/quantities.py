@@ -5,7 +5,7 @@ import functools
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.reading import Collected, Link
+from accelwatch.schema.reading import Collected, Link, Number
 from accelwatch_nvidia import conditions, links
 from accelwatch_nvidia.calls import CALLS, Call
 from accelwatch_nvidia.fields import FIELDS, Field
@@ -35,12 +35,19 @@ class Slow(msgspec.Struct):
     links: tuple[Link, ...]
     throttle_reasons: int
     fans: int | Absence
+    slowdown_margin: Number | Absence
     notes: tuple[str, ...]
 
 
 def group_rows(group: str) -> tuple[Call, ...]:
     """Rows of the call table in one opt-in group."""
     return tuple(row for row in CALLS if row.group == group)
+
+
+PARTITION_ECC = tuple(
+    row for row in CALLS if row.series == (("ecc_location_errors_total", "uncorrected", "sram"),)
+)
+"""Errors that a MIG instance has of its own; those of other memories are the whole GPU's."""
 
 
 def read_fast(calls: DeviceCalls, collected: Collected, groups: frozenset[str]) -> None:
@@ -60,6 +67,7 @@ def read_slow(device_id: str, calls: DeviceCalls, groups: frozenset[str]) -> Slo
     put_calls(calls, _call_rows(groups, slow=True), collected)
     conditions.read_repairs(calls, collected)
     conditions.read_sram(calls, collected)
+    conditions.read_platform(calls, collected)
     notes = conditions.read_fabric(calls, collected)
     return Slow(
         groups=groups,
@@ -67,6 +75,7 @@ def read_slow(device_id: str, calls: DeviceCalls, groups: frozenset[str]) -> Slo
         links=links.read_links(calls, collected, groups),
         throttle_reasons=conditions.supported_throttle_reasons(calls),
         fans=conditions.fan_count(calls),
+        slowdown_margin=conditions.slowdown_margin(calls),
         notes=notes,
     )
 

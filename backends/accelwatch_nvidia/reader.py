@@ -180,6 +180,7 @@ class DeviceReader:
         quantities.read_fast(calls, collected, groups)
         conditions.read_throttle(calls, collected, slow.throttle_reasons, groups)
         conditions.read_fans(calls, collected, slow.fans)
+        conditions.read_headroom(collected, slow.slowdown_margin)
         sources = {"*": SOURCE}
         if device.memory_kind is MemoryKind.SHARED:
             conditions.read_shared_memory(self._context.root, collected)
@@ -247,6 +248,8 @@ class DeviceReader:
             return wholly_absent(part.instance.device.id, Absence.LOST)
         if "pools" in request.groups:
             quantities.put_calls(part.calls, quantities.group_rows("pools"), collected)
+        if "ecc" in request.groups:
+            quantities.put_calls(part.calls, quantities.PARTITION_ECC, collected)
         assert self._calls is not None
         activity = part.gpm.read(self._calls, request.groups, one_shot=self._context.one_shot)
         for series, outcome in activity.items():

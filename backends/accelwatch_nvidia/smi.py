@@ -22,16 +22,25 @@ from accelwatch.errors import (
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.reading import Collected, Process, Reading, wholly_absent
-from accelwatch_nvidia import conditions, identity, presence, returns, smi_mapping, smi_text
+from accelwatch.schema.reading import Collected, Link, Process, Reading, wholly_absent
+from accelwatch_nvidia import (
+    conditions,
+    identity,
+    presence,
+    returns,
+    smi_links,
+    smi_mapping,
+    smi_text,
+)
+from accelwatch_nvidia.mapping import settle
 from accelwatch_nvidia.smi_document import Document, parse
+from accelwatch_nvidia.smi_links import LinkReader
 
 TIMEOUT_S = 10.0
 """A run takes 0.05-0.5 s, several seconds when the driver must first be initialised."""
 _FRESH_S = 0.4
 """Readings of one tick share one run; a slow run serves twice its own duration."""
 _LISTED = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s+(MIG-[^)\s]+)\)")
-_LISTED_GPU = re.compile(r"GPU\s+\d+:.*\(UUID:\s+(GPU-[^)\s]+)\)")
 
 
 def listed_instances(text: str) -> dict[str, dict[int, tuple[str, str]]]:
@@ -39,7 +48,7 @@ def listed_instances(text: str) -> dict[str, dict[int, tuple[str, str]]]:
     found: dict[str, dict[int, tuple[str, str]]] = {}
     gpu = ""
     for line in text.splitlines():
-        if match := _LISTED_GPU.search(line):
+        if match := smi_text.GPU_LINE.search(line):
             gpu = match[1]
         elif match := _LISTED.search(line):
             found.setdefault(gpu, {})[int(match[2])] = (match[1], match[3])
@@ -61,6 +70,7 @@ class SmiSource:
         self._one_by_one = False
         self._places: dict[tuple[int, str], Device] = {}
         self._parts: dict[str | None, tuple[Device, ...]] = {}
+        self._links = LinkReader(self._run, context.clock)
         self._stopped = threading.Event()
 
     def open(self) -> Opened:
@@ -177,6 +187,7 @@ class SmiSource:
         whole = smi_mapping.read(device, element, request.groups)
         if device.memory_kind is MemoryKind.SHARED:
             whole = self._with_shared_memory(whole)
+        whole = self._with_links(device, whole, request)
         readings = [whole]
         present = {part.id: found for part, found in self._partitions(device, element)}
         for part in self._parts.get(device.pci_bus_id, ()):
@@ -184,7 +195,7 @@ class SmiSource:
             if found is None:
                 readings.append(wholly_absent(part.id, Absence.LOST))
             else:
-                readings.append(smi_mapping.read_partition(part, found, element))
+                readings.append(smi_mapping.read_partition(part, found, element, request.groups))
         return [self._with_processes(reading, request) for reading in readings]
 
     def _with_shared_memory(self, reading: Reading) -> Reading:
@@ -197,6 +208,22 @@ class SmiSource:
             values={**reading.values, **collected.values},
             absent=absent,
             sources={**reading.sources, **dict.fromkeys(keys, "meminfo")},
+        )
+
+    def _with_links(self, device: Device, reading: Reading, request: Request) -> Reading:
+        alone = device.pci_bus_id if self._one_by_one or self._any_asleep() else None
+        found = self._links.read(device.uuid, alone, slow=request.slow, fresh_s=self._fresh_s)
+        collected = Collected(reading.device_id)
+        if isinstance(found, Absence):
+            collected.miss("interconnect_links", found)
+            listed: tuple[Link, ...] = ()
+        else:
+            listed = smi_links.put(found, collected, request.groups)
+        return msgspec.structs.replace(
+            reading,
+            values={**reading.values, **collected.values},
+            absent={**reading.absent, **settle(collected.absent, collected.values)},
+            links=listed,
         )
 
     def _with_processes(self, reading: Reading, request: Request) -> Reading:

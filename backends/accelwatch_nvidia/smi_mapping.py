@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET  # only Element; parsing is in smi_document
+from collections.abc import Iterable
 
 import msgspec
 
@@ -10,7 +11,17 @@ from accelwatch.program import program_name
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.reading import Collected, Process, Reading
-from accelwatch_nvidia import fabric, identity, mapping, mig, returns, smi_rows, smi_text
+from accelwatch_nvidia import (
+    conditions,
+    fabric,
+    identity,
+    mapping,
+    mig,
+    placement,
+    returns,
+    smi_rows,
+    smi_text,
+)
 from accelwatch_nvidia.mapping import Outcome, put_first, settle
 
 SOURCE = "nvidia-smi"
@@ -138,18 +149,49 @@ def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
     """Reading of a whole GPU; raises DeviceLost."""
     check_usable(gpu, device.name)
     collected = Collected(device.id)
-    wanted = groups | {""}
-    for row in smi_rows.ROWS:
-        if row.group in wanted and (outcome := first_value(gpu, row)) is not None:
-            put_first(collected, row.series, outcome)
+    _put_rows(gpu, smi_rows.ROWS, groups, collected)
+    _read_headroom(gpu, collected)
     _read_ecc(gpu, collected, groups)
     _read_throttle(gpu, collected, groups)
     _read_conditions(gpu, collected)
+    _read_platform(gpu, collected)
     notes = _read_fabric(gpu, collected)
     if not collected.values:
         raise _nothing(device, set(collected.absent.values()))
     _refuse_overfull(collected)
     return _finish(collected, processes(device, gpu), notes)
+
+
+def _put_rows(
+    element: ET.Element,
+    rows: Iterable[smi_rows.TextRow],
+    groups: frozenset[str],
+    collected: Collected,
+) -> None:
+    wanted = groups | {""}
+    for row in rows:
+        if row.group in wanted and (outcome := first_value(element, row)) is not None:
+            put_first(collected, row.series, outcome)
+
+
+def _read_headroom(gpu: ET.Element, collected: Collected) -> None:
+    text = text_at(gpu, smi_rows.SLOWDOWN_MARGIN)
+    slowdown = Absence.UNSUPPORTED if text is None else smi_text.number(text, "celsius")
+    conditions.read_headroom(collected, slowdown)
+
+
+def _read_platform(gpu: ET.Element, collected: Collected) -> None:
+    def known(tag: str) -> str:
+        return _known(gpu, f"platformInfo/{tag}") or ""
+
+    placement.put_module(collected, known("module_id"))
+    placement.put_platform(
+        collected,
+        known("chassis_serial_number"),
+        known("slot_number"),
+        known("tray_index"),
+        known("host_id"),
+    )
 
 
 def _nothing(device: Device, reasons: set[Absence]) -> ReadError:
@@ -168,14 +210,12 @@ def _refuse_overfull(collected: Collected) -> None:
         collected.miss("memory_used_bytes", Absence.ERROR)
 
 
-def read_partition(device: Device, element: ET.Element, gpu: ET.Element) -> Reading:
-    """Reading of a MIG instance: its memory and its processes."""
+def read_partition(
+    device: Device, element: ET.Element, gpu: ET.Element, groups: frozenset[str]
+) -> Reading:
+    """Reading of a MIG instance: its memory, its errors and its processes."""
     collected = Collected(device.id)
-    for row in smi_rows.ROWS:
-        if row.series[0].startswith("memory_") and row.paths[0].startswith("fb_memory_usage/"):
-            outcome = first_value(element, row)
-            if outcome is not None:
-                put_first(collected, row.series, outcome)
+    _put_rows(element, smi_rows.PARTITION_ROWS, groups, collected)
     _refuse_overfull(collected)
     return _finish(collected, processes(device, gpu), ())
 
@@ -278,6 +318,8 @@ def _read_fabric(gpu: ET.Element, collected: Collected) -> tuple[str, ...]:
     )
     if registration.state is not None:
         collected.put("fabric_state_info", 1, registration.state)
+    clique, cluster = (_known(gpu, f"fabric/{tag}") or "" for tag in ("cliqueId", "clusterUuid"))
+    placement.put_fabric(collected, registration, clique, cluster)
     return registration.notes
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from accelwatch.schema.metrics import Series
 from accelwatch_nvidia import smi_text
-from accelwatch_nvidia.mapping import Outcome
+from accelwatch_nvidia.mapping import REMAP_AVAILABILITY, Outcome
 
 
 class TextRow(msgspec.Struct, frozen=True):
@@ -58,6 +58,13 @@ _LIMITS = (
     ("min", ("gpu_power_readings/min_power_limit", "power_readings/min_power_limit")),
     ("max", ("gpu_power_readings/max_power_limit", "power_readings/max_power_limit")),
 )
+_MODULE_LIMITS = (
+    ("current", "enforced"),
+    ("requested", "requested"),
+    ("default", "default"),
+    ("min", "min"),
+    ("max", "max"),
+)
 _THROTTLE = (
     ("sw_power_cap", "power"),
     ("sync_boost", "sync_boost"),
@@ -94,7 +101,7 @@ ROWS: tuple[TextRow, ...] = (
     TextRow(("memory_pool_used_bytes", "bar1"), ("bar1_memory_usage/used",), _BYTES, "pools"),
     TextRow(("temperature_celsius", "gpu"), ("temperature/gpu_temp",), _CELSIUS),
     TextRow(("temperature_celsius", "memory"), ("temperature/memory_temp",), _CELSIUS),
-    TextRow(("temperature_headroom_celsius",), ("temperature/gpu_temp_tlimit",), _CELSIUS),
+    TextRow(("temperature_margin_celsius",), ("temperature/gpu_temp_tlimit",), _CELSIUS),
     *(
         TextRow(("temperature_limit_celsius", sensor, limit), (f"temperature/{tag}",), _CELSIUS)
         for tag, sensor, limit in _TEMPERATURES
@@ -112,6 +119,15 @@ ROWS: tuple[TextRow, ...] = (
         _draw("gpu_memory_power_readings"),
         _WATTS,
         "components",
+    ),
+    *(
+        TextRow(
+            ("power_component_limit_watts", "module", limit),
+            (f"module_power_readings/{tag}_power_limit",),
+            _WATTS,
+            "components",
+        )
+        for tag, limit in _MODULE_LIMITS
     ),
     TextRow(("voltage_volts", "graphics"), ("voltage/graphics_volt",), _VOLTS, "components"),
     TextRow(("fan_speed_ratio", "0"), ("fan_speed",), _FAN),
@@ -150,7 +166,11 @@ ROWS: tuple[TextRow, ...] = (
     TextRow(("pcie_errors_total", "replay_rollover"), ("pci/replay_rollover_counter",), _COUNT),
     TextRow(("pcie_throughput_bytes_per_second", "transmit"), ("pci/tx_util",), _RATE, "pcie"),
     TextRow(("pcie_throughput_bytes_per_second", "receive"), ("pci/rx_util",), _RATE, "pcie"),
+    TextRow(("persistence_enabled",), ("persistence_mode",), smi_text.flag),
+    TextRow(("partitioning_enabled",), ("mig_mode/current_mig",), smi_text.flag),
+    TextRow(("partitioning_enabled_pending",), ("mig_mode/pending_mig",), smi_text.flag),
     TextRow(("ecc_enabled",), ("ecc_mode/current_ecc",), smi_text.flag),
+    TextRow(("ecc_enabled_pending",), ("ecc_mode/pending_ecc",), smi_text.flag),
     *(
         TextRow(
             ("ecc_location_errors_total", severity, location),
@@ -175,6 +195,24 @@ ROWS: tuple[TextRow, ...] = (
     ),
     TextRow(("memory_remapped_rows", "corrected"), ("remapped_rows/remapped_row_corr",), _COUNT),
     TextRow(("memory_remapped_rows", "uncorrected"), ("remapped_rows/remapped_row_unc",), _COUNT),
+    *(
+        TextRow(
+            ("memory_remapped_rows_inactive", cause),
+            (f"remapped_rows/remapped_row_{tag}_inactive",),
+            _COUNT,
+            "ecc",
+        )
+        for tag, cause in (("corr", "corrected"), ("unc", "uncorrected"))
+    ),
+    *(
+        TextRow(
+            ("memory_row_remap_banks", availability),
+            (f"remapped_rows/row_remapper_histogram/row_remapper_histogram_{availability}",),
+            _COUNT,
+            "ecc",
+        )
+        for availability in REMAP_AVAILABILITY
+    ),
     TextRow(("memory_repair_failed",), ("remapped_rows/remapped_row_failure",), smi_text.flag),
     TextRow(("memory_unrepairable",), ("ecc_errors/unrepairable_memory",), smi_text.flag),
     TextRow(("compute_repair_pending",), ("ecc_errors/tpc_repair_pending",), smi_text.flag),
@@ -235,6 +273,20 @@ REPAIR_PENDING = (
     "retired_pages/pending_blacklist",
     "ecc_errors/channel_repair_pending",
 )
+
+PARTITION_ROWS: tuple[TextRow, ...] = (
+    *(row for row in ROWS if row.paths[0].startswith("fb_memory_usage/")),
+    *(row for row in ROWS if row.paths[0].startswith("bar1_memory_usage/")),
+    TextRow(
+        ("ecc_location_errors_total", "uncorrected", "sram"),
+        ("ecc_error_count/volatile_count/sram_uncorrectable",),
+        _COUNT,
+        "ecc",
+    ),
+)
+"""What the element of a MIG instance holds."""
+
+SLOWDOWN_MARGIN = "temperature/gpu_temp_slow_tlimit_threshold"
 
 THROTTLE_TAGS = (
     ("gpu_idle", 0x001),

@@ -34,7 +34,7 @@ UNITS: dict[str, dict[str, float]] = {
     "seconds": {"us": 1e-6, "ns": 1e-9, "ms": 1e-3},
     "bytes_per_second": {"KB/s": 1000, "MB/s": 1_000_000},
     "volts": {"mV": 0.001, "V": 1},
-    "count": {"": 1},
+    "count": {"": 1, "bank(s)": 1},
     "lanes": {"x": 1},
 }
 """Per kind of quantity: the units nvidia-smi may print, and their factor to the base unit."""
@@ -100,6 +100,10 @@ def performance_state(text: str) -> Outcome:
 def word(text: str) -> str:
     """A state's name as a label value: `Drain and Reset` becomes `drain_and_reset`."""
     return "_".join(text.strip().lower().split())
+
+
+GPU_LINE = re.compile(r"GPU\s+\d+:.*\(UUID:\s+(GPU-[^)\s]+)\)")
+"""Begins the part of a GPU in lists for people: `GPU 0: NVIDIA L4 (UUID: GPU-...)`."""
 
 
 class GpuFailure(msgspec.Struct, frozen=True):

@@ -171,7 +171,7 @@ _FIELDS: tuple[QueryField, ...] = (
     _quantity("remapped_rows.pending", "", _YES, "memory_repair_pending"),
     _quantity("remapped_rows.failure", "", _YES, "memory_repair_failed"),
     QueryField(("temperature.gpu",), special="temperature.gpu"),
-    _quantity("temperature.gpu.tlimit", "", _scaled(1), "temperature_headroom_celsius"),
+    _quantity("temperature.gpu.tlimit", "", _scaled(1), "temperature_margin_celsius"),
     _quantity("temperature.memory", "", _scaled(1), "temperature_celsius", "memory"),
     _quantity("power.draw", "W", _WATTS, "power_watts"),
     _quantity(

@@ -69,14 +69,20 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 
 FLAGS = frozenset(
     {
+        "clocks_idle",
         "compute_repair_pending",
         "device_up",
         "device_suspended",
         "ecc_enabled",
+        "ecc_enabled_pending",
         "link_up",
         "memory_repair_failed",
         "memory_repair_pending",
         "memory_unrepairable",
+        "partitioning_enabled",
+        "partitioning_enabled_pending",
+        "pcie_link_downgraded",
+        "persistence_enabled",
         "reset_required",
         "sram_error_threshold_exceeded",
         "throttle_active",

@@ -33,7 +33,7 @@ FLAGS = {
     "host_rdma_port_up",
     "host_clock_synchronized",
 }
-SIGNED = {"temperature_headroom_celsius", "host_clock_offset_seconds"}
+SIGNED = {"temperature_headroom_celsius", "temperature_margin_celsius", "host_clock_offset_seconds"}
 STANDING = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
 
 

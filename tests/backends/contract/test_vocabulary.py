@@ -49,10 +49,18 @@ BY_LABEL: Mapping[str, str] = {
     "source": "hardware|integrated",
     "action": WORD,
     "state": WORD,
+    "availability": "max|high|partial|low|none",
+    "clique": r"\d+",
+    "cluster_uuid": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "slot": r"\d+",
+    "tray": r"\d+",
+    "host": r"\d+",
+    "module": r"\d+",
 }
 BY_KEY: Mapping[tuple[str, str], str] = {
     ("temperature_limit_celsius", "limit"): "slowdown|shutdown|max_operating|target",
     ("power_limit_watts", "limit"): "enforced|requested|default|min|max|burst|critical",
+    ("power_component_limit_watts", "limit"): "enforced|requested|default|min|max",
     ("clock_limit_hertz", "limit"): CLOCK_LIMIT,
     ("pcie_link_generation", "state"): "current|max",
     ("pcie_link_width_lanes", "state"): "current|max",
@@ -68,7 +76,7 @@ BY_KEY: Mapping[tuple[str, str], str] = {
     ("host_disk_bytes_total", "direction"): "read|write",
 }
 FREE = {"mountpoint", "interface", "disk", "rdma_device", "port", "mode", "window", "resource"}
-FREE |= {"share"}
+FREE |= {"share", "chassis_serial"}
 """Names of the host's own parts, and the kernel's own words."""
 
 

@@ -48,7 +48,8 @@ def test_values_are_in_base_units(rig: Rig) -> None:
     assert values["memory_reserved_bytes",] == 503316480
     assert values["temperature_celsius", "gpu"] == 55
     assert values["temperature_celsius", "memory"] == 55
-    assert values["temperature_headroom_celsius",] == 26
+    assert values["temperature_margin_celsius",] == 26
+    assert values["temperature_headroom_celsius",] == 28
     assert values["power_watts",] == 588.39
     assert values["power_limit_watts", "enforced"] == 700
     assert values["power_limit_watts", "min"] == 200

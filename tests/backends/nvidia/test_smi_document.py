@@ -42,7 +42,7 @@ def readings(data: bytes) -> dict[str, Values]:
             continue
         found[device.pci_bus_id or str(index)] = reading.values
         for part, element in smi_mapping.partitions(device, gpu, {}):
-            values = smi_mapping.read_partition(part, element, gpu).values
+            values = smi_mapping.read_partition(part, element, gpu, GROUPS).values
             found[f"{device.pci_bus_id} {part.partition}"] = values
     return found
 

@@ -55,7 +55,12 @@ EXPECTED: dict[str, dict[Series, Number | Absence]] = {
         ("memory_size_bytes",): 183359 * MIB,
         ("power_watts",): 195.79,
         ("power_component_watts", "memory"): 22.33,
-        ("temperature_headroom_celsius",): 49,
+        ("temperature_margin_celsius",): 49,
+        ("temperature_headroom_celsius",): 52,
+        ("platform_module_info", "6"): 1,
+        ("platform_info",): Absence.UNSUPPORTED,
+        ("fabric_clique_info", "0"): 1,
+        ("fabric_cluster_info",): Absence.UNSUPPORTED,
         ("clock_limit_hertz", "graphics", "max"): 1_965_000_000,
         ("throttle_seconds_total", "power"): 770.461242,
         ("fabric_state_info", "completed"): 1,
@@ -64,6 +69,24 @@ EXPECTED: dict[str, dict[Series, Number | Absence]] = {
     "xml/hw_qx-gb200.xml": {
         ("power_watts",): 165.93,
         ("power_component_watts", "module"): 467.68,
+        ("power_component_limit_watts", "module", "enforced"): 2500,
+        ("power_component_limit_watts", "module", "min"): 500,
+        ("temperature_margin_celsius",): 60,
+        ("temperature_headroom_celsius",): 62,
+        ("platform_info", "1820000000001", "14", "4", "1"): 1,
+        ("platform_module_info", "2"): 1,
+        ("fabric_clique_info", "2"): 1,
+        ("fabric_cluster_info", "00000001-0000-0000-0000-000000000001"): 1,
+        ("memory_row_remap_banks", "max"): 3968,
+        ("memory_row_remap_banks", "none"): 0,
+        ("memory_remapped_rows_inactive", "uncorrected"): 0,
+        ("memory_unrepairable",): 0,
+        ("compute_repair_pending",): 0,
+        ("sram_error_threshold_exceeded",): 0,
+        ("persistence_enabled",): 1,
+        ("ecc_enabled_pending",): 1,
+        ("partitioning_enabled",): 0,
+        ("partitioning_enabled_pending",): 0,
         ("power_limit_watts", "enforced"): 1200,
         ("throttle_seconds_total", "power"): 2.354613,
         ("recovery_action_info", "none"): 1,
@@ -74,7 +97,8 @@ EXPECTED: dict[str, dict[Series, Number | Absence]] = {
         ("memory_used_bytes",): 0,
         ("memory_pool_used_bytes", "bar1"): MIB,
         ("temperature_celsius", "gpu"): 29,
-        ("temperature_headroom_celsius",): 58,
+        ("temperature_margin_celsius",): 58,
+        ("temperature_headroom_celsius",): 60,
         ("power_watts",): 68.92,
         ("power_component_watts", "memory"): 32.98,
         ("throttle_seconds_total", "power"): 7015.662857,
@@ -117,7 +141,8 @@ EXPECTED: dict[str, dict[Series, Number | Absence]] = {
         ("power_limit_watts", "max"): 600,
         ("fan_speed_ratio", "0"): 0,
         ("ecc_enabled",): 0,
-        ("temperature_headroom_celsius",): 43,
+        ("temperature_margin_celsius",): 43,
+        ("temperature_headroom_celsius",): 45,
         ("temperature_limit_celsius", "gpu", "target"): 84,
         ("reset_required",): 0,
         ("ecc_errors_total",): Absence.UNSUPPORTED,
@@ -293,11 +318,12 @@ def test_mig_instances_of_a_recording() -> None:
     assert device.partition_mode == "enabled"
     parts = smi_mapping.partitions(device, read.gpus[0], {})
     assert [part.partition for part, _ in parts] == ["gi3/ci0", "gi4/ci0", "gi5/ci0", "gi6/ci0"]
-    reading = smi_mapping.read_partition(*parts[0], read.gpus[0])
+    reading = smi_mapping.read_partition(*parts[0], read.gpus[0], frozenset({"ecc"}))
     assert reading.values == {
         ("memory_size_bytes",): 19968 * MIB,
         ("memory_used_bytes",): 12 * MIB,
         ("memory_reserved_bytes",): 0,
+        ("ecc_location_errors_total", "uncorrected", "sram"): 0,
     }
 
 

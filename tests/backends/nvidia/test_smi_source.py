@@ -99,12 +99,16 @@ def test_a_healthy_node_in_one_run(tool: Tool) -> None:
     assert first.values["power_watts",] == 648.31
     assert first.values["throttle_active", "power"] == 1
     assert first.values["throttle_seconds_total", "power"] == 912.345678
+    assert first.values["temperature_headroom_celsius",] == 25
+    assert first.values["platform_module_info", "2"] == 1
+    assert first.values["fabric_state_info", "completed"] == 1
+    assert first.values["memory_unrepairable",] == 0
     assert second.values["ecc_errors_total", "uncorrected"] == 1
     assert second.values["ecc_lifetime_errors", "corrected"] == 7
     assert second.values["memory_repair_pending",] == 1
     assert second.values["reset_required",] == 1
     assert second.values["recovery_action_info", "drain_and_reset"] == 1
-    assert tool.runs() == ["-q -x"]
+    assert tool.runs() == ["-q -x", "nvlink -s"]
     assert backend.wait_events(0.01) == ()
 
 

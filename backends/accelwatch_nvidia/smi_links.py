@@ -1,0 +1,111 @@
+"""NVLinks of each GPU, from `nvidia-smi nvlink`: `-s` prints their state, `-e` their error counters."""
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from accelwatch.clock import Clock
+from accelwatch.command import CommandResult
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Collected, Link, Number
+from accelwatch_nvidia import links, smi_text
+
+_STATE = re.compile(r"\s*Link\s+(\d{1,3}):\s+(?:(<inactive>)|\d+(?:\.\d+)?\s+GB/s)\s*", re.ASCII)
+_ERRORS = re.compile(r"\s*Link\s+(\d{1,3}):\s+(\w+) Errors:\s+(\d{1,19})\s*", re.ASCII)
+_KINDS = {"replay": "replay", "recovery": "recovery", "crc": "crc"}
+_ALL = ""
+"""Stands for every GPU in the place of one's PCI id."""
+
+
+class GpuLinks(msgspec.Struct):
+    """Links of one GPU by number: whether each is up, and its counters by kind."""
+
+    states: dict[int, bool] = {}
+    errors: dict[str, dict[int, int]] = {}
+
+
+def parse_states(text: str) -> dict[str, GpuLinks]:
+    """Links by the GPU's uuid, from `nvlink -s`; a link of which it says anything else is left out."""
+    found: dict[str, GpuLinks] = {}
+    uuid = ""
+    for line in text.splitlines():
+        if match := smi_text.GPU_LINE.search(line):
+            uuid = match[1]
+        elif uuid and (match := _STATE.fullmatch(line)):
+            found.setdefault(uuid, GpuLinks()).states[int(match[1])] = match[2] is None
+    return found
+
+
+def add_errors(text: str, found: Mapping[str, GpuLinks]) -> None:
+    """Add the counters that `nvlink -e` prints to the links of the GPUs that are known."""
+    at: GpuLinks | None = None
+    for line in text.splitlines():
+        if match := smi_text.GPU_LINE.search(line):
+            at = found.get(match[1])
+        elif at is not None and (match := _ERRORS.fullmatch(line)):
+            kind = _KINDS.get(match[2].lower())
+            if kind:
+                at.errors.setdefault(kind, {})[int(match[1])] = int(match[3])
+
+
+def put(gpu: GpuLinks, collected: Collected, groups: frozenset[str]) -> tuple[Link, ...]:
+    """Record a GPU's links as they are through NVML; themselves when group `links` is on."""
+    if not gpu.states:
+        return ()
+    in_detail = "links" in groups
+    links.put_count(collected, gpu.states)
+    for kind, counts in gpu.errors.items():
+        by_link: dict[int, Number | Absence] = {
+            number: counts.get(number, Absence.UNSUPPORTED) for number in gpu.states
+        }
+        links.put_errors(collected, kind, by_link, in_detail=in_detail)
+    return links.put_each(collected, gpu.states, {}) if in_detail else ()
+
+
+class LinkReader:
+    """Runs `nvidia-smi nvlink` for all GPUs at once, or for one; gives up where there is nothing to see.
+
+    That is where it prints no link and none that is inactive, and where it did not end: the readings
+    that came without it must not wait for it each time.
+    """
+
+    def __init__(self, run: Callable[..., CommandResult], clock: Clock) -> None:
+        self._run = run
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._found: dict[str, GpuLinks] = {}
+        self._read_at: dict[str, float] = {}
+        self._over: Absence | None = None
+
+    def read(
+        self, uuid: str | None, bus: str | None, *, slow: bool, fresh_s: float
+    ) -> GpuLinks | Absence:
+        """Links of a GPU, or why there are none; `bus` names the only GPU that may be asked.
+
+        Asked again when `slow` and older than `fresh_s`, so that the GPUs of one tick share a run.
+        """
+        with self._lock:
+            key, now = bus or _ALL, self._clock.monotonic()
+            before = self._read_at.get(key)
+            due = before is None or (slow and now - before >= fresh_s)
+            if due and self._over is None:
+                self._ask(bus)
+                self._read_at[key] = self._clock.monotonic()
+            known = self._found.get(uuid or "")
+            return known or self._over or Absence.UNSUPPORTED
+
+    def _ask(self, bus: str | None) -> None:
+        only = ("-i", bus) if bus else ()
+        result = self._run("nvlink", "-s", *only)
+        text = result.output.decode("utf-8", "replace")
+        found = parse_states(text)
+        if not found:
+            if result.failure == "timeout":
+                self._over = Absence.TIMEOUT
+            elif bus is None and "inactive" not in text.lower():
+                self._over = Absence.UNSUPPORTED
+            return
+        add_errors(self._run("nvlink", "-e", *only).output.decode("utf-8", "replace"), found)
+        self._found |= found
