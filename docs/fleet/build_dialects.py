@@ -6,6 +6,7 @@ from pathlib import Path
 
 from accelwatch.fleet.dialects import PRECEDENCE, Dialect, Row
 from accelwatch.fleet.dialects.known import DIALECTS
+from accelwatch.fleet.dialects.table import Combine
 
 TARGET = Path(__file__).with_name("dialects.md")
 
@@ -54,7 +55,9 @@ def _how(row: Row) -> str:
     ]
     if row.over:
         notes.append(f"{row.combine} over {'all labels' if row.over == '*' else row.over}")
-    if row.group:
+    if row.group and row.combine is Combine.ALONE:
+        notes.append("makes it 0" if row.optional else "1, unless another row of it explains it")
+    elif row.group:
         notes.append("part of a sum, optional" if row.optional else "part of a sum")
     if row.states:
         notes.append(

@@ -62,3 +62,62 @@ def test_sram_beyond_its_limit_is_part_of_health() -> None:
     view = scraped(**{name: 1})
     assert view.reading.values["sram_error_threshold_exceeded",] == 1
     assert view.health is Health.FAILED
+
+
+@pytest.mark.parametrize("family", ["event", "throttle"])
+@pytest.mark.parametrize(
+    ("slowdown", "thermal", "brake", "other"),
+    [(0, 0, 0, 0), (1, 0, 0, 1), (1, 1, 0, 0), (1, 0, 1, 0)],
+)
+def test_a_hardware_slowdown_without_a_cause_is_another_reason(
+    family: str, slowdown: int, thermal: int, brake: int, other: int
+) -> None:
+    prefix = f"clocks_{family}_reasons_hw"
+    view = scraped(
+        **{
+            f"{prefix}_power_brake_slowdown": brake,
+            f"{prefix}_slowdown": slowdown,
+            f"{prefix}_thermal_slowdown": thermal,
+        }
+    )
+    values = view.reading.values
+    assert values["throttle_active", "other"] == other
+    assert values["throttle_active", "thermal_hardware"] == thermal
+    assert values["throttle_active", "power_brake"] == brake
+
+
+def test_a_hardware_slowdown_of_which_nothing_else_is_told() -> None:
+    values = scraped(clocks_event_reasons_hw_slowdown=1).reading.values
+    assert values["throttle_active", "other"] == 1
+    broken = scraped(clocks_event_reasons_hw_slowdown=7).reading
+    assert broken.absent["throttle_active", "other"] is Absence.ERROR
+
+
+def test_modes_margin_and_module() -> None:
+    values = scraped(
+        mig_mode_current=1,
+        mig_mode_pending=0,
+        ecc_mode_current=1,
+        ecc_mode_pending=0,
+        persistence_mode=1,
+        temperature_gpu_tlimit=26,
+        fabric_state=3,
+        fabric_clique_id=1234567,
+        platform_module_id=7,
+        remapped_rows_histogram_low=2,
+        remapped_rows_correctable_inactive=1,
+        module_enforced_power_limit_watts=2500,
+        module_power_draw_average_watts=467.5,
+    ).reading.values
+    assert values["partitioning_enabled",] == 1
+    assert values["partitioning_enabled_pending",] == 0
+    assert values["ecc_enabled_pending",] == 0
+    assert values["persistence_enabled",] == 1
+    assert values["temperature_margin_celsius",] == 26
+    assert ("temperature_headroom_celsius",) not in values
+    assert values["fabric_clique_info", "1234567"] == 1
+    assert values["platform_module_info", "7"] == 1
+    assert values["memory_row_remap_banks", "low"] == 2
+    assert values["memory_remapped_rows_inactive", "corrected"] == 1
+    assert values["power_component_limit_watts", "module", "enforced"] == 2500
+    assert values["power_component_watts", "module"] == 467.5

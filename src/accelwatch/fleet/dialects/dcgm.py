@@ -157,7 +157,7 @@ _BASE_UNITS = (
     _dev("MEMORY_TEMP_CELSIUS", "temperature_celsius.memory"),
     _dev("TEMP_SLOWDOWN_CELSIUS", "temperature_limit_celsius.gpu.slowdown"),
     _dev("TEMP_SHUTDOWN_CELSIUS", "temperature_limit_celsius.gpu.shutdown"),
-    _dev("TEMP_MARGIN_CELSIUS", "temperature_headroom_celsius"),
+    _dev("TEMP_MARGIN_CELSIUS", "temperature_margin_celsius"),
     _dev("BOARD_POWER_WATTS", "power_watts"),
     _dev("BOARD_POWER_LIMIT_ENFORCED_WATTS", "power_limit_watts.enforced"),
     _dev("BOARD_POWER_LIMIT_REQUESTED_WATTS", "power_limit_watts.requested"),

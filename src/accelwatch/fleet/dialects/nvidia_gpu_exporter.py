@@ -7,6 +7,8 @@ Uuids come without `GPU-`. Driver renames leak into names (`clocks_throttle_reas
 
 from accelwatch.fleet.dialects.table import (
     ONE,
+    UINT32_BLANK,
+    Combine,
     Dialect,
     Labels,
     Partition,
@@ -31,6 +33,8 @@ _ANY_ACTION = 255
 """The action of a newer driver keeps its number and is a wish all the same; no number is greater."""
 _FABRIC: dict[float, str | None] = {0: None, 1: "not_started", 2: "in_progress", 3: "completed"}
 """nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric."""
+_NUMBERED: dict[float, str | None] = {UINT32_BLANK: None}
+"""A number that is a name: its digits are the label."""
 _REASONS = (
     ("sw_power_cap", "power"),
     ("hw_power_brake_slowdown", "power_brake"),
@@ -39,7 +43,7 @@ _REASONS = (
     ("sync_boost", "sync_boost"),
     ("applications_clocks_setting", "clock_setting"),
 )
-"""Idle is no reason here, and `hw_slowdown` only repeats the two hardware causes."""
+"""Idle is no reason here."""
 
 
 def _row(name: str, target: str, scale: Scale = ONE) -> Row:
@@ -56,6 +60,25 @@ _THROTTLE = tuple(
             f"clocks_{family}_reasons_counters_{name}_seconds", f"throttle_seconds_total.{reason}"
         ),
     )
+)
+_HARDWARE = tuple(
+    Row(
+        name=f"nvidia_smi_clocks_{family}_reasons_{name}",
+        target="throttle_active.other",
+        combine=Combine.ALONE,
+        group=f"hw_slowdown_{family}",
+        optional=name != "hw_slowdown",
+    )
+    for family in ("event", "throttle")
+    for name in ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+)
+"""`hw_slowdown` repeats the two hardware causes, and is a reason of its own without them."""
+_MODULE_LIMITS = (
+    ("enforced_power_limit", "enforced"),
+    ("power_limit", "requested"),
+    ("power_default_limit", "default"),
+    ("power_min_limit", "min"),
+    ("power_max_limit", "max"),
 )
 _CLOCKS = tuple(
     row
@@ -112,7 +135,7 @@ NVIDIA_GPU_EXPORTER = Dialect(
         _row("memory_reserved_bytes", "memory_reserved_bytes"),
         _row("temperature_gpu", "temperature_celsius.gpu"),
         _row("temperature_memory", "temperature_celsius.memory"),
-        _row("temperature_gpu_tlimit", "temperature_headroom_celsius"),
+        _row("temperature_gpu_tlimit", "temperature_margin_celsius"),
         _row("power_draw_instant_watts", "power_watts"),
         _row("power_draw_watts", "power_watts"),
         _row("power_draw_average_watts", "power_watts"),
@@ -121,24 +144,41 @@ NVIDIA_GPU_EXPORTER = Dialect(
         _row("power_default_limit_watts", "power_limit_watts.default"),
         _row("power_min_limit_watts", "power_limit_watts.min"),
         _row("power_max_limit_watts", "power_limit_watts.max"),
+        _row("module_power_draw_instant_watts", "power_component_watts.module"),
+        _row("module_power_draw_average_watts", "power_component_watts.module"),
+        *(
+            _row(f"module_{name}_watts", f"power_component_limit_watts.module.{limit}")
+            for name, limit in _MODULE_LIMITS
+        ),
         _row("energy_joules_total", "energy_joules_total.hardware"),
         _row("fan_speed_ratio", "fan_speed_ratio.0"),
         _row("pstate", "performance_state"),
         *_CLOCKS,
         *_THROTTLE,
+        *_HARDWARE,
         _row("pcie_link_gen_current", "pcie_link_generation.current"),
         _row("pcie_link_gen_max", "pcie_link_generation.max"),
         _row("pcie_link_width_current", "pcie_link_width_lanes.current"),
         _row("pcie_link_width_max", "pcie_link_width_lanes.max"),
         _row("pcie_throughput_tx_bytes_per_second", "pcie_throughput_bytes_per_second.transmit"),
         _row("pcie_throughput_rx_bytes_per_second", "pcie_throughput_bytes_per_second.receive"),
+        _row("persistence_mode", "persistence_enabled"),
+        _row("mig_mode_current", "partitioning_enabled"),
+        _row("mig_mode_pending", "partitioning_enabled_pending"),
         _row("ecc_mode_current", "ecc_enabled"),
+        _row("ecc_mode_pending", "ecc_enabled_pending"),
         *_ECC,
         _row("retired_pages_single_bit_ecc_count", "memory_retired_pages.single_bit"),
         _row("retired_pages_double_bit_count", "memory_retired_pages.double_bit"),
         _row("retired_pages_pending", "memory_repair_pending"),
         _row("remapped_rows_correctable", "memory_remapped_rows.corrected"),
         _row("remapped_rows_uncorrectable", "memory_remapped_rows.uncorrected"),
+        _row("remapped_rows_correctable_inactive", "memory_remapped_rows_inactive.corrected"),
+        _row("remapped_rows_uncorrectable_inactive", "memory_remapped_rows_inactive.uncorrected"),
+        *(
+            _row(f"remapped_rows_histogram_{name}", f"memory_row_remap_banks.{name}")
+            for name in ("max", "high", "partial", "low", "none")
+        ),
         _row("remapped_rows_pending", "memory_repair_pending"),
         _row("remapped_rows_failure", "memory_repair_failed"),
         _row(
@@ -160,6 +200,8 @@ NVIDIA_GPU_EXPORTER = Dialect(
             flag=True,
         ),
         Row(name="nvidia_smi_fabric_state", target="fabric_state_info", states=_FABRIC),
+        Row(name="nvidia_smi_fabric_clique_id", target="fabric_clique_info", states=_NUMBERED),
+        Row(name="nvidia_smi_platform_module_id", target="platform_module_info", states=_NUMBERED),
         Row(name="nvidia_smi_xid_errors_total", target="error_events_total.xid_{xid}.other"),
         Row(
             name="nvidia_smi_xid_last_timestamp_seconds",

@@ -150,8 +150,10 @@ class Planner:
             place, late = (place[0], ""), 1
         combine = _of_parts(series[0]) if part else row.combine
         first = _first_rank(self.dialect, row, rank)
+        if row.group and combine is not Combine.ALONE:
+            combine = Combine.SUM
         drafts = self._drafts.setdefault((place, series), {})
-        draft = drafts.setdefault((first, late), _Draft(row, Combine.SUM if row.group else combine))
+        draft = drafts.setdefault((first, late), _Draft(row, combine))
         over = f"{row.name}/{_over(row, key)}/{part}"
         if over in draft.terms:
             self.rejected["repeated"] += 1
@@ -269,6 +271,8 @@ def evaluate(
     rejected: Counter[str],
 ) -> Outcome:
     """The value of one source at one moment, in base units; its terms have one scale."""
+    if source.combine is Combine.ALONE:
+        return _alone(source.terms, values)
     found: list[Number] = []
     missing: Absence | None = None
     for slot, _, _, low, high, optional in source.terms:
@@ -283,11 +287,20 @@ def evaluate(
         return missing or Absence.ERROR
     value = _combined(source.combine, found)
     if source.states:
-        word = source.states.get(value, f"{value:g}")
+        word = source.states.get(value, f"{value:.12g}")
         return Absence.UNSUPPORTED if word is None else word
     if source.flag:
         return int(value != 0)
     return scaled(value, source.terms[0].times, source.terms[0].per)
+
+
+def _alone(terms: Sequence[Term], values: Sequence[Number]) -> Outcome:
+    """1 where what must be there is not 0 and nothing else explains it."""
+    flags = [(values[term.slot], term.optional) for term in terms]
+    if any(raw not in (0, 1) for raw, optional in flags if not optional):
+        return Absence.ERROR
+    explained = any(raw == 1 for raw, optional in flags if optional)
+    return int(not explained and any(raw for raw, optional in flags if not optional))
 
 
 def scaled(raw: Number, times: int, per: int) -> Number:

@@ -33,6 +33,8 @@ class Combine(StrEnum):
     SUM = "sum"
     MEAN = "mean"
     MAX = "max"
+    ALONE = "alone"
+    """1 where the rows of a group that must be there are not 0 and its optional ones are."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
