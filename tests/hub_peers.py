@@ -169,6 +169,12 @@ class Running:
             return ""
         return str(self.source(node).fault.reason)
 
+    def told(self, node: str) -> str:
+        """The text of the node's latest failure, or nothing."""
+        held = self.hub.fleet.nodes.get(node)
+        fault = self.source(node).fault if held is not None and held.sources else None
+        return str(fault) if fault is not None else ""
+
     def mode(self, node: str) -> str:
         """How the node is read, once it is known."""
         held = self.hub.fleet.nodes.get(node)

@@ -26,7 +26,7 @@ KINDS = {
 @pytest.mark.parametrize("name", KINDS)
 def test_an_example_configuration_is_read(name: str) -> None:
     settings = load_settings(EXAMPLES / f"{name}.yaml")
-    found = ways(settings.targets, settings.scrape.scheme)
+    found = ways(settings.targets, settings.scrape)
     assert [one.partition(" ")[0] for one in found] == KINDS[name]
 
 

@@ -50,7 +50,7 @@ def test_every_discovery_is_configured(tmp_path: Path) -> None:
     (cluster,) = settings.targets.kubernetes
     assert cluster.node_labels == {"topology.kubernetes.io/zone": "zone"}
     assert settings.targets.slurm[0].partitions == ("train",)
-    kinds = [name.partition(" ")[0] for name in ways(settings.targets, "http")]
+    kinds = [name.partition(" ")[0] for name in ways(settings.targets, settings.scrape)]
     assert kinds == ["http", "http", "dns", "dns", "kubernetes", "slurm"]
 
 

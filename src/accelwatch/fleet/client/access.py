@@ -1,16 +1,23 @@
-"""Credentials and certificates for targets, read from files and read again when those change."""
+"""Credentials and certificates for targets, read from files and read again when those change.
+
+A target is shown only the credentials of the section that named it: whoever can answer one discovery
+would otherwise be sent those of all others.
+"""
 
 import asyncio
 import base64
 import ssl
 import time
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from accelwatch.agent.listeners import is_loopback
 from accelwatch.config.document import read_file
 from accelwatch.errors import ConfigError
-from accelwatch.fleet.client.settings import Scrape, TlsConfig
+from accelwatch.fleet.client.settings import Credentials, Scrape, TlsConfig
+from accelwatch.fleet.targets.target import Target
 
 _LOOK_EVERY_S = 10.0
 _DOUBTED_S = 1.0
@@ -45,8 +52,63 @@ def check_access(scrape: Scrape, section: str = "scrape") -> None:
         raise ConfigError(f"{section}.authorization.type: expected a word other than Basic")
 
 
+class Tickets(Protocol):
+    """Gives each target its ticket."""
+
+    async def ticket(self, target: Target) -> Ticket:
+        """The ticket of now. Raises ConfigError when a file is missing or does not load."""
+        ...
+
+    def doubt(self, target: Target) -> None:
+        """A ticket was refused: somebody may just have mended a file."""
+        ...
+
+    def hint(self, target: Target) -> str:
+        """Why a target was shown nothing, for the one who reads that it refused us; or nothing."""
+        ...
+
+
+def withheld(target: Target) -> bool:
+    """Whether the target's credentials are not sent: anybody on the way could read them."""
+    shown = target.scheme == "https" or target.credentials.credentials_over_http
+    return bool(target.credentials) and not (shown or is_loopback(target.address))
+
+
+class BoundAccess:
+    """Tickets by the section that named a target; certificates are the same for all."""
+
+    def __init__(self, scrape: Scrape) -> None:
+        check_access(scrape)
+        self._scrape = scrape
+        self._accesses: dict[Credentials, Access] = {}
+
+    async def ticket(self, target: Target) -> Ticket:
+        """The ticket of now. Raises ConfigError when a file is missing or does not load."""
+        return await self._of(target).ticket()
+
+    def doubt(self, target: Target) -> None:
+        """A ticket was refused: somebody may just have mended a file."""
+        self._of(target).doubt()
+
+    def hint(self, target: Target) -> str:
+        """Why a target was shown nothing; or nothing."""
+        if withheld(target):
+            return "; none are sent over http: use https, or set credentials_over_http"
+        return "" if target.credentials else "; none are configured for where it was found"
+
+    def _of(self, target: Target) -> "Access":
+        shown = Credentials() if withheld(target) else target.credentials
+        access = self._accesses.get(shown)
+        if access is None:
+            scrape = msgspec.structs.replace(
+                self._scrape, basic_auth=shown.basic_auth, authorization=shown.authorization
+            )
+            access = self._accesses[shown] = Access(scrape)
+        return access
+
+
 class Access:
-    """Makes tickets; the files are looked at again at most every ten seconds, on a thread."""
+    """Makes the same ticket for all; files are looked at at most every ten seconds, on a thread."""
 
     def __init__(self, scrape: Scrape) -> None:
         check_access(scrape)
@@ -56,7 +118,7 @@ class Access:
         self._looked_at = 0.0
         self._lock = asyncio.Lock()
 
-    async def ticket(self) -> Ticket:
+    async def ticket(self, _target: Target | None = None) -> Ticket:
         """The ticket of now. Raises ConfigError when a file is missing or does not load."""
         async with self._lock:
             if self._ticket is None or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
@@ -64,7 +126,11 @@ class Access:
                 self._looked_at = time.monotonic()
             return self._ticket
 
-    def doubt(self) -> None:
+    def hint(self, _target: Target) -> str:
+        """Nothing: everybody is shown the same."""
+        return ""
+
+    def doubt(self, _target: Target | None = None) -> None:
         """A ticket was refused: somebody may just have mended a file."""
         self._looked_at = min(self._looked_at, time.monotonic() - _LOOK_EVERY_S + _DOUBTED_S)
 

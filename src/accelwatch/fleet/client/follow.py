@@ -13,6 +13,7 @@ from accelwatch.fleet.client.frames import RawTick, Received
 from accelwatch.fleet.client.poll import Exposed, ReadExposition, Reading, poll
 from accelwatch.fleet.client.rounds import Rounds
 from accelwatch.fleet.client.session import Client
+from accelwatch.fleet.client.settings import Credentials
 from accelwatch.fleet.client.stream import follow_stream
 from accelwatch.fleet.targets.target import Target
 from accelwatch.schema.compact import Hello
@@ -163,13 +164,18 @@ class Followers:
         self._make_reader = make_reader
         self._rounds = Rounds()
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._shown: dict[str, Credentials] = {}
+        """What each target is shown; one that is to be shown something else is begun anew."""
         self._pick = random.Random()  # noqa: S311 - spreads load, keeps no secret
 
     def set_targets(self, targets: dict[str, Target]) -> None:
         """Follow these and no others."""
         self._rounds.targets = len(targets)
-        for key in set(self._tasks) - set(targets):
-            self._tasks.pop(key).cancel()
+        shown = {key: target.credentials for key, target in targets.items()}
+        for key in tuple(self._tasks):
+            if shown.get(key) != self._shown.get(key):
+                self._tasks.pop(key).cancel()
+        self._shown = shown
         new = [target for key, target in targets.items() if key not in self._tasks]
         polled = self._client.scrape.mode == "poll"
         rate = _FIRST_POLLS_PER_S if polled else _SPREAD_PER_S

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 import aiohttp
 
 from accelwatch.errors import ConfigError
-from accelwatch.fleet.client.access import Access, Ticket
+from accelwatch.fleet.client.access import Ticket, Tickets
 from accelwatch.fleet.client.faults import Reason, TargetFault, retry_after
 from accelwatch.fleet.client.resolver import Resolver
 from accelwatch.fleet.client.settings import Scrape
@@ -50,7 +50,7 @@ def open_session(connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
 class Client:
     """One HTTP session for all targets."""
 
-    def __init__(self, scrape: Scrape, access: Access) -> None:
+    def __init__(self, scrape: Scrape, access: Tickets) -> None:
         self.scrape = scrape
         self.reading = asyncio.Semaphore(1)
         """Held by who reads a long answer on a thread."""
@@ -69,7 +69,7 @@ class Client:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to GET with code 200; the caller's own deadline applies. Raises TargetFault."""
         try:
-            ticket = await self._access.ticket()
+            ticket = await self._access.ticket(target)
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
         try:
@@ -79,7 +79,9 @@ class Client:
                     yield response
         except TargetFault as fault:
             if fault.reason in (Reason.CREDENTIALS, Reason.TLS):
-                self._access.doubt()
+                self._access.doubt(target)
+            if fault.reason is Reason.CREDENTIALS and (hint := self._access.hint(target)):
+                raise TargetFault(fault.reason, f"{fault}{hint}", code=fault.code) from fault
             raise
 
     def _request(

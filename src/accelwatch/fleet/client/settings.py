@@ -24,6 +24,18 @@ class Authorization(msgspec.Struct, frozen=True, kw_only=True):
     credentials_file: Path | None = None
 
 
+class Credentials(msgspec.Struct, frozen=True, kw_only=True):
+    """What the targets of one section are shown, and no others."""
+
+    basic_auth: BasicAuth = BasicAuth()
+    authorization: Authorization = Authorization()
+    credentials_over_http: bool = False
+    """Whether a target that is read over http may see them; one on loopback always may."""
+
+    def __bool__(self) -> bool:
+        return bool(self.basic_auth.password_file or self.authorization.credentials_file)
+
+
 class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Whom a TLS target must be signed by, and the certificate shown to it."""
 
@@ -49,7 +61,17 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
     body_size_limit_bytes: Bytes = field(default=10 << 20, name="body_size_limit")
     basic_auth: BasicAuth = BasicAuth()
     authorization: Authorization = Authorization()
+    credentials_over_http: bool = False
     tls_config: TlsConfig = TlsConfig()
+
+    @property
+    def credentials(self) -> Credentials:
+        """What targets that are written out, and those of files, are shown."""
+        return Credentials(
+            basic_auth=self.basic_auth,
+            authorization=self.authorization,
+            credentials_over_http=self.credentials_over_http,
+        )
 
 
 REFUSED = {

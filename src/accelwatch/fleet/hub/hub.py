@@ -8,7 +8,7 @@ from pathlib import Path
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
-from accelwatch.fleet.client.access import Access
+from accelwatch.fleet.client.access import BoundAccess
 from accelwatch.fleet.client.faults import TargetFault
 from accelwatch.fleet.client.follow import Followers, MakeReader
 from accelwatch.fleet.client.frames import RawTick, Received
@@ -18,7 +18,7 @@ from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.prometheus.peers import Peers
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways
+from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, without_credentials
 from accelwatch.fleet.targets.target import Target
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.schema.metrics import Series
@@ -47,7 +47,7 @@ class Hub:
         self.settings = settings
         self._clock = clock
         self._make_reader = make_reader
-        self._standing = standing_targets(settings.targets, settings.scrape.scheme)
+        self._standing = standing_targets(settings.targets, settings.scrape)
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.fleet.believe(precedence(settings.merge.precedence))
         self._listed = False
@@ -68,7 +68,7 @@ class Hub:
         self._watch = TargetWatch(self._set_targets)
         self.fleet.lacking = self._watch.problems
         self._watch.set(self._standing, self._ways())
-        self._warn_of_nobody()
+        self._warn()
         self.peers.start()
         loop = asyncio.get_running_loop()
         self._tasks = [
@@ -81,7 +81,7 @@ class Hub:
 
         Raises UsageError for targets that make no sense, and then nothing has changed.
         """
-        standing = standing_targets(settings.targets, settings.scrape.scheme)
+        standing = standing_targets(settings.targets, settings.scrape)
         before, self.settings, self._standing = self.settings, settings, standing
         self.fleet.thresholds = settings.thresholds
         if settings.merge != before.merge:
@@ -92,18 +92,24 @@ class Hub:
         await self.peers.reload(settings.prometheus, settings.remote_write)
         if self._watch is not None:
             self._watch.set(standing, self._ways())
-        self._warn_of_nobody()
+        self._warn()
 
-    def _warn_of_nobody(self) -> None:
+    def _warn(self) -> None:
+        for section in without_credentials(self.settings.targets, self.settings.scrape):
+            logger.warning(
+                "targets found here are shown no credentials, those of scrape are for static targets "
+                "and files only key=targets.%s.scrape",
+                section,
+            )
         if not (self._standing or self._ways() or self.settings.prometheus.url):
             logger.warning("nobody is followed: no targets, discovery or store is configured")
 
     def _ways(self) -> dict[str, MakeWay]:
-        return ways(self.settings.targets, self.settings.scrape.scheme)
+        return ways(self.settings.targets, self.settings.scrape)
 
     def _begin(self) -> None:
         scrape = self.settings.scrape
-        self._client = Client(scrape, Access(scrape))
+        self._client = Client(scrape, BoundAccess(scrape))
         self._followers = Followers(self._client, self, self._reader())
         self._followers.set_targets(self._targets)
 

@@ -108,7 +108,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
         except ConfigError as error:
             key, _, text = str(error).partition(": ")
             yield key, text
-    yield from mistakes(settings.targets, settings.scrape.scheme)
+    yield from mistakes(settings.targets, settings.scrape)
     state = settings.state
     if not state.slow_s < state.stale_s < state.down_s:
         yield "state", "slow_after, stale_after and down_after grow in this order"

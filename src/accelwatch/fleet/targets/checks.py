@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.client.access import check_access
-from accelwatch.fleet.client.settings import REFUSED
-from accelwatch.fleet.targets.discovery import standing_targets
+from accelwatch.fleet.client.settings import REFUSED, Credentials, Scrape
+from accelwatch.fleet.targets.discovery import SECTIONS, standing_targets
 from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, Targets, asked_by
 from accelwatch.fleet.targets.target import NODE_LABEL, checked_labels
 
@@ -13,14 +13,17 @@ Mistake = tuple[str, str]
 """Dotted key and what is wrong."""
 
 
-def mistakes(targets: Targets, scheme: str, section: str = "targets") -> Iterator[Mistake]:
+def mistakes(targets: Targets, scrape: Scrape, section: str = "targets") -> Iterator[Mistake]:
     """Every mistake with its key."""
-    yield from _refused(f"{section}.static", lambda: standing_targets(targets, scheme))
+    yield from _refused(f"{section}.static", lambda: standing_targets(targets, scrape))
     yield from _labels(f"{section}.labels", targets.labels)
     names = dict.fromkeys((*targets.rename_labels.values(), *targets.keep_labels), "")
     yield from _labels(f"{section}.rename_labels", names)
     if targets.rename_labels.get("instance") == NODE_LABEL:
         yield f"{section}.rename_labels", "a label called instance never names a node"
+    for kind in SECTIONS:
+        for number, one in enumerate(getattr(targets, kind)):
+            yield from _of_credentials(f"{section}.{kind}[{number}].scrape", one.scrape)
     for number, http in enumerate(targets.http):
         yield from _of_http(f"{section}.http[{number}]", http)
     for number, dns in enumerate(targets.dns):
@@ -70,8 +73,17 @@ def _of_kubernetes(key: str, settings: KubernetesSd) -> Iterator[Mistake]:
 
 
 def _of_access(key: str, settings: HttpSd | KubernetesSd) -> Iterator[Mistake]:
+    yield from _fitting(asked_by(settings), key)
+
+
+def _of_credentials(key: str, given: Credentials) -> Iterator[Mistake]:
+    scrape = Scrape(basic_auth=given.basic_auth, authorization=given.authorization)
+    yield from _fitting(scrape, key)
+
+
+def _fitting(scrape: Scrape, key: str) -> Iterator[Mistake]:
     try:
-        check_access(asked_by(settings), key)
+        check_access(scrape, key)
     except ConfigError as error:
         place, _, text = str(error).partition(": ")
         yield place, text
@@ -90,8 +102,9 @@ def _refused(key: str, attempt: Callable[[], object]) -> Iterator[Mistake]:
 
 def refused_keys() -> dict[str, str]:
     """Keys that Prometheus knows and that are not taken, with the reason."""
+    bound = tuple(f"targets.{kind}.scrape" for kind in SECTIONS)
     return {
         key.replace("scrape", section, 1): why
-        for section in ("targets.http", "targets.kubernetes")
+        for section in ("targets.http", "targets.kubernetes", *bound)
         for key, why in REFUSED.items()
     }

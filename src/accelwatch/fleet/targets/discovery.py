@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from accelwatch.fleet.client.settings import Scrape
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, SlurmSd, Targets
 from accelwatch.fleet.targets.target import Target, targets_of
@@ -15,23 +16,35 @@ MakeWay = Callable[[], Way]
 S = TypeVar("S", HttpSd, DnsSd, KubernetesSd, SlurmSd)
 
 
-def rules_of(targets: Targets, scheme: str) -> Rules:
-    """How discovered targets are made."""
-    return Rules(scheme=scheme, rename=targets.rename_labels, keep=targets.keep_labels)
+SECTIONS = ("http", "dns", "kubernetes", "slurm")
+"""Sections whose targets somebody else names; each has credentials of its own."""
 
 
-def standing_targets(targets: Targets, scheme: str) -> list[Target]:
+def standing_targets(targets: Targets, scrape: Scrape) -> list[Target]:
     """The targets that are written out. Raises UsageError."""
-    return targets_of(targets.static, targets.labels, scheme)
+    return targets_of(targets.static, targets.labels, scrape.scheme, scrape.credentials)
 
 
-def ways(targets: Targets, scheme: str) -> dict[str, MakeWay]:
+def without_credentials(targets: Targets, scrape: Scrape) -> list[str]:
+    """Sections that have none, where `scrape` has some: `http[0]`."""
+    if not scrape.credentials:
+        return []
+    return [
+        f"{section}[{number}]"
+        for section in SECTIONS
+        for number, one in enumerate(getattr(targets, section))
+        if not one.scrape
+    ]
+
+
+def ways(targets: Targets, scrape: Scrape) -> dict[str, MakeWay]:
     """Name to discovery, in the order in which later ones win; equal settings have equal names."""
-    rules = rules_of(targets, scheme)
+    rules = Rules(scheme=scrape.scheme, rename=targets.rename_labels, keep=targets.keep_labels)
+    ours = msgspec.structs.replace(rules, credentials=scrape.credentials)
     found: dict[str, MakeWay] = {}
     if targets.files:
         one = Targets(files=targets.files, refresh_s=targets.refresh_s)
-        found[_named("files", one, rules)] = partial(_files, targets, rules)
+        found[_named("files", one, ours)] = partial(_files, targets, ours)
     found.update(_each("http", targets.http, _http, rules))
     found.update(_each("dns", targets.dns, _dns, rules))
     found.update(_each("kubernetes", targets.kubernetes, _kubernetes, rules))
@@ -43,7 +56,8 @@ def _each(
     kind: str, section: Sequence[S], make: Callable[[S, Rules], Way], rules: Rules
 ) -> Iterator[tuple[str, MakeWay]]:
     for one in section:
-        yield _named(kind, one, rules), partial(make, one, rules)
+        bound = msgspec.structs.replace(rules, credentials=one.scrape)
+        yield _named(kind, one, bound), partial(make, one, bound)
 
 
 def _named(kind: str, settings: msgspec.Struct, rules: Rules) -> str:

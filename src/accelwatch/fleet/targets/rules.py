@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from accelwatch.fleet.client.settings import Credentials
 from accelwatch.fleet.targets.target import NODE_LABEL, Target, checked_labels, targets_of
 
 
@@ -13,12 +14,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     scheme: str = "http"
     rename: dict[str, str] = {}
     """Label to the name it gets; a label that begins with `__` is kept this way only."""
+    credentials: Credentials = Credentials()
+    """What the targets are shown: those of the section that finds them."""
     keep: tuple[str, ...] = ()
     """The labels that stay, by their new names; empty for all."""
 
     def targets(self, texts: Iterable[str], labels: Mapping[str, str]) -> list[Target]:
         """Targets of addresses with host ranges. Raises UsageError."""
-        return targets_of(texts, self._labels(checked_labels(labels)), self.scheme)
+        return targets_of(
+            texts, self._labels(checked_labels(labels)), self.scheme, self.credentials
+        )
 
     def _labels(self, given: Mapping[str, str]) -> dict[str, str]:
         found = {name: value for name, value in given.items() if name not in self.rename}

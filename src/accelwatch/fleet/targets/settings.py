@@ -6,7 +6,14 @@ import msgspec
 from msgspec import Meta, field
 
 from accelwatch.config.model import Address, Long, Path, Short
-from accelwatch.fleet.client.settings import Authorization, BasicAuth, Bytes, Scrape, TlsConfig
+from accelwatch.fleet.client.settings import (
+    Authorization,
+    BasicAuth,
+    Bytes,
+    Credentials,
+    Scrape,
+    TlsConfig,
+)
 from accelwatch.fleet.targets.target import DEFAULT_PORT
 
 Port = Annotated[int, Meta(ge=1, le=65535)]
@@ -19,6 +26,8 @@ class HttpSd(msgspec.Struct, frozen=True, kw_only=True):
     refresh_s: Long = field(default=60.0, name="refresh_interval")
     timeout_s: Short = field(default=10.0, name="timeout")
     body_size_limit_bytes: Bytes = field(default=32 << 20, name="body_size_limit")
+    scrape: Credentials = Credentials()
+    """What the targets that are found here are shown, and no others."""
     labels: dict[str, str] = {}
     basic_auth: BasicAuth = BasicAuth()
     authorization: Authorization = Authorization()
@@ -36,6 +45,8 @@ class DnsSd(msgspec.Struct, frozen=True, kw_only=True):
     """Host and port of servers to ask; those of /etc/resolv.conf when empty."""
     refresh_s: Long = field(default=30.0, name="refresh_interval")
     timeout_s: Short = field(default=5.0, name="timeout")
+    scrape: Credentials = Credentials()
+    """What the targets that are found here are shown, and no others."""
     labels: dict[str, str] = {}
 
 
@@ -56,6 +67,8 @@ class KubernetesSd(msgspec.Struct, frozen=True, kw_only=True):
     node_labels: dict[str, str] = {}
     """Label of a node object to the label that targets on it get."""
     pod_labels: dict[str, str] = {}
+    scrape: Credentials = Credentials()
+    """What the targets that are found here are shown, and no others."""
     labels: dict[str, str] = {}
     timeout_s: Short = field(default=10.0, name="timeout")
     body_size_limit_bytes: Bytes = field(default=256 << 20, name="body_size_limit")
@@ -95,6 +108,8 @@ class SlurmSd(msgspec.Struct, frozen=True, kw_only=True):
     """The cluster's configuration, for SLURM_CONF."""
     refresh_s: Long = field(default=60.0, name="refresh_interval")
     timeout_s: Short = field(default=10.0, name="timeout")
+    scrape: Credentials = Credentials()
+    """What the targets that are found here are shown, and no others."""
     labels: dict[str, str] = {}
 
 

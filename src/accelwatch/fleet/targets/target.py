@@ -9,9 +9,11 @@ import msgspec
 
 from accelwatch.agent.listeners import is_loopback
 from accelwatch.errors import UsageError
+from accelwatch.fleet.client.settings import Credentials
 from accelwatch.fleet.targets.ranges import expand
 
 DEFAULT_PORT = 9877
+NO_CREDENTIALS = Credentials()
 NODE_LABEL = "node"
 """A label of a target that names its node."""
 _SCHEME_LABEL = "__scheme__"
@@ -36,6 +38,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     metrics_path: str = _METRICS
     labels: dict[str, str] = {}
     """As discovery gave them (rack, pool, partition), without those that begin with `__`."""
+    credentials: Credentials = NO_CREDENTIALS
+    """What it is shown; nothing unless the section that named it says so."""
     job: str = ""
     """The scrape job of a target that a store scrapes."""
     instance: str = ""
@@ -62,7 +66,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def targets_of(
-    texts: Iterable[str], labels: Mapping[str, str] | None = None, scheme: str = "http"
+    texts: Iterable[str],
+    labels: Mapping[str, str] | None = None,
+    scheme: str = "http",
+    credentials: Credentials = NO_CREDENTIALS,
 ) -> list[Target]:
     """The targets that texts with host ranges stand for. Raises UsageError.
 
@@ -70,7 +77,9 @@ def targets_of(
     target may ask for https where http is configured, never the other way round.
     """
     given = checked_labels(labels or {})
-    return [_target(one, given, scheme) for text in texts for one in expand(_bare(text))]
+    return [
+        _target(one, given, scheme, credentials) for text in texts for one in expand(_bare(text))
+    ]
 
 
 def _bare(text: str) -> str:
@@ -103,7 +112,9 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _target(text: str, labels: Mapping[str, str], configured: str) -> Target:
+def _target(
+    text: str, labels: Mapping[str, str], configured: str, credentials: Credentials
+) -> Target:
     scheme = labels.get(_SCHEME_LABEL, configured)
     base = ""
     rest = text
@@ -126,6 +137,7 @@ def _target(text: str, labels: Mapping[str, str], configured: str) -> Target:
         scheme=scheme,
         address=address,
         base=base,
+        credentials=credentials,
         metrics_path=_path(labels.get(_PATH_LABEL, _METRICS), text),
         labels={
             name: value

@@ -93,7 +93,12 @@ def _at(place: str, complaint: str) -> str:
 
 def _joined(before: Target, after: Target) -> Target:
     named = before.node if after.node in (after.address, after.host) else after.node
-    return msgspec.structs.replace(after, node=named, labels={**before.labels, **after.labels})
+    return msgspec.structs.replace(
+        after,
+        node=named,
+        labels={**before.labels, **after.labels},
+        credentials=before.credentials or after.credentials,
+    )
 
 
 def _kind(name: str) -> str:
