@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from accelwatch.sampler.supervisor import Limits
+
 Manifest = dict[str, Any]
 
 
@@ -124,6 +126,11 @@ def test_everything_of_the_host_is_read_only_but_our_state(
     }
     assert all(inside == outside for inside, outside in paths.items())
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_the_collector_is_ended_before_the_container_is(container: Manifest) -> None:
+    assert container["resources"]["limits"]["memory"] == "512Mi"
+    assert Limits().resident_bytes <= 256 << 20
 
 
 def test_memory_is_bounded_and_cpu_is_not(container: Manifest) -> None:

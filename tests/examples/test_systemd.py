@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accelwatch.sampler.supervisor import Limits
+
+SERVER_BYTES = 160 << 20
+"""Twice what an agent's server has resident with eight devices."""
+
 Unit = dict[str, dict[str, list[str]]]
 
 
@@ -53,6 +58,15 @@ def test_life_cycle(unit: Unit) -> None:
     assert service["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
     assert int(service["TimeoutStopSec"][0]) > 2
     assert unit["Install"]["WantedBy"] == ["multi-user.target"]
+
+
+def test_the_collector_ends_before_the_unit_does(unit: Unit) -> None:
+    """Its guard and twice what the server needs lie below the unit's limit; should the kernel be
+    quicker, it ends the collector, and the agent goes on."""
+    service = unit["Service"]
+    assert service["MemoryMax"] == ["512M"]
+    assert Limits().resident_bytes + SERVER_BYTES <= 512 << 20
+    assert service["OOMPolicy"] == ["continue"]
 
 
 def test_counters_outlive_the_user_of_one_run(unit: Unit) -> None:

@@ -55,6 +55,13 @@ def _command(argument: str) -> None:
     run(["sleep", argument], timeout_s=FOR_EVER)
 
 
+def _grow(mebibytes: str) -> None:
+    """A call that fills memory and does not come back."""
+    filled = bytearray(b"x") * (int(mebibytes) << 20)
+    time.sleep(FOR_EVER)
+    del filled
+
+
 def _spin(_: str) -> None:
     """A C call that keeps the interpreter lock, as a badly written extension does."""
     import ctypes
@@ -67,6 +74,7 @@ _DEEDS: dict[str, Callable[[str], None]] = {
     "hang": _hang,
     "slow": lambda seconds: time.sleep(float(seconds)),
     "exit": sys.exit,
+    "grow": _grow,
     "spin": _spin,
     "segv": _segv,
     "segv_process": _segv_process,

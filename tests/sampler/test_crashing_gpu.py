@@ -103,6 +103,16 @@ def test_a_single_reading_goes_on_without_each_gpu_that_crashes(scenario: NvmlSc
     assert dark == [0, 2, 7]
 
 
+def test_a_single_reading_lets_a_library_print_nothing(scenario: NvmlScenario) -> None:
+    scenario.fault(READ, f"stderr:{1 << 20}", device=3).write()
+    command = [sys.executable, "-m", "accelwatch", "--json", "-b", "nvidia", "--timeout", "20s"]
+    done = subprocess.run(
+        command, env=os.environ | scenario.environment(), capture_output=True, check=False
+    )
+    assert [d["state"] for d in json.loads(done.stdout)["devices"]] == ["ok"] * 8
+    assert done.stderr == b""
+
+
 def test_slow_gpus_are_asked_one_by_one_until_the_one_that_exits_is_known(
     scenario: NvmlScenario,
 ) -> None:
@@ -164,6 +174,32 @@ def test_a_gpu_that_crashes_before_it_has_told_who_it_is_is_a_row(
     snapshot = agent.until(only_one_dark(3))
     assert row(snapshot, 3).device.model is None
     assert len(agent.children) == 2
+
+
+def test_what_a_library_prints_is_logged_once_and_bounded(
+    agent: Agent,
+    scenario: NvmlScenario,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    scenario.fault(READ, f"stderr:{1 << 20}", device=3).write()
+    agent.until(lambda s: all_ok(s) and s.own["collector_cycles_total", "nvidia", "ok"] > 5)
+    agent.until(lambda _: caplog.records)
+    (record,) = caplog.records
+    said = record.getMessage()
+    assert said.startswith("a vendor library printed: nvml stand-in: says more")
+    assert said.endswith("what follows is left out")
+    assert len(said) < 2000
+    assert "nvml stand-in" not in capfd.readouterr().err
+
+
+def test_the_last_words_of_a_library_are_part_of_its_crash(
+    agent: Agent, scenario: NvmlScenario
+) -> None:
+    scenario.fault(READ, "stderr:64,abort", device=3).write()
+    snapshot = agent.until(only_one_dark(3))
+    words = "last printed: nvml stand-in: says more than anyone wants to know"
+    assert words in row(snapshot, 3).health_reasons[0]
 
 
 def test_an_event_source_that_crashes_costs_the_events_only(

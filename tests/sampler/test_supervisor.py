@@ -191,6 +191,24 @@ def test_a_child_that_grows_too_big_is_replaced(start: Callable[..., Agent]) -> 
     assert snapshot.events[0].detail["code"] == "memory"
 
 
+def test_a_device_whose_call_fills_memory_is_held_out_and_the_others_go_on(
+    start: Callable[..., Agent],
+) -> None:
+    agent = start(
+        {FAKE: {"devices": [{"id": "0", "do": "grow=1000"}, {"id": "1"}]}},
+        limits=Limits(resident_bytes=256 << 20),
+    )
+    snapshot = agent.until(
+        lambda s: (
+            s.events
+            and is_state("fake:0", DeviceState.UNRESPONSIVE)(s)
+            and is_state("fake:1", DeviceState.OK)(s)
+        )
+    )
+    assert snapshot.events[-1].detail == {"code": "memory", "backends": FAKE}
+    assert snapshot.events[-1].device_id == "fake:0"
+
+
 def test_a_killed_child_is_replaced(start: Callable[..., Agent]) -> None:
     agent = start({FAKE: {}})
     agent.until(is_state("fake:0", DeviceState.OK))

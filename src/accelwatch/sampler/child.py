@@ -11,6 +11,8 @@ import resource
 import signal
 import sys
 import threading
+from pathlib import Path
+from typing import NoReturn
 
 from accelwatch.clock import SystemClock
 from accelwatch.errors import WireError
@@ -42,6 +44,8 @@ def collect(order: Begin, out: int, control: int | None, crash: int) -> None:
     settings = order.settings
     if settings.one_shot:
         _end_for_certain(settings.timeout_s + _ONE_SHOT_GRACE_S)
+    else:
+        _go_first()
 
     gate = Gate(inside=Inside(crash), careful=order.careful)
     backends, reports = resolve(settings), _Reports(out)
@@ -92,6 +96,15 @@ def _end_for_certain(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
+def _go_first() -> None:
+    """Have the kernel end this process, rather than the server beside it, when memory runs out.
+
+    Raising one's own oom_score_adj takes no privilege; proc(5).
+    """
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+
+
 def _die_with_parent() -> None:
     """Ask the kernel to kill this process when its parent ends; prctl(2), Linux only."""
     import ctypes
@@ -130,17 +143,37 @@ def first_order(control: int) -> Begin | None:
 
 
 def main() -> None:
-    """Orders come by standard input, reports go to standard output, the crash file is argument 1.
+    """Orders come by standard input, reports go to standard output.
 
-    What a vendor library prints to standard output goes to standard error.
+    Argument 1 is the crash file, argument 2 where our own messages go. Standard error is a bounded file
+    for what vendor libraries print, to standard output too.
     """
+    crash = int(sys.argv[1])
     out = os.dup(1)
     os.dup2(2, 1)
+    if len(sys.argv) > 2:
+        speak_apart(int(sys.argv[2]))
     _die_with_parent()
-    order = first_order(0)
-    if order is not None:
-        collect(order, out, 0, int(sys.argv[1]))
+    try:
+        order = first_order(0)
+        if order is not None:
+            collect(order, out, 0, crash)
+    except BaseException as error:  # noqa: BLE001 - told by the owner
+        own_failure(crash, error)
     os._exit(0)
+
+
+def speak_apart(errors: int) -> None:
+    """Have our own messages go to a descriptor that vendor libraries do not know."""
+    sys.stderr = open(  # noqa: SIM115 - for as long as the process lives
+        errors, "w", buffering=1, encoding="utf-8", errors="backslashreplace"
+    )
+
+
+def own_failure(crash: int, error: BaseException) -> NoReturn:
+    """End after a failure of our own; the crash file says which."""
+    os.write(crash, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -71,15 +71,24 @@ def _awaited(control: int) -> "Begin | None":
     return first_order(control)
 
 
+def _copy_of(descriptor: int) -> int | None:
+    try:
+        return os.dup(descriptor)
+    except OSError:  # it is closed
+        return None
+
+
 def be_child(out: int, crash: int, order_of: "Callable[[], Begin | None]") -> "NoReturn":
-    """Run as a forked collector; never returns. Its standard output is closed: libraries print there."""
+    """Run as a forked collector; never returns. Its output is closed: libraries print there."""
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nowhere, 0)
-        os.dup2(nowhere, 1)
+        errors = _copy_of(2) or nowhere
+        for standard in (0, 1, 2):
+            os.dup2(nowhere, standard)
         load_msgspec()
-        from accelwatch.sampler.child import collect
+        from accelwatch.sampler.child import collect, speak_apart
 
+        speak_apart(errors)
         order = order_of()
         if order is not None:
             collect(order, out, None, crash)

@@ -13,6 +13,7 @@ from accelwatch.sampler.blame import CallsOut, part_of
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import encode, write_all
 from accelwatch.sampler.inside import threads_inside
+from accelwatch.sampler.printed import Printed, bounded_file
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.store.reports import Called, CollectorEnded, Part
 
@@ -28,10 +29,19 @@ _unreaped: set[int] = set()
 
 
 class Child:
-    """A running collector process: its reports, its orders, its crash report."""
+    """A running collector process: its reports, its orders, its crash report, what was printed."""
 
-    def __init__(self, pid: int, reports: int, orders: int | None, crash: int) -> None:
+    def __init__(
+        self,
+        pid: int,
+        reports: int,
+        orders: int | None,
+        crash: int,
+        printed: Printed | None = None,
+    ) -> None:
         self.pid = pid
+        self.printed = printed
+        """What vendor libraries printed; None where it was not kept."""
         self.reports = reports
         """Descriptor to read frames from; non-blocking."""
         self._orders = orders
@@ -88,6 +98,8 @@ class Child:
         self.ask_to_stop()
         os.close(self.reports)
         os.close(self._crash)
+        if self.printed is not None:
+            self.printed.close()
         if (self.ended_soon() if patient else self.ended()) is None:
             _unreaped.add(self.pid)
 
@@ -123,6 +135,8 @@ def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -
         message += f" during {doing[:500]}"
     elif own_fault:
         message += f": {report.decode('utf-8', 'replace')[-500:]}"
+    if child.printed is not None and (words := child.printed.last_words()):
+        message += f"; last printed: {words}"
     if hint:
         message += f" ({hint})"
     parts = tuple(dict.fromkeys(part_of(called) for called in suspects))
@@ -132,7 +146,8 @@ def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -
 def fork(order: Begin) -> Child:
     """A collector as a fork of this process: the cheapest start, for a process with one thread.
 
-    Its standard output is closed, so that a vendor library cannot print into our data.
+    Its standard output and error are closed: a vendor library cannot print into our data, nor without
+    end.
     """
     reap_leftovers()
     if (begun := early.take()) is not None and (child := _ordered(begun, order)) is not None:
@@ -166,14 +181,17 @@ def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:
     import subprocess
 
     reap_leftovers()
-    crash = _anonymous_file()
+    crash, printed = _anonymous_file(), bounded_file()
+    errors = _standard_error()
     process = subprocess.Popen(
-        [sys.executable, "-m", "accelwatch.sampler.child", str(crash)],
+        [sys.executable, "-m", "accelwatch.sampler.child", str(crash), str(errors)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        pass_fds=(crash,),
+        stderr=printed,
+        pass_fds=(crash, errors),
         env=None if environ is None else dict(environ),
     )
+    os.close(errors)
     assert process.stdin is not None
     assert process.stdout is not None
     orders, reports = os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno())
@@ -182,7 +200,15 @@ def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:
     process.returncode = 0  # we reap it ourselves, by its number
     with contextlib.suppress(OSError):
         write_all(orders, encode(order))
-    return Child(process.pid, reports, orders, crash)
+    return Child(process.pid, reports, orders, crash, Printed(printed))
+
+
+def _standard_error() -> int:
+    """A copy of our standard error, for the child's own words; nowhere when it is closed."""
+    try:
+        return os.dup(2)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY)
 
 
 def reap_leftovers() -> None:

@@ -30,6 +30,7 @@ from accelwatch.store.reports import (
     Part,
     Report,
 )
+from accelwatch.store.usage import resident_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,10 @@ STOP_S = 0.7
 """How long the child is given to end by itself."""
 
 
+SUDDEN_S = 1.0
+"""Within about this time, a growth by half of what is allowed is the work of one call."""
+
+
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """When a living collector is ended."""
 
@@ -46,7 +51,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Without a sign of life, which comes every half second: a driver holds the interpreter."""
     first_silence_s: float = 20.0
     """The same before the first sign, while modules are loaded."""
-    resident_bytes: int = 1 << 30
+    resident_bytes: int = 256 << 20
+    """Ten times what it needs, and with the server's own less than the shipped units allow."""
     calm_s: float = 30.0
     """A child that lived this long is restarted at once when it ends."""
 
@@ -94,6 +100,8 @@ class Supervisor:
         self._heard = 0.0
         self._silence_s = self._limits.first_silence_s
         self._damaged = 0
+        self._resident_bytes = 0
+        self._resident_at = 0.0
         self._stopping = False
 
     @property
@@ -121,6 +129,8 @@ class Supervisor:
             return
         for report in reports:
             self._take(report)
+            if isinstance(report, Heartbeat):
+                _tell_printed(child)
         if self._stream.damaged > self._damaged:
             logger.warning("reports were damaged and left out count=%d", self._stream.damaged)
             self._damaged = self._stream.damaged
@@ -134,11 +144,22 @@ class Supervisor:
                 self._start(now)
         elif now - self._heard > self._silence_s:
             self._kill("hang", f"no sign of life for {now - self._heard:.0f} s")
-        else:
+        elif not self._too_big(self._child.pid, now):
             self._let_in(now)
             if now - self._started > self._limits.calm_s:
                 self._restart.succeeded()
                 self._hold_out.forgive(now)
+
+    def _too_big(self, pid: int, now: float) -> bool:
+        """End a child that takes too much memory; a slow leak has no culprit, a sudden growth has."""
+        limit, resident = self._limits.resident_bytes, resident_bytes(pid)
+        if resident > limit:
+            sudden = resident - self._resident_bytes > limit // 2
+            self._kill("memory", f"{resident >> 20} MiB are resident", blame=sudden)
+            return True
+        if now - self._resident_at > SUDDEN_S:
+            self._resident_bytes, self._resident_at = resident, now
+        return False
 
     def pump(self, timeout_s: float) -> None:
         """Wait up to `timeout_s` for reports, then check: for owners without an event loop."""
@@ -186,7 +207,8 @@ class Supervisor:
         backends = {Part(name) for name in self._settings.backends}
         self._hold_out.admitted((backends - self._waiting) | self._hold_out.on_trial(now), now)
         self._calls = CallsOut()
-        self._started = self._heard = now
+        self._started = self._heard = self._resident_at = now
+        self._resident_bytes = 0
         self._silence_s = self._limits.first_silence_s
         try:
             child = self._launch(order)
@@ -206,8 +228,6 @@ class Supervisor:
         if isinstance(report, BackendFound):
             self._statuses[report.status.name] = report.status
         self._sink(report)
-        if isinstance(report, Heartbeat) and report.resident_bytes > self._limits.resident_bytes:
-            self._kill("memory", f"{report.resident_bytes >> 20} MiB are resident", blame=False)
 
     def _post_mortem(self, child: Child, hint: str = "") -> CollectorEnded:
         return post_mortem(child, self._calls, self._clock.wall(), hint=hint)
@@ -276,6 +296,13 @@ class Supervisor:
             self._child.let_in(part)
         self._hold_out.admitted(free, now)
         self._waiting -= free
+
+
+def _tell_printed(child: Child) -> None:
+    """Log what vendor libraries have printed: the beginning, once."""
+    if child.printed is not None and (words := child.printed.news()):
+        more = "; what follows is left out" if child.printed.full else ""
+        logger.warning("a vendor library printed: %s%s", words, more)
 
 
 async def supervise(

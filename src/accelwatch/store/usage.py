@@ -10,10 +10,11 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def resident_bytes() -> int:
-    """Resident memory of this process; 0 where /proc does not tell."""
+def resident_bytes(pid: int | None = None) -> int:
+    """Resident memory of a process, by default this one; 0 where /proc does not tell."""
+    path = f"/proc/{'self' if pid is None else pid}/statm"
     try:
-        with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - every tick
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - every tick
             pages = int(file.read(128).split()[1])
     except (OSError, IndexError, ValueError):
         return 0
