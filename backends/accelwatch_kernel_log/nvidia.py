@@ -106,6 +106,11 @@ NVIDIA: tuple[Pattern, ...] = (
         rf"NVRM: {_INDEX}_kgspIsHeartbeatTimedOut: Heartbeat timed out",
     ),
     row(
+        "nvidia_gsp_rpc_failing",
+        Category.FIRMWARE,
+        rf"NVRM: Rate limiting GSP RPC error prints for GPU at (?:PCI:)?{BDF}",
+    ),
+    row(
         "nvidia_nvlink_rx_detect",
         Category.LINK_FATAL,
         rf"NVRM: {_INDEX}knvlink\w+: .*postRxDetLinkMask failed",

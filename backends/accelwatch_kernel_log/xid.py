@@ -18,6 +18,8 @@ _SXID_PORT = frozenset(
         24004, 24005, 24006, 24007,
     }
 )  # fmt: skip
+_SXID_RESET = frozenset({11004, 12028, 19084})
+"""Called non-fatal, yet cured by a reset only: of the guest, or of all GPUs and switches."""
 _SXID_THERMAL = frozenset({10004, 10005})
 
 
@@ -33,9 +35,9 @@ def xid_category(xid: int, message: str = "") -> Category:
 
 
 def sxid_category(sxid: int, fatal: bool) -> Category:
-    """Category of an SXid: fatal when the message or the guide says so."""
+    """Category of an SXid: fatal when the message says so, or the guide, or its cure is a reset."""
     if sxid in _SXID_THERMAL:
         return Category.THERMAL
-    if fatal or sxid in _SXID_FABRIC or sxid in _SXID_PORT:
+    if fatal or sxid in _SXID_FABRIC | _SXID_PORT | _SXID_RESET:
         return Category.LINK_FATAL
     return Category.LINK

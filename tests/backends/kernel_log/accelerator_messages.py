@@ -58,6 +58,13 @@ NVIDIA: list[Composed] = [
         Category.LINK_FATAL,
         "0000:06:00.0",
     ),
+    (
+        "NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:65:00 (printing 1 of every 30)."
+        "  The GPU likely needs to be reset.",
+        "nvidia_gsp_rpc_failing",
+        Category.FIRMWARE,
+        "0000:65:00.0",
+    ),
     ("NVRM: RmInitAdapter failed! (0x25:0xffff:1480)", "nvidia_init_failed", Category.FIRMWARE, ""),
 ]
 

@@ -76,8 +76,13 @@ def test_codes_that_nobody_documented_are_never_fatal() -> None:
 def test_sxid_is_fatal_by_the_guide_or_by_its_word() -> None:
     assert sxid_category(22003, fatal=False) is Category.LINK_FATAL
     assert sxid_category(99999, fatal=True) is Category.LINK_FATAL
-    assert sxid_category(12028, fatal=False) is Category.LINK
+    assert {sxid_category(sxid, fatal=False) for sxid in (20009, 22013, 11012)} == {Category.LINK}
     assert sxid_category(10004, fatal=False) is Category.THERMAL
+
+
+@pytest.mark.parametrize("sxid", [11004, 12028, 19084])
+def test_sxid_that_only_a_reset_cures_is_fatal_for_the_link(sxid: int) -> None:
+    assert sxid_category(sxid, fatal=False) is Category.LINK_FATAL
 
 
 ALPHABET = (

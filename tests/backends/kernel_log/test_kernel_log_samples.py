@@ -155,14 +155,17 @@ FILES: dict[str, list[Expected]] = {
         (21, "oom_kill", "python", APPLICATION, {"pid": "456"}),
         (22, "oom_kill", "httpd", APPLICATION, {"pid": "123"}),
     ],
-    "nvidia/kernel/gpud_dmesg_xid119_h100.log": xids(
-        "0000:9b:00.0",
-        (3, 119, FIRMWARE, "2024380", "nvidia-smi"),
-        (38, 119, FIRMWARE, "2024380", "nvidia-smi"),
-        (40, 119, FIRMWARE, "2024380", "nvidia-smi"),
-        (42, 119, FIRMWARE, "1263500", "cache_mgr_main"),
-        (43, 119, FIRMWARE, "1240590", "gpud"),
-    ),
+    "nvidia/kernel/gpud_dmesg_xid119_h100.log": [
+        *xids(
+            "0000:9b:00.0",
+            (3, 119, FIRMWARE, "2024380", "nvidia-smi"),
+            (38, 119, FIRMWARE, "2024380", "nvidia-smi"),
+            (40, 119, FIRMWARE, "2024380", "nvidia-smi"),
+            (42, 119, FIRMWARE, "1263500", "cache_mgr_main"),
+            (43, 119, FIRMWARE, "1240590", "gpud"),
+        ),
+        (41, "nvidia_gsp_rpc_failing", "0000:9b:00.0", FIRMWARE, {}),
+    ],
     "nvidia/kernel/gpud_kmsg_nvswitch.log": [],
     "nvidia/kernel/gpud_kmsg_peermem.log": [(n, PEERMEM, "", APPLICATION, {}) for n in range(1, 8)],
     "nvidia/kernel/gsp_heartbeat_timeout_no_xid.log": [
@@ -194,7 +197,7 @@ FILES: dict[str, list[Expected]] = {
         (6, 32, APPLICATION, "3911", "X"),
     ),
     "nvidia/kernel/nvswitch_sxid.log": [
-        (1, "sxid_12028", "0000:85:00.0", LINK, {"severity": "Non-fatal", "link": "61"}),
+        (1, "sxid_12028", "0000:85:00.0", LINK_FATAL, {"severity": "Non-fatal", "link": "61"}),
         (2, "sxid_22013", "0000:08:00.0", LINK, {"switch": "3", "link": "60"}),
         (4, "sxid_20009", "0000:06:00.0", LINK, {"message": "RX Short Error Rate", "link": "04"}),
         (5, "sxid_24007", "0000:c3:00.0", LINK_FATAL, {"severity": "Fatal", "link": "28"}),
