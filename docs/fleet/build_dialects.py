@@ -25,13 +25,21 @@ configured name: labels such as `instance`, `node` or `exported_instance` never 
 - Rows for one quantity are tried in the order of the table; the first with a value counts.
 - Of several series for one value (a fan-out by job or container, a partition that repeats its device)
   the first counts, or they are combined as the table says. A sum that lacks a part is no sum.
-- NaN, infinities and numbers that the quantity cannot have (a ratio above 1.01, 300 C, negative watts)
-  are absent with the reason `error`. A number that stands for "no value" is absent: DCGM's integers from
-  9.22e18 on as `unsupported`, Ascend's -1 as `error`.
+- NaN, infinities, numbers that the quantity cannot have (a ratio above 1.01, 300 C, negative watts) and
+  empty registers are absent with the reason `error`; a note on the device names those refused. A number
+  that stands for "no value" is absent: DCGM's integers from 9.22e18 on as `unsupported`, Ascend's -1 as
+  `error`.
 - Where an exporter writes 0 for a failed read, a power, temperature or memory size of 0 is absent with
   the reason `error`; other zeros stay, and a note on the device says that they are not verified.
 - Temperature, power, clocks, energy, PCIe and throttling of a partition are those of its device.
 - What was not used is counted by reason in `accel_fleet_series_rejected_total`.
+
+## Devices with one uuid
+
+A uuid that one family gives several PCI addresses (or, without them, indices) names no device: its
+devices go by address or index, their `uuid` is absent as `error`, and their health is `degraded` with
+"duplicate uuid". A series that has nothing but such a uuid is about none. A uuid on two nodes stays on
+both; the fleet's `conflicts` and `accel_fleet_identity_conflicts` tell it.
 
 ## Two exporters on one node
 

@@ -7,9 +7,11 @@ sample with a uuid says of its other ids serves the samples without one.
 import re
 from collections.abc import Iterable, Sequence
 
+from accelwatch.fleet.dialects.doubles import by_place, double_uuids
 from accelwatch.fleet.dialects.models import kind_by, memory_kind_by, vendor_by, vendor_of
 from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.fleet.exposition import Key
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, normal_pci_bus_id
 
 _PLACEHOLDERS = frozenset(
@@ -49,6 +51,8 @@ class Roster:
         self._numbers: dict[tuple[str, str], int | None] = {}
         """By kind of id and id; None when two devices claim it."""
         self._positional = [re.compile(one, re.I) for one in dialect.labels.positional]
+        self._doubles: dict[str, int] = {}
+        self._doubles = double_uuids((key, self._ids(key)) for key in keys)
         found = [(key, self._ids(key)) for key in keys]
         found.sort(key=lambda one: not one[1].get("uuid"))
         for key, ids in found:
@@ -79,7 +83,17 @@ class Roster:
             ids["uuid"] = normal_uuid(ids["uuid"])
         if "pci" in ids:
             ids["pci"] = normal_pci_bus_id(ids["pci"])
-        return ids
+        return by_place(ids) if ids.get("uuid") in self._doubles else ids
+
+    def doubts(self) -> dict[str, str]:
+        """By id, why devices do not go by their uuid, for people."""
+        told = ((device.id, self._doubt(number)) for number, device in enumerate(self.devices()))
+        return {device_id: text for device_id, text in told if text} if self._doubles else {}
+
+    def _doubt(self, number: int) -> str:
+        uuid = self.facts[number].get("uuid", "")
+        count = self._doubles.get(normal_uuid(uuid), 0)
+        return f"duplicate uuid {uuid}: {count} devices tell it" if count else ""
 
     def _place_of(self, uuid: str) -> str | None:
         """None for a uuid; of one that only names a place its PCI address, or an empty string."""
@@ -132,6 +146,9 @@ class Roster:
         name = facts.get("name") or f"{dialect.device_name or vendor}{index}"
         pci = normal_pci_bus_id(facts["pci"]) if "pci" in facts else None
         stable = uuid or facts.get("serial") or pci or name
+        absent: dict[str, Absence] = {}
+        if self._doubt(number):
+            uuid, stable, absent = None, pci or name, {"uuid": Absence.ERROR}
         return Device(
             id=f"{vendor}:{stable}",
             vendor=vendor,
@@ -148,6 +165,7 @@ class Roster:
             driver_version=facts.get("driver"),
             pci_bus_id=pci,
             memory_kind=memory_kind_by(facts, vendor),
+            absent=absent,
         )
 
 

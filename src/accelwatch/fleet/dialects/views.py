@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.plan import Cell, Planner, blanks_of, evaluate, scaled
 from accelwatch.fleet.dialects.sharing import not_told
 from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect, Fact
@@ -64,6 +65,7 @@ class Plan:
         self.dialect = dialect
         planner = Planner(dialect, prefix, keys)
         self._rows = _rows(planner, prefix, keys)
+        self._doubts = planner.roster.doubts()
         self.rejected = planner.rejected
         self.mapped = planner.mapped
         success = prefix + dialect.success if dialect.success else None
@@ -77,7 +79,8 @@ class Plan:
     ) -> tuple[DeviceView, ...]:
         """The devices; numbers that could not be used are counted in `rejected`."""
         old = any(values[slot] == 0 for slot in self._success)
-        return tuple(self._view(row, values, now, rejected, old) for row in self._rows)
+        views = tuple(self._view(row, values, now, rejected, old) for row in self._rows)
+        return marked(views, self._doubts) if self._doubts else views
 
     def _view(
         self, row: _Row, values: Sequence[Number], now: float, rejected: Counter[str], old: bool

@@ -1,0 +1,49 @@
+"""Uuids that one exporter gives several devices: a fault of a driver, in which they identify none.
+
+It shows when one family has a uuid with several PCI addresses, or, where it tells none, with several
+indices. The devices are then told apart by these, and marked.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from accelwatch.fleet.exposition import Key
+from accelwatch.schema.health import Health
+from accelwatch.schema.snapshot import DeviceView
+
+Ids = dict[str, str]
+_PLACES = ("pci", "index")
+
+
+def double_uuids(found: Iterable[tuple[Key, Ids]]) -> dict[str, int]:
+    """Uuids of more than one device, with how many; of keys and what each says of a device's ids."""
+    claims: dict[tuple[str, str, str], set[str]] = {}
+    for key, ids in found:
+        kind = next((kind for kind in _PLACES if kind in ids), None)
+        if "uuid" in ids and kind is not None:
+            claims.setdefault((ids["uuid"], key.name, kind), set()).add(ids[kind])
+    doubles: dict[str, int] = {}
+    for (uuid, _, _), places in claims.items():
+        if len(places) > 1:
+            doubles[uuid] = max(len(places), doubles.get(uuid, 0))
+    return doubles
+
+
+def by_place(ids: Ids) -> Ids:
+    """The ids of a device whose uuid is no name: those that nobody shares."""
+    return {kind: ids[kind] for kind in (*_PLACES, "name") if kind in ids}
+
+
+def marked(views: Iterable[DeviceView], doubts: Mapping[str, str]) -> tuple[DeviceView, ...]:
+    """The views, those of such devices no better than degraded; `doubts` are the reasons by id."""
+    return tuple(
+        _marked(view, doubts[view.device.id]) if view.device.id in doubts else view
+        for view in views
+    )
+
+
+def _marked(view: DeviceView, reason: str) -> DeviceView:
+    health = view.health if view.health is Health.FAILED else Health.DEGRADED
+    reasons = (*view.health_reasons, reason)
+    return msgspec.structs.replace(view, health=health, health_reasons=reasons)

@@ -1,0 +1,48 @@
+"""A page on which one uuid is several devices: all stay, by place, marked, with their own numbers."""
+
+import pytest
+
+from accelwatch.fleet.dialects import read_devices
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.health import Health
+
+NOW = 1_700_000_000.0
+TOLD = "duplicate uuid GPU-1: 4 devices tell it"
+
+
+def page(*labels: str) -> str:
+    """Three families of four GPUs with one uuid; the last has no uuid label, as DCGM's NVLink group."""
+    lines = []
+    for n in range(4):
+        parts = {"gpu": f'gpu="{n}"', "pci": f'pci_bus_id="00000000:0{n}:00.0"'}
+        place = ",".join(parts[label] for label in labels)
+        lines.append(f'DCGM_FI_DEV_GPU_TEMP{{{place},UUID="GPU-1"}} {40 + n}')
+        lines.append(f'DCGM_FI_DEV_POWER_USAGE{{{place},UUID="GPU-1"}} {100 + n}')
+        lines.append(f"DCGM_FI_DEV_SM_CLOCK{{{place}}} {1000 + n}")
+    lines.append('DCGM_FI_DEV_GPU_TEMP{gpu="4",pci_bus_id="00000000:04:00.0",UUID="GPU-2"} 44')
+    return "\n".join(sorted(lines)) + "\n"
+
+
+@pytest.mark.parametrize("labels", [("gpu", "pci"), ("pci",), ("gpu",)])
+def test_all_rows_stay_with_their_own_numbers(labels: tuple[str, ...]) -> None:
+    views = read_devices(page(*labels), NOW).devices
+    *twins, other = sorted(
+        views, key=lambda view: view.reading.values["temperature_celsius", "gpu"]
+    )
+    assert len(twins) == 4
+    for n, view in enumerate(twins):
+        assert view.reading.values["temperature_celsius", "gpu"] == 40 + n
+        assert view.reading.values["power_watts",] == 100 + n
+        assert view.reading.values["clock_hertz", "sm"] == (1000 + n) * 1_000_000
+        assert (view.device.uuid, view.device.absent) == (None, {"uuid": Absence.ERROR})
+        assert (view.health, view.health_reasons) == (Health.DEGRADED, (TOLD,))
+    assert len({view.device.id for view in twins}) == 4
+    assert (other.device.id, other.health) == ("nvidia:GPU-2", Health.OK)
+
+
+def test_instances_of_one_gpu_are_no_twins() -> None:
+    place = 'gpu="0",pci_bus_id="00000000:00:00.0",UUID="GPU-1",GPU_I_PROFILE="1g.10gb"'
+    text = "".join(f'DCGM_FI_DEV_FB_USED{{{place},GPU_I_ID="{n}"}} {n}\n' for n in (7, 8))
+    views = read_devices(text, NOW).devices
+    assert views[0].device.uuid == "GPU-1"
+    assert not [reason for view in views for reason in view.health_reasons]
