@@ -1,26 +1,66 @@
 """The nvidia-smi dialect: names, aliases, units and tokens, against a recording and on other vendors."""
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from accelwatch.errors import UsageError
+from accelwatch.errors import UnmetError, UsageError
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.reading import Reading
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch_nvidia_smi import parse_fields, parse_format, render
-from accelwatch_nvidia_smi.fields import query_fields
+from accelwatch_nvidia_smi import (
+    app_fields,
+    machine_of,
+    needed_groups,
+    numbered,
+    parse_format,
+    parse_names,
+    query_fields,
+    query_gpu,
+)
 from installed_command import accelwatch
 from machines import GIB, device, lost_view, mig_view, snapshot, view
 from samples import sample
 from standins import NvmlScenario
 
-CAPTURE = "nvidia/captures/linux-x86_64__nvidia-h100-80gb-hbm3__590.48.01.txt"
+CAPTURES = [
+    f"nvidia/captures/{name}.txt"
+    for name in (
+        "linux-x86_64__nvidia-geforce-rtx-2080-super__595.71.05",
+        "linux-x86_64__nvidia-geforce-rtx-2080-super__610.57.04",
+        "linux-x86_64__nvidia-h100-80gb-hbm3__590.48.01",
+        "linux-x86_64__nvidia-h100-mig__590.48.01",
+        "linux-x86_64__nvidia-l40s__595.80",
+        "windows-x86_64__nvidia-geforce-rtx-2080-super__591.86",
+    )
+]
 
 
 def answer(text: str, *views: DeviceView, header: bool = True, units: bool = True) -> list[str]:
-    return render(snapshot(*views), parse_fields(text), header=header, units=units).splitlines()
+    shown = snapshot(*views)
+    fields = parse_names(text, query_fields(), "--query-gpu")
+    table = query_gpu(shown, machine_of(shown), fields, header=header, units=units)
+    return table.splitlines()
+
+
+def changed(
+    base: DeviceView,
+    values: dict[Series, Number],
+    absent: dict[Series, Absence] | None = None,
+) -> DeviceView:
+    """The device with other values of the quantities that are named."""
+    keys = {series[0] for series in values}
+    kept = {s: value for s, value in base.reading.values.items() if s[0] not in keys}
+    reading = Reading(device_id="x", values=kept | values, absent=absent or {})
+    return msgspec.structs.replace(base, reading=reading)
+
+
+def cell(field: str, one: DeviceView) -> str:
+    """The answer of one device to one field."""
+    return answer(field, one, header=False)[0]
 
 
 def test_header_and_row_as_nvidia_smi_writes_them() -> None:
@@ -35,7 +75,7 @@ def test_header_and_row_as_nvidia_smi_writes_them() -> None:
 def test_noheader_and_nounits() -> None:
     asked = "memory.total,power.limit"
     assert answer(asked, view(0), header=False, units=False) == ["81920, [N/A]"]
-    assert answer(asked, view(0), units=False)[0] == "memory.total, power.limit"
+    assert answer(asked, view(0), units=False)[0] == "memory.total [MiB], power.limit [W]"
 
 
 def test_faults_are_told_apart_from_what_is_not_there() -> None:
@@ -82,32 +122,185 @@ def test_other_vendors_answer_the_same_words() -> None:
 
 def test_a_field_that_is_not_one_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="'utilisation.gpu' is not a field.*utilization.gpu"):
-        parse_fields("utilisation.gpu")
+        answer("utilisation.gpu")
     with pytest.raises(UsageError, match="needs --format=csv"):
-        parse_format("noheader")
+        parse_format("noheader", "--query-gpu")
 
 
-@pytest.mark.oracle
-def test_every_field_of_the_recorded_help_is_known() -> None:
-    text = sample(CAPTURE).read_text()
-    start = text.index("# $ nvidia-smi --query-gpu=") + len("# $ nvidia-smi --query-gpu=")
-    names = text[start : text.index(" --format=csv", start)].split(",")
-    unknown = [name for name in names if name not in query_fields()]
-    assert len(names) > 180
-    assert all(
-        name.startswith(("vgpu_", "power_smoothing", "edpp", "fabric.health")) for name in unknown
+def test_a_field_that_is_not_read_is_no_mistake() -> None:
+    names = (
+        "edpp_multiplier,fabric.health.partition_assigned,kmd_version,bbx.time_run,gpu.base.max,"
+        "remapped_rows.correctable_inactive,power_smoothing.curr_profile.ramp_up_rate,index"
     )
+    assert answer(names, view(0)) == [
+        "edpp_multiplier [%], fabric.health.partition_assigned, kmd_version, bbx.time_run [seconds], "
+        "gpu.base.max [W], remapped_rows.correctable_inactive, "
+        "power_smoothing.curr_profile.ramp_up_rate [W/s], index",
+        "[N/A], N/A, 590.48.01, [N/A], [N/A], [N/A], [N/A], 0",
+    ]
+
+
+def test_two_names_of_the_link_generation_stay_two() -> None:
+    names = "pcie.link.gen.current,pcie.link.gen.gpucurrent,pcie.link.gen.max,pcie.link.gen.gpumax"
+    title, cells = answer(names, view(0))
+    assert title == names.replace(",", ", ")
+    assert cells == "5, 5, 5, [N/A]"
+
+
+ALL_REASONS = {
+    "clock_setting": "0x0000000000000002",
+    "power": "0x0000000000000004",
+    "sync_boost": "0x0000000000000010",
+    "thermal_software": "0x0000000000000020",
+    "thermal_hardware": "0x0000000000000048",
+    "power_brake": "0x0000000000000088",
+    "other": "0x0000000000000008",
+}
+
+
+@pytest.mark.parametrize("active", [*ALL_REASONS, ""])
+def test_each_clock_event_has_its_bits(active: str) -> None:
+    values: dict[Series, Number] = {
+        ("throttle_active", reason): int(reason == active) for reason in ALL_REASONS
+    }
+    one = changed(view(0), values)
+    mask = ALL_REASONS.get(active, "0x0000000000000000")
+    assert cell("clocks_event_reasons.active", one) == mask
+    assert cell("clocks_throttle_reasons.active", one) == mask
+    slowed = active in ("thermal_hardware", "power_brake", "other")
+    word = "Active" if slowed else "Not Active"
+    assert cell("clocks_event_reasons.hw_slowdown", one) == word
+
+
+@pytest.mark.parametrize(("idle", "mask", "word"), [(1, "1", "Active"), (0, "0", "Not Active")])
+def test_idle_is_the_lowest_bit(idle: int, mask: str, word: str) -> None:
+    one = changed(view(0), {("clocks_idle",): idle, ("throttle_active", "power"): 0})
+    assert cell("clocks_event_reasons.active", one) == "0x" + mask.rjust(16, "0")
+    assert cell("clocks_event_reasons.gpu_idle", one) == word
+    assert cell("clocks_event_reasons.supported", one) == "0x0000000000000005"
+
+
+def test_all_reasons_of_nvml_are_supported_where_all_are_known() -> None:
+    values: dict[Series, Number] = {("throttle_active", reason): 0 for reason in ALL_REASONS}
+    one = changed(view(0), {**values, ("clocks_idle",): 0})
+    assert cell("clocks_event_reasons.supported", one) == "0x00000000000001FF"
+
+
+def test_an_unnamed_reason_of_another_vendor_is_no_hardware_slowdown() -> None:
+    amd = msgspec.structs.replace(view(0), device=device(0, vendor="amd"))
+    one = changed(amd, {("throttle_active", "other"): 1})
+    assert cell("clocks_event_reasons.active", one) == "0x0000000000000000"
+    assert cell("clocks_event_reasons.hw_slowdown", one) == "[N/A]"
+
+
+def test_no_reason_that_is_known_is_no_mask() -> None:
+    silent = msgspec.structs.replace(view(0), reading=Reading(device_id="x"))
+    names = "clocks_event_reasons.active,clocks_event_reasons.supported"
+    assert cell(names, silent) == "[N/A], [N/A]"
+
+
+def test_power_is_the_average_where_there_is_one() -> None:
+    names = "power.draw,power.draw.average,power.draw.instant"
+    both = changed(view(0), {("power_watts",): 642.5, ("power_average_watts",): 600.25})
+    assert cell(names, both) == "600.25 W, 600.25 W, 642.50 W"
+    older = changed(view(0), {("power_watts",): 39.17})
+    assert cell(names, older) == "39.17 W, [N/A], 39.17 W"
+
+
+def test_free_memory_is_what_neither_use_nor_reservation_take() -> None:
+    mib = GIB >> 10
+    values: dict[Series, Number] = {
+        ("memory_size_bytes",): 1000 * mib,
+        ("memory_used_bytes",): 600 * mib,
+        ("memory_reserved_bytes",): 30 * mib,
+    }
+    assert cell("memory.free", changed(view(0), values)) == "370 MiB"
+    for missing in ("memory_size_bytes", "memory_used_bytes"):
+        left = {series: value for series, value in values.items() if series != (missing,)}
+        bare = msgspec.structs.replace(view(0), reading=Reading(device_id="x", values=left))
+        assert cell("memory.free", bare) == "[N/A]"
+
+
+@pytest.mark.parametrize(
+    ("key", "cells"),
+    [
+        ("memory_retired_pages", "Yes, [N/A]"),
+        ("memory_remapped_rows", "[N/A], Yes"),
+        ("", "[N/A], [N/A]"),
+    ],
+)
+def test_a_pending_repair_is_told_in_the_part_s_own_way(key: str, cells: str) -> None:
+    values: dict[Series, Number] = {("memory_repair_pending",): 1}
+    if key:
+        values[key, "uncorrected"] = 3
+    one = msgspec.structs.replace(view(0), reading=Reading(device_id="x", values=values))
+    assert cell("retired_pages.pending,remapped_rows.pending", one) == cells
+
+
+def test_what_a_query_needs_is_read() -> None:
+    def groups(names: str) -> frozenset[str]:
+        return needed_groups(parse_names(names, query_fields(), "--query-gpu"))
+
+    assert groups("power.draw") == {"components"}
+    assert groups("clocks_event_reasons.active,index") == {"clocks"}
+    assert groups("ecc.errors.corrected.volatile.dram") == {"ecc"}
+    assert groups("name,temperature.gpu,edpp_multiplier") == frozenset()
+
+
+def test_numbers_are_one_for_each_device_and_nvidia_keeps_its_own() -> None:
+    amd = [
+        msgspec.structs.replace(
+            view(n), device=device(n, vendor="amd", id=f"amd:{n}", name=f"amd{n}", model="MI300X")
+        )
+        for n in (0, 1)
+    ]
+    rows = answer("index,name", *amd, view(1), view(3), header=False)
+    assert rows == [
+        "1, NVIDIA H100 80GB HBM3",
+        "3, NVIDIA H100 80GB HBM3",
+        "4, MI300X",
+        "5, MI300X",
+    ]
+    machine = machine_of(snapshot(*amd, view(1), view(3)))
+    assert numbered(("5", "01", "amd:0"), machine) == ("amd:1", view(1).device.id, "amd:0")
+    with pytest.raises(UnmetError, match="no device '2'; there are: 1, 3, 4, 5"):
+        numbered(("2",), machine)
+
+
+def captured(text: str) -> list[tuple[list[str], list[str]]]:
+    """(titles, cells) of each answer to --query-gpu in a captured session."""
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    starts = [n for n, line in enumerate(lines) if line.startswith("timestamp, driver_version, ")]
+    return [(lines[n].split(", "), lines[n + 1].split(", ")) for n in starts]
 
 
 @pytest.mark.oracle
-def test_headers_are_those_of_the_recording() -> None:
-    text = sample(CAPTURE).read_text()
-    start = text.index("\ntimestamp, driver_version,") + 1
-    recorded = text[start : text.index("\n", start)].split(", ")
-    by_name = {title.partition(" [")[0]: title for title in recorded}
-    for name, field in query_fields().items():
-        if name == field.names[0] and name in by_name:
-            assert answer(name, view(0))[0] == by_name[name]
+@pytest.mark.parametrize("path", CAPTURES)
+def test_every_name_in_the_recorded_help_is_known(path: str) -> None:
+    text = sample(path).read_text(errors="replace")
+    for option, known, least in (
+        ("query-gpu", query_fields(), 200),
+        ("query-compute-apps", app_fields(), 8),
+    ):
+        section = text.split(f"--help-{option}\n", 1)[1].split("####\n\n", 1)[0]
+        section = section.split("\n# capabilities", 1)[0]
+        rows = re.findall(r'^"(.*)"\r?$', section, flags=re.MULTILINE)
+        assert len(rows) >= least
+        for row in rows:
+            first, *aliases = row.split('" or "')
+            assert known[first].names[0] == first
+            assert all(known[alias] is known[first] for alias in aliases)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("path", CAPTURES)
+def test_titles_are_those_of_the_recordings(path: str) -> None:
+    tables = captured(sample(path).read_text(errors="replace"))
+    assert len(tables) == 2
+    for titles, _ in tables:
+        names = ",".join(title.partition(" [")[0] for title in titles)
+        for units in (True, False):
+            assert answer(names, view(0), units=units)[0].split(", ") == titles
 
 
 def test_a_driver_that_will_not_start_is_told_on_stderr(tmp_path: Path) -> None:

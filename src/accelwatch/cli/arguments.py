@@ -59,7 +59,9 @@ OPTIONS: tuple[Option, ...] = (
     Option(name="strict", flags=("--strict",), kind=bool, default=False,
            help="Exit 6 when a device is lost or unresponsive."),
     Option(name="output", flags=("-o", "--output"), kind=str, default="-", metavar="FILE",
-           help="Write there (replaced in one step, mode 0600); '-' is stdout."),
+           help="Write there (replaced in one step); '-' is stdout."),
+    Option(name="mode", flags=("--mode",), kind=str, default=None, metavar="OCTAL",
+           help="Permissions of the file of --output, such as 0644; without: 0600."),
     Option(name="pretty", flags=("--pretty",), kind=bool, default=False, help="Indented JSON."),
     Option(name="argv", flags=("--argv",), kind=bool, default=False,
            help="Arguments of processes as well; they may hold secrets."),
@@ -74,6 +76,15 @@ OPTIONS: tuple[Option, ...] = (
     Option(name="query_gpu", flags=("--query-gpu",), kind=str, default=None, metavar="FIELDS",
            words="query_fields",
            help="Answer as nvidia-smi --query-gpu does, for every vendor; 'help' lists fields."),
+    Option(name="query_compute_apps", flags=("--query-compute-apps",), kind=str, default=None,
+           metavar="FIELDS", words="app_fields",
+           help="As nvidia-smi's list of computing processes; 'help' lists fields."),
+    Option(name="list_gpus", flags=("-L", "--list-gpus"), kind=bool, default=False,
+           help="As nvidia-smi's list: a line a device, and one a MIG instance below it."),
+    Option(name="query", flags=("-q", "--query"), kind=bool, default=False,
+           help="With -x: nvidia-smi's XML document, for every vendor."),
+    Option(name="xml", flags=("-x", "--xml-format"), kind=bool, default=False,
+           help="Goes with -q."),
 )  # fmt: skip
 
 _LOOP_MS = ("-lms", "--loop-ms")
@@ -98,12 +109,23 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     timeout: str = "2s"
     strict: bool = False
     output: str = "-"
+    mode: str | None = None
     pretty: bool = False
     argv: bool = False
     color: str = "auto"
     profile: str = "default"
     once: bool = False
     query_gpu: str | None = None
+    query_compute_apps: str | None = None
+    list_gpus: bool = False
+    query: bool = False
+    xml: bool = False
+
+    @property
+    def asks_as_nvidia_smi(self) -> bool:
+        """Whether one of nvidia-smi's own options was given."""
+        lists = self.query_gpu is not None or self.query_compute_apps is not None
+        return lists or self.list_gpus or self.query or self.xml
 
 
 def normalised(argv: list[str]) -> list[str]:

@@ -36,9 +36,15 @@ def _devices() -> Iterable[str]:
 
 
 def _query_fields() -> Iterable[str]:
-    from accelwatch_nvidia_smi.fields import query_fields
+    from accelwatch_nvidia_smi import query_fields
 
     return ("help", *query_fields())
+
+
+def _app_fields() -> Iterable[str]:
+    from accelwatch_nvidia_smi import app_fields
+
+    return ("help", *app_fields())
 
 
 def _themes() -> Iterable[str]:
@@ -59,6 +65,7 @@ _LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "backends": _backends,
     "devices": _devices,
     "query_fields": _query_fields,
+    "app_fields": _app_fields,
     "formats": lambda: ("table", "json", "csv", "prometheus"),
     "colors": lambda: ("auto", "always", "never"),
     "groupings": lambda: ("rack", "partition", "job", "user", "model", "vendor", "node"),

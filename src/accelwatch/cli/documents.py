@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
@@ -18,15 +19,19 @@ from accelwatch.store.reports import CRASHED
 
 def chosen(snapshot: Snapshot, wanted: Plan) -> Snapshot:
     """The snapshot with only the devices that were asked for. Raises UnmetError."""
-    arguments = wanted.arguments
-    if not (arguments.device or arguments.visible or wanted.condition):
+    return keep(snapshot, wanted, split_list(wanted.arguments.device))
+
+
+def keep(snapshot: Snapshot, wanted: Plan, selectors: Sequence[str]) -> Snapshot:
+    """The snapshot with what the selectors mean, less what visibility or filter leave out."""
+    if not (selectors or wanted.arguments.visible or wanted.condition):
         return snapshot
     from accelwatch.selection import matching, select, visible
 
     views = list(snapshot.devices)
-    if arguments.device:
-        views = select(views, split_list(arguments.device))
-    if arguments.visible:
+    if selectors:
+        views = select(views, selectors)
+    if wanted.arguments.visible:
         views = visible(views, os.environ)
     if wanted.condition is not None:
         views = matching(views, wanted.condition, snapshot.host)

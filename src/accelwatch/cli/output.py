@@ -5,7 +5,10 @@ import stat
 import sys
 from pathlib import Path
 
-from accelwatch.errors import AccelwatchError
+from accelwatch.errors import AccelwatchError, UsageError
+
+OWN = 0o600
+"""Permissions of a file that only its owner may read."""
 
 
 def write_stdout(data: bytes) -> None:
@@ -27,8 +30,20 @@ def quiet_exit() -> None:
     os._exit(141)
 
 
-def write_file(path: str, data: bytes) -> None:
-    """The data under that name, whole or not at all, mode 0600. Raises AccelwatchError."""
+def file_mode(text: str) -> int:
+    """Permissions of an octal number such as `0644`. Raises UsageError."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 4 or set(text) & {"8", "9"}:
+        raise UsageError(f"--mode is an octal number such as 0644, not {text!r}")
+    mode = int(text, 8)
+    if mode & ~0o777 or not mode & stat.S_IRUSR or not mode & stat.S_IWUSR:
+        raise UsageError(
+            f"--mode is between 0600 and 0777 and its owner reads and writes, not {text}"
+        )
+    return mode
+
+
+def write_file(path: str, data: bytes, mode: int = OWN) -> None:
+    """The data under that name, whole or not at all, whatever the umask. Raises AccelwatchError."""
     import tempfile
 
     target = Path(path)
@@ -39,20 +54,21 @@ def write_file(path: str, data: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+            os.fchmod(file.fileno(), mode)
         Path(name).replace(target)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
         raise AccelwatchError(f"cannot write {target}: {error.strerror}") from error
 
 
-def emit(path: str, data: bytes) -> None:
+def emit(path: str, data: bytes, mode: int = OWN) -> None:
     """The data to a file, or to stdout when the path is `-`; a pipe or device is written into."""
     if path == "-":
         write_stdout(data)
     elif _is_special(path):
         _write_into(path, data)
     else:
-        write_file(path, data)
+        write_file(path, data, mode)
 
 
 def _is_special(path: str) -> bool:

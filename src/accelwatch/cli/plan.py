@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.cli.arguments import Arguments, split_list
+from accelwatch.cli.output import OWN, file_mode
 from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
@@ -28,6 +29,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     condition: "Expression | None"
     settings: CollectSettings
     interval_s: float | None
+    mode: int
+    """Permissions of the output file."""
     arguments: Arguments
 
 
@@ -57,8 +60,18 @@ def plan(arguments: Arguments) -> Plan:
         condition=condition,
         settings=_settings(arguments, names),
         interval_s=interval_s,
+        mode=output_mode(arguments),
         arguments=arguments,
     )
+
+
+def output_mode(arguments: Arguments) -> int:
+    """Permissions that the file of `--output` gets. Raises UsageError."""
+    if arguments.mode is None:
+        return OWN
+    if arguments.output == "-":
+        raise UsageError("--mode goes with --output FILE")
+    return file_mode(arguments.mode)
 
 
 def _refuse_empty(arguments: Arguments) -> None:
@@ -72,7 +85,7 @@ def _refuse_empty(arguments: Arguments) -> None:
 
 
 def _format(arguments: Arguments) -> str:
-    if arguments.query_gpu is not None:
+    if arguments.asks_as_nvidia_smi:
         return "nvidia-smi"
     name = arguments.format or ("json" if arguments.json else "table")
     if name not in FORMATS:

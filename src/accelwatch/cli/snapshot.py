@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.cli.arguments import Arguments
 from accelwatch.cli.output import emit
-from accelwatch.cli.plan import Plan, plan
+from accelwatch.cli.plan import Plan, output_mode, plan
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ def snapshots(wanted: Plan) -> "Iterator[Snapshot]":
 def run(arguments: Arguments) -> int:
     """The whole command; returns the exit code."""
     if arguments.fields == "help":
-        emit(arguments.output, fields_help().encode())
+        emit(arguments.output, fields_help().encode(), output_mode(arguments))
         return OK
-    if arguments.query_gpu is not None:
-        from accelwatch.cli.query_gpu import run_query
+    if arguments.asks_as_nvidia_smi:
+        from accelwatch.cli.nvidia_smi import run_nvidia_smi
 
-        return run_query(arguments)
+        return run_nvidia_smi(arguments)
     wanted = plan(arguments)
     code = OK
     told = False
@@ -51,7 +51,7 @@ def run(arguments: Arguments) -> int:
         document = render(shown, wanted)
         if wanted.format == "csv" and arguments.output == "-":
             header, document = _once(header, document)
-        emit(arguments.output, document)
+        emit(arguments.output, document, wanted.mode)
         code = status_of_shown(snapshot, shown, arguments.strict)
     return code
 

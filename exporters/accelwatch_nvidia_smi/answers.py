@@ -1,0 +1,235 @@
+"""The answer to one field for one device: nvidia-smi's words, or its token for why there is none."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch_nvidia_smi.fields import MIB, QueryField
+from accelwatch_nvidia_smi.machine import Machine
+
+_TOKENS = {
+    Absence.PERMISSION: "[Insufficient Permissions]",
+    Absence.LOST: "[GPU is lost]",
+    Absence.ERROR: "[Unknown Error]",
+    Absence.TIMEOUT: "[Unknown Error]",
+    Absence.STALE: "[Unknown Error]",
+}
+_RECOVERY = {
+    "none": "None",
+    "gpu_reset": "Reset",
+    "node_reboot": "Reboot",
+    "drain_p2p": "Drain P2P",
+    "drain_and_reset": "Drain and Reset",
+}
+_FABRIC = {
+    "not_started": "Not Started",
+    "in_progress": "In Progress",
+    "completed": "Completed",
+    "unhealthy": "Completed",
+    "failed": "Completed",
+}
+_FABRIC_STATUS = {"completed": "Success", "unhealthy": "Success"}
+_IDLE = 0x1
+_HW_SLOWDOWN = 0x8
+_REASON_BITS = {
+    "clock_setting": 0x2,
+    "power": 0x4,
+    "sync_boost": 0x10,
+    "thermal_software": 0x20,
+    "thermal_hardware": 0x40 | _HW_SLOWDOWN,
+    "power_brake": 0x80 | _HW_SLOWDOWN,
+}
+"""nvmlClocksEventReasons (nvml.h); a hardware slowdown is set beside each of its causes."""
+_DISPLAY_SETTING = 0x100
+"""Shown as `clock_setting` too: among the bits that are supported, not among the active ones."""
+
+
+def answer(field: QueryField, view: DeviceView, machine: Machine, *, units: bool) -> str:
+    """What stands in a cell."""
+    text = value(field, view, machine)
+    if text is None:
+        return token(field, view)
+    return f"{text} {field.unit}" if field.unit and units else text
+
+
+def token(field: QueryField, view: DeviceView) -> str:
+    """Why there is no answer."""
+    absent = view.reading.absent
+    series = field.series
+    if field.identity:
+        why = view.device.absent.get(field.identity)
+    elif series:
+        why = absent.get(series) or absent.get(series[:1]) or absent.get(("*",))
+    else:
+        why = absent.get(("*",))
+    return token_of(why, field.missing)
+
+
+def token_of(why: Absence | None, missing: str) -> str:
+    """The word for a reason; what is merely not there is `missing`."""
+    return _TOKENS.get(why, missing) if why else missing
+
+
+def value(field: QueryField, view: DeviceView, machine: Machine) -> str | None:
+    """The answer without its unit; None when there is none."""
+    if field.special:
+        return _SPECIAL[field.special](view, machine)
+    if field.identity:
+        known = getattr(view.device, field.identity)
+        return None if known is None else str(known)
+    number = view.reading.values.get(field.series) if field.series else None
+    return None if number is None else field.write(number)
+
+
+def moment(time: float) -> str:
+    """Local time as nvidia-smi writes it in a table."""
+    local = datetime.fromtimestamp(time).astimezone()
+    return f"{local:%Y/%m/%d %H:%M:%S}.{local.microsecond // 1000:03d}"
+
+
+def _pci_part(position: int) -> Callable[[DeviceView, Machine], str | None]:
+    def part(view: DeviceView, _: Machine) -> str | None:
+        if view.device.pci_bus_id is None:
+            return None
+        domain, bus, rest = view.device.pci_bus_id.split(":")
+        return "0x" + (domain, bus, rest.partition(".")[0])[position].upper()
+
+    return part
+
+
+def _bus_id(view: DeviceView, _: Machine) -> str | None:
+    bus_id = view.device.pci_bus_id
+    return None if bus_id is None else bus_id.upper().rjust(16, "0")
+
+
+def _number(view: DeviceView, machine: Machine) -> str | None:
+    number = machine.numbers.get(view.device.id)
+    return None if number is None else str(number)
+
+
+def _memory_free(view: DeviceView, _: Machine) -> str | None:
+    values = view.reading.values
+    size, used = values.get(("memory_size_bytes",)), values.get(("memory_used_bytes",))
+    if size is None or used is None:
+        return None
+    return f"{(size - used - values.get(('memory_reserved_bytes',), 0)) / MIB:.0f}"
+
+
+def _temperature(view: DeviceView, _: Machine) -> str | None:
+    number = _first(view, ("temperature_celsius", "gpu"), ("temperature_celsius", "junction"))
+    return None if number is None else f"{number:.0f}"
+
+
+def _power(view: DeviceView, _: Machine) -> str | None:
+    """The average where the device makes one (Ampere and later), as nvidia-smi does."""
+    number = _first(view, ("power_average_watts",), ("power_watts",))
+    return None if number is None else f"{number:.2f}"
+
+
+def _first(view: DeviceView, *series: tuple[str, ...]) -> Number | None:
+    found = (view.reading.values.get(one) for one in series)
+    return next((number for number in found if number is not None), None)
+
+
+def _reasons(view: DeviceView) -> dict[str, bool]:
+    values = view.reading.values
+    return {s[1]: bool(value) for s, value in values.items() if s[0] == "throttle_active"}
+
+
+def _bits(view: DeviceView, reasons: Iterable[str]) -> int:
+    mask = 0
+    for reason in reasons:
+        mask |= _REASON_BITS.get(reason, 0)
+        if reason == "other" and view.device.vendor == "nvidia":
+            mask |= _HW_SLOWDOWN  # one without a cause that NVML names
+    return mask
+
+
+def _active_mask(view: DeviceView, _: Machine) -> str | None:
+    reasons = _reasons(view)
+    idle = view.reading.values.get(("clocks_idle",))
+    if not reasons and idle is None:
+        return None
+    mask = _bits(view, (reason for reason, active in reasons.items() if active))
+    return f"0x{mask | (_IDLE if idle else 0):016X}"
+
+
+def _supported_mask(view: DeviceView, _: Machine) -> str | None:
+    reasons = _reasons(view)
+    idle = view.reading.values.get(("clocks_idle",))
+    if not reasons and idle is None:
+        return None
+    mask = _bits(view, reasons) | (0 if idle is None else _IDLE)
+    return f"0x{mask | (_DISPLAY_SETTING if 'clock_setting' in reasons else 0):016X}"
+
+
+def _hw_slowdown(view: DeviceView, _: Machine) -> str | None:
+    known = [
+        active for reason, active in _reasons(view).items() if _bits(view, (reason,)) & _HW_SLOWDOWN
+    ]
+    return ("Active" if any(known) else "Not Active") if known else None
+
+
+def _info(key: str, words: Mapping[str, str]) -> Callable[[DeviceView, Machine], str | None]:
+    def word(view: DeviceView, _: Machine) -> str | None:
+        labels = [series[1] for series in view.reading.values if series[0] == key]
+        return words.get(labels[0], labels[0].replace("_", " ").title()) if labels else None
+
+    return word
+
+
+def _fabric_status(view: DeviceView, _: Machine) -> str | None:
+    labels = [s[1] for s in view.reading.values if s[0] == "fabric_state_info"]
+    return _FABRIC_STATUS.get(labels[0]) if labels else None
+
+
+def _mig_mode(view: DeviceView, _: Machine) -> str | None:
+    mode = view.device.partition_mode
+    return mode.capitalize() if mode in ("enabled", "disabled") else None
+
+
+def _pending(key: str) -> Callable[[DeviceView, Machine], str | None]:
+    """Whether a repair waits, of parts that repair in this way; one quantity tells it of both ways."""
+
+    def word(view: DeviceView, _: Machine) -> str | None:
+        values = view.reading.values
+        waits = values.get(("memory_repair_pending",))
+        if waits is None or not any(series[0] == key for series in values):
+            return None
+        return "Yes" if waits else "No"
+
+    return word
+
+
+def _other_pending(view: DeviceView, _: Machine) -> str | None:
+    """Of parts that neither retire pages nor remap rows, such as those that repair channels."""
+    values = view.reading.values
+    waits = values.get(("memory_repair_pending",))
+    other = any(s[0] in ("memory_retired_pages", "memory_remapped_rows") for s in values)
+    return None if waits is None or other else "Yes" if waits else "No"
+
+
+_SPECIAL: dict[str, Callable[[DeviceView, Machine], str | None]] = {
+    "timestamp": lambda _, machine: moment(machine.time),
+    "count": lambda _, machine: str(machine.count),
+    "index": _number,
+    "pci.bus_id": _bus_id,
+    "pci.domain": _pci_part(0),
+    "pci.bus": _pci_part(1),
+    "pci.device": _pci_part(2),
+    "memory.free": _memory_free,
+    "temperature.gpu": _temperature,
+    "power.draw": _power,
+    "clocks_event_reasons.active": _active_mask,
+    "clocks_event_reasons.supported": _supported_mask,
+    "clocks_event_reasons.hw_slowdown": _hw_slowdown,
+    "gpu_recovery_action": _info("recovery_action_info", _RECOVERY),
+    "fabric.state": _info("fabric_state_info", _FABRIC),
+    "fabric.status": _fabric_status,
+    "mig.mode.current": _mig_mode,
+    "retired_pages.pending": _pending("memory_retired_pages"),
+    "remapped_rows.pending": _pending("memory_remapped_rows"),
+    "repair.pending": _other_pending,
+}

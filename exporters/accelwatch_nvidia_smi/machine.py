@@ -1,0 +1,70 @@
+"""What the dialect says of the machine as a whole, whichever devices are selected: numbers and count."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from accelwatch.errors import UnmetError
+from accelwatch.schema.snapshot import DeviceView, Snapshot, whole_devices
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole machine at the moment of a snapshot."""
+
+    time: float
+    """Unix seconds."""
+    numbers: Mapping[str, int]
+    """What `index` and `-i` mean by a number, by device id."""
+    count: int
+    versions: Mapping[str, str]
+    """Of NVIDIA's driver stack: driver, cuda."""
+
+    def in_order(self, snapshot: Snapshot) -> list[DeviceView]:
+        """The snapshot's whole devices by their numbers."""
+        whole = whole_devices(snapshot.devices)
+        return sorted(whole, key=lambda view: self.numbers.get(view.device.id, self.count))
+
+
+def machine_of(snapshot: Snapshot) -> Machine:
+    """The machine that a snapshot with all its devices shows."""
+    whole = whole_devices(snapshot.devices)
+    stacks = [backend for backend in snapshot.backends if backend.name == "nvidia"]
+    return Machine(
+        time=snapshot.time,
+        numbers=_numbers(whole),
+        count=len(whole),
+        versions=stacks[0].versions if stacks else {},
+    )
+
+
+def _numbers(whole: Sequence[DeviceView]) -> dict[str, int]:
+    """NVIDIA's devices keep their own index; each further vendor's are numbered on behind the last."""
+    vendors = dict.fromkeys(view.device.vendor for view in whole)
+    numbers: dict[str, int] = {}
+    first = 0
+    for vendor in sorted(vendors, key=lambda name: name != "nvidia"):
+        mine = [view.device for view in whole if view.device.vendor == vendor]
+        numbers.update({device.id: first + device.index for device in mine})
+        first += 1 + max(device.index for device in mine)
+    return numbers
+
+
+def parts_of(snapshot: Snapshot, whole: DeviceView) -> list[DeviceView]:
+    """The partitions of a device."""
+    return [view for view in snapshot.devices if view.device.parent_id == whole.device.id]
+
+
+def numbered(selectors: Sequence[str], machine: Machine) -> tuple[str, ...]:
+    """The selectors with each number replaced by the id of the device that bears it.
+
+    Raises UnmetError that names the numbers there are.
+    """
+    ids = {str(number): device_id for device_id, number in machine.numbers.items()}
+    found: list[str] = []
+    for selector in selectors:
+        bare = selector.lstrip("0") or "0" if selector.isdecimal() else selector
+        if selector.isdecimal() and bare not in ids:
+            there = ", ".join(sorted(ids, key=int)) or "none"
+            raise UnmetError(f"no device {selector!r}; there are: {there}")
+        found.append(ids.get(bare, selector))
+    return tuple(found)

@@ -1,0 +1,112 @@
+"""nvidia-smi's comma-separated answers: `--query-gpu`, `--query-compute-apps`, and the list of `-L`."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch_nvidia_smi.answers import answer, moment, token_of
+from accelwatch_nvidia_smi.fields import MIB, NOT_AVAILABLE, QueryField, query_fields
+from accelwatch_nvidia_smi.machine import Machine, parts_of
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks, which would begin another row."""
+    return " ".join(text.splitlines())
+
+
+def query_gpu(
+    snapshot: Snapshot,
+    machine: Machine,
+    fields: Sequence[QueryField],
+    *,
+    header: bool,
+    units: bool,
+) -> str:
+    """A line a whole device, in nvidia-smi's words and separators; titles keep their units."""
+    lines = [_header(fields)] if header else []
+    for view in machine.in_order(snapshot):
+        cells = (answer(field, view, machine, units=units) for field in fields)
+        lines.append(", ".join(map(one_line, cells)))
+    return "".join(line + "\n" for line in lines)
+
+
+def _header(fields: Sequence[QueryField]) -> str:
+    return ", ".join(
+        f"{field.names[0]} [{field.unit}]" if field.unit else field.names[0] for field in fields
+    )
+
+
+@cache
+def app_fields() -> dict[str, QueryField]:
+    """Every name and alias that `--query-compute-apps` may be asked for."""
+    rows = (
+        QueryField(("timestamp",), special="timestamp"),
+        *(
+            QueryField((name,), special=name)
+            for name in ("gpu_name", "gpu_bus_id", "gpu_serial", "gpu_uuid", "pid")
+        ),
+        QueryField(("process_name", "name"), special="process_name"),
+        QueryField(("used_gpu_memory", "used_memory"), "MiB", special="used_gpu_memory"),
+    )
+    return {name: field for field in rows for name in field.names}
+
+
+def compute_apps(
+    snapshot: Snapshot,
+    machine: Machine,
+    fields: Sequence[QueryField],
+    *,
+    header: bool,
+    units: bool,
+) -> str:
+    """A line a process that computes; one on a partition is told with the whole device, as by NVIDIA."""
+    lines = [_header(fields)] if header else []
+    for whole in machine.in_order(snapshot):
+        for view in (whole, *parts_of(snapshot, whole)):
+            for process in view.reading.processes or ():
+                if process.type != "graphics":
+                    cells = (_app_cell(field, process, whole, machine, units) for field in fields)
+                    lines.append(", ".join(map(one_line, cells)))
+    return "".join(line + "\n" for line in lines)
+
+
+def _app_cell(
+    field: QueryField, process: Process, whole: DeviceView, machine: Machine, units: bool
+) -> str:
+    match field.special:
+        case "timestamp":
+            return moment(machine.time)
+        case "pid":
+            return str(process.pid)
+        case "process_name":
+            refused = process.absent.get("command") is Absence.PERMISSION
+            unknown = "[Insufficient Permissions]" if refused else "[Not Found]"
+            return process.command or unknown
+        case "used_gpu_memory":
+            memory = process.gpu_memory_bytes
+            if memory is None:
+                return token_of(process.absent.get("gpu_memory_bytes"), NOT_AVAILABLE)
+            return f"{memory / MIB:.0f}" + (" MiB" if units else "")
+        case name:
+            return answer(query_fields()[name], whole, machine, units=units)
+
+
+def list_gpus(snapshot: Snapshot, machine: Machine) -> str:
+    """The list of `-L`: a line a device, and below it one a partition."""
+    lines: list[str] = []
+    for view in machine.in_order(snapshot):
+        device = view.device
+        number = machine.numbers.get(device.id, device.index)
+        lines.append(f"GPU {number}: {device.model or 'N/A'} (UUID: {device.uuid or 'N/A'})")
+        lines += map(_partition, parts_of(snapshot, view))
+    return "".join(one_line(line) + "\n" for line in lines)
+
+
+def _partition(view: DeviceView) -> str:
+    device = view.device
+    technology = (device.partition_technology or "mig").upper()
+    profile = device.partition_profile or device.partition or "N/A"
+    uuid = device.uuid or "N/A"
+    return f"  {technology} {profile:<11} Device {device.index:>2}: (UUID: {uuid})"
