@@ -1,10 +1,12 @@
 """Selectors, visibility and filters over views."""
 
+import msgspec
 import pytest
 
 from accelwatch.durations import seconds, size_bytes
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.expr import compile_condition, device_names
+from accelwatch.schema.snapshot import DeviceView
 from accelwatch.selection import matching, select, visible
 from machines import device, lost_view, mig_view, view
 
@@ -34,6 +36,21 @@ def test_selectors(selector: str, indices: list[int]) -> None:
 def test_a_selector_that_means_nothing_is_an_error(selector: str) -> None:
     with pytest.raises(UnmetError, match="there are: nvidia:0, nvidia:1, nvidia:3"):
         select(NODE, [selector])
+
+
+def _amd(index: int) -> DeviceView:
+    one = device(index, vendor="amd", id=f"amd:{index}", name=f"amd{index}", pci_bus_id=None)
+    return msgspec.structs.replace(view(index), device=one)
+
+
+def test_an_index_of_several_vendors_is_told_with_their_names() -> None:
+    mixed = [*NODE, _amd(1), _amd(2)]
+    with pytest.raises(UnmetError) as refused:
+        select(mixed, ["nvidia:0", "1"])
+    assert str(refused.value) == "'1' means 2 devices; say which: nvidia:1, amd:1"
+    assert [one.device.id for one in select(mixed, ["amd:1"])] == ["amd:1"]
+    assert [one.device.id for one in select(mixed, ["2"])] == ["amd:2"]
+    assert len(select(mixed, ["all"])) == len(mixed)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,9 @@ class CsvExporter:
     def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
         """Header and one row a device, lines ended by CR LF."""
         asked = options.get("fields")
-        names = tuple(asked) if isinstance(asked, list | tuple) and asked else DEFAULT_CSV
-        wide = columns(names, snapshot.devices)
+        wide = DEFAULT_CSV
+        if isinstance(asked, list | tuple) and asked:
+            wide = columns(asked, snapshot.devices)
         buffer = io.StringIO(newline="")
         writer = csv.writer(buffer, lineterminator="\r\n")
         if options.get("header", True):

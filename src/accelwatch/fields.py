@@ -52,7 +52,7 @@ _STATE_HELP = {
     "health": "ok, degraded, failed or unknown.",
 }
 
-DEFAULT_CSV = (
+DEFAULT_CSV: tuple[str, ...] = (
     "index",
     "name",
     "vendor",
@@ -65,12 +65,16 @@ DEFAULT_CSV = (
     "memory_used_bytes",
     "memory_size_bytes",
     "temperature_celsius",
+    "temperature_celsius.memory",
     "power_watts",
-    "power_limit_watts",
-    "clock_hertz",
-    "ecc_errors_total",
+    "power_limit_watts.enforced",
+    "clock_hertz.graphics",
+    "ecc_errors_total.corrected",
+    "ecc_errors_total.uncorrected",
     "reset_required",
 )
+"""The same on every machine, so that files of several machines can be joined. Not widened:
+`temperature_celsius` is the sensor that the bare name means, of the GPU or its junction."""
 
 
 class Field(msgspec.Struct, frozen=True):

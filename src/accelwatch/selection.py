@@ -21,17 +21,31 @@ _MIN_UUID_PREFIX = 4
 def select(views: Sequence[DeviceView], selectors: Iterable[str]) -> list[DeviceView]:
     """The views that any selector means, in their own order; a whole device brings its partitions.
 
-    Raises UnmetError that names the valid selectors when one means nothing.
+    Raises UnmetError that names the valid selectors when one means nothing, or an index the devices of
+    several vendors.
     """
     chosen: set[str] = set()
     for selector in selectors:
         text = selector.strip()
-        found = {view.device.id for view in views if text == "all" or _means(text, view)}
+        meant = [view for view in views if text == "all" or _means(text, view)]
+        _refuse_ambiguous(text, meant)
+        found = {view.device.id for view in meant}
         if not found and not (text == "all" and not views):
-            valid = ", ".join(f"{v.device.vendor}:{v.device.index}" for v in _whole(views))
+            valid = ", ".join(map(_qualified, _whole(views)))
             raise UnmetError(f"no device {selector!r}; there are: {valid or 'none'}")
         chosen |= found
     return [view for view in views if view.device.id in chosen or view.device.parent_id in chosen]
+
+
+def _refuse_ambiguous(selector: str, meant: Sequence[DeviceView]) -> None:
+    """Each vendor counts its own devices from 0, so that a bare index may mean several."""
+    if selector.isdecimal() and len({view.device.vendor for view in meant}) > 1:
+        which = ", ".join(map(_qualified, meant))
+        raise UnmetError(f"{selector!r} means {len(meant)} devices; say which: {which}")
+
+
+def _qualified(view: DeviceView) -> str:
+    return f"{view.device.vendor}:{view.device.index}"
 
 
 def _whole(views: Iterable[DeviceView]) -> list[DeviceView]:

@@ -243,6 +243,44 @@ def test_output_goes_to_a_private_file_in_one_step(h100: NvmlScenario, tmp_path:
     assert [path.name for path in tmp_path.glob(".out*")] == []
 
 
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_an_output_can_be_readable_for_others(
+    h100: NvmlScenario, tmp_path: Path, umask: int
+) -> None:
+    target = tmp_path / "accelwatch.prom"
+    words = ("--format", "prometheus", "-o", str(target), "--mode", "0644")
+    before = os.umask(umask)
+    try:
+        run = accelwatch(*words, environ=h100.environment())
+    finally:
+        os.umask(before)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert stat.S_IMODE(target.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--mode", "0644"), "--mode goes with --output FILE"),
+        (("--mode", "0899", "-o", "x"), "--mode is an octal number such as 0644, not '0899'"),
+        (("--mode", "u=rw", "-o", "x"), "--mode is an octal number such as 0644, not 'u=rw'"),
+        (("--mode", "0444", "-o", "x"), "its owner reads and writes, not 0444"),
+        (("--mode", "0244", "-o", "x"), "its owner reads and writes, not 0244"),
+        (("--mode", "4755", "-o", "x"), "its owner reads and writes, not 4755"),
+        (("-L", "--mode", "0644"), "--mode goes with --output FILE"),
+        (("--fields", "help", "--mode", "0644"), "--mode goes with --output FILE"),
+    ],
+)
+def test_a_mode_that_cannot_be_is_refused(
+    words: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
+    at = [str(tmp_path / word) if word == "x" else word for word in words]
+    run = accelwatch(*at)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert complaint in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_unwritable_output_is_one_line(h100: NvmlScenario) -> None:
     run = accelwatch("--json", "-o", "/nowhere/out.json", environ=h100.environment())
     assert run.returncode == 1

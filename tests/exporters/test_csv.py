@@ -5,6 +5,7 @@ import io
 
 import msgspec
 
+from accelwatch.schema.reading import Reading
 from accelwatch_csv import CsvExporter
 from machines import device, lost_view, snapshot, view
 
@@ -22,6 +23,31 @@ def test_labelled_quantities_become_a_column_a_series() -> None:
         "temperature_celsius.memory": "72",
         "power_watts": "642.125",
     }
+
+
+def test_the_header_is_the_same_on_every_machine() -> None:
+    amd = msgspec.structs.replace(
+        view(0),
+        device=device(0, vendor="amd"),
+        reading=Reading(
+            device_id="x",
+            values={("temperature_celsius", "junction"): 71, ("temperature_celsius", "edge"): 50},
+        ),
+    )
+    headers = {
+        CsvExporter().render(snapshot(*views, backends=()), {}).partition(b"\r\n")[0]
+        for views in ([view(0)], [amd], [lost_view(1)], [view(0), amd])
+    }
+    empty = msgspec.structs.replace(snapshot(view(0)), devices=())
+    headers.add(CsvExporter().render(empty, {}).partition(b"\r\n")[0])
+    (header,) = headers
+    assert b",temperature_celsius,temperature_celsius.memory,power_watts," in header
+    assert [row["temperature_celsius"] for row in rows(view(0), amd)] == ["61", "71"]
+    first = rows(view(0))[0]
+    assert (first["power_limit_watts.enforced"], first["ecc_errors_total.corrected"]) == (
+        "700.0",
+        "0",
+    )
 
 
 def test_absence_is_an_empty_cell_and_the_device_stays_a_row() -> None:
