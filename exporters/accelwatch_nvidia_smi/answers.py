@@ -28,9 +28,16 @@ _FABRIC = {
     "in_progress": "In Progress",
     "completed": "Completed",
     "unhealthy": "Completed",
+    "limited_capacity": "Completed",
     "failed": "Completed",
 }
-_FABRIC_STATUS = {"completed": "Success", "unhealthy": "Success"}
+_FABRIC_STATUS = {
+    "completed": "Success",
+    "unhealthy": "Success",
+    "limited_capacity": "Success",
+    "failed": "Unknown Error",
+}
+_FABRIC_HEALTH = {"unhealthy": "Unhealthy", "limited_capacity": "Limited Capacity"}
 _IDLE = 0x1
 _HW_SLOWDOWN = 0x8
 _REASON_BITS = {
@@ -172,17 +179,28 @@ def _hw_slowdown(view: DeviceView, _: Machine) -> str | None:
     return ("Active" if any(known) else "Not Active") if known else None
 
 
-def _info(key: str, words: Mapping[str, str]) -> Callable[[DeviceView, Machine], str | None]:
-    def word(view: DeviceView, _: Machine) -> str | None:
-        labels = [series[1] for series in view.reading.values if series[0] == key]
-        return words.get(labels[0], labels[0].replace("_", " ").title()) if labels else None
+def _label(key: str, position: int = 0) -> Callable[[DeviceView, Machine], str | None]:
+    """A label value of a quantity whose labels are the data."""
 
-    return word
+    def text(view: DeviceView, _: Machine) -> str | None:
+        found = (series[1 + position] for series in view.reading.values if series[0] == key)
+        return next(found, None)
+
+    return text
 
 
-def _fabric_status(view: DeviceView, _: Machine) -> str | None:
-    labels = [s[1] for s in view.reading.values if s[0] == "fabric_state_info"]
-    return _FABRIC_STATUS.get(labels[0]) if labels else None
+def _word(
+    key: str, words: Mapping[str, str], *, others: bool = False
+) -> Callable[[DeviceView, Machine], str | None]:
+    """A label value in nvidia-smi's word for it; one without a word only with `others`."""
+
+    def text(view: DeviceView, machine: Machine) -> str | None:
+        label = _label(key)(view, machine)
+        if label is None:
+            return None
+        return words.get(label, label.replace("_", " ").title() if others else None)
+
+    return text
 
 
 def _mig_mode(view: DeviceView, _: Machine) -> str | None:
@@ -211,6 +229,14 @@ def _other_pending(view: DeviceView, _: Machine) -> str | None:
     return None if waits is None or other else "Yes" if waits else "No"
 
 
+def _slowdown_margin(view: DeviceView, _: Machine) -> str | None:
+    """The margin at which the hardware slows down: the headroom is what the margin is above it."""
+    values = view.reading.values
+    margin = values.get(("temperature_margin_celsius",))
+    headroom = values.get(("temperature_headroom_celsius",))
+    return None if margin is None or headroom is None else f"{margin - headroom:.0f}"
+
+
 _SPECIAL: dict[str, Callable[[DeviceView, Machine], str | None]] = {
     "timestamp": lambda _, machine: moment(machine.time),
     "count": lambda _, machine: str(machine.count),
@@ -225,11 +251,20 @@ _SPECIAL: dict[str, Callable[[DeviceView, Machine], str | None]] = {
     "clocks_event_reasons.active": _active_mask,
     "clocks_event_reasons.supported": _supported_mask,
     "clocks_event_reasons.hw_slowdown": _hw_slowdown,
-    "gpu_recovery_action": _info("recovery_action_info", _RECOVERY),
-    "fabric.state": _info("fabric_state_info", _FABRIC),
-    "fabric.status": _fabric_status,
+    "gpu_recovery_action": _word("recovery_action_info", _RECOVERY, others=True),
+    "fabric.state": _word("fabric_state_info", _FABRIC, others=True),
+    "fabric.status": _word("fabric_state_info", _FABRIC_STATUS),
+    "fabric.health.summary": _word("fabric_state_info", _FABRIC_HEALTH),
+    "fabric.cliqueId": _label("fabric_clique_info"),
+    "fabric.clusterUuid": _label("fabric_cluster_info"),
+    "platform.chassis_serial_number": _label("platform_info", 0),
+    "platform.slot_number": _label("platform_info", 1),
+    "platform.tray_index": _label("platform_info", 2),
+    "platform.host_id": _label("platform_info", 3),
+    "platform.module_id": _label("platform_module_info"),
     "mig.mode.current": _mig_mode,
     "retired_pages.pending": _pending("memory_retired_pages"),
     "remapped_rows.pending": _pending("memory_remapped_rows"),
     "repair.pending": _other_pending,
+    "slowdown.tlimit": _slowdown_margin,
 }

@@ -9,7 +9,7 @@ from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_nvidia_smi.answers import token, token_of, value
 from accelwatch_nvidia_smi.fields import MIB, QueryField, needed_groups, query_fields
-from accelwatch_nvidia_smi.leaves import leaves
+from accelwatch_nvidia_smi.leaves import document_fields, leaves
 from accelwatch_nvidia_smi.machine import Machine, parts_of
 
 _HEAD = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">\n'
@@ -99,16 +99,25 @@ def _instances(parts: list[DeviceView], machine: Machine) -> ET.Element:
     listed = ET.Element("mig_devices")
     if not parts:
         listed.text = "None"
-    fields = query_fields()
+    fields = document_fields()
     for view in parts:
         device = ET.SubElement(listed, "mig_device")
         _put(device, ("index",), str(view.device.index))
         for tag, number in zip(("gpu", "compute"), _place(view.device), strict=True):
             _put(device, (f"{tag}_instance_id",), number)
-        for tag in ("total", "reserved", "used", "free"):
-            text = _text(fields[f"memory.{tag}"], "", view, machine)
-            _put(device, ("fb_memory_usage", tag), text)
+        for path, name in _INSTANCE_LEAVES:
+            _put(device, path, _text(fields[name], "", view, machine))
     return listed
+
+
+_INSTANCE_LEAVES = (
+    (
+        ("ecc_error_count", "volatile_count", "sram_uncorrectable"),
+        "ecc.errors.uncorrected.volatile.sram",
+    ),
+    *((("fb_memory_usage", tag), f"memory.{tag}") for tag in ("total", "reserved", "used", "free")),
+    *((("bar1_memory_usage", tag), f"bar1.{tag}") for tag in ("total", "used")),
+)
 
 
 def _place(device: Device) -> tuple[str, str]:

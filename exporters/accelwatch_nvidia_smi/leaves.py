@@ -43,6 +43,12 @@ _ONLY_HERE = (
         _quantity(f"texture_shm.{word}", "ecc_location_errors_total", word, "texture_shm")
         for word in ("corrected", "uncorrected")
     ),
+    QueryField(("compute.pending",), series=("compute_repair_pending",), write=YES),
+    QueryField(("unrepairable",), series=("memory_unrepairable",), write=YES),
+    QueryField(
+        ("slowdown.tlimit",), series=("temperature_headroom_celsius",), special="slowdown.tlimit",
+        needs=("temperature_margin_celsius",),
+    ),
     QueryField(
         ("repair.pending",), series=("memory_repair_pending",), special="repair.pending"
     ),
@@ -85,6 +91,13 @@ multigpu_board
 board_id
 board_part_number                               part_number
 gpu_part_number
+platformInfo/chassis_serial_number              platform.chassis_serial_number
+platformInfo/slot_number                        platform.slot_number
+platformInfo/tray_index                         platform.tray_index
+platformInfo/host_id                            platform.host_id
+platformInfo/peer_type
+platformInfo/module_id                          platform.module_id
+platformInfo/gpu_fabric_guid
 inforom_version/img_version
 inforom_version/oem_object
 inforom_version/ecc_object
@@ -173,16 +186,33 @@ ecc_errors/aggregate/sram_correctable           ecc.errors.corrected.aggregate.s
 ecc_errors/aggregate/sram_uncorrectable         ecc.errors.uncorrected.aggregate.sram
 ecc_errors/aggregate/dram_correctable           ecc.errors.corrected.aggregate.dram
 ecc_errors/aggregate/dram_uncorrectable         ecc.errors.uncorrected.aggregate.dram
+ecc_errors/aggregate/sram_threshold_exceeded  \
+ecc.errors.uncorrected.aggregate.sram.thresholdExceeded
+ecc_errors/tpc_repair_pending                   compute.pending
+ecc_errors/unrepairable_memory                  unrepairable
 ecc_errors/channel_repair_pending               repair.pending
 retired_pages/multiple_single_bit_retirement/retired_count  retired_pages.single_bit_ecc.count
 retired_pages/double_bit_retirement/retired_count           retired_pages.double_bit.count
 retired_pages/pending_retirement                retired_pages.pending
 remapped_rows/remapped_row_corr                 remapped_rows.correctable
 remapped_rows/remapped_row_unc                  remapped_rows.uncorrectable
+remapped_rows/remapped_row_corr_inactive        remapped_rows.correctable_inactive
+remapped_rows/remapped_row_unc_inactive         remapped_rows.uncorrectable_inactive
 remapped_rows/remapped_row_pending              remapped_rows.pending
 remapped_rows/remapped_row_failure              remapped_rows.failure
+remapped_rows/row_remapper_histogram/row_remapper_histogram_max  \
+remapped_rows.histogram.max _bank(s)
+remapped_rows/row_remapper_histogram/row_remapper_histogram_high  \
+remapped_rows.histogram.high _bank(s)
+remapped_rows/row_remapper_histogram/row_remapper_histogram_partial  \
+remapped_rows.histogram.partial _bank(s)
+remapped_rows/row_remapper_histogram/row_remapper_histogram_low  \
+remapped_rows.histogram.low _bank(s)
+remapped_rows/row_remapper_histogram/row_remapper_histogram_none  \
+remapped_rows.histogram.none _bank(s)
 temperature/gpu_temp                            temperature.gpu _C
 temperature/gpu_temp_tlimit                     temperature.gpu.tlimit _C
+temperature/gpu_temp_slow_tlimit_threshold      slowdown.tlimit _C
 temperature/gpu_temp_max_threshold              shutdown _C
 temperature/gpu_temp_slow_threshold             slowdown _C
 temperature/gpu_temp_max_gpu_threshold          max_operating _C
@@ -200,6 +230,11 @@ gpu_power_readings/min_power_limit              power.min_limit
 gpu_power_readings/max_power_limit              power.max_limit
 gpu_memory_power_readings/instant_power_draw    memory.power
 module_power_readings/instant_power_draw        module.power.draw.instant
+module_power_readings/current_power_limit       module.enforced.power.limit
+module_power_readings/requested_power_limit     module.power.limit
+module_power_readings/default_power_limit       module.power.default_limit
+module_power_readings/min_power_limit           module.power.min_limit
+module_power_readings/max_power_limit           module.power.max_limit
 clocks/graphics_clock                           clocks.current.graphics
 clocks/sm_clock                                 clocks.current.sm
 clocks/mem_clock                                clocks.current.memory
@@ -215,15 +250,22 @@ fabric/state                                    fabric.state
 fabric/status                                   fabric.status
 fabric/cliqueId                                 fabric.cliqueId
 fabric/clusterUuid                              fabric.clusterUuid
+fabric/health/summary                           fabric.health.summary
 processes
 """
 """Path, field and suffix of a line, blanks between them; `_` is a blank of a suffix."""
 
 
 @cache
+def document_fields() -> dict[str, QueryField]:
+    """What the document shows: every query field, and what it alone has."""
+    return query_fields() | {field.names[0]: field for field in _ONLY_HERE}
+
+
+@cache
 def leaves() -> tuple[Leaf, ...]:
     """Every leaf, in document order; `mig_devices` and `processes` stand for what they hold."""
-    fields = query_fields() | {field.names[0]: field for field in _ONLY_HERE}
+    fields = document_fields()
     found: list[Leaf] = []
     for line in _TABLE.strip().splitlines():
         path, *rest = line.split()

@@ -4,7 +4,7 @@ Names, aliases, units and words follow `nvidia-smi --help-query-gpu` and the CSV
 610; an alias is answered under the field's first name, as nvidia-smi does.
 """
 
-from accelwatch_nvidia_smi.fields import MIB, QueryField, Write
+from accelwatch_nvidia_smi.fields import MIB, NOT_AVAILABLE, QueryField, Write
 from accelwatch_nvidia_smi.unread import UNREAD
 
 
@@ -52,6 +52,15 @@ def _counter(name: str, reason: str) -> QueryField:
 
 def _limit(name: str, limit: str, alias: str) -> QueryField:
     return _quantity(name, "W", WATTS, "power_limit_watts", limit, alias=alias)
+
+
+def _module_limit(name: str, limit: str, alias: str = "") -> QueryField:
+    key = "power_component_limit_watts"
+    return _quantity(f"module.{name}", "W", WATTS, key, "module", limit, alias=alias)
+
+
+def _place(name: str, key: str, missing: str = NOT_AVAILABLE) -> QueryField:
+    return QueryField((name,), series=(key,), special=name, missing=missing)
 
 
 def _clock(name: str, domain: str, alias: str) -> QueryField:
@@ -107,13 +116,23 @@ _READ: tuple[QueryField, ...] = (
     _special("index"),
     QueryField(("vbios_version",), identity="vbios_version"),
     _special("gpu_recovery_action", of="recovery_action_info"),
-    _special("mig.mode.current"),
+    _special("mig.mode.current", of="partitioning_enabled"),
+    _quantity("mig.mode.pending", "", _ENABLED, "partitioning_enabled_pending"),
+    _quantity("persistence_mode", "", _ENABLED, "persistence_enabled"),
     QueryField(
         ("fabric.state",), series=("fabric_state_info",), special="fabric.state", missing="N/A"
     ),
     QueryField(
         ("fabric.status",), series=("fabric_state_info",), special="fabric.status", missing="N/A"
     ),
+    _place("fabric.cliqueId", "fabric_clique_info", "N/A"),
+    _place("fabric.clusterUuid", "fabric_cluster_info", "N/A"),
+    _place("fabric.health.summary", "fabric_state_info", "N/A"),
+    _place("platform.chassis_serial_number", "platform_info"),
+    _place("platform.slot_number", "platform_info"),
+    _place("platform.tray_index", "platform_info"),
+    _place("platform.host_id", "platform_info"),
+    _place("platform.module_id", "platform_module_info"),
     _special("memory.free", "MiB", of="memory_used_bytes"),
     _special(
         "clocks_event_reasons.supported", of="throttle_active",
@@ -158,7 +177,12 @@ _READ: tuple[QueryField, ...] = (
     _quantity("utilization.jpeg", "%", PERCENT, "engine_utilization_ratio", "jpeg"),
     _quantity("utilization.ofa", "%", PERCENT, "engine_utilization_ratio", "optical_flow"),
     _quantity("ecc.mode.current", "", _ENABLED, "ecc_enabled"),
+    _quantity("ecc.mode.pending", "", _ENABLED, "ecc_enabled_pending"),
     *_ecc(),
+    _quantity(
+        "ecc.errors.uncorrected.aggregate.sram.thresholdExceeded", "", YES,
+        "sram_error_threshold_exceeded",
+    ),
     _quantity(
         "retired_pages.single_bit_ecc.count", "", str, "memory_retired_pages", "single_bit",
         alias="retired_pages.sbe",
@@ -175,6 +199,17 @@ _READ: tuple[QueryField, ...] = (
     _quantity(
         "remapped_rows.uncorrectable", "", str, "memory_remapped_rows", "uncorrected",
         alias="remapped_rows.dbe",
+    ),
+    _quantity(
+        "remapped_rows.correctable_inactive", "", str, "memory_remapped_rows_inactive", "corrected"
+    ),
+    _quantity(
+        "remapped_rows.uncorrectable_inactive", "", str,
+        "memory_remapped_rows_inactive", "uncorrected",
+    ),
+    *(
+        _quantity(f"remapped_rows.histogram.{left}", "", str, "memory_row_remap_banks", left)
+        for left in ("max", "high", "partial", "low", "none")
     ),
     _special("remapped_rows.pending", of="memory_remapped_rows"),
     _quantity("remapped_rows.failure", "", YES, "memory_repair_failed"),
@@ -195,6 +230,11 @@ _READ: tuple[QueryField, ...] = (
     _limit("power.min_limit", "min", "gpu.power.min_limit"),
     _limit("power.max_limit", "max", "gpu.power.max_limit"),
     _quantity("module.power.draw.instant", "W", WATTS, "power_component_watts", "module"),
+    _module_limit("power.limit", "requested", "module.power.requested_limit"),
+    _module_limit("enforced.power.limit", "enforced", "module.power.current_limit"),
+    _module_limit("power.default_limit", "default"),
+    _module_limit("power.min_limit", "min"),
+    _module_limit("power.max_limit", "max"),
     _clock("graphics", "graphics", "clocks.gr clocks.graphics"),
     _clock("sm", "sm", "clocks.sm"),
     _clock("memory", "memory", "clocks.mem clocks.memory"),

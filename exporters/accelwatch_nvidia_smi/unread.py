@@ -20,26 +20,19 @@ vgpu_device_capability.heterogeneous_timeSlice_profile
 vgpu_device_capability.heterogeneous_timeSlice_sizes
 vgpu_device_capability.homogeneous_placements vgpu_device_capability.mig_timeSlicing
 vgpu_device_capability.mig_timeSlicing_mode pcie.link.gen.gpumax pcie.link.gen.hostmax
-display_mode display_attached display_active persistence_mode addressing_mode
-accounting.mode accounting.buffer_size driver_model.current driver_model.pending
-inforom.img|inforom.image inforom.oem inforom.ecc inforom.pwr|inforom.power
-inforom.checksum_validation gom.current|gpu_operation_mode.current
-gom.pending|gpu_operation_mode.pending compute_mode compute_cap encoder.stats.sessionCount
-encoder.stats.averageFps encoder.stats.averageLatency dramEncryption.mode.current
-dramEncryption.mode.pending ecc.mode.pending ecc.errors.uncorrected.volatile.sram.parity
-ecc.errors.uncorrected.volatile.sram.secded ecc.errors.uncorrected.aggregate.sram.parity
-ecc.errors.uncorrected.aggregate.sram.secded
-ecc.errors.uncorrected.aggregate.sram.thresholdExceeded
+display_mode display_attached display_active addressing_mode accounting.mode
+accounting.buffer_size driver_model.current driver_model.pending inforom.img|inforom.image
+inforom.oem inforom.ecc inforom.pwr|inforom.power inforom.checksum_validation
+gom.current|gpu_operation_mode.current gom.pending|gpu_operation_mode.pending compute_mode
+compute_cap encoder.stats.sessionCount encoder.stats.averageFps encoder.stats.averageLatency
+dramEncryption.mode.current dramEncryption.mode.pending
+ecc.errors.uncorrected.volatile.sram.parity ecc.errors.uncorrected.volatile.sram.secded
+ecc.errors.uncorrected.aggregate.sram.parity ecc.errors.uncorrected.aggregate.sram.secded
 ecc.errors.uncorrected.aggregate.sram.l2 ecc.errors.uncorrected.aggregate.sram.sm
 ecc.errors.uncorrected.aggregate.sram.mcu ecc.errors.uncorrected.aggregate.sram.pcie
-ecc.errors.uncorrected.aggregate.sram.other remapped_rows.correctable_inactive
-remapped_rows.uncorrectable_inactive remapped_rows.histogram.max
-remapped_rows.histogram.high remapped_rows.histogram.partial remapped_rows.histogram.low
-remapped_rows.histogram.none power.management mig.mode.pending gsp.mode.current
-gsp.mode.default c2c.mode platform.chassis_serial_number platform.slot_number
-platform.tray_index platform.host_id platform.peer_type platform.module_id
-platform.gpu_fabric_guid hostname power_smoothing.enabled
-power_smoothing.delayed_power_smoothing_supported
+ecc.errors.uncorrected.aggregate.sram.other power.management gsp.mode.current
+gsp.mode.default c2c.mode platform.peer_type platform.gpu_fabric_guid hostname
+power_smoothing.enabled power_smoothing.delayed_power_smoothing_supported
 power_smoothing.soc_power_smoothing_enabled power_smoothing.priv_level
 power_smoothing.imm_ramp_down power_smoothing.num_preset_profiles
 power_smoothing.curr_profile.primary_floor_act_window_multiplier
@@ -52,12 +45,10 @@ power_smoothing.admin_override.primary_floor_tar_window_multiplier
     *_fields(
         "W",
         """
-module.power.draw.average module.power.limit|module.power.requested_limit
-module.enforced.power.limit|module.power.current_limit module.power.default_limit
-module.power.min_limit module.power.max_limit gpu.base.current gpu.base.requested
-gpu.base.default gpu.base.min gpu.base.max power_smoothing.tmp_floor
-power_smoothing.tmp_ceil power_smoothing.primary_power_floor
-power_smoothing.secondary_power_floor power_smoothing.min_primary_floor_activation_offset
+module.power.draw.average gpu.base.current gpu.base.requested gpu.base.default gpu.base.min
+gpu.base.max power_smoothing.tmp_floor power_smoothing.tmp_ceil
+power_smoothing.primary_power_floor power_smoothing.secondary_power_floor
+power_smoothing.min_primary_floor_activation_offset
 power_smoothing.min_primary_floor_activation_point
 power_smoothing.curr_profile.secondary_power_floor
 power_smoothing.curr_profile.primary_floor_act_offset
@@ -112,10 +103,9 @@ bbx.time_run
     *_fields(
         "",
         """
-fabric.cliqueId fabric.clusterUuid fabric.health.summary fabric.health.bandwidth
-fabric.health.route_recovery_in_progress fabric.health.route_unhealthy
-fabric.health.access_timeout_recovery fabric.health.incorrect_configuration
-fabric.health.partition_assigned
+fabric.health.bandwidth fabric.health.route_recovery_in_progress
+fabric.health.route_unhealthy fabric.health.access_timeout_recovery
+fabric.health.incorrect_configuration fabric.health.partition_assigned
 """,
         missing="N/A",
     ),

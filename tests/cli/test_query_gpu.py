@@ -130,11 +130,11 @@ def test_a_field_that_is_not_one_names_the_nearest() -> None:
 def test_a_field_that_is_not_read_is_no_mistake() -> None:
     names = (
         "edpp_multiplier,fabric.health.partition_assigned,kmd_version,bbx.time_run,gpu.base.max,"
-        "remapped_rows.correctable_inactive,power_smoothing.curr_profile.ramp_up_rate,index"
+        "compute_cap,power_smoothing.curr_profile.ramp_up_rate,index"
     )
     assert answer(names, view(0)) == [
         "edpp_multiplier [%], fabric.health.partition_assigned, kmd_version, bbx.time_run [seconds], "
-        "gpu.base.max [W], remapped_rows.correctable_inactive, "
+        "gpu.base.max [W], compute_cap, "
         "power_smoothing.curr_profile.ramp_up_rate [W/s], index",
         "[N/A], N/A, 590.48.01, [N/A], [N/A], [N/A], [N/A], 0",
     ]
@@ -328,3 +328,55 @@ def test_the_command_answers_through_the_library(tmp_path: Path) -> None:
         "0, NVIDIA H100 80GB HBM3, 700.00, Enabled, Disabled",
         "1, NVIDIA H100 80GB HBM3, 700.00, Enabled, Disabled",
     ]
+
+
+def test_modes_places_and_remaps_are_answered() -> None:
+    values: dict[Series, Number] = {
+        ("persistence_enabled",): 1,
+        ("ecc_enabled_pending",): 0,
+        ("partitioning_enabled_pending",): 1,
+        ("fabric_state_info", "limited_capacity"): 1,
+        ("fabric_clique_info", "3"): 1,
+        ("platform_info", "1821", "7", "2", "1"): 1,
+        ("platform_module_info", "6"): 1,
+        ("memory_remapped_rows_inactive", "corrected"): 4,
+        ("memory_row_remap_banks", "max"): 2560,
+        ("sram_error_threshold_exceeded",): 1,
+        ("power_component_limit_watts", "module", "requested"): 2500.0,
+    }
+    one = msgspec.structs.replace(view(0), reading=Reading(device_id="x", values=values))
+    expected = {
+        "persistence_mode": "Enabled",
+        "ecc.mode.pending": "Disabled",
+        "mig.mode.pending": "Enabled",
+        "fabric.state": "Completed",
+        "fabric.status": "Success",
+        "fabric.health.summary": "Limited Capacity",
+        "fabric.cliqueId": "3",
+        "fabric.clusterUuid": "N/A",
+        "platform.chassis_serial_number": "1821",
+        "platform.slot_number": "7",
+        "platform.tray_index": "2",
+        "platform.host_id": "1",
+        "platform.module_id": "6",
+        "remapped_rows.correctable_inactive": "4",
+        "remapped_rows.histogram.max": "2560",
+        "ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes",
+        "module.power.requested_limit": "2500.00 W",
+    }
+    assert cell(",".join(expected), one).split(", ") == list(expected.values())
+
+
+@pytest.mark.parametrize(
+    ("state", "cells"),
+    [
+        ("not_started", "Not Started, N/A, N/A"),
+        ("completed", "Completed, Success, N/A"),
+        ("unhealthy", "Completed, Success, Unhealthy"),
+        ("failed", "Completed, Unknown Error, N/A"),
+        ("9", "9, N/A, N/A"),
+    ],
+)
+def test_the_fabric_in_nvidia_s_words(state: str, cells: str) -> None:
+    one = changed(view(0), {("fabric_state_info", state): 1})
+    assert cell("fabric.state,fabric.status,fabric.health.summary", one) == cells

@@ -58,7 +58,7 @@ def views(content: bytes) -> list[DeviceView]:
         whole = smi_mapping.complete_device(blank, gpu, found.driver_version)
         rows.append((whole, smi_mapping.read(whole, gpu, GROUPS)))
         for part, element in smi_mapping.partitions(whole, gpu, {}):
-            rows.append((part, smi_mapping.read_partition(part, element, gpu)))
+            rows.append((part, smi_mapping.read_partition(part, element, gpu, GROUPS)))
     return [
         DeviceView(device=one, state=DeviceState.OK, state_since=0.0, reading=reading)
         for one, reading in rows
