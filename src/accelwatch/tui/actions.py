@@ -208,8 +208,8 @@ ACTIONS: tuple[Action, ...] = (
         "environment",
         "e",
         "environment",
-        "Environment of the selected process; values are hidden until asked for again.",
-        screens=TABLES,
+        "Environment of the selected process: its names, once more the values that are in view.",
+        screens=TABLES | {"process"},
     ),
     _action(
         "Fleet",

@@ -42,10 +42,12 @@ class ProcessCommands:
         return True
 
     def do_environment(self) -> bool:
-        """Its environment, the values hidden."""
+        """Its environment, in view and with the values hidden."""
         process = self._app.chosen_process
         if process is not None:
             self._look(process, environment=True)
+        elif self._here:
+            self._app.say("choose a process first")
         return True
 
     def _look(self, process: Process, *, environment: bool) -> None:

@@ -1,6 +1,6 @@
 """One process as lines: who it is, what it holds on which devices, its environment. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from accelwatch.display import printable, size
 from accelwatch.schema.reading import Process
@@ -94,18 +94,23 @@ def _fact(label: str, value: str, width: int, ascii_only: bool, *, known: bool) 
 
 
 def environment_lines(
-    environment: Mapping[str, str] | str, width: int, glyphs: Glyphs, *, shown: bool
-) -> list[Line]:
-    """The environment sorted by name; values only when they were asked for."""
-    given: list[Line] = [[], clipped([(" Environment", "title")], width)]
+    environment: Mapping[str, str] | str, width: int, glyphs: Glyphs, shown: Collection[str]
+) -> list[tuple[str, Line]]:
+    """The environment sorted by name, each line with the name that it is about.
+
+    The values of the names that are `shown` only; a value is one line until it is.
+    """
+    given: list[tuple[str, Line]] = [("", clipped([(" Environment", "title")], width))]
     if isinstance(environment, str):
-        return [*given, [(f" {environment}", "warn")]]
-    if not shown:
-        given.append([(" values are hidden; e shows them", "dim")])
+        return [*given, ("", [(f" {environment}", "warn")])]
+    told = "e hides the values" if shown else "values are hidden; e shows those on the screen"
+    given.append(("", clipped([(f" {told}", "dim")], width)))
     for name in sorted(environment):
         label = printable(name, ascii_only=glyphs.ascii_only)
-        value = printable(environment[name], ascii_only=glyphs.ascii_only) if shown else "****"
+        known = name in shown
+        value = printable(environment[name], ascii_only=glyphs.ascii_only) if known else "****"
         for n, row in enumerate(wrapped(value, max(width - len(label) - 4, 16))):
             head = f" {label}=" if not n else "   "
-            given.append(clipped([(head, "dim"), (row, "text" if shown else "faint")], width))
+            line = clipped([(head, "dim"), (row, "text" if known else "faint")], width)
+            given.append((name, line))
     return given

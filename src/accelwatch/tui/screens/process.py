@@ -11,11 +11,56 @@ from accelwatch.tui.screens.page import PageScreen
 
 
 class Sight:
-    """How much of the environment is shown: nothing, names, or names and values."""
+    """How much of the environment is shown: nothing, its names, or the values of some of them too."""
 
-    def __init__(self, level: int) -> None:
-        self.level = level
-        self.environment: Mapping[str, str] | str = {}
+    def __init__(self, board: Board, process: Process, *, local: bool) -> None:
+        self._board = board
+        self._process = process
+        self._local = local
+        self._environment: Mapping[str, str] | str | None = None
+        self._shown: set[str] = set()
+        self._names: list[str] = []
+        """The name that each line is about; empty for lines about none."""
+        self._heading = 0
+        """Number of the environment's first line."""
+
+    def write(self, width: int) -> list[Line]:
+        """All lines, and note which name each is about."""
+        board, process = self._board, self._process
+        glyphs, shot = board.paint.glyphs, board.snapshot
+        current = next((one for one in shot.processes() if process_facts.same(process, one)), None)
+        given = process_facts.lines(current or process, shot, width, glyphs)
+        if current is None:
+            given.insert(0, [(" this process has ended", "warn")])
+        self._names = [""] * len(given)
+        if self._environment is not None:
+            given.append([])
+            self._heading = len(given)
+            found = process_facts.environment_lines(self._environment, width, glyphs, self._shown)
+            self._names += ["", *(name for name, _ in found)]
+            given += [line for _, line in found]
+        return given
+
+    def heading(self) -> int:
+        """Number of the environment's first line."""
+        return self._heading
+
+    def look(self, visible: range) -> bool:
+        """Show names first, then the values of those in view; hide them when all in view are shown.
+
+        False when the environment is not in view: then it is to be brought there, and nothing else.
+        """
+        if self._environment is None:
+            self._environment = read_environment(self._process, local=self._local)
+            return False
+        if not visible or visible[-1] < self._heading:
+            return False
+        seen = {name for name in self._names[visible.start : visible.stop] if name}
+        if seen <= self._shown:
+            self._shown.clear()
+        else:
+            self._shown |= seen
+        return True
 
 
 def process_screen(
@@ -26,40 +71,23 @@ def process_screen(
     local: bool,
     environment: bool = False,
 ) -> PageScreen:
-    """The screen; `e` shows the names of its environment, and once more their values."""
-    sight = Sight(0)
-
-    def look() -> None:
-        sight.level = min(sight.level + 1, 2)
-        sight.environment = read_environment(process, local=local)
-
-    def write(width: int) -> list[Line]:
-        glyphs = board.paint.glyphs
-        current = next(
-            (one for one in board.snapshot.processes() if process_facts.same(process, one)), None
-        )
-        given = process_facts.lines(current or process, board.snapshot, width, glyphs)
-        if current is None:
-            given.insert(0, [(" this process has ended", "warn")])
-        if sight.level:
-            given += process_facts.environment_lines(
-                sight.environment, width, glyphs, shown=sight.level > 1
-            )
-        return given
+    """The screen; `e` brings the names of its environment into view, and once more the values there."""
+    sight = Sight(board, process, local=local)
 
     def handle(action: str) -> bool:
-        if action == "environment":
-            look()
+        if action == "environment" and not sight.look(screen.visible):
+            screen.scroll_to(sight.heading)
         return action == "environment"
 
-    if environment:
-        look()
-    return PageScreen(
+    screen = PageScreen(
         board,
         "process",
-        write,
+        sight.write,
         now,
         draw=lambda width, height: strip_graphs.process_strip(board, process, width, height),
         heights=lambda rows: min(rows // 3, 9) if rows >= 20 else 0,
         handle=handle,
     )
+    if environment:
+        handle("environment")
+    return screen

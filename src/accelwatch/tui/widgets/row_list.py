@@ -102,6 +102,10 @@ class RowList(Widget):
         self.refresh()
         return self.top != before
 
+    def scroll_to(self, index: int) -> None:
+        """Bring a line to the top, or as near to it as the last line allows; for lines that scroll."""
+        self._scroll(index - self.top)
+
     def move_to(self, index: int) -> None:
         """Select a row by number, the nearest there is."""
         before, top = self.cursor, self.top
