@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.errors import ExpressionError
+from accelwatch.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
 from accelwatch.tui.fleet import columns, grouping
@@ -20,7 +21,6 @@ from accelwatch.tui.fleet.model import DeviceNow, FleetSums, FleetView, Past
 from accelwatch.tui.fleet.node_view import Heard, aged
 from accelwatch.tui.fleet.ordering import SORTS, ordered
 from accelwatch.tui.fleet.past import rows_of
-from accelwatch.tui.fleet.tally import natural
 from accelwatch.tui.lines import width_of
 from accelwatch.tui.preferences import Preferences
 from dashboards import lost

@@ -57,6 +57,18 @@ def test_a_click_on_a_heading_sorts() -> None:
     on(check)
 
 
+def test_processes_sorted_by_device_are_in_the_order_of_their_numbers() -> None:
+    async def check(stage: Stage) -> None:
+        await stage.press("4", "s", *["up"] * 2, "enter")
+        preferences = stage.app.board.preferences
+        assert (preferences.sort, preferences.descending) == ("device", False)
+        rows = [row.view.device.index for row in stage.app.processes.rows if row.view]
+        assert rows == sorted(rows)
+        assert max(rows) == 11
+
+    on(check, count=12)
+
+
 def test_tree_groups_by_owner() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("4", "t")

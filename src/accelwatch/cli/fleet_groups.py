@@ -7,8 +7,8 @@ from accelwatch.cli.table import Cells, Style, aligned
 from accelwatch.display import printable, size
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.viewer.once import Answer
+from accelwatch.natural_order import natural
 from accelwatch.tui.fleet.states import BAD, DEVICE_SEVERITY, device_severity
-from accelwatch.tui.fleet.tally import natural
 
 _COLUMNS = (
     "group",

@@ -1,6 +1,7 @@
 """The cells of a device's row: one function a column, each giving a line of any width. Pure."""
 
 from accelwatch.display import printable
+from accelwatch.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
 from accelwatch.tui.glyphs import Glyphs
@@ -167,7 +168,10 @@ def work(view: DeviceView, *, ascii_only: bool = False) -> str:
     users = {owner.user or owner.namespace for owner in view.owners} - {""}
     if not users:
         users = {process.user for process in view.reading.processes or () if process.user}
-    told = (fmt.few(sorted(jobs), "jobs", 1), fmt.few(sorted(users), "users", 2))
+    told = (
+        fmt.few(sorted(jobs, key=natural), "jobs", 1),
+        fmt.few(sorted(users, key=natural), "users", 2),
+    )
     return printable(" ".join(word for word in told if word), ascii_only=ascii_only)
 
 

@@ -6,6 +6,7 @@ What is absent is there too, with its reason. Pure.
 from functools import cache
 
 from accelwatch.display import printable, quantity
+from accelwatch.natural_order import Natural, natural
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Kind, Metric, Scope, Series, Source, by_key, catalogue
 from accelwatch.schema.snapshot import DeviceView, Snapshot
@@ -181,7 +182,8 @@ def _quantity_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:
             continue
         if row.kind is Kind.INFO and row.source is not Source.READ:
             continue
-        found = sorted(series for series in view.reading.values if series[0] == row.key)
+        mine = (series for series in view.reading.values if series[0] == row.key)
+        found = sorted(mine, key=_by_label)
         place = sections.setdefault(_section_of(row.key), [])
         place += [_value_line(view, row, series, width, glyphs) for series in found]
         place += _absent_lines(view, row, width, have=bool(found))
@@ -197,6 +199,10 @@ def _widths(width: int) -> tuple[int, int, int]:
     if width >= 100:
         return 42, 12, 14
     return (36, 13, 12) if width >= 76 else (max(width - 14, 12), 12, 0)
+
+
+def _by_label(series: Series) -> tuple[Natural, ...]:
+    return tuple(natural(part) for part in series)
 
 
 def _name(series: Series) -> str:
@@ -247,7 +253,7 @@ def _absent_lines(view: DeviceView, row: Metric, width: int, *, have: bool) -> l
         missing = [(row.key,)]
     name_width, value_width, _ = _widths(width)
     given = []
-    for series in sorted(missing):
+    for series in sorted(missing, key=_by_label):
         reason = absent.get(series) or whole or Absence.UNSUPPORTED
         told = f"{reason.value}: {_why(row, reason)}"
         spans: Line = [

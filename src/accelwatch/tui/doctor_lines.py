@@ -1,13 +1,19 @@
 """What became of each backend, and why a device is missing or unwell, as lines. Pure."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from accelwatch.display import printable
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.tui import format as fmt
 from accelwatch.tui.glyphs import Glyphs
 from accelwatch.tui.lines import Line, clipped, fit, wrapped
+
+if TYPE_CHECKING:
+    from accelwatch.tui.fleet.node_view import Heard
 
 _WORDS = {
     BackendState.OK: ("ok", "ok", "in use"),
@@ -16,17 +22,53 @@ _WORDS = {
     BackendState.FAILED: ("lost", "bad", "crashed or broke its contract; held out for a while"),
 }
 Own = Mapping[tuple[str, ...], Number]
+_LOOK = "see that the node is on, that its agent runs, and that the hub can reach it"
 
 
-def lines(shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
-    """Backends, devices in trouble, errors, the monitor's own use."""
+def lines(shot: Snapshot, width: int, glyphs: Glyphs, heard: "Heard | None" = None) -> list[Line]:
+    """Backends, devices in trouble, errors, the monitor's own use.
+
+    Of a node of a fleet that is not heard: that first, and what it told before as what it is.
+    """
+    silent = heard is not None and not heard.live
     given: list[Line] = []
-    for status in shot.backends:
+    known = shot.backends
+    if heard is not None and silent:
+        known = tuple(status for status in known if status.reason != Absence.STALE.value)
+        given += _silence(heard, shot, width, glyphs)
+        if known:
+            given.append(_title("What it told when it was last heard", width, glyphs))
+    for status in known:
         given += _backend(status, shot.own, shot, width, glyphs)
         given.append([])
-    given += _unwell(shot, width, glyphs)
+    given += _unwell(shot, width, glyphs, silent=silent)
     given += _errors(shot, width, glyphs)
     return given + _usage(shot.own, width, glyphs)
+
+
+def _silence(heard: "Heard", shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
+    """Which state a node is in, since when, why, what to do, and what is not known for that."""
+    from accelwatch.tui.fleet.states import NODE_ROLES, node_glyph
+
+    role = NODE_ROLES.get(heard.state, "bad")
+    since = f", last heard {fmt.ago(heard.age_s)} ago" if heard.age_s is not None else ""
+    head = "has never answered" if heard.age_s is None else f"is {heard.state}{since}"
+    name = printable(heard.node, ascii_only=glyphs.ascii_only)
+    sign = node_glyph(heard.state, glyphs)
+    given = [clipped([(f" {sign} ", role), (name, "strong"), (f" {head}", role)], width)]
+    told = [one for one in shot.backends if one.reason == Absence.STALE.value]
+    for status in told:
+        given += _facts(
+            "why", printable(status.message, ascii_only=glyphs.ascii_only), width, "text"
+        )
+    remedies = [one.remedy for one in told if one.remedy] or [_LOOK]
+    for remedy in remedies:
+        given += _facts("do", remedy, width, "accent")
+    stale = sum(fmt.is_stale(view) for view in shot.devices)
+    if stale:
+        them = "its device is" if stale == 1 else f"its {stale} devices are"
+        given += _facts("so", f"{them} stale: nothing is known of now", width, "dim")
+    return [*given, []]
 
 
 def _title(text: str, width: int, glyphs: Glyphs) -> Line:
@@ -98,8 +140,13 @@ def _unreadable(name: str, own: Own) -> str:
     return f"quantities: {', '.join(found)}" if found else ""
 
 
-def _unwell(shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
-    unwell = [view for view in shot.devices if view.state.value != "ok" or view.health_reasons]
+def _unwell(shot: Snapshot, width: int, glyphs: Glyphs, *, silent: bool) -> list[Line]:
+    """Devices in trouble; of a node that is silent not those that are stale for that alone."""
+    unwell = [
+        view
+        for view in shot.devices
+        if (view.state.value != "ok" or view.health_reasons) and not (silent and fmt.is_stale(view))
+    ]
     if not unwell:
         return []
     given = [_title("Devices that are not well", width, glyphs)]
@@ -117,11 +164,12 @@ def _unwell(shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def _errors(shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
-    if not shot.errors and not shot.events:
+    errors = [one for one in shot.errors if one.absence is not Absence.STALE or one.code]
+    if not errors and not shot.events:
         return []
     given = [_title("Errors and events", width, glyphs)]
     names = {view.device.id: view.device.name for view in shot.devices}
-    for error in shot.errors:
+    for error in errors:
         subject = names.get(error.device_id, error.backend)
         given += _facts(subject, f"{error.code}: {error.message}", width, "text")
     for event in shot.events[-30:]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 import msgspec
 
 from accelwatch.display import printable
+from accelwatch.natural_order import Natural, natural
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui import format as fmt
@@ -75,6 +76,7 @@ class Column(msgspec.Struct, frozen=True):
     width: int
     text: Callable[[ProcessRow, Snapshot], str]
     sort: Callable[[ProcessRow], float | str | None]
+    """Texts are ordered as people expect of names."""
     rank: int
     right: bool = False
 
@@ -249,14 +251,14 @@ def arranged(
     value = BY_ID[sort].sort
     known = [row for row in rows if value(row) is not None]
     unknown = [row for row in rows if value(row) is None]
-    known.sort(key=lambda row: (row.process.pid, _device(row)) if row.process else (0, ""))
+    known.sort(key=lambda row: (row.process.pid if row.process else 0, natural(_device(row))))
     known.sort(key=lambda row: _orderable(value(row)), reverse=descending)
     ordered = known + unknown
     return _grouped(ordered) if tree else ordered
 
 
-def _orderable(value: float | str | None) -> tuple[float, str]:
-    return (0.0, value.lower()) if isinstance(value, str) else (float(value or 0), "")
+def _orderable(value: float | str | None) -> tuple[float, Natural]:
+    return (0.0, natural(value)) if isinstance(value, str) else (float(value or 0), ())
 
 
 def _grouped(rows: list[ProcessRow]) -> list[ProcessRow]:

@@ -67,6 +67,17 @@ def test_a_target_polled_rarely_gets_its_own_intervals() -> None:
     assert THRESHOLDS.state(400, 60) is NodeState.DOWN
 
 
+def test_devices_of_a_node_are_in_the_order_of_their_numbers() -> None:
+    from accelwatch.fleet.api.summaries import snapshot_of
+
+    bench = Bench("a")
+    views = [machines.view(index) for index in (1, 0, 7, 2)]
+    tenth = msgspec.structs.replace(machines.device(3), index=10, name="nvidia10", id="nvidia:10")
+    bench.tell("a", machines.view(3, device=tenth), *views)
+    shot = snapshot_of(bench.fleet, bench.fleet.nodes["a"])
+    assert [view.device.index for view in shot.devices] == [0, 1, 2, 7, 10]
+
+
 def test_a_clock_a_day_off_changes_no_age() -> None:
     from accelwatch.fleet.api.summaries import view
 

@@ -21,6 +21,7 @@ from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.source import Source
+from accelwatch.natural_order import device_order
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -104,6 +105,8 @@ def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
     views = [view(node, held, now) for held in node.devices.values()]
     if fleet.missing(node):
         views += [_missing_view(fleet, node, device.id) for device in fleet.missing(node)]
+    place = device_order(one.device for one in views)
+    views.sort(key=lambda one: place(one.device))
     host = node.host
     backends, errors = _read_through(node)
     return Snapshot(

@@ -27,6 +27,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """Monotonic seconds."""
     silent: str = ""
     """Why its values are not of now; empty when they are."""
+    remedy: str = ""
+    """What a person can do about that."""
 
 
 def aged(snapshot: Snapshot, wall: float, older_s: float) -> Snapshot:
@@ -37,11 +39,22 @@ def aged(snapshot: Snapshot, wall: float, older_s: float) -> Snapshot:
 
 
 def silenced(
-    snapshot: Snapshot | None, node: str, trouble: str, wall: float, older_s: float
+    snapshot: Snapshot | None,
+    node: str,
+    trouble: str,
+    wall: float,
+    older_s: float,
+    *,
+    remedy: str = "",
 ) -> Snapshot:
     """The last snapshot `older_s` seconds later: every device stale, for this reason."""
     status = BackendStatus(
-        name=HUB, vendor="", state=BackendState.UNAVAILABLE, reason="stale", message=trouble
+        name=HUB,
+        vendor="",
+        state=BackendState.UNAVAILABLE,
+        reason="stale",
+        message=trouble,
+        remedy=remedy,
     )
     if snapshot is None:
         return Snapshot(time=wall, host=node, version=__version__, backends=(status,))
@@ -49,6 +62,7 @@ def silenced(
     failures = tuple(
         ReadFailure(backend=HUB, device_id=view.device.id, absence=Absence.STALE, message=trouble)
         for view in views
+        if view.state is not DeviceState.LOST
     )
     return msgspec.structs.replace(
         snapshot,

@@ -9,6 +9,7 @@ from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import WireError
 from accelwatch.fleet.client.backoff import Backoff
 from accelwatch.fleet.client.faults import Reason, TargetFault
+from accelwatch.fleet.viewer import silence
 from accelwatch.fleet.viewer.aging import Told, aged, silenced
 from accelwatch.fleet.viewer.session import HubSession, node_path
 from accelwatch.schema import wire
@@ -27,6 +28,7 @@ class _NodePage(msgspec.Struct, frozen=True, kw_only=True):
 
     state: str
     age_s: float | None = None
+    targets: tuple[silence.Target, ...] = ()
     snapshot: msgspec.Raw
 
 
@@ -100,21 +102,28 @@ class NodeSource:
             snapshot = wire.decode(bytes(page.snapshot))
         except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
             raise TargetFault(Reason.GARBAGE, f"no node of a hub: {error}") from error
-        silent = ""
+        silent, remedy = "", ""
         if page.state not in SPEAKING:
-            silent = f"{self.node} is {page.state}"
-        return Told(snapshot=snapshot, at=self._clock.monotonic(), silent=silent)
+            silent, remedy = silence.told(self.node, page.state, page.targets)
+        at = self._clock.monotonic()
+        return Told(snapshot=snapshot, at=at, silent=silent, remedy=remedy)
+
+    @property
+    def _remedy(self) -> str:
+        """What to do about the hub's own trouble."""
+        return silence.FORGOTTEN if self._forgotten else silence.NO_HUB
 
     def _now(self) -> Snapshot:
         """The newest snapshot with the ages of now."""
         told, now = self._told, self._clock.monotonic()
         if told is None:
-            return silenced(None, self.node, self._trouble, self._clock.wall(), 0.0)
+            wall = self._clock.wall()
+            return silenced(None, self.node, self._trouble, wall, 0.0, remedy=self._remedy)
         older_s = now - told.at
         wall = told.snapshot.time + older_s
-        trouble = told.silent
+        trouble, remedy = told.silent, told.remedy
         if self._trouble and (self._forgotten or older_s > _PATIENCE_S):
-            trouble = self._trouble
+            trouble, remedy = self._trouble, self._remedy
         if trouble:
-            return silenced(told.snapshot, self.node, trouble, wall, older_s)
+            return silenced(told.snapshot, self.node, trouble, wall, older_s, remedy=remedy)
         return told.snapshot if not self._trouble else aged(told.snapshot, wall, older_s)

@@ -5,6 +5,7 @@ from collections import Counter
 import msgspec
 
 from accelwatch.display import printable, size
+from accelwatch.natural_order import natural
 from accelwatch.schema.reading import Number
 from accelwatch.tui import format as fmt
 from accelwatch.tui.fleet import grouping, states
@@ -17,7 +18,7 @@ from accelwatch.tui.fleet.model import (
     UTILIZATION,
     DeviceNow,
 )
-from accelwatch.tui.fleet.tally import FleetRow, natural
+from accelwatch.tui.fleet.tally import FleetRow
 from accelwatch.tui.glyphs import Glyphs
 from accelwatch.tui.lines import Line, fit
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterable
 
-from accelwatch.tui.fleet.tally import FleetRow, natural
+from accelwatch.natural_order import natural
+from accelwatch.tui.fleet.tally import FleetRow
 
 Value = Callable[[FleetRow], float | None]
 

@@ -1,8 +1,6 @@
 """Nodes and groups counted up from one tick, in slices so that keys come between. Pure."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 
 from accelwatch.tui.fleet.model import (
     SPEAKING,
@@ -18,15 +16,6 @@ SLICE = 1000
 Keeps = Callable[[DevicePlace, DeviceNow], bool]
 GroupOf = Callable[[DevicePlace], str]
 _CALM = frozenset({"ok", "unknown"})
-
-
-@lru_cache(maxsize=65536)
-def natural(name: str) -> tuple[tuple[int, int | str], ...]:
-    """A name as it is ordered: `n2` before `n10`."""
-    parts = re.split(r"(\d+)", name)
-    return tuple(
-        (0, int(part)) if part.isdecimal() else (1, part.lower()) for part in parts if part
-    )
 
 
 class FleetRow:

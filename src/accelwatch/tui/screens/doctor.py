@@ -13,6 +13,6 @@ def doctor_screen(board: Board, now: Callable[[], float]) -> PageScreen:
     return PageScreen(
         board,
         DOCTOR,
-        lambda width: doctor_lines.lines(board.snapshot, width, board.paint.glyphs),
+        lambda width: doctor_lines.lines(board.snapshot, width, board.paint.glyphs, board.heard),
         now,
     )

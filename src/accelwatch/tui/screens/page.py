@@ -89,17 +89,17 @@ class PageScreen(Screen[None], inherit_bindings=False):
         self._header.refresh()
 
     @property
-    def visible(self) -> range:
+    def lines_in_view(self) -> range:
         """The numbers of the lines that are on the screen."""
         return range(self._lines.top, min(self._lines.top + self._lines.page, len(self.text)))
 
-    def scroll_to(self, find: Callable[[], int]) -> None:
+    def bring_to_top(self, find: Callable[[], int]) -> None:
         """Bring a line to the top; `find` gives its number once the lines have been written anew."""
         self.text.forget()
 
         def bring() -> None:
             self.text.lines(self.app.size.width)
-            self._lines.scroll_to(find())
+            self._lines.show_from(find())
 
         self.call_after_refresh(bring)
 

@@ -75,8 +75,8 @@ def process_screen(
     sight = Sight(board, process, local=local)
 
     def handle(action: str) -> bool:
-        if action == "environment" and not sight.look(screen.visible):
-            screen.scroll_to(sight.heading)
+        if action == "environment" and not sight.look(screen.lines_in_view):
+            screen.bring_to_top(sight.heading)
         return action == "environment"
 
     screen = PageScreen(

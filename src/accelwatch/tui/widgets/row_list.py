@@ -102,7 +102,7 @@ class RowList(Widget):
         self.refresh()
         return self.top != before
 
-    def scroll_to(self, index: int) -> None:
+    def show_from(self, index: int) -> None:
         """Bring a line to the top, or as near to it as the last line allows; for lines that scroll."""
         self._scroll(index - self.top)
 

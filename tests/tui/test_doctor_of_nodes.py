@@ -1,0 +1,91 @@
+"""The Doctor screen of a node of a fleet that is not heard: what is wrong, since when, what to do."""
+
+import msgspec
+import pytest
+
+from accelwatch.fleet.viewer import silence
+from accelwatch.fleet.viewer.aging import silenced
+from accelwatch.fleet.viewer.silence import Fault, Target
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui import doctor_lines
+from accelwatch.tui.fleet.node_view import Heard
+from accelwatch.tui.glyphs import UNICODE
+from dashboards import lost, node, texts
+from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
+from machines import NOW
+
+REFUSED = Target(Fault("connect", "cannot connect: connection refused"))
+DOWN = Heard(node="n003", state="down", age_s=340.0)
+
+
+def shown(shot: Snapshot, heard: Heard | None) -> str:
+    return texts(doctor_lines.lines(shot, 100, UNICODE, heard))
+
+
+def silent(shot: Snapshot | None, *targets: Target, state: str = "down") -> Snapshot:
+    trouble, remedy = silence.told("n003", state, targets)
+    return silenced(shot, "n003", trouble, NOW + 340, 340.0, remedy=remedy)
+
+
+def test_a_node_that_is_down_is_told_first_with_the_reason_and_what_to_do() -> None:
+    text = shown(silent(node(8), REFUSED), DOWN)
+    first = text.splitlines()[0]
+    assert "✕ n003 is down, last heard 6 min ago" in first
+    assert "n003 is down: cannot connect: connection refused" in text
+    assert "see that the node is on" in text
+    assert "its 8 devices are stale: nothing is known of now" in text
+    assert text.index("last heard 6 min") < text.index("What it told when it was last heard")
+
+
+def test_the_same_reason_is_not_told_for_each_device() -> None:
+    text = shown(silent(node(8, d3=lost(3)), REFUSED), DOWN)
+    assert text.count("connection refused") == 1
+    assert "Devices that are not well" in text
+    assert "nvidia3" in text
+    assert "nvidia4" not in text
+
+
+def test_a_node_that_never_answered_says_so() -> None:
+    heard = Heard(node="n003", state="never", age_s=None)
+    text = shown(silent(None, REFUSED, state="never"), heard)
+    assert "n003 has never answered" in text.splitlines()[0]
+    assert "see that the node is on" in text
+    assert "What it told" not in text
+
+
+def test_a_node_that_is_heard_is_told_as_before() -> None:
+    shot = node(2)
+    heard = msgspec.structs.replace(DOWN, state="up", age_s=0.4)
+    assert shown(shot, heard) == shown(shot, None)
+
+
+def test_a_hub_that_has_fallen_silent_makes_the_node_stale() -> None:
+    text = shown(node(2), Heard(node="n001", state="stale", age_s=20.0))
+    assert "n001 is stale, last heard 20 s ago" in text
+    assert "the hub can reach it" in text
+
+
+@pytest.mark.parametrize(
+    "reason", ["dns", "connect", "tls", "timeout", "credentials", "closed", ""]
+)
+def test_every_reason_has_a_remedy(reason: str) -> None:
+    trouble, remedy = silence.told("n1", "down", (Target(), Target(Fault(reason, "it said no"))))
+    assert trouble == "n1 is down: it said no"
+    assert remedy
+
+
+def test_a_node_without_a_known_fault_has_a_remedy_too() -> None:
+    assert silence.told("n1", "stale", (Target(),))[0] == "n1 is stale"
+    assert silence.told("n1", "stale", ())[1]
+
+
+def test_the_doctor_key_on_a_node_that_is_down_tells_it() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("6")
+        stage.app.take()
+        await stage.pilot.pause()
+        assert stage.screen_name == "doctor"
+        assert "n003 is down" in stage.text()
+        assert "see that the node is on" in stage.text()
+
+    on(check, source=FedFleet(fleet_view(faults=FAULTS), silent(node(8), REFUSED)))
