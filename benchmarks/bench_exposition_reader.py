@@ -12,8 +12,8 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from accelwatch.exposition import ExpositionReader
 from accelwatch.fleet.dialects import ForeignReader
-from accelwatch.fleet.exposition import ExpositionReader
 from accelwatch_prometheus import PrometheusExporter
 
 ROOT = Path(__file__).resolve().parent.parent

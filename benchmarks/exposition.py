@@ -11,12 +11,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.parser import text_string_to_metric_families
 
+from accelwatch.exposition.selection import Selection
 from accelwatch.schema.compact import CompactEncoder, Message
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch_prometheus.render import Renderer
-from accelwatch_prometheus.selection import Selection
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from machines import snapshot, view

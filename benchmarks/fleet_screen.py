@@ -118,13 +118,13 @@ def run(preferences: dict[str, Any]) -> None:
 
     import msgspec
 
+    from accelwatch.fleet.wire import DeviceNow, FleetDocument, NodeNow
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.fleet.model import DeviceNow, FleetSums, NodeNow
     from dashboards import board_of
     from fleets import FedFleet, event, fleet_view, values
 
     class Tick(msgspec.Struct):
-        sums: FleetSums
+        sums: FleetDocument
         nodes: tuple[NodeNow, ...]
         devices: tuple[DeviceNow, ...]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.cli import sim
-from accelwatch.fleet.simulator.exposition import Render
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch_simulator.exposition import Render
 
 render: Render = sim.own_exposition()
 

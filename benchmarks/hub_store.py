@@ -16,26 +16,27 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from accelwatch.agent.stream import MSGPACK, framed
+from accelwatch.agent.stream import framed
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.clock import SystemClock
-from accelwatch.fleet.client.frames import FrameReader
-from accelwatch.fleet.exposition import ExpositionReader
+from accelwatch.exposition import ExpositionReader
+from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.prometheus.federation import Federating
-from accelwatch.fleet.prometheus.follow import StoreFollower
-from accelwatch.fleet.prometheus.query import Instant, Range
-from accelwatch.fleet.prometheus.settings import RemoteWrite, Store
-from accelwatch.fleet.prometheus.writing import Writer
-from accelwatch.fleet.simulator.connection import Request
-from accelwatch.fleet.simulator.fleet import Fleet as Simulated
-from accelwatch.fleet.simulator.pages import Pages, encoded
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
-from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.target import Target
+from accelwatch.fleet.tsdb.federation import Federating
+from accelwatch.fleet.tsdb.follow import StoreFollower
+from accelwatch.fleet.tsdb.query import Instant, Range
+from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
+from accelwatch.fleet.tsdb.writing import Writer
 from accelwatch.schema.compact import CompactEncoder
+from accelwatch.web.stream import MSGPACK
+from accelwatch_simulator.connection import Request
+from accelwatch_simulator.fleet import Fleet as Simulated
+from accelwatch_simulator.pages import Pages, encoded
 
 DEVICES = 8
 ROUNDS = 4

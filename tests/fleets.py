@@ -11,21 +11,12 @@ import msgspec
 
 from accelwatch.clock import ManualClock
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.picture.model import SPEAKING, FleetView, Past, Problem
+from accelwatch.fleet.wire import SCHEMA, DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.board import Board
-from accelwatch.tui.fleet.model import (
-    SPEAKING,
-    DeviceNow,
-    DevicePlace,
-    FleetEvent,
-    FleetSums,
-    FleetView,
-    NodeNow,
-    Past,
-    Problem,
-)
 from dashboards import FedSource, Stage, board_of, node
 from machines import GIB, NOW
 
@@ -68,6 +59,7 @@ def place_of(slot: int, name: str, index: int, rack: str) -> DevicePlace:
         kind="gpu",
         model=MODELS[pair % 3],
         uuid=f"GPU-{slot:06d}",
+        parent_id=None,
         job=None if free else str(48100 + pair),
         user=None if free else USERS[pair % 4],
         queue=None if free else "batch",
@@ -124,10 +116,48 @@ def _now(
     return DeviceNow(slot, state or "ok", health, 0.4, values(slot))
 
 
-def sums_of(nodes: Sequence[NodeNow], devices: Sequence[DeviceNow]) -> FleetSums:
+def fleet_document(**parts: Any) -> FleetDocument:
+    """The sums of a fleet of which only some matter."""
+    usual: dict[str, Any] = {
+        "schema": SCHEMA,
+        "version": "0.1.0",
+        "time": "2027-01-15T08:00:00Z",
+        "nodes_total": 0,
+        "nodes": {},
+        "devices_total": 0,
+        "devices": {},
+        "health": {},
+        "power_watts": None,
+        "memory_used_bytes": None,
+        "memory_size_bytes": None,
+        "utilization_ratio": None,
+        "conflicts": (),
+    }
+    return FleetDocument(**{**usual, **parts})
+
+
+def fleet_event(**parts: Any) -> FleetEvent:
+    """An event of which only some parts matter."""
+    usual: dict[str, Any] = {
+        "sequence": 0,
+        "time": 1.0,
+        "device": "",
+        "name": "",
+        "category": "",
+        "severity": "",
+        "code": "",
+        "text": "",
+        "source": "",
+        "subject": "",
+        "trusted": True,
+    }
+    return FleetEvent(**{**usual, **parts})
+
+
+def sums_of(nodes: Sequence[NodeNow], devices: Sequence[DeviceNow]) -> FleetDocument:
     """What the hub would say of all of them together."""
     heard = [now for now in devices if now.values[0] is not None and now.state != "stale"]
-    return FleetSums(
+    return fleet_document(
         nodes_total=len(nodes),
         nodes=Counter(one.state for one in nodes),
         devices_total=len(devices),
@@ -163,7 +193,7 @@ FAULTS: Faults = {
 
 def event(number: int = 0, **changes: object) -> FleetEvent:
     """Something that happened on a node."""
-    one = FleetEvent(
+    one = fleet_event(
         sequence=number,
         time=NOW - 600 + 60 * number,
         node=f"n{number + 1:03d}",

@@ -6,10 +6,10 @@ import msgspec
 
 import machines
 from accelwatch.clock import ManualClock
-from accelwatch.fleet.client.frames import FrameReader
+from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
-from accelwatch.fleet.targets.target import Target, targets_of
+from accelwatch.fleet.target import Target, targets_of
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
 from hub_peers import stream_bytes
 

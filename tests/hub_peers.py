@@ -10,25 +10,26 @@ import aiohttp
 import msgspec
 
 import machines
-from accelwatch.agent.listeners import open_tcp
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape as AgentScrape
 from accelwatch.agent.scrape import Wish
 from accelwatch.agent.server import AgentServer
-from accelwatch.agent.stream import MSGPACK, framed
-from accelwatch.agent.web_config import Protection
+from accelwatch.agent.stream import framed
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
-from accelwatch.fleet.client.settings import Scrape
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
+from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.runtime import json_document, prometheus_text
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.web.listeners import open_tcp
+from accelwatch.web.stream import MSGPACK
+from accelwatch.web.web_config import Protection
 from fake_feed import FakeFeed
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

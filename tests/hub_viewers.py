@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from accelwatch.clock import Clock
-from accelwatch.fleet.viewer.place import HubPlace
-from accelwatch.fleet.viewer.source import HubSource
-from accelwatch.tui.fleet.model import FleetView
-from accelwatch.tui.source import Source
+from accelwatch.fleet.hub_client.place import HubPlace
+from accelwatch.fleet.hub_client.source import HubSource
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.source import Source
 
 
 @contextlib.asynccontextmanager

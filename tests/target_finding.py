@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.watch import Way
 
 

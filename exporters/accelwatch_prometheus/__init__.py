@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from accelwatch.exposition.selection import selection
+from accelwatch.exposition.text import TEXT
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch_prometheus.render import Renderer
-from accelwatch_prometheus.selection import selection
-from accelwatch_prometheus.text import TEXT
 
 
 class PrometheusExporter:

@@ -4,13 +4,13 @@ import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from accelwatch.exposition.families import Sample, device_samples, node_samples, owner_of
+from accelwatch.exposition.selection import Selection, selected
+from accelwatch.exposition.text import LinePrefixes, header, histogram_lines
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Metric, Tier, by_key
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch_prometheus.families import Sample, device_samples, node_samples, owner_of
-from accelwatch_prometheus.selection import Selection, selected
-from accelwatch_prometheus.text import LinePrefixes, header, histogram_lines
 
 MAX_SERIES_PER_DEVICE = 300
 MAX_SERIES_PER_NODE = 5_000

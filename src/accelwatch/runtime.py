@@ -10,23 +10,23 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.agent.collection import Collection
-from accelwatch.agent.exposure import check_kept, checked
 from accelwatch.agent.feed import Exposition, Histograms, Own
-from accelwatch.agent.front import Front, server_limits
-from accelwatch.agent.lifecycle import Lifecycle
-from accelwatch.agent.logs import set_up_logging
-from accelwatch.agent.notify import Notifier, notifier_of
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape, Wish
 from accelwatch.agent.server import AgentServer
-from accelwatch.agent.web_config import Protection
 from accelwatch.clock import SystemClock
 from accelwatch.config.layers import Effective
 from accelwatch.config.model import Settings
+from accelwatch.daemon.lifecycle import Lifecycle
+from accelwatch.daemon.logs import set_up_logging
+from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.errors import ConfigError
 from accelwatch.exporter import Exporter
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.web.exposure import check_kept, checked
+from accelwatch.web.front import Front, server_limits
+from accelwatch.web.web_config import Protection
 from accelwatch.workloads import Workloads, WorkloadSettings
 
 logger = logging.getLogger(__name__)
@@ -36,8 +36,8 @@ _SYSTEM_STATE = Path("/var/lib/accelwatch")
 
 def prometheus_text() -> Exposition:
     """The Prometheus exporter's renderer as the server wants it, with a line cache of its own."""
+    from accelwatch.exposition.selection import selection
     from accelwatch_prometheus.render import Renderer
-    from accelwatch_prometheus.selection import selection
 
     renderer = Renderer()
 

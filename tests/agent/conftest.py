@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import pytest
 
 import machines
-from accelwatch.agent.connections import Limits
-from accelwatch.agent.listeners import open_tcp, open_unix
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape, Wish
 from accelwatch.agent.server import AgentServer, ServerLimits
-from accelwatch.agent.web_config import Protection
 from accelwatch.clock import SystemClock
 from accelwatch.runtime import json_document, prometheus_text
+from accelwatch.web.connections import Limits
+from accelwatch.web.listeners import open_tcp, open_unix
+from accelwatch.web.web_config import Protection
 from authority import Authority
 from fake_feed import FakeFeed
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from accelwatch.agent import passwords
-from accelwatch.agent.passwords import Busy, PasswordChecker
-from accelwatch.agent.web_config import Protection
+from accelwatch.web import passwords
+from accelwatch.web.passwords import Busy, PasswordChecker
+from accelwatch.web.web_config import Protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
 
 WRONG = [

@@ -14,11 +14,11 @@ import bcrypt
 import pytest
 
 import machines
-from accelwatch.agent.connections import Limits
-from accelwatch.agent.listeners import exposed, is_loopback, open_tcp, open_unix
 from accelwatch.agent.server import ServerLimits
-from accelwatch.agent.web_config import Protection, load_protection
 from accelwatch.errors import AccelwatchError
+from accelwatch.web.connections import Limits
+from accelwatch.web.listeners import exposed, is_loopback, open_tcp, open_unix
+from accelwatch.web.web_config import Protection, load_protection
 
 Serve = Callable[..., Any]
 SILENT = 200

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from accelwatch.agent.front import server_limits
-from accelwatch.agent.hosts import meant_for, own_names
 from accelwatch.agent.server import ServerLimits
-from accelwatch.agent.web_config import Protection
 from accelwatch.config.model import Web
+from accelwatch.web.front import server_limits
+from accelwatch.web.hosts import meant_for, own_names
+from accelwatch.web.web_config import Protection
 from agent.credentials import TOKEN, bearer
 from hub_peers import hub
 

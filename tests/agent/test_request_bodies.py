@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from aiohttp.compression_utils import ZLibDecompressor
 
-from accelwatch.agent.failures import FailureLog
-from accelwatch.agent.web_config import Protection
 from accelwatch.clock import ManualClock
+from accelwatch.web.failures import FailureLog
+from accelwatch.web.web_config import Protection
 from agent.credentials import HASH, TOKEN, bearer
 
 Serve = Callable[..., Any]

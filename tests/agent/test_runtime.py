@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.agent.exposure import check_exposure, checked, protection_of
-from accelwatch.agent.front import server_limits
-from accelwatch.agent.web_config import Protection
 from accelwatch.config.layers import effective
 from accelwatch.config.model import Collect, Settings, Web
 from accelwatch.errors import ConfigError
@@ -17,6 +14,9 @@ from accelwatch.runtime import (
     state_folder,
     workload_settings,
 )
+from accelwatch.web.exposure import check_exposure, checked, protection_of
+from accelwatch.web.front import server_limits
+from accelwatch.web.web_config import Protection
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.agent.logs import JsonFormatter, TextFormatter
-from accelwatch.agent.negotiation import choose, takes_gzip
-from accelwatch.agent.notify import Notifier, notifier_of
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import OPENMETRICS, TEXT
+from accelwatch.daemon.logs import JsonFormatter, TextFormatter
+from accelwatch.daemon.notify import Notifier, notifier_of
+from accelwatch.web.negotiation import choose, takes_gzip
 
 
 @given(st.text(max_size=300))

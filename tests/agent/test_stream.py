@@ -11,11 +11,12 @@ import pytest
 
 import machines
 from accelwatch.agent.server import ServerLimits
-from accelwatch.agent.stream import MSGPACK, NDJSON, SSE, Pulse, Stalled, framed, send_stream
+from accelwatch.agent.stream import Pulse, framed, send_stream
 from accelwatch.clock import ManualClock
 from accelwatch.schema.compact import CompactDecoder, Hello, Layout, Message, Tick
 from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.web.stream import MSGPACK, NDJSON, SSE, Stalled
 from fake_feed import FakeFeed
 
 Serve = Callable[..., Any]

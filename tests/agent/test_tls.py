@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from accelwatch.agent.authentication import Verdict, judge
-from accelwatch.agent.passwords import PasswordChecker
-from accelwatch.agent.web_config import Protection, load_protection
+from accelwatch.web.authentication import Verdict, judge
+from accelwatch.web.passwords import PasswordChecker
+from accelwatch.web.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, Serve
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from accelwatch.agent.web_config import load_protection
 from accelwatch.errors import ConfigError
+from accelwatch.web.web_config import load_protection
 from agent.credentials import TOKEN
 
 BAD = [

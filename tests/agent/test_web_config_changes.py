@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from accelwatch.agent.exposure import check_kept
-from accelwatch.agent.front import Front
-from accelwatch.agent.http_server import ServerLimits
-from accelwatch.agent.watch import Watch
-from accelwatch.agent.web_config import Protection, load_protection
 from accelwatch.config.model import Web
 from accelwatch.errors import ConfigError
+from accelwatch.web.exposure import check_kept
+from accelwatch.web.front import Front
+from accelwatch.web.http_server import ServerLimits
+from accelwatch.web.watch import Watch
+from accelwatch.web.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
 from waiting import wait_until
 

@@ -16,8 +16,8 @@ import bcrypt
 import pytest
 
 import machines
-from accelwatch.agent.web_config import load_protection
 from accelwatch.schema.snapshot import Snapshot
+from accelwatch.web.web_config import load_protection
 from hub_peers import agent, hub
 from installed_command import accelwatch
 

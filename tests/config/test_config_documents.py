@@ -5,11 +5,11 @@ from pathlib import Path
 import typer
 import yaml
 
-from accelwatch.agent.web_config import WebConfig
 from accelwatch.cli.agent_command import FLAGS, agent
 from accelwatch.config.layers import flag_name, leaves
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import Reader
+from accelwatch.web.web_config import WebConfig
 from config.loading import load
 
 

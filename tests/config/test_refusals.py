@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.agent.web_config import WebConfig
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import Reader
 from accelwatch.errors import ConfigError
+from accelwatch.web.web_config import WebConfig
 from config.loading import Write, load
 
 BAD = [

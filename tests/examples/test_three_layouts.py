@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from accelwatch.fleet.client.settings import Scrape
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.prometheus.settings import Federation, RemoteWrite
+from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 from hub_peers import served_hub
 from sick_fleet import AFFECTED, Node, nodes
 from store_servers import Stores, StoreServer, free_port

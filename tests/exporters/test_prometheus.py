@@ -10,12 +10,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from accelwatch.errors import UsageError
+from accelwatch.exposition.selection import Selection, selection
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Kind, Series, Source, Tier, catalogue, opt_in_groups
 from accelwatch.schema.reading import Number, Reading, complete
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
 from accelwatch_prometheus.render import MAX_SERIES_PER_DEVICE, Renderer, family_of
-from accelwatch_prometheus.selection import Selection, selection
 from machines import NOW, device, lost_view, mig_view, processes, snapshot, view
 
 DEFAULT = Selection()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 import machines
-from accelwatch.fleet.exposition import ExpositionReader, Key, Limits, Scrape
+from accelwatch.exposition import ExpositionReader, Key, Limits, Scrape
 from accelwatch_prometheus import PrometheusExporter
 from samples import sample
 

@@ -1,7 +1,7 @@
 """Equal texts held once, and not for ever."""
 
-from accelwatch.fleet.exposition.line import parse_line
-from accelwatch.fleet.exposition.texts import Texts
+from accelwatch.exposition.interning import Texts
+from accelwatch.exposition.line import parse_line
 
 
 def test_equal_texts_are_one_and_what_is_held_is_bounded() -> None:

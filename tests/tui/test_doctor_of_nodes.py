@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from accelwatch.fleet.viewer import silence
-from accelwatch.fleet.viewer.aging import silenced
-from accelwatch.fleet.viewer.silence import Fault, Target
+from accelwatch.fleet.hub_client import silence
+from accelwatch.fleet.hub_client.aging import silenced
+from accelwatch.fleet.hub_client.silence import Fault, Target
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui import doctor_lines
 from accelwatch.tui.fleet.node_view import Heard

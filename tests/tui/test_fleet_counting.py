@@ -8,24 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.errors import ExpressionError
+from accelwatch.fleet.picture import grouping
+from accelwatch.fleet.picture.model import FleetView, Past
+from accelwatch.fleet.picture.ordering import SORTS, ordered
+from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui import format as fmt
-from accelwatch.tui.fleet import columns, grouping
+from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard, standings
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.grid import Grid
-from accelwatch.tui.fleet.model import DeviceNow, FleetSums, FleetView, Past
 from accelwatch.tui.fleet.node_view import Heard, aged
-from accelwatch.tui.fleet.ordering import SORTS, ordered
 from accelwatch.tui.fleet.past import rows_of
 from accelwatch.tui.lines import width_of
 from accelwatch.tui.preferences import Preferences
 from dashboards import lost
 from dashboards import node as machine
-from fleets import FAULTS, STARTED, event, fleet_view
+from fleets import FAULTS, STARTED, event, fleet_document, fleet_view
 from machines import GIB, NOW
 
 
@@ -291,6 +293,6 @@ def test_devices_of_a_bad_health_are_told_apart_whatever_the_filter(held: str) -
 def test_sums_of_any_hub_are_told_as_standings(
     devices: dict[str, int], health: dict[str, int], told: dict[str, int]
 ) -> None:
-    found = standings(FleetSums(devices=devices, health=health))
+    found = standings(fleet_document(devices=devices, health=health))
     assert {word: found[word] for word in told} == told
     assert sum(found.values()) == sum(devices.values())

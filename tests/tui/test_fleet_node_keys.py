@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.tui.fleet.model import Past
+from accelwatch.fleet.picture.model import Past
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import node as machine
 from fleets import FedFleet, FleetStage, fleet_view, names, on

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.tui.app import Dashboard
-from accelwatch.tui.fleet.model import FleetView, Problem
 from accelwatch.tui.palettes import PALETTES
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import board_of, empty_node

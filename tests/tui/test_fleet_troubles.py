@@ -5,9 +5,10 @@ import asyncio
 import msgspec
 import pytest
 
-from accelwatch.tui.fleet.model import FleetSums, Problem, StoreNow
+from accelwatch.fleet.picture.model import Problem
+from accelwatch.fleet.wire import StoreNote
 from dashboards import board_of
-from fleets import FAULTS, FedFleet, FleetStage, fleet_view, following, on, troubled
+from fleets import FAULTS, FedFleet, FleetStage, fleet_document, fleet_view, following, on, troubled
 from machines import NOW
 
 DNS = "dns agents.svc: no answer from 10.96.0.10 within 5 s, asked again every 30 s"
@@ -15,14 +16,14 @@ FORGETFUL = "the inventory cannot be kept: /var/lib/accelwatch: read-only file s
 
 
 def test_troubles_of_the_store_are_told_with_its_address() -> None:
-    store = StoreNow(address="http://store:9090", fault="refused", warnings=("partial",))
-    sums = FleetSums(problems=("dns: no answer",), store=store)
+    store = StoreNote(address="http://store:9090", fault="refused", warnings=("partial",))
+    sums = fleet_document(problems=("dns: no answer",), store=store)
     assert sums.troubles == (
         "dns: no answer",
         "store http://store:9090: refused",
         "store http://store:9090 warns: partial",
     )
-    assert FleetSums(store=StoreNow()).troubles == ()
+    assert fleet_document(store=StoreNote(address="")).troubles == ()
 
 
 @pytest.mark.parametrize("width", [40, 80, 140])

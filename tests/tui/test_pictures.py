@@ -9,9 +9,9 @@ import re
 import msgspec
 import pytest
 
+from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.board import Board
-from accelwatch.tui.fleet.model import FleetView, Problem
 from dashboards import (
     JOB,
     FedSource,

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.exposition.selection import Selection
 from accelwatch.schema.snapshot import Owner, Snapshot
 from accelwatch_prometheus.render import Renderer
-from accelwatch_prometheus.selection import Selection
 from machines import device, snapshot, view
 from workloads.annotation import MIG, kubernetes, partition
 from workloads.fake_node import UID

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from accelwatch.agent.feed import Feed
-from accelwatch.agent.page import JSON, Page, Query, ask_again, many
 from accelwatch.errors import UsageError
 from accelwatch.exporter import Exporter
 from accelwatch.fields import resolve
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot
+from accelwatch.web.page import JSON, Page, Query, ask_again, many
 
 _PARAMETERS = ("fields", "device", "filter")
 _MAX_EXPRESSION = 2000

@@ -1,20 +1,15 @@
 """Which path gives which page."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from accelwatch.agent.documents import capabilities_page, snapshot_page
 from accelwatch.agent.feed import Feed
-from accelwatch.agent.index import index_page
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.page import Page, Query, ask_again, plain
 from accelwatch.agent.scrape import Scrape
 from accelwatch.exporter import Exporter
-
-STREAM = "/v1/stream"
-OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
-"""Answered without credentials, for probes; they say one word and nothing about devices."""
-
-Headers = Mapping[str, str]
+from accelwatch.web.index import index_page
+from accelwatch.web.page import Headers, Page, Query, ask_again, plain
+from accelwatch.web.stream import STREAM
 
 
 class Pages:

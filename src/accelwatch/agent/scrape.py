@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from accelwatch.agent.feed import Exposition, Feed
-from accelwatch.agent.negotiation import choose, takes_gzip
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.page import Page, ask_again, many
 from accelwatch.clock import Clock
 from accelwatch.errors import UsageError
 from accelwatch.schema.metrics import nearest
+from accelwatch.web.negotiation import choose, takes_gzip
+from accelwatch.web.page import Page, ask_again, many
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"

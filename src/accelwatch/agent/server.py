@@ -7,15 +7,16 @@ import socket
 from collections.abc import Callable, Iterable, Sequence
 
 from accelwatch.agent.feed import Feed
-from accelwatch.agent.http_server import HttpServer, ServerLimits
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.page import Query, ask_again
 from accelwatch.agent.routes import Pages
 from accelwatch.agent.scrape import Scrape
-from accelwatch.agent.stream import Outlet, Pulse, send_stream
-from accelwatch.agent.web_config import Protection
+from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.clock import Clock
 from accelwatch.exporter import Exporter
+from accelwatch.web.http_server import HttpServer, ServerLimits
+from accelwatch.web.page import Query, ask_again
+from accelwatch.web.stream import Outlet
+from accelwatch.web.web_config import Protection
 
 __all__ = ["AgentServer", "ServerLimits"]
 

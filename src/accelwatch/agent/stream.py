@@ -6,7 +6,6 @@ sees as a gap in `sequence`; nothing is queued for it but the message being writ
 
 import asyncio
 import contextlib
-from typing import Final, Protocol
 
 import msgspec
 
@@ -14,12 +13,7 @@ from accelwatch.agent.feed import Feed
 from accelwatch.clock import Clock
 from accelwatch.schema.compact import CompactEncoder, Message, Tick
 from accelwatch.schema.context_encoder import EventNumbers
-
-MSGPACK: Final = "application/msgpack"
-NDJSON: Final = "application/x-ndjson"
-SSE: Final = "text/event-stream"
-OFFERED = (NDJSON, SSE, MSGPACK)
-"""JSON lines first: what a client gets that does not say."""
+from accelwatch.web.stream import SSE, Outlet, Stalled
 
 _LENGTH = 4
 _GATHER = 0.1
@@ -89,22 +83,6 @@ class Pulse:
         while self.count <= after and not self.ended:
             await self._beat.wait()
         return None if self.ended else self.count
-
-
-class Outlet(Protocol):
-    """The way to one client."""
-
-    async def write(self, data: bytes) -> None:
-        """Hand over bytes; may wait for the client. Raises ConnectionError when it has gone."""
-        ...
-
-    def backlog(self) -> int:
-        """Bytes handed over that the client's connection has not taken yet."""
-        ...
-
-
-class Stalled(Exception):  # noqa: N818 - a state of the client
-    """The client has not read for too long."""
 
 
 async def send_stream(

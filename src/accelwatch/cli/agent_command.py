@@ -94,7 +94,7 @@ def agent(
     log_format: server_flags.LogFormat = None,
 ) -> None:
     """Serve metrics to Prometheus, and snapshots and streams to the fleet, until stopped."""
-    from accelwatch.agent.privacy import keep_to_ourselves
+    from accelwatch.daemon.privacy import keep_to_ourselves
 
     keep_to_ourselves()
     given: tuple[server_flags.Given, ...] = (

@@ -54,7 +54,7 @@ def _themes() -> Iterable[str]:
 
 
 def _vendors() -> Iterable[str]:
-    from accelwatch.fleet.simulator.nodes import VENDORS
+    from accelwatch_simulator.nodes import VENDORS
 
     return VENDORS
 

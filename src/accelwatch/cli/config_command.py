@@ -19,8 +19,8 @@ config = typer.Typer(
 
 def config_check(file: Path | None) -> int:
     """Check a file, and the web configuration it names. Raises ConfigError with every mistake."""
-    from accelwatch.agent.exposure import checked
     from accelwatch.config.layers import effective, find_file
+    from accelwatch.web.exposure import checked
 
     found = find_file(str(file) if file else None, os.environ)
     if found is None:

@@ -14,11 +14,11 @@ from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.picture.source import Source
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.board import DeviceFilter
     from accelwatch.tui.live import LiveSource
     from accelwatch.tui.preferences import Preferences
-    from accelwatch.tui.source import Source
 
 DEMO = "demo"
 _HEAD = 4096

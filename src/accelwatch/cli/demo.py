@@ -12,9 +12,9 @@ from accelwatch.cli.entry import guarded, on_terminal
 from accelwatch.cli.fleet_plan import Asking, Hub, Look, checked, own_hub
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.simulator.nodes import FleetSize
-    from accelwatch.fleet.viewer.child import Child
-    from accelwatch.fleet.viewer.lifetime import Lifetime
+    from accelwatch.fleet.hub_client.child import Child
+    from accelwatch.fleet.hub_client.lifetime import Lifetime
+    from accelwatch_simulator.nodes import FleetSize
 
 _NODES, _DEVICES = 24, 8
 _TIMEOUT = "1s"
@@ -36,7 +36,7 @@ def demo_command(
     ascii_only: view_flags.Ascii = False,
 ) -> None:
     """Show a simulated fleet in which faults appear over a minute; needs no accelerator."""
-    from accelwatch.fleet.simulator.nodes import FleetSize
+    from accelwatch_simulator.nodes import FleetSize
 
     size = FleetSize(nodes=nodes, devices=devices, vendor=vendor)
     asking = Asking(json=json, by=by, color=color, timeout=_TIMEOUT)
@@ -61,12 +61,12 @@ def run_demo(size: "FleetSize", asking: Asking, look: Look, *, once: bool) -> in
 
 def _begun(size: "FleetSize", *, printed: bool) -> "Child":
     """The simulator and its hub; what is printed once is printed with all the faults."""
-    from accelwatch.fleet.viewer.child import begin
+    from accelwatch.fleet.hub_client.child import begin
 
     def work(folder: Path, life: "Lifetime") -> None:
         from accelwatch.cli.sim import own_exposition
-        from accelwatch.fleet.viewer.rehearsal import ALL_THERE_S
-        from accelwatch.fleet.viewer.stage import run_stage
+        from accelwatch_simulator.rehearsal import ALL_THERE_S
+        from accelwatch_simulator.stage import run_stage
 
         begun_s = ALL_THERE_S if printed else 0.0
         run_stage(size, own_exposition, folder, life, begun_s=begun_s)

@@ -13,7 +13,7 @@ from accelwatch.errors import ExpressionError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.viewer.source import HubSource
+    from accelwatch.fleet.hub_client.source import HubSource
     from accelwatch.tui.app import Dashboard
 
 
@@ -26,7 +26,7 @@ def run_fleet_dashboard(hub: Hub, look: Look) -> int:
     override(preferences, None, look.theme)
     if look.interval is not None:
         preferences.fleet_interval_s = max(seconds(look.interval), INTERVALS[0])
-    from accelwatch.fleet.viewer.source import HubSource
+    from accelwatch.fleet.hub_client.source import HubSource
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.board import Board
     from accelwatch.tui.looks import looks_for
@@ -60,8 +60,8 @@ def _filter(app: "Dashboard", source: "HubSource", hub: Hub, text: str) -> None:
 
 
 async def _checked(hub: Hub, text: str) -> None:
-    from accelwatch.fleet.viewer.once import check_filter
-    from accelwatch.fleet.viewer.session import HubSession
+    from accelwatch.fleet.hub_client.once import check_filter
+    from accelwatch.fleet.hub_client.session import HubSession
 
     session = HubSession(hub.place)
     try:

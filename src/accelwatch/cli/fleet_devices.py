@@ -6,9 +6,9 @@ from accelwatch.cli.fleet_documents import csv_text, quantity_cell
 from accelwatch.cli.table import Cells, Style, aligned
 from accelwatch.display import printable
 from accelwatch.fleet.api.documents import DeviceRow
-from accelwatch.fleet.viewer.once import Answer
+from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.picture.states import device_severity
 from accelwatch.natural_order import natural
-from accelwatch.tui.fleet.states import device_severity
 
 _DEVICE_COLUMNS = (
     "node",

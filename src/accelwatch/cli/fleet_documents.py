@@ -9,8 +9,8 @@ import msgspec
 
 from accelwatch.cli.table import Style
 from accelwatch.display import printable, quantity
-from accelwatch.fleet.api.documents import SCHEMA
-from accelwatch.fleet.viewer.once import Answer
+from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.wire import SCHEMA
 from accelwatch.schema.reading import Number
 from accelwatch.version import __version__
 

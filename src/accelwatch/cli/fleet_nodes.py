@@ -6,10 +6,10 @@ from accelwatch.cli.fleet_documents import csv_text, quantity_cell
 from accelwatch.cli.table import Cells, Style, aligned
 from accelwatch.display import duration, printable, size
 from accelwatch.fleet.api.documents import NodeSummary
-from accelwatch.fleet.viewer.once import Answer
-from accelwatch.tui.fleet.model import FleetView
-from accelwatch.tui.fleet.ordering import ordered
-from accelwatch.tui.fleet.tally import Counting, FleetRow
+from accelwatch.fleet.hub_client.once import Answer
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.ordering import ordered
+from accelwatch.fleet.picture.tally import Counting, FleetRow
 
 _NODE_HEADER = ["NODE", "STATE", "AGE", "DEVICES", "BAD", "BUSY", "MEMORY", "POWER", "TEMP", ""]
 _NODE_COLUMNS = (

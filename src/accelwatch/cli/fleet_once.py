@@ -13,9 +13,9 @@ from accelwatch.cli.output import complain, emit
 from accelwatch.cli.table import Style
 from accelwatch.display import colour, stdout_is_terminal, utf8
 from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, UNWELL
-from accelwatch.fleet.client.faults import TargetFault
-from accelwatch.fleet.viewer.once import Answer, ask, first_view, heard, plainly, silent
-from accelwatch.fleet.viewer.session import HubSession
+from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.hub_client.once import Answer, ask, first_view, heard, plainly, silent
+from accelwatch.fleet.hub_client.session import HubSession
 
 _UNWELL_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
 _UNWELL_NODES = ("down", "stale", "never")

@@ -12,9 +12,9 @@ from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.viewer.child import Child
-    from accelwatch.fleet.viewer.lifetime import Lifetime
-    from accelwatch.fleet.viewer.place import HubPlace
+    from accelwatch.fleet.hub_client.child import Child
+    from accelwatch.fleet.hub_client.lifetime import Lifetime
+    from accelwatch.fleet.hub_client.place import HubPlace
 
 FORMATS = ("table", "json", "csv", "prometheus")
 _COLOURS = ("auto", "always", "never")
@@ -162,7 +162,7 @@ def opened(wanted: Targeting) -> Iterator[Hub]:
 
     Raises AccelwatchError.
     """
-    from accelwatch.fleet.viewer.place import hub_place
+    from accelwatch.fleet.hub_client.place import hub_place
 
     check_targeting(wanted)
     if wanted.hub is not None:
@@ -181,7 +181,7 @@ def opened(wanted: Targeting) -> Iterator[Hub]:
 
 def own_hub(child: "Child", name: str) -> Hub:
     """A child's hub."""
-    from accelwatch.fleet.viewer.place import socket_place
+    from accelwatch.fleet.hub_client.place import socket_place
 
     return Hub(
         place=socket_place(child.socket, name),
@@ -209,11 +209,11 @@ def _called(wanted: Targeting) -> str:
 
 
 def _begun(wanted: Targeting) -> "Child":
-    from accelwatch.fleet.viewer.child import begin
+    from accelwatch.fleet.hub_client.child import begin
 
     def work(folder: Path, life: "Lifetime") -> None:
         from accelwatch.fleet.hub.model import HubSettings, load_settings
-        from accelwatch.fleet.viewer.embedded import Embedding, run_embedded
+        from accelwatch.fleet.hub_client.embedded import Embedding, run_embedded
 
         def read() -> HubSettings:
             flags = {"prometheus.url": wanted.prometheus}

@@ -52,7 +52,7 @@ def hub_command(
     """Follow many nodes and serve their state: API, stream, metrics."""
     import asyncio
 
-    from accelwatch.agent.privacy import keep_to_ourselves
+    from accelwatch.daemon.privacy import keep_to_ourselves
     from accelwatch.fleet.hub.foreign import foreign_reader
     from accelwatch.fleet.hub.serve import serve_hub
 

@@ -11,8 +11,8 @@ from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
     from accelwatch.clock import Clock
-    from accelwatch.fleet.simulator.exposition import Render
-    from accelwatch.fleet.simulator.fleet import Fleet
+    from accelwatch_simulator.exposition import Render
+    from accelwatch_simulator.fleet import Fleet
 
 DEFAULT_LISTEN = "127.0.0.1:19400"
 _PORTS = ("many", "one")
@@ -95,9 +95,9 @@ def run_sim(plan: SimPlan) -> int:
 def build_fleet(plan: SimPlan, clock: "Clock") -> "Fleet":
     """The fleet of a plan, beginning now. Raises UsageError and ConfigError."""
     from accelwatch.durations import seconds
-    from accelwatch.fleet.simulator.fleet import Fleet
-    from accelwatch.fleet.simulator.nodes import FleetSize, build, dealing_order, names
-    from accelwatch.fleet.simulator.scenario import everyday, read_scenario
+    from accelwatch_simulator.fleet import Fleet
+    from accelwatch_simulator.nodes import FleetSize, build, dealing_order, names
+    from accelwatch_simulator.scenario import everyday, read_scenario
 
     interval_s = seconds(plan.interval)
     if interval_s < _MIN_INTERVAL_S:
@@ -123,8 +123,8 @@ def build_fleet(plan: SimPlan, clock: "Clock") -> "Fleet":
 
 def own_exposition() -> "Render":
     """The exporter of agents as the simulator takes it."""
+    from accelwatch.exposition.selection import selection
     from accelwatch_prometheus.render import Renderer
-    from accelwatch_prometheus.selection import selection
 
     renderer = Renderer()
     forms = {wanted: selection(openmetrics=wanted) for wanted in (False, True)}
@@ -133,7 +133,7 @@ def own_exposition() -> "Render":
 
 def _check_exposure(plan: SimPlan) -> None:
     """Raise UsageError for an address that others reach, unless that is meant."""
-    from accelwatch.agent.listeners import is_loopback
+    from accelwatch.web.listeners import is_loopback
 
     try:
         shared = not is_loopback(plan.listen)
@@ -148,8 +148,8 @@ async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
     import resource
     import signal
 
-    from accelwatch.fleet.simulator.server import SimulatorServer
-    from accelwatch.fleet.simulator.targets import address, open_sockets, targets, write_targets
+    from accelwatch_simulator.server import SimulatorServer
+    from accelwatch_simulator.targets import address, open_sockets, targets, write_targets
 
     _check_exposure(plan)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from accelwatch.clock import Clock, SystemClock
+from accelwatch.fleet.picture.source import NoSource, Source
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui import suspending
@@ -23,14 +24,13 @@ from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.process_list import ProcessList
 from accelwatch.tui.process_rows import column_at
 from accelwatch.tui.replay import ReplaySource, banner
-from accelwatch.tui.source import NoSource, Source
 from accelwatch.tui.styles import CSS, textual_theme
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
 from accelwatch.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
-    from accelwatch.tui.fleet.model import FleetSource
+    from accelwatch.fleet.picture.model import FleetSource
 
 _GATHER_S = 0.05
 """Reports that come together are painted together."""

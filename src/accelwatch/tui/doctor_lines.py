@@ -48,7 +48,7 @@ def lines(shot: Snapshot, width: int, glyphs: Glyphs, heard: "Heard | None" = No
 
 def _silence(heard: "Heard", shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
     """Which state a node is in, since when, why, what to do, and what is not known for that."""
-    from accelwatch.tui.fleet.states import NODE_ROLES, node_glyph
+    from accelwatch.tui.fleet.signs import NODE_ROLES, node_glyph
 
     role = NODE_ROLES.get(heard.state, "bad")
     since = f", last heard {fmt.ago(heard.age_s)} ago" if heard.age_s is not None else ""

@@ -132,7 +132,7 @@ def _age(board: Board, now: float, label: str) -> Line:
 
 def _heard(heard: "Heard", label: str, board: Board) -> Line:
     """State of a node of a fleet and how long ago it was heard."""
-    from accelwatch.tui.fleet.states import NODE_ROLES, node_glyph
+    from accelwatch.tui.fleet.signs import NODE_ROLES, node_glyph
 
     role = NODE_ROLES.get(heard.state, "warn")
     sign = node_glyph(heard.state, board.paint.glyphs)

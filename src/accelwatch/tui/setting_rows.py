@@ -4,8 +4,8 @@ from collections.abc import Hashable
 
 import msgspec
 
-from accelwatch.tui.fleet.grouping import CYCLE
-from accelwatch.tui.fleet.ordering import SORTS
+from accelwatch.fleet.picture.grouping import CYCLE
+from accelwatch.fleet.picture.ordering import SORTS
 from accelwatch.tui.lines import Line, clipped, fit
 from accelwatch.tui.palettes import PALETTES
 from accelwatch.tui.preferences import COMMENTS, DENSITIES, FORMS, INTERVALS, SHADES, Preferences

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from accelwatch.clock import ManualClock
-from accelwatch.fleet.client.settings import Authorization, BasicAuth, Scrape, TlsConfig
+from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
 from authority import Authority
 from fleet.bad_days.misbehaving import (
     Behaviour,

@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict
 
 from accelwatch.clock import ManualClock
-from accelwatch.fleet.client.frames import MAX_SLOTS
+from accelwatch.fleet.follow.frames import MAX_SLOTS
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.wire import decode
 from fleet.bad_days.misbehaving import Behaviour, always, answer, exposed, misbehaving

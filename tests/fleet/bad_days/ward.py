@@ -13,22 +13,22 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from accelwatch.agent.listeners import open_tcp
-from accelwatch.agent.web_config import Protection
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.clock import Clock, ManualClock
 from accelwatch.config.model import Web
-from accelwatch.fleet.client.settings import Scrape
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
-from accelwatch.fleet.simulator.server import SimulatorServer
-from accelwatch.fleet.simulator.targets import address, open_sockets
+from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import Source
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.health import Health
+from accelwatch.web.listeners import open_tcp
+from accelwatch.web.web_config import Protection
+from accelwatch_simulator.server import SimulatorServer
+from accelwatch_simulator.targets import address, open_sockets
 
 START = 1_800_000_000.0
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.05, interval_s=0.05)

@@ -5,8 +5,8 @@ import struct
 import msgspec
 import pytest
 
-from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.client.frames import MAX_SLOTS, FrameReader, RawTick, Received
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.frames import MAX_SLOTS, FrameReader, RawTick, Received
 
 
 def read(devices: int) -> list[Received]:

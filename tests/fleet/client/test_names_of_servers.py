@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.client.resolver import Resolver
-from accelwatch.fleet.prometheus.peer import Peer
-from accelwatch.fleet.prometheus.settings import Store
-from accelwatch.fleet.viewer.place import hub_place
-from accelwatch.fleet.viewer.session import HubSession
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.resolver import Resolver
+from accelwatch.fleet.hub_client.place import hub_place
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.tsdb.peer import Peer
+from accelwatch.fleet.tsdb.settings import Store
 
 
 async def of_a_store() -> None:

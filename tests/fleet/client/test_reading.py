@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 
-from accelwatch.fleet.client.poll import Exposed, Reading
+from accelwatch.fleet.follow.poll import Exposed, Reading
 
 SHORT, LONG, HUGE = b"x" * 1000, b"x" * 100_000, b"x" * 2_000_000
 

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.agent.web_config import Protection, load_protection
 from accelwatch.config.model import Web
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.schema.wire import decode
+from accelwatch.web.web_config import Protection, load_protection
 from hub_peers import agent, hub
 
 

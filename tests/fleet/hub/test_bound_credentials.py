@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from accelwatch.errors import ConfigError
-from accelwatch.fleet.client.access import BoundAccess, withheld
-from accelwatch.fleet.client.settings import Authorization, BasicAuth, Credentials, Scrape
+from accelwatch.fleet.follow.access import BoundAccess, withheld
 from accelwatch.fleet.hub.model import HubSettings, load_settings
+from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Credentials, Scrape
+from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.settings import HttpSd, Targets
-from accelwatch.fleet.targets.target import Target, targets_of
 from accelwatch.fleet.targets.watch import merged
 from hub_peers import served_hub
 

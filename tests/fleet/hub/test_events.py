@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.fleet.client.frames import FrameReader
+from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.state.events import (
     CAPACITY,
     NODE_CAPACITY,

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from accelwatch.fleet.hub.model import load_settings
+from accelwatch.fleet.target import targets_of
 from accelwatch.fleet.targets.discovery import ways
 from accelwatch.fleet.targets.files import read_targets
-from accelwatch.fleet.targets.target import targets_of
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "hub"
 KINDS = {

@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.agent.stream import MSGPACK, framed
-from accelwatch.fleet.client.faults import retry_after
-from accelwatch.fleet.client.settings import Scrape
+from accelwatch.agent.stream import framed
+from accelwatch.fleet.follow.faults import retry_after
+from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.schema.compact import Hello, Layout
+from accelwatch.web.stream import MSGPACK
 from hub_peers import STREAM_HEAD, Handler, agent, answer, hub, peer, stream_bytes
 
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)

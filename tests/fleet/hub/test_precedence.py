@@ -9,7 +9,7 @@ from accelwatch.fleet.dialects.merge import PRECEDENCE
 from accelwatch.fleet.dialects.precedence import precedence, ranker
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
-from accelwatch.fleet.targets.target import targets_of
+from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
 
 

@@ -9,7 +9,7 @@ from accelwatch.clock import ManualClock
 from accelwatch.fleet.state import fleet as fleet_module
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.targets.target import Target, targets_of
+from accelwatch.fleet.target import Target, targets_of
 from hub_bench import THRESHOLDS
 
 OURS, THEIRS = "n1:9877", "n1:9400"

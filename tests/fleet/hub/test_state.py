@@ -15,15 +15,15 @@ import pytest
 
 import machines
 from accelwatch.errors import AccelwatchError, UnmetError
-from accelwatch.fleet.client.backoff import Backoff
-from accelwatch.fleet.client.faults import Reason, TargetFault
 from accelwatch.fleet.dialects import read_devices
+from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
 from accelwatch.fleet.state.inventory import COMPANIONS, FILE, Changes, Expected, InventoryFile
 from accelwatch.fleet.state.liveness import NodeState, Skew
 from accelwatch.fleet.state.merge import merged
 from accelwatch.fleet.state.readings import ReadDevice
-from accelwatch.fleet.targets.target import targets_of
+from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
 from hub_bench import THRESHOLDS, Bench
 from samples import FIXTURES
@@ -79,7 +79,7 @@ def test_devices_of_a_node_are_in_the_order_of_their_numbers() -> None:
 
 
 def test_a_clock_a_day_off_changes_no_age() -> None:
-    from accelwatch.fleet.api.summaries import view
+    from accelwatch.fleet.state.snapshots import view
 
     for skew in (86_400.0, -86_400.0):
         bench = Bench("a")

@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch.agent.web_config import load_protection
 from accelwatch.errors import ConfigError
-from accelwatch.fleet.client.access import Access, check_access
-from accelwatch.fleet.client.settings import Authorization, BasicAuth, Scrape, TlsConfig
+from accelwatch.fleet.follow.access import Access, check_access
+from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
+from accelwatch.web.web_config import load_protection
 from authority import Authority
 from hub_peers import agent, hub
 

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.agent.stream import MSGPACK, framed
+from accelwatch.agent.stream import framed
 from accelwatch.fleet.api.groups import _WORST_FIRST
 from accelwatch.fleet.api.names import SHOWN_STATES
-from accelwatch.fleet.client.frames import FrameReader
-from accelwatch.fleet.client.settings import Scrape
+from accelwatch.fleet.follow.frames import FrameReader
+from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.source import MAX_CONTEXT_BYTES
 from accelwatch.fleet.state.usage import UNUSED, occupancy, usage_of
 from accelwatch.schema.compact import Hello
@@ -20,6 +20,7 @@ from accelwatch.schema.context import Owners
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
 from accelwatch.schema.wire import decode
+from accelwatch.web.stream import MSGPACK
 from hub_bench import Bench
 from hub_peers import STREAM_HEAD, agent, answer, hub, peer, stream_bytes
 

@@ -11,11 +11,11 @@ import pytest
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
-from accelwatch.fleet.client.settings import Scrape
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.simulator.fleet import Fleet
-from accelwatch.fleet.simulator.server import SimulatorServer
-from accelwatch.fleet.simulator.targets import open_sockets, targets
+from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch_simulator.fleet import Fleet
+from accelwatch_simulator.server import SimulatorServer
+from accelwatch_simulator.targets import open_sockets, targets
 from hub_peers import Running, served_hub
 from store_servers import Stores
 

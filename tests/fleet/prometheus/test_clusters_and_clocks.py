@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.dialects.reading import ForeignReader
-from accelwatch.fleet.prometheus import assembly, follow
-from accelwatch.fleet.prometheus.origin import Origin, Placing
-from accelwatch.fleet.prometheus.reader import _Known
-from accelwatch.fleet.prometheus.settings import Store
+from accelwatch.fleet.tsdb import assembly, follow
+from accelwatch.fleet.tsdb.origin import Origin, Placing
+from accelwatch.fleet.tsdb.reader import _Known
+from accelwatch.fleet.tsdb.settings import Store
 from fake_store import FakeStore, fake_store, soon
 from hub_peers import Running
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.prometheus.outgoing import Outgoing, hub_labels, node_labels
-from accelwatch.fleet.targets.target import targets_of
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.target import targets_of
+from accelwatch.fleet.tsdb.outgoing import Outgoing, hub_labels, node_labels
 from accelwatch.schema.snapshot import BackendState
 from hub_bench import Bench
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from accelwatch.fleet.hub.model import State
-from accelwatch.fleet.prometheus.settings import Store
 from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.tsdb.settings import Store
 from accelwatch.schema.metrics import Series
 from hub_peers import Running
 

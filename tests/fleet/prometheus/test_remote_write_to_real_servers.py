@@ -7,8 +7,8 @@ import pytest
 
 import machines
 from accelwatch.fleet.hub.model import State
-from accelwatch.fleet.prometheus.settings import RemoteWrite
 from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.tsdb.settings import RemoteWrite
 from accelwatch.schema.reading import Reading, complete
 from hub_peers import Agent, agent
 

@@ -14,12 +14,12 @@ from aiohttp import web
 import machines
 from accelwatch.clock import SystemClock
 from accelwatch.errors import ConfigError
-from accelwatch.fleet.client.settings import TlsConfig
-from accelwatch.fleet.prometheus.encoding import Encoder
-from accelwatch.fleet.prometheus.peer import Peer
-from accelwatch.fleet.prometheus.sending import Counts, Request, Shard
-from accelwatch.fleet.prometheus.settings import RemoteWrite, Store, check_peers
+from accelwatch.fleet.scrape_settings import TlsConfig
 from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.tsdb.encoding import Encoder
+from accelwatch.fleet.tsdb.peer import Peer
+from accelwatch.fleet.tsdb.sending import Counts, Request, Shard
+from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, check_peers
 from accelwatch.schema.snapshot import Owner
 from fake_store import FakeStore, decoded, fake_store, soon
 from hub_peers import agent

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 import machines
-from accelwatch.fleet.prometheus.settings import Federation, RemoteWrite, Store
 from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store
 from hub_peers import Agent, Running, agent
 
 NODES = ("n001", "n002")

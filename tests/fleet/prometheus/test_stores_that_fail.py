@@ -8,8 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
-from accelwatch.fleet.client.settings import Authorization, BasicAuth, TlsConfig
-from accelwatch.fleet.prometheus.settings import RemoteWrite, Store
+from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, TlsConfig
+from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from authority import Authority
 from fake_store import FakeStore, fake_store, soon
 from hub_peers import Running

@@ -10,12 +10,12 @@ import pytest
 
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.clock import ManualClock
-from accelwatch.fleet.simulator.fleet import Fleet
-from accelwatch.fleet.simulator.nodes import Node
-from accelwatch.fleet.simulator.server import SimulatorServer
-from accelwatch.fleet.simulator.targets import address, open_sockets
 from accelwatch.schema.compact import CompactDecoder, Message
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch_simulator.fleet import Fleet
+from accelwatch_simulator.nodes import Node
+from accelwatch_simulator.server import SimulatorServer
+from accelwatch_simulator.targets import address, open_sockets
 
 BAD_DAY = Path(__file__).parents[3] / "fixtures" / "fleet" / "simulator" / "bad-day.yaml"
 _UNPACK = msgspec.msgpack.Decoder(Message)

@@ -9,10 +9,10 @@ import pytest
 
 from accelwatch.cli.sim import own_exposition
 from accelwatch.fleet.dialects import read_devices
-from accelwatch.fleet.simulator.context import ContextWriter, Told
-from accelwatch.fleet.simulator.exposition import Expositions
-from accelwatch.fleet.simulator.fleet import Fleet
 from accelwatch.schema.context import Backends, Context, Event, Findings, Owners, Processes
+from accelwatch_simulator.context import ContextWriter, Told
+from accelwatch_simulator.exposition import Expositions
+from accelwatch_simulator.fleet import Fleet
 
 FleetOf = Callable[..., Fleet]
 

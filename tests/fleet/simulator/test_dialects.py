@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from accelwatch.fleet.dialects.reading import read_devices
-from accelwatch.fleet.simulator import all_smi, dcgm
-from accelwatch.fleet.simulator.fleet import Fleet, Moment
-from accelwatch.fleet.simulator.nodes import Node
+from accelwatch_simulator import all_smi, dcgm
+from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.nodes import Node
 
 _TEXTS: dict[str, Callable[[Fleet, Node, Moment], str]] = {
     "dcgm": lambda fleet, node, moment: dcgm.text(fleet, node, moment, legacy=True),

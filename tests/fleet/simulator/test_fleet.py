@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from accelwatch.cli.sim import SimPlan, build_fleet
 from accelwatch.clock import ManualClock
 from accelwatch.errors import UsageError
-from accelwatch.fleet.simulator.fleet import Fleet
-from accelwatch.fleet.simulator.nodes import Dialect
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch_simulator.fleet import Fleet
+from accelwatch_simulator.nodes import Dialect
 
 FleetOf = Callable[..., Fleet]
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch.fleet.simulator.jobs import Job, Phase, Stall, StallKind, load, progress
+from accelwatch_simulator.jobs import Job, Phase, Stall, StallKind, load, progress
 
 JOB = Job(
     name="training",

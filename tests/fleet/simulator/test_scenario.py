@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.errors import ConfigError
-from accelwatch.fleet.simulator.located import parse
-from accelwatch.fleet.simulator.scenario import Scenario, check, everyday, read_scenario
+from accelwatch_simulator.located import parse
+from accelwatch_simulator.scenario import Scenario, check, everyday, read_scenario
 
 NAMES = tuple(f"n{number:03d}" for number in range(1, 17))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from accelwatch.fleet.client.settings import Authorization, TlsConfig
+from accelwatch.fleet.scrape_settings import Authorization, TlsConfig
 from accelwatch.fleet.targets.kubernetes import discovery, mirror
 from accelwatch.fleet.targets.kubernetes.discovery import KubernetesTargets
 from accelwatch.fleet.targets.rules import Rules

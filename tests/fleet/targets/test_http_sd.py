@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.client.settings import Authorization, BasicAuth, TlsConfig
+from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, TlsConfig
 from accelwatch.fleet.targets.http import HttpTargets, endpoint
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import HttpSd

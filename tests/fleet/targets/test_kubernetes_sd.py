@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.client import access
-from accelwatch.fleet.client.settings import Authorization, TlsConfig
+from accelwatch.fleet.follow import access
+from accelwatch.fleet.scrape_settings import Authorization, TlsConfig
 from accelwatch.fleet.targets.kubernetes import discovery, mirror
 from accelwatch.fleet.targets.kubernetes.discovery import KubernetesTargets, within_cluster
 from accelwatch.fleet.targets.rules import Rules

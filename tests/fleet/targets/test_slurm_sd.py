@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from accelwatch.errors import UsageError
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm import SlurmTargets
@@ -22,7 +23,6 @@ from accelwatch.fleet.targets.slurm_nodes import (
     nodes_of_json,
     nodes_of_text,
 )
-from accelwatch.fleet.targets.target import Target
 from slurm_cluster import Slurm, slurm_cluster
 
 

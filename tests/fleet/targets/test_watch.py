@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from accelwatch.errors import UsageError
+from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.target import Target, targets_of
 from accelwatch.fleet.targets.watch import Found, TargetWatch, Way, merged
 
 

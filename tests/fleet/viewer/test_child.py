@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.viewer.child import ChildError, Outcome, begin
-from accelwatch.fleet.viewer.lifetime import Lifetime
+from accelwatch.fleet.hub_client.child import ChildError, Outcome, begin
+from accelwatch.fleet.hub_client.lifetime import Lifetime
 
 _PARENT = """
 import sys, time
-from accelwatch.fleet.viewer.child import begin
+from accelwatch.fleet.hub_client.child import begin
 
 def work(folder, life):
     life.tell(b'{}')

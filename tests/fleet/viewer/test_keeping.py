@@ -12,13 +12,13 @@ from msgspec.structs import replace
 import machines
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.hub_client.keeping import fleet_folder, take_folder
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
-from accelwatch.fleet.viewer.keeping import fleet_folder, take_folder
 
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from accelwatch.fleet.viewer.keeping import take_folder
+from accelwatch.fleet.hub_client.keeping import take_folder
 print(take_folder(Path(sys.argv[1]), Path(sys.argv[1]), given=False).folder, flush=True)
 time.sleep(1000)
 """

@@ -3,16 +3,17 @@
 import msgspec
 import pytest
 
-from accelwatch.agent.stream import MSGPACK
 from accelwatch.fleet.api.framing import framed
-from accelwatch.fleet.api.messages import DevicePlace as Sent
-from accelwatch.fleet.api.messages import FleetHello
-from accelwatch.fleet.client.faults import TargetFault
-from accelwatch.fleet.viewer.messages import Hello, Tick, message, tag
-from accelwatch.fleet.viewer.picture import Picture
-from accelwatch.tui.fleet.model import MOST_EVENTS, DevicePlace, FleetEvent
+from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.hub_client.messages import message, tag
+from accelwatch.fleet.hub_client.picture import Picture
+from accelwatch.fleet.picture.model import MOST_EVENTS
+from accelwatch.fleet.wire import DevicePlace, FleetHello, FleetTick
+from accelwatch.web.stream import MSGPACK
+from fleets import fleet_document, fleet_event
 
-_TICK = {"type": "tick", "sequence": 4, "time": 5.0, "fleet": {"nodes_total": 2}}
+_FLEET = msgspec.to_builtins(fleet_document(nodes_total=2))
+_TICK = {"type": "tick", "sequence": 4, "time": 5.0, "fleet": {**_FLEET, "more": 1}}
 
 
 def _packed(**fields: object) -> bytes:
@@ -25,17 +26,18 @@ def _tick(*devices: object) -> bytes:
 
 def _place(slot: int, **changes: object) -> DevicePlace:
     usual = {"node": "n1", "id": f"d{slot}", "vendor": "v", "index": slot, "name": f"v{slot}"}
+    usual |= {"labels": {}, "kind": "gpu", "model": None, "uuid": None, "parent_id": None}
     return DevicePlace(slot=slot, **{**usual, **changes})  # type: ignore[arg-type]
 
 
-def _decoded(body: bytes) -> Tick:
+def _decoded(body: bytes) -> FleetTick:
     found = message(body)
-    assert isinstance(found, Tick)
+    assert isinstance(found, FleetTick)
     return found
 
 
 def test_what_the_hub_sends_is_read() -> None:
-    sent = Sent(
+    sent = DevicePlace(
         slot=3, node="n1", labels={"rack": "r1"}, id="a", vendor="nvidia", index=0, name="nvidia0",
         kind="gpu", model=None, uuid=None, parent_id=None, job="4711", user="research",
     )  # fmt: skip
@@ -45,7 +47,7 @@ def test_what_the_hub_sends_is_read() -> None:
     assert isinstance(place, DevicePlace)
     assert (place.slot, place.labels, place.job, place.pod) == (3, {"rack": "r1"}, "4711", None)
     hello = message(framed(FleetHello(interval_s=2.0, fields=("power_watts",)), MSGPACK)[4:])
-    assert isinstance(hello, Hello)
+    assert isinstance(hello, FleetHello)
     assert (hello.interval_s, hello.fields) == (2.0, ("power_watts",))
 
 
@@ -114,8 +116,8 @@ def test_values_of_nobody_are_a_fault(slot: int) -> None:
 def test_events_are_kept_once_and_only_so_many() -> None:
     picture = Picture()
     for number in range(MOST_EVENTS + 10):
-        picture.event(FleetEvent(sequence=number, time=1.0, node="n1"))
-    picture.event(FleetEvent(sequence=MOST_EVENTS + 9, time=1.0, node="n1"))
+        picture.event(fleet_event(sequence=number, time=1.0, node="n1"))
+    picture.event(fleet_event(sequence=MOST_EVENTS + 9, time=1.0, node="n1"))
     events = picture.view(_decoded(_tick()), 1.0, 1.0, "").events
     assert (len(events), events[0].sequence) == (MOST_EVENTS, 10)
     assert events[-1].sequence == MOST_EVENTS + 9

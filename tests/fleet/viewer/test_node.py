@@ -8,11 +8,11 @@ import msgspec
 import machines
 from accelwatch.clock import ManualClock
 from accelwatch.fleet.hub.model import State
+from accelwatch.fleet.picture.source import Source
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState, Snapshot
-from accelwatch.tui.source import Source
 from hub_peers import agent, hub
 from hub_viewers import follow, running, until
 

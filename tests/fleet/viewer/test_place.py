@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.errors import AccelwatchError
-from accelwatch.fleet.viewer.place import hub_place
+from accelwatch.fleet.hub_client.place import hub_place
 
 
 @pytest.mark.parametrize(

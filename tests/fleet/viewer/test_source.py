@@ -9,16 +9,17 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.agent.listeners import open_tcp
-from accelwatch.agent.web_config import Protection, load_protection
 from accelwatch.clock import ManualClock, SystemClock
 from accelwatch.config.model import Web
 from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.hub.serve import HubServer
-from accelwatch.fleet.viewer.place import hub_place
-from accelwatch.fleet.viewer.source import HubSource
-from accelwatch.tui.fleet.model import FIELDS, POWER
+from accelwatch.fleet.hub_client.place import hub_place
+from accelwatch.fleet.hub_client.source import HubSource
+from accelwatch.fleet.picture.model import FIELDS, POWER
+from accelwatch.web.listeners import open_tcp
+from accelwatch.web.web_config import Protection, load_protection
 from authority import Authority
+from fleets import fleet_document
 from hub_peers import STREAM_HEAD, agent, answer, hub, peer
 from hub_viewers import follow, running, shown, ticked, trouble, until
 
@@ -277,7 +278,12 @@ def _frames(*messages: object) -> bytes:
 
 
 def _numbered(sequence: int) -> dict[str, object]:
-    parts: dict[str, object] = {"time": 1.0, "fleet": {}, "nodes": [], "devices": []}
+    parts: dict[str, object] = {
+        "time": 1.0,
+        "fleet": msgspec.to_builtins(fleet_document()),
+        "nodes": [],
+        "devices": [],
+    }
     return {"type": "tick", "sequence": sequence, **parts}
 
 

@@ -2,10 +2,8 @@
 
 import msgspec
 
-from accelwatch.fleet.prometheus.note import StoreNote
+from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.reading import Number
-
-SCHEMA = "accelwatch-fleet/1"
 
 
 class FaultNote(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,30 +102,6 @@ class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
-class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
-    """An error event of a node, in `/v1/events` and in the stream."""
-
-    sequence: int
-    """Grows with every event that this hub has taken in; the order is that of arrival."""
-    node: str
-    device: str
-    """Id of the device; empty when the fault belongs to the node."""
-    name: str
-    """Short name of the device (`gpu3`); empty for the node."""
-    code: str
-    category: str
-    severity: str
-    """`critical`, `warning` or `info`."""
-    time: float
-    """Unix seconds on the hub's clock at which the fault was reported."""
-    text: str
-    source: str
-    subject: str
-    """What the source named, such as a PCI id."""
-    trusted: bool
-    """False for kernel log records that user space wrote."""
-
-
 class EventsPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of events, newest first; `next` is the cursor of the page after it, null at the end.
 
@@ -167,40 +141,6 @@ class GroupsPage(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     groups: tuple[GroupRow, ...]
     next: str | None
-
-
-class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """A uuid that several nodes claim."""
-
-    uuid: str
-    nodes: tuple[str, ...]
-
-
-class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole fleet in numbers. Sums are over the devices of nodes that are up or slow."""
-
-    schema: str
-    version: str
-    time: str
-    nodes_total: int
-    nodes: dict[str, int]
-    """By state."""
-    devices_total: int
-    """Devices present or expected, partitions not counted."""
-    devices: dict[str, int]
-    """By state."""
-    health: dict[str, int]
-    """Devices of nodes that are up or slow, by health."""
-    power_watts: float | None
-    memory_used_bytes: int | None
-    memory_size_bytes: int | None
-    utilization_ratio: float | None
-    """Mean over the devices that have one."""
-    conflicts: tuple[Conflict, ...]
-    store: StoreNote | None = None
-    """How the store is read, where the fleet is read from one."""
-    problems: tuple[str, ...] = ()
-    """What the hub itself cannot do: keep what it expects, or find targets."""
 
 
 class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from accelwatch.durations import is_duration, seconds
 from accelwatch.errors import UsageError, WireError
 from accelwatch.expr import MISSING, Expression, Key, Missing, NameTable, Type, Value
-from accelwatch.fleet.api.documents import EventsPage, FleetEvent
+from accelwatch.fleet.api.documents import EventsPage
 from accelwatch.fleet.api.names import compiled
 from accelwatch.fleet.api.rows import cursor_of, place_of
 from accelwatch.fleet.state.events import SEVERITIES, Noted, severity
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.event import Category
 from accelwatch.schema.wire import unix_seconds
 

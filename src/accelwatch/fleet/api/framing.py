@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.agent.stream import MSGPACK, SSE
+from accelwatch.web.stream import MSGPACK, SSE
 
 _LENGTH = 4
 _to_json = msgspec.json.Encoder().encode

@@ -1,8 +1,8 @@
 """The page for a person who opens the hub's address in a browser."""
 
-from accelwatch.agent.index import by_state, link_page
-from accelwatch.agent.page import Page
-from accelwatch.fleet.api.documents import FleetDocument
+from accelwatch.fleet.wire import FleetDocument
+from accelwatch.web.index import by_state, link_page
+from accelwatch.web.page import Page
 
 _LINKS = (
     ("/v1/fleet", "the fleet in numbers"),

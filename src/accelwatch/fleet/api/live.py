@@ -7,21 +7,27 @@ only while somebody listens. A client that reads slowly misses ticks and sees a 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from accelwatch.agent.page import BusyError, Query, ask_again, many
-from accelwatch.agent.stream import Outlet, Stalled
 from accelwatch.clock import Clock
 from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
-from accelwatch.fleet.api.documents import FleetDocument
 from accelwatch.fleet.api.events import event_row
 from accelwatch.fleet.api.framing import framed
-from accelwatch.fleet.api.messages import DeviceNow, DevicePlace, FleetHello, FleetTick, NodeNow
 from accelwatch.fleet.api.names import Column, Subject, columns, condition, lookup
 from accelwatch.fleet.api.rows import Totals, place, release, subjects, value
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.usage import Occupancy
+from accelwatch.fleet.wire import (
+    DeviceNow,
+    DevicePlace,
+    FleetDocument,
+    FleetHello,
+    FleetTick,
+    NodeNow,
+)
+from accelwatch.web.page import BusyError, Query, ask_again, many
+from accelwatch.web.stream import Outlet, Stalled
 
 _PARAMETERS = ("filter", "fields")
 _MAX_FEEDS = 8

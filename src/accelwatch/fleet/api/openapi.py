@@ -11,13 +11,13 @@ from accelwatch.fleet.api.documents import (
     Acknowledged,
     DevicesPage,
     EventsPage,
-    FleetDocument,
     GroupsPage,
     HistoryDocument,
     NodesPage,
     NodeSummary,
 )
 from accelwatch.fleet.state.liveness import NodeState
+from accelwatch.fleet.wire import FleetDocument
 from accelwatch.version import __version__
 
 _ANSWERS = (

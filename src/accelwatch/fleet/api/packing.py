@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from accelwatch.agent.negotiation import takes_gzip
-from accelwatch.agent.page import JSON, Page
-from accelwatch.agent.routes import Headers
+from accelwatch.web.negotiation import takes_gzip
+from accelwatch.web.page import JSON, Headers, Page
 
 _WORTH_BYTES = 2 << 10
 _TOO_MUCH_BYTES = 1 << 20

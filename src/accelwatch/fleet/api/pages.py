@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from accelwatch.agent.negotiation import choose
-from accelwatch.agent.page import Page, Query, ask_again, many, plain
-from accelwatch.agent.routes import STREAM, Headers
 from accelwatch.errors import UnmetError, UsageError
-from accelwatch.fleet.api.documents import (
-    Acknowledged,
-    GroupRow,
-    GroupsPage,
-    HistoryDocument,
-)
+from accelwatch.fleet.api.documents import Acknowledged, GroupRow, GroupsPage, HistoryDocument
 from accelwatch.fleet.api.events import begin_of, event_condition, events_page
 from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.index import index_page
@@ -37,9 +29,12 @@ from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.web.negotiation import choose
+from accelwatch.web.page import Headers, Page, Query, ask_again, many, plain
+from accelwatch.web.stream import STREAM
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.prometheus.pages import PeerPages
+    from accelwatch.fleet.api.store_pages import PeerPages
 
 NODE = "/v1/nodes/"
 _HISTORY = "/history"

@@ -1,8 +1,8 @@
 """Query parameters that several pages take."""
 
-from accelwatch.agent.page import Query, many
 from accelwatch.errors import UsageError
 from accelwatch.fleet.state.liveness import NodeState
+from accelwatch.web.page import Query, many
 
 _DEFAULT_LIMIT = 1000
 _MAX_LIMIT = 20_000

@@ -16,8 +16,7 @@ from accelwatch.fleet.api.names import Column, Subject, lookup
 from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
-from accelwatch.fleet.state.readings import Held
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.snapshots import source_age_s
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -60,7 +59,7 @@ def subjects(fleet: Fleet, node: Node) -> list[Subject]:
             labels=labels,
             device=held.device,
             held=held,
-            age_s=_age_s(only or node.origin(held), held, now),
+            age_s=source_age_s(only or node.origin(held), held, now),
         )
         for held in node.devices.values()
     ]
@@ -83,18 +82,6 @@ def release(node: Node) -> None:
 
 def _order(subject: Subject) -> tuple[int, str]:
     return subject.device.index, subject.device.id
-
-
-def age_s(node: Node, device_id: str, now: float) -> float | None:
-    """Seconds since a device was read, whatever the node's clock says."""
-    held = node.devices[device_id]
-    return _age_s(node.origin(held), held, now)
-
-
-def _age_s(source: Source | None, held: Held, now: float) -> float | None:
-    if source is None or source.arrived is None or held.sample_time is None:
-        return None
-    return round(now - source.arrived + max(0.0, source.time - held.sample_time), 3)
 
 
 def after_place(found: Sequence[Subject], after: Place | None) -> list[Subject]:

@@ -3,37 +3,20 @@
 from collections import Counter
 from typing import Any
 
-import msgspec
-
-from accelwatch.fleet.api.documents import (
-    SCHEMA,
-    Conflict,
-    FaultNote,
-    FleetDocument,
-    HistoryDocument,
-    NodeSummary,
-    TargetNote,
-)
-from accelwatch.fleet.api.rows import Totals, age_s, rounded
+from accelwatch.fleet.api.documents import FaultNote, HistoryDocument, NodeSummary, TargetNote
+from accelwatch.fleet.api.rows import Totals, rounded
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import QUANTITIES, STEP_S
 from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.state.source import Source
-from accelwatch.natural_order import device_order
-from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import DeviceState
-from accelwatch.schema.health import Health
-from accelwatch.schema.reading import wholly_absent
+from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument
 from accelwatch.schema.series import path_of
-from accelwatch.schema.snapshot import BackendStatus, DeviceView, ReadFailure, Snapshot
 from accelwatch.schema.wire import timestamp, to_document
 from accelwatch.version import __version__
 
 _MAX_CONFLICTS = 100
-_backends = msgspec.msgpack.Decoder(tuple[BackendStatus, ...]).decode
-_failures = msgspec.msgpack.Decoder(tuple[ReadFailure, ...]).decode
 
 
 def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
@@ -97,79 +80,6 @@ def _target(source: Source) -> TargetNote:
 def node_snapshot(fleet: Fleet, node: Node) -> dict[str, Any]:
     """The node as `accelwatch/1`, as its own agent would answer; missing devices are lost rows."""
     return to_document(snapshot_of(fleet, node))
-
-
-def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
-    """The node as it stands; missing devices are lost rows."""
-    best, now = node.best, fleet.clock.monotonic()
-    views = [view(node, held, now) for held in node.devices.values()]
-    if fleet.missing(node):
-        views += [_missing_view(fleet, node, device.id) for device in fleet.missing(node)]
-    place = device_order(one.device for one in views)
-    views.sort(key=lambda one: place(one.device))
-    host = node.host
-    backends, errors = _read_through(node)
-    return Snapshot(
-        time=fleet.clock.wall(),
-        host=node.name,
-        version=best.version if best is not None else "",
-        boot_id=best.boot_id if best is not None else "",
-        interval_s=best.interval_s if best is not None else None,
-        devices=tuple(views),
-        node=None if host is None else view(node, host, now),
-        backends=backends,
-        events=tuple(noted.event for noted in fleet.events.of(node.name)),
-        errors=errors,
-    )
-
-
-def _read_through(node: Node) -> tuple[tuple[BackendStatus, ...], tuple[ReadFailure, ...]]:
-    """Backends and failures as a stream of the node told them, or nothing."""
-    for source in node.sources.values():
-        told = source.backends
-        try:
-            found = _backends(told.backends), _failures(told.errors)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        if any(found):
-            return found
-    return (), ()
-
-
-def view(node: Node, held: Held, now: float) -> DeviceView:
-    """One device as a view; its times are on our clock when the node's is far off."""
-    source = node.origin(held)
-    state, since, usage = DeviceState(held.state), held.state_since, held.usage
-    sampled, age = held.sample_time, None
-    if source is not None:
-        since = source.skew.ours(since)
-        sampled = None if sampled is None else source.skew.ours(sampled)
-        if held.device.id in node.devices:
-            age = age_s(node, held.device.id, now)
-    return DeviceView(
-        device=held.device,
-        state=state,
-        state_since=since,
-        reading=held.reading(),
-        sample_time=sampled,
-        sample_age_s=age,
-        health=Health(held.health),
-        health_reasons=usage.health_reasons,
-        owners=usage.occupancy.owners,
-        event_counts=usage.event_counts,
-    )
-
-
-def _missing_view(fleet: Fleet, node: Node, device_id: str) -> DeviceView:
-    assert node.expected is not None
-    return DeviceView(
-        device=node.expected.devices[device_id],
-        state=DeviceState.LOST,
-        state_since=fleet.clock.wall(),
-        reading=wholly_absent(device_id, Absence.LOST),
-        health=Health.FAILED,
-        health_reasons=("the node does not list the device any more",),
-    )
 
 
 def history_document(fleet: Fleet, node: Node, device_id: str) -> HistoryDocument:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from accelwatch.fleet.exposition import Key
+from accelwatch.exposition import Key
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import DeviceView
 

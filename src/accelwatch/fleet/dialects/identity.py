@@ -7,10 +7,10 @@ sample with a uuid says of its other ids serves the samples without one.
 import re
 from collections.abc import Iterable, Sequence
 
+from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.doubles import by_place, double_uuids
 from accelwatch.fleet.dialects.models import kind_by, memory_kind_by, vendor_by, vendor_of
 from accelwatch.fleet.dialects.table import Dialect
-from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, normal_pci_bus_id
 

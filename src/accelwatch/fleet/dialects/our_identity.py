@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.fleet.exposition import Key
+from accelwatch.exposition import Key
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Link
 from accelwatch.schema.snapshot import Owner

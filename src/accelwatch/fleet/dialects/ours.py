@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.identity import MAX_DEVICES
 from accelwatch.fleet.dialects.our_identity import PARTITION_KEYS, Standing, begin, drivers, learn
 from accelwatch.fleet.dialects.our_views import OurRow, read_row, state_of
 from accelwatch.fleet.dialects.sharing import shared
 from accelwatch.fleet.dialects.table import Dialect, Labels
-from accelwatch.fleet.exposition import Key
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.metrics import (
     PREFIX,

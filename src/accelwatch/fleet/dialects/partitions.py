@@ -2,9 +2,9 @@
 
 import msgspec
 
+from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.identity import known
 from accelwatch.fleet.dialects.table import Dialect, Partition
-from accelwatch.fleet.exposition import Key
 from accelwatch.schema.device import Device
 
 

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.identity import Roster, known
 from accelwatch.fleet.dialects.partitions import Part, part_of
 from accelwatch.fleet.dialects.sharing import shared
 from accelwatch.fleet.dialects.table import INT64_BLANK, Combine, Dialect, Fact, Row
-from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, bounds

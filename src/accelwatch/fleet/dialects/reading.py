@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.exposition import ExpositionReader, Key, Limits
 from accelwatch.fleet.dialects.merge import PRECEDENCE, merge
 from accelwatch.fleet.dialects.ours import OURS, OurPlan
 from accelwatch.fleet.dialects.recognise import families, prefix_of, recognise
 from accelwatch.fleet.dialects.views import Plan
-from accelwatch.fleet.exposition import ExpositionReader, Key, Limits
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 

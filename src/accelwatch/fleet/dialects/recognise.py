@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
+from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.table import Dialect
-from accelwatch.fleet.exposition import Key
 
 Families = Mapping[str, Collection[str]]
 """Family names and the `label=value` pairs seen on each."""

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.plan import Cell, Planner, blanks_of, evaluate, scaled
 from accelwatch.fleet.dialects.sharing import not_told
 from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect, Fact
 from accelwatch.fleet.dialects.workload import ProcessSlots, owners, processes, read_processes
-from accelwatch.fleet.exposition import Key
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health, judge

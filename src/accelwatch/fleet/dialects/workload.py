@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from accelwatch.exposition import Key
 from accelwatch.fleet.dialects.identity import known
 from accelwatch.fleet.dialects.partitions import name_of
 from accelwatch.fleet.dialects.plan import Place, Planner, scaled
 from accelwatch.fleet.dialects.table import Labels, Processes, ProcessRow
-from accelwatch.fleet.exposition import Key
 from accelwatch.program import program_name
 from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import Owner

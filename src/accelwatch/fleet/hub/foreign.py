@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 
-from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.client.poll import Exposed, ReadExposition
 from accelwatch.fleet.dialects import PRECEDENCE, ForeignReader
-from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.poll import Exposed, ReadExposition
+from accelwatch.fleet.target import Target
 
 
 def foreign_reader(

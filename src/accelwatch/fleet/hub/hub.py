@@ -8,19 +8,19 @@ from pathlib import Path
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
-from accelwatch.fleet.client.access import BoundAccess
-from accelwatch.fleet.client.faults import TargetFault
-from accelwatch.fleet.client.follow import Followers, MakeReader
-from accelwatch.fleet.client.frames import RawTick, Received
-from accelwatch.fleet.client.poll import Exposed, ReadExposition
-from accelwatch.fleet.client.session import Client
 from accelwatch.fleet.dialects.precedence import precedence
+from accelwatch.fleet.follow.access import BoundAccess
+from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.follow import Followers, MakeReader
+from accelwatch.fleet.follow.frames import RawTick, Received
+from accelwatch.fleet.follow.poll import Exposed, ReadExposition
+from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.prometheus.peers import Peers
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, without_credentials
-from accelwatch.fleet.targets.target import Target
 from accelwatch.fleet.targets.watch import TargetWatch
+from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 

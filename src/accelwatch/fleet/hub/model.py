@@ -13,14 +13,14 @@ from accelwatch.config.layers import Flag, values_of_flags
 from accelwatch.config.model import Log, Long, Path, Short, Web
 from accelwatch.config.reader import Reader, Values, build, place_of
 from accelwatch.errors import ConfigError, UsageError
-from accelwatch.fleet.client.access import check_access
-from accelwatch.fleet.client.settings import REFUSED, Scrape
 from accelwatch.fleet.dialects.precedence import precedence
-from accelwatch.fleet.prometheus.settings import REFUSED as REFUSED_OF_PEERS
-from accelwatch.fleet.prometheus.settings import Federation, RemoteWrite, Store, check_peers
+from accelwatch.fleet.follow.access import check_access
+from accelwatch.fleet.scrape_settings import REFUSED, Scrape
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.targets.checks import Mistake, mistakes, refused_keys
 from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.tsdb.settings import REFUSED as REFUSED_OF_PEERS
+from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check_peers
 
 DEFAULT_ADDRESS = "127.0.0.1:9878"
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")

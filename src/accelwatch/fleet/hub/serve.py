@@ -9,26 +9,26 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from accelwatch.agent.exposure import check_kept, protection_of
-from accelwatch.agent.front import Front, server_limits
-from accelwatch.agent.http_server import HttpServer
-from accelwatch.agent.lifecycle import Lifecycle
-from accelwatch.agent.listeners import exposed
-from accelwatch.agent.logs import set_up_logging
-from accelwatch.agent.notify import notifier_of
-from accelwatch.agent.web_config import Protection
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.config.model import Web
+from accelwatch.daemon.lifecycle import Lifecycle
+from accelwatch.daemon.logs import set_up_logging
+from accelwatch.daemon.notify import notifier_of
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
+from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.prometheus.pages import PeerPages
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
+from accelwatch.web.exposure import check_kept, protection_of
+from accelwatch.web.front import Front, server_limits
+from accelwatch.web.http_server import HttpServer
+from accelwatch.web.listeners import exposed
+from accelwatch.web.web_config import Protection
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ _THREADS = 32
 
 def own_text() -> RenderOwn:
     """Our own series as the Prometheus exporter writes them."""
-    from accelwatch_prometheus.text import LinePrefixes, header
+    from accelwatch.exposition.text import LinePrefixes, header
 
     prefixes = LinePrefixes()
 

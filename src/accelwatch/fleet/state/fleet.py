@@ -10,11 +10,10 @@ from pathlib import Path
 
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError
-from accelwatch.fleet.client.faults import TargetFault
-from accelwatch.fleet.client.frames import Received
 from accelwatch.fleet.dialects.merge import PRECEDENCE
 from accelwatch.fleet.dialects.precedence import ranker
-from accelwatch.fleet.prometheus.note import StoreNote
+from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.events import EventLog, counted
@@ -23,7 +22,8 @@ from accelwatch.fleet.state.keeping import open_inventory
 from accelwatch.fleet.state.liveness import NodeState, Thresholds
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import Source
-from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.target import Target
+from accelwatch.fleet.wire import StoreNote
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import Device
 from accelwatch.schema.snapshot import DeviceView

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from accelwatch.fleet.client.frames import RawDevice
+from accelwatch.fleet.follow.frames import RawDevice
 from accelwatch.fleet.state.columns import REASONS, Columns
 from accelwatch.fleet.state.liveness import is_time
 from accelwatch.fleet.state.usage import UNUSED, Usage, usage_of

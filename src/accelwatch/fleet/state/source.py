@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.client.frames import (
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.frames import (
     MAX_SLOTS,
     RawBackends,
     RawContext,
@@ -20,7 +20,7 @@ from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.liveness import Skew, is_time
 from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
 from accelwatch.fleet.state.usage import Usage
-from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import Hello, Layout
 from accelwatch.schema.context import Event, Findings, Owners
 from accelwatch.schema.device import Device, DeviceKind

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.errors import ConfigError, UsageError
-from accelwatch.fleet.client.access import check_access
-from accelwatch.fleet.client.settings import REFUSED, Credentials, Scrape
+from accelwatch.fleet.follow.access import check_access
+from accelwatch.fleet.scrape_settings import REFUSED, Credentials, Scrape
+from accelwatch.fleet.target import NODE_LABEL, checked_labels
 from accelwatch.fleet.targets.discovery import SECTIONS, standing_targets
 from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, Targets, asked_by
-from accelwatch.fleet.targets.target import NODE_LABEL, checked_labels
 
 Mistake = tuple[str, str]
 """Dotted key and what is wrong."""

@@ -6,10 +6,10 @@ from typing import TypeVar
 
 import msgspec
 
-from accelwatch.fleet.client.settings import Scrape
+from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.fleet.target import Target, targets_of
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd, HttpSd, KubernetesSd, SlurmSd, Targets
-from accelwatch.fleet.targets.target import Target, targets_of
 from accelwatch.fleet.targets.watch import Way, in_thread
 
 MakeWay = Callable[[], Way]

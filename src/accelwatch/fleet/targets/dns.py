@@ -9,11 +9,11 @@ import dns.resolver
 
 from accelwatch.config.forms import split_address
 from accelwatch.errors import UsageError
+from accelwatch.fleet.ranges import MAX_HOSTS
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.kept import Kept
-from accelwatch.fleet.targets.ranges import MAX_HOSTS
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd
-from accelwatch.fleet.targets.target import Target
 
 
 class DnsTargets:

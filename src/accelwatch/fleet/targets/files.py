@@ -11,10 +11,10 @@ import yaml
 from accelwatch.config.convert import Mistake, plain
 from accelwatch.config.document import compose
 from accelwatch.errors import ConfigError, UsageError
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.groups import targets_in
 from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.target import Target
 
 MAX_FILE_BYTES = 64 << 20
 

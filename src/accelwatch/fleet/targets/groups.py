@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.targets.ranges import MAX_HOSTS
+from accelwatch.fleet.ranges import MAX_HOSTS
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.target import Target
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.errors import AccelwatchError, UsageError
-from accelwatch.fleet.client.access import Access
-from accelwatch.fleet.client.body import read_body
-from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.client.session import Client
-from accelwatch.fleet.client.settings import TlsConfig
-from accelwatch.fleet.client.url import server_url
+from accelwatch.fleet.follow.access import Access
+from accelwatch.fleet.follow.body import read_body
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.url import server_url
+from accelwatch.fleet.scrape_settings import TlsConfig
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.groups import targets_in
 from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import HttpSd, asked_by
-from accelwatch.fleet.targets.target import Target
 from accelwatch.fleet.targets.watch import Found, Polled
 
 _TYPE = re.compile(r'application/json(\s*;\s*charset=("utf-8"|utf-8))?', re.IGNORECASE)

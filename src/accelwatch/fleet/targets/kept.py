@@ -3,7 +3,7 @@
 import logging
 
 from accelwatch.errors import AccelwatchError
-from accelwatch.fleet.targets.target import Target
+from accelwatch.fleet.target import Target
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from accelwatch.fleet.client.settings import Credentials
-from accelwatch.fleet.targets.target import NODE_LABEL, Target, checked_labels, targets_of
+from accelwatch.fleet.scrape_settings import Credentials
+from accelwatch.fleet.target import NODE_LABEL, Target, checked_labels, targets_of
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta, field
 
 from accelwatch.config.model import Address, Long, Path, Short
-from accelwatch.fleet.client.settings import (
+from accelwatch.fleet.scrape_settings import (
     Authorization,
     BasicAuth,
     Bytes,
@@ -14,7 +14,7 @@ from accelwatch.fleet.client.settings import (
     Scrape,
     TlsConfig,
 )
-from accelwatch.fleet.targets.target import DEFAULT_PORT
+from accelwatch.fleet.target import DEFAULT_PORT
 
 Port = Annotated[int, Meta(ge=1, le=65535)]
 

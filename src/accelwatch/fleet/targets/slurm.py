@@ -2,6 +2,7 @@
 
 from accelwatch.command import CommandResult, run
 from accelwatch.errors import UsageError
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import SlurmSd
@@ -14,7 +15,6 @@ from accelwatch.fleet.targets.slurm_nodes import (
     nodes_of_text,
     place_of,
 )
-from accelwatch.fleet.targets.target import Target
 
 _MAX_BYTES = 256 << 20
 """JSON of a node is 3 KB; of 20,000 nodes 60 MB."""

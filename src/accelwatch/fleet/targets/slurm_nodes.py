@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.targets.ranges import expand
+from accelwatch.fleet.ranges import expand
 from accelwatch.fleet.targets.settings import SlurmSd
 
 _PAIR = re.compile(r"(?:^| )([A-Z][A-Za-z_]*)=(.*?)(?= [A-Z][A-Za-z_]*=|$)")

@@ -11,8 +11,8 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.kept import Kept
-from accelwatch.fleet.targets.target import Target
 
 logger = logging.getLogger(__name__)
 

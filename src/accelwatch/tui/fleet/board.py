@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from accelwatch.tui.fleet import grouping
+from accelwatch.fleet.picture import grouping
+from accelwatch.fleet.picture.model import FleetView, Problem
+from accelwatch.fleet.picture.ordering import grouped, listed, ordered
+from accelwatch.fleet.picture.tally import Counting, FleetRow, split_devices
+from accelwatch.fleet.wire import DevicePlace, FleetDocument, NodeNow
 from accelwatch.tui.fleet.filters import TextFilter
-from accelwatch.tui.fleet.model import DevicePlace, FleetSums, FleetView, NodeNow, Problem
-from accelwatch.tui.fleet.ordering import grouped, listed, ordered
-from accelwatch.tui.fleet.tally import Counting, FleetRow, split_devices
 from accelwatch.tui.preferences import Preferences
 
 SILENT_S = 10.0
@@ -31,7 +32,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     """The names of all nodes' labels."""
 
 
-def standings(sums: FleetSums) -> dict[str, int]:
+def standings(sums: FleetDocument) -> dict[str, int]:
     """Devices by standing: of those that answer, the ones whose health is not fine are told apart.
 
     What does not answer has failed by its health too, and is told by its state alone.

@@ -5,20 +5,21 @@ from collections import Counter
 import msgspec
 
 from accelwatch.display import printable, size
-from accelwatch.natural_order import natural
-from accelwatch.schema.reading import Number
-from accelwatch.tui import format as fmt
-from accelwatch.tui.fleet import grouping, states
-from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.model import (
+from accelwatch.fleet.picture import grouping, states
+from accelwatch.fleet.picture.model import (
     MEMORY_SIZE,
     MEMORY_USED,
     SPEAKING,
     TEMPERATURE,
     UTILIZATION,
-    DeviceNow,
 )
-from accelwatch.tui.fleet.tally import FleetRow
+from accelwatch.fleet.picture.tally import FleetRow
+from accelwatch.fleet.wire import DeviceNow
+from accelwatch.natural_order import natural
+from accelwatch.schema.reading import Number
+from accelwatch.tui import format as fmt
+from accelwatch.tui.fleet import signs
+from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.glyphs import Glyphs
 from accelwatch.tui.lines import Line, fit
 
@@ -55,9 +56,9 @@ def state_of(row: FleetRow, sight: Sight) -> str:
 def state_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     """Sign and word; of a group those of its worst node."""
     state = state_of(row, sight)
-    glyph = states.node_glyph(state, sight.glyphs)
+    glyph = signs.node_glyph(state, sight.glyphs)
     text = glyph if width < 3 else f"{glyph} {state}"
-    return [(fit(text, width), states.NODE_ROLES.get(state, "warn"))]
+    return [(fit(text, width), signs.NODE_ROLES.get(state, "warn"))]
 
 
 def name_cell(row: FleetRow, sight: Sight, width: int) -> Line:
@@ -78,7 +79,7 @@ def age_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     """How long ago it was heard; of a group the oldest that still speaks."""
     age = None if row.age_s is None else row.age_s + sight.since_s
     state = state_of(row, sight)
-    role = "dim" if state == "up" else states.NODE_ROLES.get(state, "warn")
+    role = "dim" if state == "up" else signs.NODE_ROLES.get(state, "warn")
     if not row.node:
         role = "warn" if sight.silent else "dim"
     return [(fit(fmt.age(age), width, right=True), role if age is not None else "faint")]
@@ -103,8 +104,8 @@ def lights_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     else:
         for member in row.members[:shown]:
             state = state_of(member, sight)
-            role = states.NODE_ROLES.get(state, "warn")
-            line.append((states.node_glyph(state, sight.glyphs), role))
+            role = signs.NODE_ROLES.get(state, "warn")
+            line.append((signs.node_glyph(state, sight.glyphs), role))
     if things > width:
         return [*line, (sight.glyphs.ellipsis, "faint")]
     return [*line, (" " * (width - things), "text")]
@@ -114,7 +115,7 @@ def light(now: DeviceNow, sight: Sight, *, live: bool) -> tuple[str, str]:
     """One cell for a device: its trouble as a sign, else its load as a level."""
     word = states.standing(now)
     if word != "ok":
-        return states.device_glyph(word, sight.glyphs), states.device_role(word)
+        return signs.device_glyph(word, sight.glyphs), signs.device_role(word)
     ratio = shade_of(now, sight.shade)
     if ratio is None:
         return sight.glyphs.states["ok"], "ok" if live else "faint"
@@ -208,13 +209,13 @@ def _group_trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
     others = sum(member.severity > 0 for member in row.members) - 1
     more = f" +{others}" if others else ""
     if not chief.speaks or chief.worst is None:
-        glyph = states.node_glyph(chief.state, sight.glyphs)
-        role = states.NODE_ROLES.get(chief.state, "warn")
+        glyph = signs.node_glyph(chief.state, sight.glyphs)
+        role = signs.NODE_ROLES.get(chief.state, "warn")
         return f"{glyph} {chief.node} {chief.state}{more}", role
     word = states.standing(chief.worst)
-    glyph = states.device_glyph(word, sight.glyphs)
-    text = f"{glyph} {chief.node} {states.device_word(word)}{more}"
-    return text, states.device_role(word)
+    glyph = signs.device_glyph(word, sight.glyphs)
+    text = f"{glyph} {chief.node} {signs.device_word(word)}{more}"
+    return text, signs.device_role(word)
 
 
 def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
@@ -225,16 +226,16 @@ def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
         return ("not heard of", "dim") if not row.speaks else ("", "dim")
     counted = Counter(states.standing(now) for now in row.devices)
     word = states.standing(row.worst)
-    glyph, role = states.device_glyph(word, sight.glyphs), states.device_role(word)
+    glyph, role = signs.device_glyph(word, sight.glyphs), signs.device_role(word)
     others = sum(
         count for other, count in counted.items() if other != word and states.device_severity(other)
     )
     more = f" +{others}" if others else ""
     if counted[word] > 1:
-        return f"{glyph} {counted[word]} {states.device_word(word)}{more}", role
+        return f"{glyph} {counted[word]} {signs.device_word(word)}{more}", role
     place = sight.board.device(row.worst.slot)
     name = place.name if place is not None else ""
-    return f"{glyph} {name} {states.device_word(word)}{more}", role
+    return f"{glyph} {name} {signs.device_word(word)}{more}", role
 
 
 def work_cell(row: FleetRow, sight: Sight, width: int) -> Line:

@@ -5,10 +5,10 @@ from functools import lru_cache
 
 import msgspec
 
+from accelwatch.fleet.picture.grouping import NONE
+from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.cells import Sight
-from accelwatch.tui.fleet.grouping import NONE
-from accelwatch.tui.fleet.tally import FleetRow
 from accelwatch.tui.glyphs import Glyphs
 from accelwatch.tui.lines import Line, clipped, fit
 from accelwatch.tui.preferences import Preferences

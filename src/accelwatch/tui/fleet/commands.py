@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.errors import ExpressionError
-from accelwatch.tui.fleet import columns, grouping
+from accelwatch.fleet.picture import grouping
+from accelwatch.fleet.picture.ordering import SORTS, TITLES
+from accelwatch.fleet.wire import DevicePlace
+from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.filters import condition
-from accelwatch.tui.fleet.model import DevicePlace
-from accelwatch.tui.fleet.ordering import SORTS, TITLES
 from accelwatch.tui.preferences import FORMS, SHADES, slower
 
 if TYPE_CHECKING:

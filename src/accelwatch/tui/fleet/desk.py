@@ -6,13 +6,13 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.picture.model import MEMORY_SIZE, FleetSource, FleetView
+from accelwatch.fleet.picture.source import NoSource
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.filters import TextFilter, condition
-from accelwatch.tui.fleet.model import MEMORY_SIZE, FleetSource, FleetView
 from accelwatch.tui.fleet.node_view import Heard, aged
 from accelwatch.tui.fleet.past import rows_of
-from accelwatch.tui.source import NoSource
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from accelwatch.display import printable
+from accelwatch.fleet.picture.model import MOST_EVENTS
+from accelwatch.fleet.wire import FleetEvent
 from accelwatch.tui import format as fmt
-from accelwatch.tui.fleet.model import MOST_EVENTS, FleetEvent
 from accelwatch.tui.glyphs import Glyphs
 from accelwatch.tui.lines import Line, clipped, fit
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.natural_order import natural
 from accelwatch.tui.fleet.board import Key
-from accelwatch.tui.fleet.tally import FleetRow
 
 MARGIN = 12
 """Cells at the left for the name of a line's first node."""

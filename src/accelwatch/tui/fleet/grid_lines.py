@@ -1,20 +1,14 @@
 """The lights of the fleet as lines: cells, heads of groups, and the selected device in words. Pure."""
 
 from accelwatch.display import printable, size
+from accelwatch.fleet.picture import grouping, states
+from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION
+from accelwatch.fleet.picture.tally import FleetRow
+from accelwatch.fleet.wire import DeviceNow, DevicePlace
 from accelwatch.tui import format as fmt
-from accelwatch.tui.fleet import cells, grouping, states
+from accelwatch.tui.fleet import cells, signs
 from accelwatch.tui.fleet.cells import Sight, light
 from accelwatch.tui.fleet.grid import Block, Cell, GridLine
-from accelwatch.tui.fleet.model import (
-    MEMORY_SIZE,
-    MEMORY_USED,
-    POWER,
-    TEMPERATURE,
-    UTILIZATION,
-    DeviceNow,
-    DevicePlace,
-)
-from accelwatch.tui.fleet.tally import FleetRow
 from accelwatch.tui.lines import Line, width_of
 
 _WIDE = 100
@@ -43,8 +37,8 @@ def block_cells(block: Block, sight: Sight) -> Line:
     row = block.row
     if not row.devices:
         state = cells.state_of(row, sight)
-        role = states.NODE_ROLES.get(state, "warn")
-        return [(states.node_glyph(state, sight.glyphs), role)]
+        role = signs.NODE_ROLES.get(state, "warn")
+        return [(signs.node_glyph(state, sight.glyphs), role)]
     live = sight.live(row)
     given: Line = []
     for now in row.devices[block.first : block.first + block.count]:
@@ -72,8 +66,8 @@ def legend(sight: Sight, width: int) -> Line:
     line: Line = [(f" {sight.shade} ", "dim"), (glyphs.levels[0], "faint"), (f" {low} ", "dim")]
     line += [(glyphs.levels[-1], "load"), (f" {high}  ", "dim")]
     for word in ("lost", "missing", "unresponsive", "failed", "degraded", "unreachable", "stale"):
-        sign = states.device_glyph(word, glyphs)
-        shown: Line = [(sign, states.device_role(word)), (f" {states.device_word(word)}  ", "dim")]
+        sign = signs.device_glyph(word, glyphs)
+        shown: Line = [(sign, signs.device_role(word)), (f" {signs.device_word(word)}  ", "dim")]
         if width_of(line) + width_of(shown) <= width:
             line += shown
     return line
@@ -88,7 +82,7 @@ def detail(cell: Cell | None, row: FleetRow | None, sight: Sight, width: int) ->
     node: Line = [
         (f" {sight.cut(row.node, min(len(row.node), width))}", "strong"),
         ("  ", "text"),
-        (f"{states.node_glyph(state, sight.glyphs)} {state}{age}", states.NODE_ROLES[state]),
+        (f"{signs.node_glyph(state, sight.glyphs)} {state}{age}", signs.NODE_ROLES[state]),
     ]
     place = sight.board.device(cell[1]) if cell[1] >= 0 else None
     now = next((one for one in row.devices if one.slot == cell[1]), None)
@@ -100,10 +94,10 @@ def detail(cell: Cell | None, row: FleetRow | None, sight: Sight, width: int) ->
 def _who(place: DevicePlace, now: DeviceNow, sight: Sight) -> Line:
     word = states.standing(now)
     ascii_only = sight.glyphs.ascii_only
-    sign = states.device_glyph(word, sight.glyphs)
+    sign = signs.device_glyph(word, sight.glyphs)
     return [
         (f"   {printable(place.name, ascii_only=ascii_only)}  ", "strong"),
-        (f"{sign} {states.device_word(word)}", states.device_role(word)),
+        (f"{sign} {signs.device_word(word)}", signs.device_role(word)),
         (f"   {printable(place.model or place.kind, ascii_only=ascii_only)}", "dim"),
     ]
 

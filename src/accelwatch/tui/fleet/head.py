@@ -3,14 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from accelwatch.display import printable, size
+from accelwatch.fleet.picture import grouping, states
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.ordering import TITLES
+from accelwatch.fleet.wire import FleetDocument
 from accelwatch.tui import format as fmt
 from accelwatch.tui.board import Board
-from accelwatch.tui.fleet import grouping, states
+from accelwatch.tui.fleet import signs
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
-from accelwatch.tui.fleet.model import FleetSums, FleetView
-from accelwatch.tui.fleet.ordering import TITLES
 from accelwatch.tui.lines import Line, clipped, fit, in_role, spread, width_of
 
 _AMBER_S, _RED_S = 2.0, 3.0
@@ -89,13 +91,13 @@ def totals(board: Board, fleet: FleetBoard, width: int, height: int, now: float)
     return [clipped(line, width) for line in lines]
 
 
-def _nodes_of(board: Board, sums: FleetSums) -> list[tuple[str, str]]:
+def _nodes_of(board: Board, sums: FleetDocument) -> list[tuple[str, str]]:
     glyphs = board.paint.glyphs
     return [
         (f"{sums.nodes_total} nodes", "strong"),
         *(
-            (f"{states.node_glyph(word, glyphs)} {sums.nodes[word]} {word}", role)
-            for word, role in states.NODE_ROLES.items()
+            (f"{signs.node_glyph(word, glyphs)} {sums.nodes[word]} {word}", role)
+            for word, role in signs.NODE_ROLES.items()
             if sums.nodes.get(word)
         ),
     ]
@@ -107,10 +109,10 @@ def _devices_of(board: Board, counts: Mapping[str, int]) -> list[tuple[str, str]
     return [
         (f"{sum(counts.values())} devices", "strong"),
         *(
-            (f"{states.device_glyph(word, glyphs)} {counts[word]} {said}", role)
+            (f"{signs.device_glyph(word, glyphs)} {counts[word]} {said}", role)
             for word in words
             if counts[word]
-            for said, role in [(states.device_word(word), states.device_role(word))]
+            for said, role in [(signs.device_word(word), signs.device_role(word))]
         ),
     ]
 

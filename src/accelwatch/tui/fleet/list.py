@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Hashable
 
+from accelwatch.fleet.wire import FleetEvent
 from accelwatch.tui.board import Board
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import Sight
 from accelwatch.tui.fleet.events import event_heading, event_line
-from accelwatch.tui.fleet.model import FleetEvent
 from accelwatch.tui.fleet.troubles import why_empty
 from accelwatch.tui.lines import Line
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from accelwatch.fleet.picture.model import Past
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.series import series_of
-from accelwatch.tui.fleet.model import Past
 
 
 def rows_of(past: Past, memory_size_bytes: Number | None) -> Iterator[tuple[float, Reading]]:

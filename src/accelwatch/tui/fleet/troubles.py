@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from accelwatch.display import printable
-from accelwatch.tui.fleet import grouping
+from accelwatch.fleet.picture import grouping
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.glyphs import Glyphs
 from accelwatch.tui.lines import Line, clipped, fit, in_role, paragraph, spread, width_of

@@ -7,12 +7,12 @@ from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
+from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.tui.actions import FLEET
 from accelwatch.tui.board import Board
 from accelwatch.tui.fleet import grid_lines, head
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.list import EventList, FleetList, sight_of
-from accelwatch.tui.fleet.tally import FleetRow
 from accelwatch.tui.fleet.troubles import trouble_line
 from accelwatch.tui.header import header
 from accelwatch.tui.lines import Line

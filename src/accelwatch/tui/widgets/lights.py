@@ -9,12 +9,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.tui.board import Board
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.grid import Cell, Grid
 from accelwatch.tui.fleet.grid_lines import grid_line
 from accelwatch.tui.fleet.list import sight_of
-from accelwatch.tui.fleet.tally import FleetRow
 from accelwatch.tui.lines import Line
 
 _WHEEL = 3

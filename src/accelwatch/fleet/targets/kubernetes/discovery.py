@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.client.access import Access
-from accelwatch.fleet.client.session import Client
+from accelwatch.fleet.follow.access import Access
+from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.http import endpoint
 from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.kubernetes.mirror import HasMetadata, Mirror
@@ -18,7 +19,6 @@ from accelwatch.fleet.targets.kubernetes.objects import Anything, EndpointSlice,
 from accelwatch.fleet.targets.kubernetes.places import SERVICE_LABEL, endpoint_places, pod_places
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd, asked_by
-from accelwatch.fleet.targets.target import Target
 from accelwatch.fleet.targets.watch import Found
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -11,10 +11,11 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from accelwatch.fleet.client.backoff import Backoff
-from accelwatch.fleet.client.body import read_body
-from accelwatch.fleet.client.faults import Reason, TargetFault
-from accelwatch.fleet.client.session import Client
+from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.fleet.follow.body import read_body
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.kubernetes.objects import (
     ListMeta,
     Metadata,
@@ -22,7 +23,6 @@ from accelwatch.fleet.targets.kubernetes.objects import (
     Versioned,
     WatchEvent,
 )
-from accelwatch.fleet.targets.target import Target
 
 _PAGE = 500
 _WATCH_S = 240

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from accelwatch.fleet.target import NODE_LABEL
 from accelwatch.fleet.targets.kubernetes.objects import Anything, EndpointSlice, Pod, Port
 from accelwatch.fleet.targets.settings import KubernetesSd
-from accelwatch.fleet.targets.target import NODE_LABEL
 
 Place = tuple[str, dict[str, str]]
 """Host and port, labels."""

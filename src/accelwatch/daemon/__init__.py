@@ -1,0 +1,1 @@
+"""Running as a service: start and stop signals, the service manager, logs."""

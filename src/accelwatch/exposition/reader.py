@@ -1,0 +1,237 @@
+"""The scrapes of one target, read within bounds; a bad line costs one line, never the scrape.
+
+What a line says before its number hardly ever changes, so labels are parsed once and recognised by a
+hash from then on. TYPE, HELP and timestamps are not used: exporters type rates as counters and counters
+as gauges, and the tables of `fleet/dialects` know better.
+"""
+
+from array import array
+from collections import Counter
+
+import msgspec
+
+from accelwatch.exposition.line import (
+    MAX_INT_DIGITS,
+    Key,
+    LineRejectedError,
+    number,
+    parse_line,
+)
+from accelwatch.schema.reading import Number
+
+_decode = msgspec.json.Decoder(list[int | float]).decode
+_FLOAT_FROM = 10**MAX_INT_DIGITS
+"""Whole numbers from here on become floats, in whichever way a line was read."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of one scrape; what lies beyond is left out and counted, the rest is read."""
+
+    body_bytes: int = 10 << 20
+    line_bytes: int = 64 << 10
+    labels: int = 64
+    samples: int = 50_000
+
+
+class Scrape(msgspec.Struct, frozen=True, kw_only=True):
+    """The samples of one body: `values[i]` belongs to `keys[i]`; NaN and infinities are kept.
+
+    `keys` is the very same object as the scrape before when the same series came, in any order, so
+    whoever derives something from the keys may keep it for as long.
+    """
+
+    keys: tuple[Key, ...]
+    values: list[Number]
+    rejected: Counter[str]
+    """Lines left out by reason: syntax, value, duplicate, line_length, labels, samples, bytes."""
+
+
+class ExpositionReader:
+    """Reads the scrapes of one target. Two targets need two readers."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._keys: tuple[Key, ...] = ()
+        self._rejected: Counter[str] = Counter()
+        self._order: array[int] | None = None
+        """Hash of each line up to its last blank; None when that does not tell the whole line."""
+        self._sampled: array[int] = array("L")
+        """Which lines are the samples, in the order of the keys."""
+        self._slots: dict[int, int] = {}
+        """Position among the keys by hash; empty for as long as the lines keep their order."""
+
+    def read(self, body: str | bytes) -> Scrape:
+        """The samples of a body; never raises for what is in it."""
+        text, cut = _bounded(body, self._limits.body_bytes)
+        lines = text.split("\n")
+        if not cut and self._order is not None and len(lines) == len(self._order):
+            values = self._in_known_order(lines, self._order)
+            if values is not None:
+                return Scrape(keys=self._keys, values=values, rejected=self._rejected.copy())
+        return self._line_by_line(lines, cut)
+
+    def _in_known_order(self, lines: list[str], order: "array[int]") -> list[Number] | None:
+        """The values if every line begins as it did the last time, else None."""
+        halves = [line.rpartition(" ") for line in lines]
+        if [hash(half[0]) for half in halves] != order.tolist():
+            return None
+        return _numbers([halves[at][2] for at in self._sampled])
+
+    def _line_by_line(self, lines: list[str], cut: int) -> Scrape:
+        slots = self._slots or self._slots_by_order()
+        found = _Pass(self._keys, slots, self._limits)
+        for at, line in enumerate(lines):
+            if (text := line.lstrip()) and text[0] != "#":
+                found.add(at, line)
+        if cut:
+            found.rejected["bytes"] += cut
+        plain = found.plain and not cut
+        values = self._adopt(found, plain)
+        self._rejected = found.rejected
+        self._sampled = array("L", found.sampled(self._keys))
+        self._order = (
+            array("q", (hash(line.rpartition(" ")[0]) for line in lines)) if plain else None
+        )
+        return Scrape(keys=self._keys, values=values, rejected=found.rejected.copy())
+
+    def _slots_by_order(self) -> dict[int, int]:
+        order = self._order
+        if order is None:
+            return {}
+        return {order[at]: slot for slot, at in enumerate(self._sampled)}
+
+    def _adopt(self, found: "_Pass", plain: bool) -> list[Number]:
+        """Keep the keys where the same series came, else take the new ones; values in their order."""
+        if len(found.values) == len(found.keys) == len(self._keys):
+            self._slots = found.slots if len(found.slots) <= 2 * len(found.keys) else {}
+        else:
+            kept = list(found.values)
+            renumbered = {slot: position for position, slot in enumerate(kept)}
+            self._keys = tuple(found.keys[slot] for slot in kept)
+            self._slots = {}
+            if not plain:
+                marks = found.slots.items()
+                self._slots = {mark: renumbered[at] for mark, at in marks if at in renumbered}
+            found.renumber(renumbered)
+        return [found.values[slot] for slot in range(len(self._keys))]
+
+
+class _Pass:
+    """One reading line by line: known beginnings by hash, the others parsed."""
+
+    def __init__(self, keys: tuple[Key, ...], slots: dict[int, int], limits: Limits) -> None:
+        self.keys = list(keys)
+        self.slots = dict(slots)
+        self.values: dict[int, Number] = {}
+        self.rejected: Counter[str] = Counter()
+        self.plain = True
+        self._limits = limits
+        self._lines: dict[int, int] = {}
+        self._canonical: dict[tuple[str, frozenset[tuple[str, str]]], int] | None = None
+        self._tuples: dict[tuple[str, ...], tuple[str, ...]] = {}
+        """Labels and values that many series of a target have in common, kept once."""
+
+    def add(self, at: int, line: str) -> None:
+        """Take one sample line, or count why not."""
+        if len(self.values) >= self._limits.samples:
+            self.rejected["samples"] += 1
+            self.plain = False
+            return
+        before, _, word = line.rpartition(" ")
+        slot = self.slots.get(hash(before))
+        if slot is None or not _is_number(word):
+            self._parse(at, line, hash(before))
+        else:
+            self._put(slot, at, number(word))
+
+    def _parse(self, at: int, line: str, mark: int) -> None:
+        try:
+            if len(line) > self._limits.line_bytes:
+                raise LineRejectedError("line_length")
+            sample = parse_line(line, self._limits.labels)
+        except LineRejectedError as refused:
+            reason = str(refused)
+            self.rejected[reason] += 1
+            self.plain = self.plain and reason != "value"
+            return
+        slot = self._slot(sample.key)
+        if sample.plain:
+            self.slots[mark] = slot
+        self.plain = self.plain and sample.plain
+        self._put(slot, at, sample.value)
+
+    def _slot(self, key: Key) -> int:
+        if self._canonical is None:
+            self._canonical = {_canon(old): slot for slot, old in enumerate(self.keys)}
+        slot = self._canonical.setdefault(_canon(key), len(self.keys))
+        if slot == len(self.keys):
+            one = self._tuples.setdefault
+            self.keys.append(
+                Key(key.name, one(key.labels, key.labels), one(key.values, key.values))
+            )
+        return slot
+
+    def _put(self, slot: int, at: int, value: Number) -> None:
+        if slot in self.values:
+            self.rejected["duplicate"] += 1
+            return
+        self.values[slot] = value
+        self._lines[slot] = at
+
+    def renumber(self, positions: dict[int, int]) -> None:
+        """Follow the keys to their new positions."""
+        self.values = {positions[slot]: value for slot, value in self.values.items()}
+        self._lines = {positions[slot]: at for slot, at in self._lines.items()}
+
+    def sampled(self, keys: tuple[Key, ...]) -> list[int]:
+        """The line of each key."""
+        return [self._lines[slot] for slot in range(len(keys))]
+
+
+def _canon(key: Key) -> tuple[str, frozenset[tuple[str, str]]]:
+    return key.name, frozenset(zip(key.labels, key.values, strict=True))
+
+
+def _is_number(word: str) -> bool:
+    """Whether a word is a number as the format writes one; Python alone also reads `1_000`."""
+    if not word.isascii() or "_" in word:
+        return False
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(words: list[str]) -> list[Number] | None:
+    """The numbers of samples; None when one is none. Nearly all are JSON's too, and read at once."""
+    joined = ",".join(words)
+    try:
+        found = _decode(f"[{joined}]")
+        if len(found) == len(words):
+            if _of_usual_size(found):
+                return found
+            return [one if -_FLOAT_FROM < one < _FLOAT_FROM else float(one) for one in found]
+    except (msgspec.DecodeError, OverflowError):
+        pass
+    if not joined.isascii() or "_" in joined:
+        return None
+    try:
+        return [number(word) for word in words]
+    except ValueError:
+        return None
+
+
+def _of_usual_size(found: list[Number]) -> bool:
+    return not found or -_FLOAT_FROM < min(found) <= max(found) < _FLOAT_FROM
+
+
+def _bounded(body: str | bytes, limit: int) -> tuple[str, int]:
+    """The text within the limit, to a whole line, and how many lines were cut off."""
+    if len(body) <= limit:
+        return (body if isinstance(body, str) else body.decode("utf-8", "replace")), 0
+    head = body[:limit]
+    text = head if isinstance(head, str) else head.decode("utf-8", "replace")
+    whole, _, _ = text.rpartition("\n")
+    newline = "\n" if isinstance(body, str) else b"\n"
+    return whole, max(1, body.count(newline, len(whole)))  # type: ignore[arg-type]

@@ -1,6 +1,0 @@
-"""Reading Prometheus text 0.0.4 and OpenMetrics: tolerant, bounded, fast on a target read before."""
-
-from accelwatch.fleet.exposition.line import Key
-from accelwatch.fleet.exposition.reader import ExpositionReader, Limits, Scrape
-
-__all__ = ["ExpositionReader", "Key", "Limits", "Scrape"]

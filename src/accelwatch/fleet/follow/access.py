@@ -1,0 +1,201 @@
+"""Credentials and certificates for targets, read from files and read again when those change.
+
+A target is shown only the credentials of the section that named it: whoever can answer one discovery
+would otherwise be sent those of all others.
+"""
+
+import asyncio
+import base64
+import ssl
+import time
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from accelwatch.config.document import read_file
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.scrape_settings import Credentials, Scrape, TlsConfig
+from accelwatch.fleet.target import Target
+from accelwatch.web.listeners import is_loopback
+
+_LOOK_EVERY_S = 10.0
+_DOUBTED_S = 1.0
+"""How soon the files are looked at when a target has refused what they held."""
+_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+
+Stamps = tuple[tuple[int, int, int], ...]
+
+
+class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request carries."""
+
+    headers: dict[str, str]
+    tls: ssl.SSLContext
+    server_name: str | None
+
+    def __repr__(self) -> str:
+        """Without the secret in its headers."""
+        return f"Ticket(headers={sorted(self.headers)}, server_name={self.server_name!r})"
+
+
+def check_access(scrape: Scrape, section: str = "scrape") -> None:
+    """Raise ConfigError when the settings of a section do not fit together."""
+    basic, token, tls = scrape.basic_auth, scrape.authorization, scrape.tls_config
+    if basic.username and token.credentials_file:
+        raise ConfigError(f"{section}: basic_auth and authorization exclude each other")
+    if bool(basic.username) != bool(basic.password_file):
+        raise ConfigError(f"{section}.basic_auth: username and password_file are both needed")
+    if bool(tls.cert_file) != bool(tls.key_file):
+        raise ConfigError(f"{section}.tls_config: cert_file and key_file are both needed")
+    if not token.type.isascii() or not token.type.isalnum() or token.type.lower() == "basic":
+        raise ConfigError(f"{section}.authorization.type: expected a word other than Basic")
+
+
+class Tickets(Protocol):
+    """Gives each target its ticket."""
+
+    async def ticket(self, target: Target) -> Ticket:
+        """The ticket of now. Raises ConfigError when a file is missing or does not load."""
+        ...
+
+    def doubt(self, target: Target) -> None:
+        """A ticket was refused: somebody may just have mended a file."""
+        ...
+
+    def hint(self, target: Target) -> str:
+        """Why a target was shown nothing, for the one who reads that it refused us; or nothing."""
+        ...
+
+
+def withheld(target: Target) -> bool:
+    """Whether the target's credentials are not sent: anybody on the way could read them."""
+    shown = target.scheme == "https" or target.credentials.credentials_over_http
+    return bool(target.credentials) and not (shown or is_loopback(target.address))
+
+
+class BoundAccess:
+    """Tickets by the section that named a target; certificates are the same for all."""
+
+    def __init__(self, scrape: Scrape) -> None:
+        check_access(scrape)
+        self._scrape = scrape
+        self._accesses: dict[Credentials, Access] = {}
+
+    async def ticket(self, target: Target) -> Ticket:
+        """The ticket of now. Raises ConfigError when a file is missing or does not load."""
+        return await self._of(target).ticket()
+
+    def doubt(self, target: Target) -> None:
+        """A ticket was refused: somebody may just have mended a file."""
+        self._of(target).doubt()
+
+    def hint(self, target: Target) -> str:
+        """Why a target was shown nothing; or nothing."""
+        if withheld(target):
+            return "; none are sent over http: use https, or set credentials_over_http"
+        return "" if target.credentials else "; none are configured for where it was found"
+
+    def _of(self, target: Target) -> "Access":
+        shown = Credentials() if withheld(target) else target.credentials
+        access = self._accesses.get(shown)
+        if access is None:
+            scrape = msgspec.structs.replace(
+                self._scrape, basic_auth=shown.basic_auth, authorization=shown.authorization
+            )
+            access = self._accesses[shown] = Access(scrape)
+        return access
+
+
+class Access:
+    """Makes the same ticket for all; files are looked at at most every ten seconds, on a thread."""
+
+    def __init__(self, scrape: Scrape) -> None:
+        check_access(scrape)
+        self._scrape = scrape
+        self._ticket: Ticket | None = None
+        self._stamps: Stamps = ()
+        self._looked_at = 0.0
+        self._lock = asyncio.Lock()
+
+    async def ticket(self, _target: Target | None = None) -> Ticket:
+        """The ticket of now. Raises ConfigError when a file is missing or does not load."""
+        async with self._lock:
+            if self._ticket is None or time.monotonic() - self._looked_at > _LOOK_EVERY_S:
+                self._ticket = await asyncio.to_thread(self._look)
+                self._looked_at = time.monotonic()
+            return self._ticket
+
+    def hint(self, _target: Target) -> str:
+        """Nothing: everybody is shown the same."""
+        return ""
+
+    def doubt(self, _target: Target | None = None) -> None:
+        """A ticket was refused: somebody may just have mended a file."""
+        self._looked_at = min(self._looked_at, time.monotonic() - _LOOK_EVERY_S + _DOUBTED_S)
+
+    def _look(self) -> Ticket:
+        tls = self._scrape.tls_config
+        names = (
+            self._scrape.basic_auth.password_file,
+            self._scrape.authorization.credentials_file,
+            tls.ca_file,
+            tls.cert_file,
+            tls.key_file,
+        )
+        stamps = tuple(_stamp(name) for name in names if name)
+        if self._ticket is None or stamps != self._stamps:
+            ticket = Ticket(
+                headers=_headers(self._scrape),
+                tls=client_context(tls),
+                server_name=tls.server_name,
+            )
+            self._stamps = stamps
+            return ticket
+        return self._ticket
+
+
+def _stamp(name: str) -> tuple[int, int, int]:
+    try:
+        found = Path(name).stat()
+    except OSError as error:
+        raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _headers(scrape: Scrape) -> dict[str, str]:
+    basic, token = scrape.basic_auth, scrape.authorization
+    if basic.password_file:
+        pair = f"{basic.username}:{_secret(basic.password_file)}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    if token.credentials_file:
+        return {"Authorization": f"{token.type} {_secret(token.credentials_file)}"}
+    return {}
+
+
+def _secret(name: str) -> str:
+    text = read_file(Path(name)).decode("utf-8", "replace").strip()
+    if not text or not text.isprintable():
+        raise ConfigError(f"{name}: a secret is one line of printable characters")
+    return text
+
+
+def client_context(tls: TlsConfig) -> ssl.SSLContext:
+    """The context for targets. Raises ConfigError."""
+    context = ssl.create_default_context()
+    try:
+        if tls.ca_file:
+            context = ssl.create_default_context(cafile=tls.ca_file)
+        if tls.cert_file and tls.key_file:
+            context.load_cert_chain(tls.cert_file, tls.key_file, password=_no_password)
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise ConfigError(f"scrape.tls_config: certificates do not load: {error}") from error
+    context.minimum_version = _VERSIONS[tls.min_version]
+    if tls.insecure_skip_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted, which is not supported")

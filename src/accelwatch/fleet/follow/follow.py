@@ -1,0 +1,210 @@
+"""Following one target for as long as it is one: stream, or poll, wait after a failure, again."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Callable
+from typing import Protocol
+
+from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
+from accelwatch.fleet.follow.frames import RawTick, Received
+from accelwatch.fleet.follow.poll import Exposed, ReadExposition, Reading, poll
+from accelwatch.fleet.follow.rounds import Rounds
+from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.follow.stream import follow_stream
+from accelwatch.fleet.scrape_settings import Credentials
+from accelwatch.fleet.target import Target
+from accelwatch.schema.compact import Hello
+
+logger = logging.getLogger(__name__)
+
+_STREAM_AGAIN_S = 300.0
+"""How long a target that did not stream is polled before it is asked for a stream again."""
+_ROOM_AGAIN_S = 60.0
+"""The same for an agent that has no room for another stream."""
+_STEADY_S = 5.0
+"""A stream that breaks sooner was not well: who breaks after each first tick is asked less and less."""
+_UNAVAILABLE = 503
+_SPREAD_PER_S = 500
+"""Targets begun in a second, so that a large fleet does not shake hands all at once."""
+_FIRST_POLLS_PER_S = 100
+"""The same where all are polled: the first reading of a page takes many times as long as the others."""
+_MAX_SPREAD_S = 10.0
+
+MakeReader = Callable[[Target], ReadExposition]
+
+
+class Sink(Protocol):
+    """Where what a target tells goes."""
+
+    def began(self, target: Target, mode: str) -> None:
+        """A connection is being made to `stream` or `poll`."""
+        ...
+
+    def message(self, target: Target, message: Received, size: int) -> None:
+        """A message of a stream. Raises TargetFault."""
+        ...
+
+    def exposed(self, target: Target, exposed: Exposed, duration_s: float) -> None:
+        """An exposition."""
+        ...
+
+    def failed(self, target: Target, fault: TargetFault) -> None:
+        """An attempt failed."""
+        ...
+
+
+class Follower:
+    """Follows one target."""
+
+    def __init__(
+        self,
+        client: Client,
+        target: Target,
+        sink: Sink,
+        make_reader: MakeReader | None,
+        rounds: Rounds,
+    ) -> None:
+        self._client = client
+        self._target = target
+        self._sink = sink
+        self._backoff = Backoff(client.scrape.max_backoff_s)
+        self._make_reader = make_reader
+        self._rounds = rounds
+        self._poll_until = 0.0
+        self._interval_s = 1.0
+        self._told: Reason | None = None
+        self._streaming = True
+        self._began = 0.0
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        mode = self._client.scrape.mode
+        if mode == "poll":
+            self._poll_until = float("inf")
+        while True:
+            try:
+                if asyncio.get_running_loop().time() < self._poll_until:
+                    await self._poll()
+                else:
+                    await self._stream()
+            except TargetFault as fault:
+                await self._failed(fault)
+
+    async def _failed(self, fault: TargetFault) -> None:
+        if self._client.scrape.mode == "auto" and self._streaming:
+            now = asyncio.get_running_loop().time()
+            if isinstance(fault, NotOurs):
+                self._poll_until = now + _STREAM_AGAIN_S
+                return
+            if fault.code == _UNAVAILABLE:  # as many streams as the agent allows
+                self._poll_until = now + max(_ROOM_AGAIN_S, fault.retry_after_s or 0.0)
+                return
+        self._sink.failed(self._target, fault)
+        if self._told is not fault.reason:
+            target = self._target
+            logger.info(
+                "a target fails node=%s target=%s reason=%s: %s",
+                *(target.node, target.address, fault.reason, fault),
+            )
+            self._told = fault.reason
+        await asyncio.sleep(self._backoff.next(fault.retry_after_s))
+
+    async def _stream(self) -> None:
+        self._streaming = True
+        self._began = asyncio.get_running_loop().time()
+        self._sink.began(self._target, "stream")
+        await follow_stream(self._client, self._target, self._take, self._silence_s)
+
+    def _silence_s(self) -> float:
+        return max(self._client.scrape.timeout_s, 3 * self._interval_s)
+
+    def _take(self, message: Received, size: int) -> None:
+        self._sink.message(self._target, message, size)
+        if isinstance(message, RawTick):
+            if asyncio.get_running_loop().time() - self._began >= _STEADY_S:
+                self._well()
+        elif isinstance(message, Hello) and message.interval_s:
+            self._interval_s = min(max(message.interval_s, 0.1), 600.0)
+
+    def _well(self) -> None:
+        self._backoff.succeeded()
+        if self._told is not None:
+            logger.info("a target is back node=%s", self._target.node)
+            self._told = None
+
+    async def _poll(self) -> None:
+        """Poll at the interval until it fails or the stream is to be tried again."""
+        loop = asyncio.get_running_loop()
+        interval_s = self._client.scrape.interval_s
+        self._streaming = False
+        self._sink.began(self._target, "poll")
+        if self._make_reader is None:
+            raise TargetFault(Reason.GARBAGE, "answers, but is none of our agents")
+        reading = Reading(self._make_reader(self._target), self._client.reading)
+        due = loop.time()
+        following = self._rounds.any(due, interval_s)
+        while due < self._poll_until:
+            await asyncio.sleep(due - loop.time())
+            exposed, duration_s = await poll(self._client, self._target, reading)
+            self._sink.exposed(self._target, exposed, duration_s)
+            self._well()
+            due = max(following, loop.time())
+            following = self._rounds.nearest(due + interval_s, interval_s)
+
+
+class Followers:
+    """One task a target; targets come and go."""
+
+    def __init__(self, client: Client, sink: Sink, make_reader: MakeReader | None) -> None:
+        self._client = client
+        self._sink = sink
+        self._make_reader = make_reader
+        self._rounds = Rounds()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._shown: dict[str, Credentials] = {}
+        """What each target is shown; one that is to be shown something else is begun anew."""
+        self._pick = random.Random()  # noqa: S311 - spreads load, keeps no secret
+
+    def set_targets(self, targets: dict[str, Target]) -> None:
+        """Follow these and no others."""
+        self._rounds.targets = len(targets)
+        shown = {key: target.credentials for key, target in targets.items()}
+        for key in tuple(self._tasks):
+            if shown.get(key) != self._shown.get(key):
+                self._tasks.pop(key).cancel()
+        self._shown = shown
+        new = [target for key, target in targets.items() if key not in self._tasks]
+        polled = self._client.scrape.mode == "poll"
+        rate = _FIRST_POLLS_PER_S if polled else _SPREAD_PER_S
+        spread_s = min(len(new) / rate, _MAX_SPREAD_S)
+        for target in new:
+            wait = self._pick.uniform(0.0, spread_s)
+            task = asyncio.get_running_loop().create_task(self._follow(target, wait))
+            self._tasks[target.key] = task
+
+    async def _follow(self, target: Target, wait_s: float) -> None:
+        await asyncio.sleep(wait_s)
+        while True:
+            try:
+                await Follower(
+                    self._client, target, self._sink, self._make_reader, self._rounds
+                ).run()
+            except Exception:
+                # One target must never cost the others: what it broke is told, and it is begun anew.
+                logger.exception("following a target failed node=%s", target.node)
+                fault = TargetFault(Reason.GARBAGE, "an internal error; see the log")
+                self._sink.failed(target, fault)
+                await asyncio.sleep(self._client.scrape.max_backoff_s)
+
+    async def close(self) -> None:
+        """Follow nothing any more."""
+        tasks = list(self._tasks.values())
+        self._tasks.clear()
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task

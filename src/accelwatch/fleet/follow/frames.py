@@ -1,0 +1,111 @@
+"""MessagePack frames of a stream: cut out of the bytes that arrive, decoded without their values.
+
+A tick's values stay bytes until somebody asks for them: a tick of eight devices then costs microseconds.
+Processes stay bytes too. A message beside the ticks that only a newer agent can read is skipped.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.schema.compact import Hello, Layout, is_spare
+from accelwatch.schema.context import Event, Findings, Owners
+
+_LENGTH = 4
+MAX_SLOTS = 1024
+"""Devices of one stream; a tick that tells of more is refused before they are read."""
+
+
+class RawDevice(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """`compact.DeviceTick` with its values as MessagePack."""
+
+    slot: int
+    state: str
+    state_since: float
+    health: str
+    sample_time: float | None
+    values: msgspec.Raw
+    whole: str = ""
+
+
+class RawTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
+    """`compact.Tick` with undecoded values."""
+
+    sequence: int
+    time: float
+    devices: Annotated[tuple[RawDevice, ...], msgspec.Meta(max_length=MAX_SLOTS)]
+
+
+class RawProcesses(msgspec.Struct, frozen=True, kw_only=True, tag="processes"):
+    """`context.Processes` with undecoded rows."""
+
+    slot: int
+    total: int
+    users: tuple[str, ...] = ()
+    rows: msgspec.Raw = msgspec.Raw(b"\x90")
+
+
+class RawBackends(msgspec.Struct, frozen=True, kw_only=True, tag="backends"):
+    """`context.Backends`, undecoded."""
+
+    backends: msgspec.Raw = msgspec.Raw(b"\x90")
+    errors: msgspec.Raw = msgspec.Raw(b"\x90")
+
+
+RawContext = Owners | RawProcesses | Findings | RawBackends | Event
+Received = Hello | Layout | RawTick | RawContext
+
+
+class FrameReader:
+    """Turns chunks into messages; a frame above the limit is refused before it is held."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._held = bytearray()
+        self._decoder = msgspec.msgpack.Decoder(Received)
+
+    def feed(self, chunk: bytes) -> Iterator[tuple[Received, int]]:
+        """Messages that are complete now, each with its size in bytes. Raises TargetFault."""
+        held = self._held
+        held += chunk
+        begin = 0
+        try:
+            while len(held) - begin >= _LENGTH:
+                size = int.from_bytes(held[begin : begin + _LENGTH], "big")
+                if size > self._limit:
+                    text = f"a frame of {size} bytes; at most {self._limit} are taken"
+                    raise TargetFault(Reason.TOO_LARGE, text)
+                end = begin + _LENGTH + size
+                if len(held) < end:
+                    break
+                body = bytes(held[begin + _LENGTH : end])
+                begin = end
+                message = self._message(body)
+                if message is not None:
+                    yield message, size
+        finally:
+            del held[:begin]
+
+    def _message(self, body: bytes) -> Received | None:
+        try:
+            message: Received = self._decoder.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            if is_spare(body):
+                return None
+            raise TargetFault(Reason.GARBAGE, f"no message of ours: {error}") from error
+        return message
+
+
+def array_length(raw: msgspec.Raw) -> int:
+    """Number of items of a MessagePack array, from its first bytes; -1 when it is no array."""
+    head = bytes(memoryview(raw)[:5])
+    if not head:
+        return -1
+    first = head[0]
+    if first & 0xF0 == 0x90:
+        return first & 0x0F
+    if first == 0xDC:
+        return int.from_bytes(head[1:3], "big")
+    return int.from_bytes(head[1:5], "big") if first == 0xDD else -1

@@ -1,0 +1,83 @@
+"""One poll of an exposition: asked for, read within bounds, turned into devices."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from accelwatch.fleet.follow.body import read_body
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.session import Client
+from accelwatch.fleet.target import Target
+from accelwatch.schema.snapshot import DeviceView
+
+_ACCEPT = "text/plain;version=0.0.4;q=1,*/*;q=0.1"
+_SMALL_BYTES = 32 << 10
+_LARGE_BYTES = 1 << 20
+_QUICK_S = 0.01
+
+
+class Exposed(msgspec.Struct, frozen=True, kw_only=True):
+    """What an exposition told."""
+
+    dialect: str
+    version: str = ""
+    devices: tuple[DeviceView, ...]
+    time: float | None = None
+    """The node's own time, Unix seconds, if the exposition has it."""
+    rejected: dict[str, int] = {}
+    """Series not taken, by reason."""
+
+
+ReadExposition = Callable[[bytes], Exposed]
+"""Reads the expositions of one target, one after the other. Raises TargetFault."""
+
+
+class Reading:
+    """Reads a target's expositions: on the loop while that is quick, else on a thread.
+
+    What is new in an exposition takes many times as long as what was there before. `turn` lets one
+    thread at a time read, for all targets: the loop would have to wait for each of several.
+    """
+
+    def __init__(self, read: ReadExposition, turn: asyncio.Semaphore) -> None:
+        self._read = read
+        self._turn = turn
+        self._took_s = math.inf
+
+    async def read(self, body: bytes) -> Exposed:
+        """What an exposition tells. Raises TargetFault."""
+        quick = self._took_s <= _QUICK_S and len(body) <= _LARGE_BYTES
+        if quick or len(body) <= _SMALL_BYTES:
+            return self._timed(body)
+        async with self._turn:
+            return await asyncio.to_thread(self._timed, body)
+
+    def _timed(self, body: bytes) -> Exposed:
+        began = time.thread_time()
+        try:
+            return self._read(body)
+        finally:
+            self._took_s = time.thread_time() - began
+
+
+async def poll(client: Client, target: Target, reading: Reading) -> tuple[Exposed, float]:
+    """The devices of a target and how long it took. Raises TargetFault."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    headers = {
+        "Accept": _ACCEPT,
+        "Accept-Encoding": "gzip",
+        "X-Prometheus-Scrape-Timeout-Seconds": f"{client.scrape.timeout_s:g}",
+    }
+    limit = client.scrape.body_size_limit_bytes
+    try:
+        async with asyncio.timeout(client.scrape.timeout_s):
+            async with client.get(target, target.metrics_url, headers) as answer:
+                body = await read_body(answer, limit)
+    except TimeoutError as error:
+        raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
+    exposed = await reading.read(body)
+    return exposed, loop.time() - began

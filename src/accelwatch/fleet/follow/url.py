@@ -1,0 +1,27 @@
+"""The URL of a server that is asked, taken apart and checked; what is wrong never repeats it."""
+
+from urllib.parse import SplitResult, urlsplit
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.scrape_settings import TlsConfig
+
+
+def server_url(url: str, tls: TlsConfig | None = None) -> SplitResult:
+    """The parts of `http://host:port/path` or the same with https. Raises UsageError.
+
+    Where `tls` has settings, http is refused: what is meant to be protected would go in the clear.
+    """
+    if "@" in url.partition("?")[0]:
+        raise UsageError("no user or password belongs into a URL; use basic_auth")
+    try:
+        parts = urlsplit(url)
+        well = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError as error:
+        raise UsageError(f"no URL: {error}") from error
+    if not well or " " in url:
+        raise UsageError("expected a URL, http://HOST:PORT/PATH or https://HOST:PORT/PATH")
+    if parts.fragment:
+        raise UsageError("a URL has no fragment here")
+    if parts.scheme == "http" and tls is not None and tls != TlsConfig():
+        raise UsageError("there is a tls_config, and http would do without it; write https://")
+    return parts

@@ -1,0 +1,179 @@
+"""A process of the dashboard's own, from the parent's side: begun by a fork, ended with the parent.
+
+The child holds the reading end of a pipe whose other end only the parent has. However the parent ends,
+the pipe ends with it, and so does the child.
+"""
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.exit_codes import NOTHING_READ
+from accelwatch.fleet.hub_client.lifetime import Lifetime
+from accelwatch.sampler.launch import ending
+
+_MAX_SOCKET_PATH = 100
+"""A Unix socket's path has 107 bytes at most (linux/un.h); the name follows."""
+_SOCKET = "hub.socket"
+_ENDING_S = 0.9
+_GLANCE_S = 0.005
+_TOLD = 4096
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a child tells once: that it is ready, or why not."""
+
+    error: str = ""
+    code: int = 0
+    """The exit code that the error means."""
+    remark: str = ""
+    """Something for people, when it is ready all the same."""
+
+
+class ChildError(AccelwatchError):
+    """A child could not begin; its own error's text and exit code."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.exit_code = code  # type: ignore[misc]  # of the error that the child met
+
+
+class Child:
+    """A running child; its folder (mode 0700) holds its socket and goes with it."""
+
+    def __init__(self, pid: int, folder: Path, lifetime: int, told: int, crash: int) -> None:
+        self.pid = pid
+        self.folder = folder
+        self.remark = ""
+        """What the child had to say when it was ready."""
+        self._lifetime = lifetime
+        self._told = told
+        self._crash = crash
+        self._status: int | None = None
+        self._open = True
+
+    @property
+    def socket(self) -> Path:
+        """Where the child listens once it is ready."""
+        return self.folder / _SOCKET
+
+    def wait_ready(self, timeout_s: float = 30.0) -> None:
+        """Return when the child is ready. Raises ChildError with what it says."""
+        if not select.select([self._told], [], [], timeout_s)[0]:
+            raise ChildError(f"the hub was not ready within {timeout_s:g} s", NOTHING_READ)
+        try:
+            outcome = msgspec.json.decode(os.read(self._told, _TOLD), type=Outcome)
+        except msgspec.DecodeError:
+            raise ChildError(self._death(), NOTHING_READ) from None
+        if outcome.error:
+            raise ChildError(outcome.error, outcome.code)
+        self.remark = outcome.remark
+
+    def death(self) -> str | None:
+        """How the child ended, if it has."""
+        return None if self._reaped() is None else self._death()
+
+    def close(self) -> None:
+        """End the child: asked first, killed after almost a second. Its folder is removed."""
+        if not self._open:
+            return
+        self._open = False
+        os.close(self._lifetime)
+        until = time.monotonic() + _ENDING_S
+        while self._reaped() is None and time.monotonic() < until:
+            time.sleep(_GLANCE_S)
+        if self._status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+        os.close(self._told)
+        os.close(self._crash)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _reaped(self) -> int | None:
+        if self._status is None:
+            try:
+                done, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                done, status = self.pid, 0
+            if done:
+                self._status = status
+        return self._status
+
+    def _death(self) -> str:
+        said = os.pread(self._crash, 1 << 16, 0).decode("utf-8", "replace").strip()
+        how = ending(self._status) if self._status is not None else "no word"
+        return f"the dashboard's own hub has ended: {said.splitlines()[-1] if said else how}"
+
+
+def begin(work: Callable[[Path, Lifetime], None]) -> Child:
+    """Fork a child that does `work(folder, lifetime)`; for a process with one thread.
+
+    Its standard output is closed and its standard error kept for `death`.
+    """
+    folder = _folder()
+    try:
+        crash = _anonymous_file()
+        alive_read, alive_write = os.pipe()
+        told_read, told_write = os.pipe()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, ValueError):  # closed from the start, or since
+                stream.flush()
+        pid = os.fork()
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise AccelwatchError(f"cannot begin the dashboard's own hub: {error.strerror}") from error
+    if pid == 0:
+        _be(work, folder, Lifetime(alive_read, told_write), crash)
+    os.close(alive_read)
+    os.close(told_write)
+    return Child(pid, folder, alive_write, told_read, crash)
+
+
+def _folder() -> Path:
+    """A new folder for the socket, in the user's runtime directory if its path is short enough."""
+    places = [os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp"]  # noqa: S108
+    for place in places:
+        usable = place and os.access(place, os.W_OK | os.X_OK)
+        if usable and len(place) + len("/accelwatch-12345678/") + len(_SOCKET) < _MAX_SOCKET_PATH:
+            return Path(tempfile.mkdtemp(prefix="accelwatch-", dir=place))
+    raise AccelwatchError(f"no place for a socket: {', '.join(filter(None, places))}")
+
+
+def _be(work: Callable[[Path, Lifetime], None], folder: Path, life: Lifetime, crash: int) -> None:
+    """Be the child; never returns."""
+    code = 1
+    try:
+        life.detach(crash)
+        life.guard(folder)
+        work(folder, life)
+        code = 0
+    except AccelwatchError as error:
+        life.tell(msgspec.json.encode(Outcome(error=str(error), code=error.exit_code)))
+    except BaseException:  # noqa: BLE001 - it is all that can be told of a child's end
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stderr.flush()
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(code)
+
+
+def _anonymous_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("accelwatch-hub")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

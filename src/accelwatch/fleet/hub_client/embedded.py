@@ -1,0 +1,131 @@
+"""A hub of the dashboard's own, inside its child process: on a Unix socket, for the parent only."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from glob import has_magic
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from accelwatch.clock import SystemClock
+from accelwatch.config.model import Web
+from accelwatch.errors import UsageError
+from accelwatch.fleet.hub.collecting import tend
+from accelwatch.fleet.hub.foreign import foreign_reader
+from accelwatch.fleet.hub.hub import Hub
+from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.hub.serve import HubServer, raise_open_files
+from accelwatch.fleet.hub_client.child import Outcome
+from accelwatch.fleet.hub_client.keeping import Kept, fleet_folder, take_folder
+from accelwatch.fleet.hub_client.lifetime import Lifetime
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.targets.files import read_targets
+from accelwatch.fleet.targets.settings import Targets
+from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
+from accelwatch.web.web_config import Protection
+
+_THREADS = 16
+_HEAD_START_S = 0.5
+"""How long the hub may take to hear of its nodes before the parent shows it."""
+_GLANCE_S = 0.01
+
+ReadSettings = Callable[[], HubSettings]
+
+
+class Embedding(msgspec.Struct, frozen=True, kw_only=True):
+    """How an embedded hub differs from one that runs by itself."""
+
+    keep: bool = True
+    """Whether the inventory outlives the process."""
+    state_dir: str | None = None
+    """Where, instead of a folder of these targets' own."""
+    printed: bool = False
+    """Whether nobody will acknowledge anything, so that a copy of the inventory is as good."""
+
+
+def run_embedded(read: ReadSettings, embedding: Embedding, folder: Path, life: Lifetime) -> None:
+    """Be a hub until the parent ends. Raises AccelwatchError for what prevents the beginning."""
+    settings = checked_targets(read())
+    kept = _kept(settings, embedding, folder)
+    asyncio.run(serve(settings, kept, folder, life))
+
+
+def checked_targets(settings: HubSettings) -> HubSettings:
+    """The settings, if they name targets that can be read. Raises AccelwatchError.
+
+    A hub that runs by itself waits for a file that is not there yet; a person wants to be told.
+    """
+    targets = settings.targets
+    standing = Targets()
+    plain = replace(targets, labels=standing.labels, refresh_s=standing.refresh_s)
+    if plain == standing and not settings.prometheus.url:
+        raise UsageError("no targets: name some with --targets or --targets-file, or in the file")
+    for name in targets.files:
+        if not has_magic(name):
+            read_targets(Path(name))
+    return settings
+
+
+def _kept(settings: HubSettings, embedding: Embedding, spare: Path) -> Kept:
+    if not embedding.keep:
+        return Kept(folder=None)
+    given = embedding.state_dir is not None
+    own = fleet_folder(settings, os.environ)
+    folder = Path(embedding.state_dir) if embedding.state_dir is not None else own
+    kept = take_folder(folder, spare, given=given)
+    return replace(kept, remark="") if embedding.printed and kept.folder == spare else kept
+
+
+async def serve(settings: HubSettings, kept: Kept, folder: Path, life: Lifetime) -> None:
+    """Follow and answer until the parent ends, after telling it that all is ready."""
+    prepare()
+    web = Web(
+        listen_address=(),
+        unix_socket=str(folder / "hub.socket"),
+        stream_max_clients=settings.web.stream_max_clients,
+    )
+    # What a hub by itself does for others, this one does not: a dashboard never writes to a store.
+    settings = replace(settings, web=web, remote_write=RemoteWrite(), federation=Federation())
+    clock = SystemClock()
+    hub = Hub(settings, clock, foreign_reader, kept.folder)
+    server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)
+    stop = life.stop_event()
+    await server.start()
+    tending = asyncio.ensure_future(tend())
+    try:
+        await _heard(hub, stop)
+        remark = kept.remark or next(iter(hub.fleet.problems), "")
+        life.tell(msgspec.json.encode(Outcome(remark=remark)))
+        await stop.wait()
+    finally:
+        tending.cancel()
+        await server.stop()
+
+
+def prepare() -> None:
+    """Make this process fit for a hub; the loop is running. Nothing is logged: nobody would read it."""
+    logging.getLogger().addHandler(logging.NullHandler())
+    raise_open_files()
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="hub")
+    asyncio.get_running_loop().set_default_executor(pool)
+
+
+async def _heard(hub: Hub, stop: asyncio.Event) -> None:
+    """Wait until every target has answered or failed, but not for long."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_HEAD_START_S):
+            while not (stop.is_set() or (hub.ready and _all_tried(hub.fleet))):
+                await asyncio.sleep(_GLANCE_S)
+
+
+def _all_tried(fleet: Fleet) -> bool:
+    return all(
+        source.arrived is not None or source.fault is not None
+        for node in fleet.nodes.values()
+        for source in node.sources.values()
+    )

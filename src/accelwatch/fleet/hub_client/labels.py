@@ -1,0 +1,64 @@
+"""Labels of nodes that have no device to tell them: one that was never seen has a rack too."""
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.clock import Clock
+from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.hub_client.picture import Picture
+from accelwatch.fleet.hub_client.session import HubSession
+
+_EVERY_S = 30.0
+
+
+class _Labelled(msgspec.Struct, frozen=True):
+    node: str
+    labels: dict[str, str] = {}
+
+
+class _Page(msgspec.Struct, frozen=True):
+    nodes: list[_Labelled]
+    next: str | None = None
+
+
+class Labels:
+    """Asks the hub for its nodes when there are some without labels; every half a minute at most."""
+
+    def __init__(self, session: HubSession, picture: Picture, clock: Clock) -> None:
+        self._session = session
+        self._picture = picture
+        self._clock = clock
+        self._looked_at = float("-inf")
+        self._task: asyncio.Task[None] | None = None
+
+    def look(self, nodes: Iterable[str]) -> None:
+        """Ask, if it is needed and not being done already."""
+        now = self._clock.monotonic()
+        if self._task is not None or now - self._looked_at < _EVERY_S:
+            return
+        if self._picture.unlabelled(nodes):
+            self._looked_at = now
+            self._task = asyncio.ensure_future(self._ask())
+
+    def stop(self) -> None:
+        """Ask no more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _ask(self) -> None:
+        query = {"limit": "5000"}
+        try:
+            while True:
+                body = await self._session.document("/v1/nodes", query)
+                page = msgspec.json.decode(body, type=_Page)
+                self._picture.label({one.node: one.labels for one in page.nodes})
+                if page.next is None:
+                    break
+                query["cursor"] = page.next
+        except (TargetFault, msgspec.DecodeError):
+            pass  # asked again in a while; whoever follows the stream tells what is wrong
+        finally:
+            self._task = None

@@ -1,0 +1,129 @@
+"""One node of a hub as the Local screen's source: its snapshots, asked for again and again."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.errors import WireError
+from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client import silence
+from accelwatch.fleet.hub_client.aging import Told, aged, silenced
+from accelwatch.fleet.hub_client.session import HubSession, node_path
+from accelwatch.fleet.picture.model import SPEAKING
+from accelwatch.schema import wire
+from accelwatch.schema.snapshot import Snapshot
+
+_MAX_BACKOFF_S = 5.0
+_LEAST_S = 0.5
+_GONE = 404
+_PATIENCE_S = 3.0
+"""How long the hub may fail to answer before the node's values count as old."""
+
+
+class _NodePage(msgspec.Struct, frozen=True, kw_only=True):
+    """What is needed of `/v1/nodes/{node}`."""
+
+    state: str
+    age_s: float | None = None
+    targets: tuple[silence.Target, ...] = ()
+    snapshot: msgspec.Raw
+
+
+_decode = msgspec.json.Decoder(_NodePage).decode
+
+
+class NodeSource:
+    """Implements the dashboard's `Source`. A node that falls silent, or that the hub forgets, stays in
+    view with its devices, stale and with ages that grow.
+    """
+
+    local = False
+    recorded = False
+
+    def __init__(self, session: HubSession, node: str, clock: Clock | None = None) -> None:
+        self.node = node
+        self._session = session
+        self._clock = clock or SystemClock()
+        self._interval_s = 1.0
+        self._told: Told | None = None
+        self._trouble = ""
+        self._forgotten = False
+        self._shown: Snapshot | None = None
+        self._backoff = Backoff(_MAX_BACKOFF_S)
+
+    def snapshot(self) -> Snapshot | None:
+        """The state now; None until the hub has answered."""
+        return self._shown
+
+    def set_interval(self, interval_s: float) -> None:
+        """Ask this often from now on."""
+        self._interval_s = max(interval_s, _LEAST_S)
+
+    def close(self) -> None:
+        """Nothing is held outside `run`."""
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Ask until cancelled."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        try:
+            while True:
+                wait = await self._ask()
+                self._shown = self._now()
+                changed()
+                due = max(due + self._interval_s, loop.time() + wait)
+                await asyncio.sleep(due - loop.time())
+        finally:
+            await self._session.close()
+
+    async def _ask(self) -> float:
+        """Take the node's document; seconds to wait at least before the next attempt."""
+        try:
+            body = await self._session.document(node_path(self.node))
+            self._told = self._read(body)
+        except TargetFault as fault:
+            self._forgotten = fault.code == _GONE
+            if self._forgotten:
+                self._trouble = f"the hub does not know {self.node} any more"
+            else:
+                self._trouble = f"hub {self._session.place.name}: {fault}"
+            return self._backoff.next(fault.retry_after_s)
+        self._backoff.succeeded()
+        self._trouble, self._forgotten = "", False
+        return 0.0
+
+    def _read(self, body: bytes) -> Told:
+        """Raises TargetFault."""
+        try:
+            page = _decode(body)
+            snapshot = wire.decode(bytes(page.snapshot))
+        except (msgspec.DecodeError, UnicodeDecodeError, WireError) as error:
+            raise TargetFault(Reason.GARBAGE, f"no node of a hub: {error}") from error
+        silent, remedy = "", ""
+        if page.state not in SPEAKING:
+            silent, remedy = silence.told(self.node, page.state, page.targets)
+        at = self._clock.monotonic()
+        return Told(snapshot=snapshot, at=at, silent=silent, remedy=remedy)
+
+    @property
+    def _remedy(self) -> str:
+        """What to do about the hub's own trouble."""
+        return silence.FORGOTTEN if self._forgotten else silence.NO_HUB
+
+    def _now(self) -> Snapshot:
+        """The newest snapshot with the ages of now."""
+        told, now = self._told, self._clock.monotonic()
+        if told is None:
+            wall = self._clock.wall()
+            return silenced(None, self.node, self._trouble, wall, 0.0, remedy=self._remedy)
+        older_s = now - told.at
+        wall = told.snapshot.time + older_s
+        trouble, remedy = told.silent, told.remedy
+        if self._trouble and (self._forgotten or older_s > _PATIENCE_S):
+            trouble, remedy = self._trouble, self._remedy
+        if trouble:
+            return silenced(told.snapshot, self.node, trouble, wall, older_s, remedy=remedy)
+        return told.snapshot if not self._trouble else aged(told.snapshot, wall, older_s)

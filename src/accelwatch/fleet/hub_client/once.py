@@ -1,0 +1,154 @@
+"""A fleet asked once: waited for until its targets have answered, then taken as it is."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.exit_codes import PERMISSION
+from accelwatch.fleet.api.documents import DeviceRow, GroupRow, NodeSummary
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.messages import Received
+from accelwatch.fleet.hub_client.picture import Picture
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.hub_client.stream import NO_HUB, follow
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.wire import DevicePlace, FleetDocument, FleetTick
+
+_GLANCE_S = 0.1
+_PAGE = "5000"
+_REFUSED, _NO_PAGE = 400, 404
+Row = TypeVar("Row")
+_decode_page = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_rows = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+class HubError(AccelwatchError):
+    """The hub could not be asked."""
+
+
+class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
+    """The hub wants other credentials."""
+
+    exit_code = PERMISSION
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The documents of one moment, decoded and as they came."""
+
+    fleet: FleetDocument
+    fleet_json: msgspec.Raw
+    nodes: tuple[NodeSummary, ...]
+    nodes_json: tuple[msgspec.Raw, ...]
+    devices: tuple[DeviceRow, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
+    more_json: tuple[msgspec.Raw, ...] = ()
+    """Devices or groups."""
+
+
+def plainly(fault: TargetFault, name: str) -> AccelwatchError:
+    """A fault as the error of a command that asks once."""
+    text = f"{name}: {NO_HUB if fault.code == _NO_PAGE else fault}"
+    if fault.code == _REFUSED:
+        return UsageError(str(fault))
+    return HubForbids(text) if fault.reason is Reason.CREDENTIALS else HubError(text)
+
+
+async def heard(session: HubSession, timeout_s: float) -> None:
+    """Return when every target has answered or failed, or the time is over. Raises TargetFault."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            while silent(await _rows(session, "nodes")):
+                await asyncio.sleep(_GLANCE_S)
+    except TimeoutError:
+        return
+
+
+def silent(nodes: Sequence[msgspec.Raw]) -> list[str]:
+    """The nodes of which a target has neither answered nor failed."""
+    found = [msgspec.json.decode(raw, type=NodeSummary) for raw in nodes]
+    return [
+        one.node
+        for one in found
+        if any(not target.connected and target.fault is None for target in one.targets)
+    ]
+
+
+async def check_filter(session: HubSession, condition: str) -> None:
+    """Return when the hub takes the condition, or cannot be asked now. Raises UsageError."""
+    try:
+        await session.document("/v1/devices", {"filter": condition, "limit": "1"})
+    except TargetFault as fault:
+        if fault.code == _REFUSED:
+            raise UsageError(str(fault)) from fault
+
+
+async def ask(
+    session: HubSession, *, rows: str = "nodes", query: Mapping[str, str] | None = None
+) -> Answer:
+    """Totals and nodes, and besides them `devices` or `groups` when they are wanted.
+
+    Raises TargetFault.
+    """
+    fleet = await session.document("/v1/fleet")
+    nodes = await _rows(session, "nodes")
+    more = () if rows == "nodes" else await _rows(session, rows, query)
+    try:
+        return Answer(
+            fleet=msgspec.json.decode(fleet, type=FleetDocument),
+            fleet_json=msgspec.Raw(fleet.strip()),
+            nodes=tuple(msgspec.json.decode(raw, type=NodeSummary) for raw in nodes),
+            nodes_json=nodes,
+            devices=_all(more, DeviceRow) if rows == "devices" else (),
+            groups=_all(more, GroupRow) if rows == "groups" else (),
+            more_json=more,
+        )
+    except msgspec.DecodeError as error:
+        raise TargetFault(Reason.GARBAGE, f"{NO_HUB} ({error})") from error
+
+
+def _all(rows: Sequence[msgspec.Raw], shape: type[Row]) -> tuple[Row, ...]:
+    return tuple(msgspec.json.decode(raw, type=shape) for raw in rows)
+
+
+async def _rows(
+    session: HubSession, what: str, query: Mapping[str, str] | None = None
+) -> tuple[msgspec.Raw, ...]:
+    """All pages of `/v1/nodes`, `/v1/devices` or `/v1/groups`, a row each, undecoded."""
+    asked = {"limit": _PAGE, **(query or {})}
+    found: list[msgspec.Raw] = []
+    while True:
+        body = await session.document(f"/v1/{what}", asked)
+        try:
+            page = _decode_page(body)
+            found += _decode_rows(page[what])
+            following = msgspec.json.decode(page["next"])
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+            raise TargetFault(Reason.GARBAGE, NO_HUB) from error
+        if following is None:
+            return tuple(found)
+        asked["cursor"] = str(following)
+
+
+async def first_view(session: HubSession) -> FleetView:
+    """The first tick of the hub's stream. Raises TargetFault."""
+    picture = Picture()
+    found: asyncio.Future[FleetTick] = asyncio.get_running_loop().create_future()
+
+    def take(told: Received) -> None:
+        if isinstance(told, DevicePlace):
+            picture.place(told)
+        elif isinstance(told, FleetTick) and not found.done():
+            found.set_result(told)
+
+    following = asyncio.ensure_future(follow(session, "", take, lambda _: True))
+    try:
+        await asyncio.wait((following, found), return_when=asyncio.FIRST_COMPLETED)
+        if not found.done():
+            following.result()
+        return picture.view(found.result(), 0.0, 1.0, "")
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)

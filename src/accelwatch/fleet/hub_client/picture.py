@@ -1,0 +1,95 @@
+"""The fleet as a stream has told it so far: places by slot, labels, events, the newest tick."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
+from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetTick
+
+MOST_SLOTS = 1 << 20
+
+
+class Picture:
+    """Mutable; parts that do not change keep their identity from one view to the next."""
+
+    def __init__(self) -> None:
+        self._places: list[DevicePlace | None] = []
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._events: deque[FleetEvent] = deque(maxlen=MOST_EVENTS)
+        self._shown_events: tuple[FleetEvent, ...] | None = ()
+        self._known: dict[tuple[str, str], DevicePlace] = {}
+        self._shown_places: list[DevicePlace | None] | None = None
+        self._shown_labels: dict[str, Mapping[str, str]] | None = None
+
+    def begin(self) -> None:
+        """Another connection: slots are numbered anew; labels and events stay."""
+        self._known = {(one.node, one.id): one for one in self._places if one is not None}
+        self._places = []
+
+    def place(self, told: DevicePlace) -> None:
+        """Who the device of a slot is from now on."""
+        if not 0 <= told.slot < MOST_SLOTS:
+            return
+        before = self._known.get((told.node, told.id))
+        if before == told:
+            told = before
+        if self._shown_places is self._places:  # a view has it, and may not change any more
+            self._places = list(self._places)
+        if told.slot >= len(self._places):
+            self._places += [None] * (told.slot + 1 - len(self._places))
+        self._places[told.slot] = told
+        if self._labels.get(told.node) != told.labels:
+            self._label(told.node, told.labels)
+
+    def label(self, told: Mapping[str, Mapping[str, str]]) -> None:
+        """Labels of nodes that no device has told."""
+        for node, labels in told.items():
+            if node not in self._labels:
+                self._label(node, labels)
+
+    def _label(self, node: str, labels: Mapping[str, str]) -> None:
+        if self._shown_labels is self._labels:
+            self._labels = dict(self._labels)
+        self._labels[node] = labels
+
+    def unlabelled(self, nodes: Iterable[str]) -> bool:
+        """Whether there is a node whose labels are not known."""
+        return not self._labels.keys() >= set(nodes)
+
+    def event(self, told: FleetEvent) -> None:
+        """An event, unless it was told before, on another connection."""
+        if told not in self._events:
+            self._events.append(told)
+            self._shown_events = None
+
+    def _check(self, tick: FleetTick) -> None:
+        places = self._places
+        try:
+            told = None not in [places[one.slot] for one in tick.devices]
+        except IndexError:
+            told = False
+        if not told:
+            raise TargetFault(Reason.GARBAGE, "values of a device of which nothing was told")
+
+    def view(
+        self, tick: FleetTick, arrived_s: float, interval_s: float, condition: str
+    ) -> FleetView:
+        """The fleet with a further tick. Raises TargetFault for devices of which nobody told."""
+        self._check(tick)
+        if self._shown_events is None:
+            self._shown_events = tuple(self._events)
+        self._shown_places, self._shown_labels = self._places, self._labels
+        return FleetView(
+            sequence=tick.sequence,
+            time=tick.time,
+            arrived_s=arrived_s,
+            interval_s=interval_s,
+            filter=condition,
+            sums=tick.fleet,
+            nodes=tick.nodes,
+            node_labels=self._labels,
+            places=self._places,
+            devices=tick.devices,
+            events=self._shown_events,
+        )

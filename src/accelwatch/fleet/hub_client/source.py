@@ -1,0 +1,204 @@
+"""A hub as the Fleet screen's source: its stream followed for as long as the dashboard runs."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.errors import AccelwatchError, UnmetError
+from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.labels import Labels
+from accelwatch.fleet.hub_client.messages import Received, tag
+from accelwatch.fleet.hub_client.node import NodeSource
+from accelwatch.fleet.hub_client.past import past_of
+from accelwatch.fleet.hub_client.picture import Picture
+from accelwatch.fleet.hub_client.place import HubPlace
+from accelwatch.fleet.hub_client.session import HubSession, node_path
+from accelwatch.fleet.hub_client.stream import follow
+from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetHello, FleetTick
+
+_MAX_BACKOFF_S = 5.0
+_REFUSED = 400
+"""What a hub answers to a filter that it cannot read."""
+_EARLY = 0.9
+"""Share of the wanted interval from which on a tick is taken: the hub's own ticks are not exact."""
+
+
+class _Changed(Exception):  # noqa: N818 - no mistake: another filter was set
+    """The stream is to be asked for anew."""
+
+
+class HubSource:
+    """Implements `FleetSource`; the loop's thread only."""
+
+    def __init__(
+        self,
+        place: HubPlace,
+        *,
+        condition: str = "",
+        clock: Clock | None = None,
+        ended: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`ended` says how the hub's process has ended, if it is ours and has. Raises ConfigError."""
+        self.name = place.name
+        self.missed_ticks = 0
+        """Ticks that the hub left out because we read too slowly."""
+        self._session = HubSession(place)
+        self._clock = clock or SystemClock()
+        self._ended = ended
+        self._backoff = Backoff(_MAX_BACKOFF_S)
+        self._picture = Picture()
+        self._labels = Labels(self._session, self._picture, self._clock)
+        self._view: FleetView | None = None
+        self._problem: Problem | None = None
+        self._refusal: Problem | None = None
+        self._wanted = condition
+        self._asked = condition
+        """The filter of the connection that is open."""
+        self._good = ""
+        """The last filter that the hub took."""
+        self._anew = asyncio.Event()
+        self._changed: Callable[[], None] = lambda: None
+        self._interval_s = 0.0
+        self._told_interval_s = 1.0
+        self._sequence = 0
+        self._left_out = 0
+        self._taken_at = float("-inf")
+
+    def fleet(self) -> FleetView | None:
+        """The newest tick; None until the first."""
+        return self._view
+
+    def problem(self) -> Problem | None:
+        """What is wrong with the hub, else with the filter; None while all is well."""
+        return self._problem or self._refusal
+
+    def set_filter(self, text: str) -> None:
+        """Want only devices for which this condition holds; empty: all."""
+        if text != self._wanted or self._refusal is not None:
+            self._wanted, self._refusal = text, None
+            self._anew.set()
+
+    def set_interval(self, interval_s: float) -> None:
+        """Take a tick this often; never more often than the hub makes one."""
+        self._interval_s = interval_s
+
+    def open_node(self, node: str) -> NodeSource:
+        """The node's snapshots as the hub has them."""
+        return NodeSource(HubSession(self._session.place), node, clock=self._clock)
+
+    def close(self) -> None:
+        """Nothing is held outside `run`."""
+
+    async def acknowledge(self, node: str, device: str | None) -> str:
+        """Stop expecting what has gone of a node; what was done, in words. Raises AccelwatchError."""
+        query = {} if device is None else {"device": device}
+        try:
+            body = await self._session.post(node_path(node, "/acknowledge"), query)
+        except TargetFault as fault:
+            kind = UnmetError if fault.code == 404 else AccelwatchError
+            raise kind(f"the hub did not acknowledge: {fault}") from fault
+        with contextlib.suppress(msgspec.DecodeError):
+            found: dict[str, Any] = msgspec.json.decode(body)
+            count = found.get("devices_removed", 0)
+            return f"{node}: {count} missing device{'' if count == 1 else 's'} acknowledged"
+        return f"{node} acknowledged"
+
+    async def past(self, node: str, device: str) -> Past | None:
+        """Recent history of a device by its id; None where there is none."""
+        return await past_of(self._session, node, device)
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Follow the hub until cancelled."""
+        self._changed = changed
+        try:
+            while True:
+                try:
+                    await self._follow()
+                except _Changed:
+                    continue
+                except TargetFault as fault:
+                    await self._failed(fault)
+        finally:
+            self._labels.stop()
+            await self._session.close()
+
+    async def _follow(self) -> None:
+        """One connection, until it fails or another filter is wanted."""
+        self._anew.clear()
+        self._asked = self._good if self._refusal is not None else self._wanted
+        self._sequence = self._left_out = 0
+        self._taken_at = float("-inf")
+        self._picture.begin()
+        following = asyncio.ensure_future(
+            follow(self._session, self._asked, self._take, self._wants)
+        )
+        waiting = asyncio.ensure_future(self._anew.wait())
+        try:
+            await asyncio.wait((following, waiting), return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+        finally:
+            for task in (following, waiting):
+                task.cancel()
+            await asyncio.gather(following, waiting, return_exceptions=True)
+        raise _Changed
+
+    async def _failed(self, fault: TargetFault) -> None:
+        """Say so, and wait; a filter that the hub refuses gives way to the one before it."""
+        now = self._clock.wall()
+        refused = fault.code == _REFUSED or fault.reason is Reason.BUSY
+        if refused and self._asked and self._asked != self._good:
+            self._refusal = Problem(text=_line(fault), since=now)
+            self._changed()
+            return
+        text = self._ended() or f"{self.name}: {_line(fault)}"
+        since = now if self._problem is None else self._problem.since
+        self._problem = Problem(text=text, since=since)
+        self._changed()
+        with contextlib.suppress(TimeoutError):
+            wait = self._backoff.next(fault.retry_after_s)
+            await asyncio.wait_for(self._anew.wait(), wait)
+
+    def _wants(self, body: bytes) -> bool:
+        """Whether a frame is worth decoding: ticks that come too early are not."""
+        if tag(body) != "tick":
+            return True
+        now = self._clock.monotonic()
+        wanted = max(self._interval_s, self._told_interval_s) * _EARLY
+        if self._interval_s > self._told_interval_s and now - self._taken_at < wanted:
+            self._left_out += 1
+            return False
+        return True
+
+    def _take(self, told: Received) -> None:
+        if isinstance(told, DevicePlace):
+            self._picture.place(told)
+        elif isinstance(told, FleetEvent):
+            self._picture.event(told)
+        elif isinstance(told, FleetHello):
+            self._told_interval_s = told.interval_s
+        else:
+            self._tick(told)
+
+    def _tick(self, tick: FleetTick) -> None:
+        now = self._clock.monotonic()
+        self._view = self._picture.view(tick, now, self._told_interval_s, self._asked)
+        if self._sequence:
+            self.missed_ticks += max(0, tick.sequence - self._sequence - 1 - self._left_out)
+        self._sequence, self._left_out, self._taken_at = tick.sequence, 0, now
+        self._problem = None
+        self._good = self._asked
+        self._backoff.succeeded()
+        self._labels.look(one.node for one in tick.nodes)
+        self._changed()
+
+
+def _line(fault: TargetFault) -> str:
+    """What a person is told, on one line: a filter's mistake comes with a drawing below it."""
+    return str(fault).partition("\n")[0]

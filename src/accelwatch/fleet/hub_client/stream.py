@@ -1,0 +1,67 @@
+"""One connection to a hub's stream, from request to end."""
+
+import asyncio
+from collections.abc import Callable
+
+import aiohttp
+
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.messages import Received, message
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.picture.model import FIELDS
+from accelwatch.fleet.wire import FleetHello
+from accelwatch.web.stream import MSGPACK, STREAM
+
+_LENGTH = 4
+_MAX_FRAME = 256 << 20
+NO_HUB = "it answers, but not as a hub does; agents are followed with --targets"
+_NO_STREAM = (404, 405, 406)
+_REFUSED = 400
+_HEADERS = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
+
+
+async def follow(
+    session: HubSession,
+    condition: str,
+    take: Callable[[Received], None],
+    wants: Callable[[bytes], bool],
+) -> None:
+    """Hand every message over until the stream ends, which raises TargetFault.
+
+    A frame for which `wants` is false is left out undecoded. No message may keep us waiting for longer
+    than the session's timeout, or three intervals of the hub.
+    """
+    loop = asyncio.get_running_loop()
+    query = {"fields": ",".join(FIELDS)} | ({"filter": condition} if condition else {})
+    silence_s = session.timeout_s
+    try:
+        async with asyncio.timeout(session.timeout_s) as deadline:
+            async with session.open("GET", STREAM, query, _HEADERS) as response:
+                if response.content_type != MSGPACK:
+                    raise TargetFault(Reason.GARBAGE, NO_HUB)
+                while True:
+                    body = await _frame(response.content)
+                    deadline.reschedule(loop.time() + silence_s)
+                    if not wants(body):
+                        continue
+                    found = message(body)
+                    if isinstance(found, FleetHello):
+                        silence_s = max(session.timeout_s, 3 * min(found.interval_s, 600.0))
+                    if found is not None:
+                        take(found)
+    except TimeoutError as error:
+        raise TargetFault(Reason.TIMEOUT, "it is silent") from error
+    except TargetFault as fault:
+        if fault.code in _NO_STREAM or (fault.code == _REFUSED and not condition):
+            raise TargetFault(Reason.GARBAGE, NO_HUB) from fault
+        raise
+
+
+async def _frame(content: aiohttp.StreamReader) -> bytes:
+    try:
+        size = int.from_bytes(await content.readexactly(_LENGTH), "big")
+        if size > _MAX_FRAME:
+            raise TargetFault(Reason.TOO_LARGE, f"a frame of {size} bytes")
+        return await content.readexactly(size)
+    except asyncio.IncompleteReadError as error:
+        raise TargetFault(Reason.CLOSED, "it ended the stream") from error

@@ -1,0 +1,1 @@
+"""A fleet as it is shown: rows, sums, groups, order. Pure: no screen, no network."""

@@ -1,0 +1,119 @@
+"""A fleet as its screen sees it, and the protocol of whatever feeds that screen.
+
+What a tick consists of are the hub's own messages (`accelwatch.fleet.wire`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from accelwatch.fleet.picture.source import Source
+from accelwatch.fleet.wire import DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
+
+FIELDS = (
+    "utilization_ratio",
+    "memory_used_bytes",
+    "memory_size_bytes",
+    "power_watts",
+    "temperature_celsius",
+)
+"""What the values of a device are, in order: the fields that the screen asks for, in base units."""
+UTILIZATION, MEMORY_USED, MEMORY_SIZE, POWER, TEMPERATURE = range(len(FIELDS))
+
+NODE_STATES = ("never", "down", "stale", "slow", "up")
+"""Worst first."""
+SPEAKING = frozenset({"up", "slow"})
+"""States of a node whose values are of now; those of any other are the last that were heard."""
+OWNER_NAMES = ("job", "user", "queue", "namespace", "pod", "container")
+MOST_EVENTS = 1000
+"""Events that a source keeps; older ones are left out."""
+
+
+class FleetView(msgspec.Struct, frozen=True, kw_only=True):
+    """The fleet at one tick. Parts that have not changed are the same objects as in the view before."""
+
+    sequence: int
+    time: float
+    """Unix seconds on the hub's clock."""
+    arrived_s: float
+    """When it came, on the source's monotonic clock; all ages grow from here."""
+    interval_s: float = 1.0
+    filter: str = ""
+    """The condition that chose `devices`; the hub may be a tick behind the one that was set."""
+    sums: FleetDocument
+    nodes: Sequence[NodeNow]
+    """All of them, whatever the filter."""
+    node_labels: Mapping[str, Mapping[str, str]] = {}
+    """As far as they are known; a node without devices may have none here."""
+    places: Sequence[DevicePlace | None]
+    """By slot; None where a number is not in use."""
+    devices: Sequence[DeviceNow]
+    """Those that the filter leaves, a node's next to each other; their slots are in `places`."""
+    events: Sequence[FleetEvent] = ()
+    """Oldest first, at most MOST_EVENTS."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Why there is nothing new."""
+
+    text: str
+    """What was tried and what came of it, for a person, on one line."""
+    since: float
+    """Unix seconds."""
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hub still knows of a device's last minutes."""
+
+    step_s: float
+    end: float
+    """Unix seconds of the last step."""
+    values: Mapping[str, Sequence[float | None]]
+    """Path of a quantity (`power_watts`, `temperature_celsius.gpu`) to its steps, oldest first."""
+
+
+class FleetSource(Protocol):
+    """Feeds the Fleet screen. Everything happens on the event loop and nothing blocks it."""
+
+    name: str
+    """What is followed, in a few words: a hub's address, or the embedded hub's targets."""
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Work until cancelled; call `changed` when there is something new, a problem too."""
+        ...
+
+    def fleet(self) -> FleetView | None:
+        """The newest tick; None until the first. It stays when the hub falls silent."""
+        ...
+
+    def problem(self) -> Problem | None:
+        """What is wrong with the hub or with the filter that was set; None while ticks come."""
+        ...
+
+    def set_filter(self, text: str) -> None:
+        """Want only devices for which this condition (docs/expressions.md) holds; empty: all."""
+        ...
+
+    def set_interval(self, interval_s: float) -> None:
+        """Take a tick this often; never more often than the hub makes one."""
+        ...
+
+    async def acknowledge(self, node: str, device: str | None) -> str:
+        """Stop expecting what has gone of a node, or one device by its id; what was done, in words.
+
+        Raises AccelwatchError when the hub refuses or cannot be reached.
+        """
+        ...
+
+    def open_node(self, node: str) -> Source:
+        """The node's snapshots as the hub has them; `local` and `recorded` are false."""
+        ...
+
+    async def past(self, node: str, device: str) -> Past | None:
+        """Recent history of a device by its id; None where there is none. Never raises for a fault."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what `run` has not taken over."""
+        ...

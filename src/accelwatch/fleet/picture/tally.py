@@ -1,0 +1,206 @@
+"""Nodes and groups counted up from one tick, in slices so that keys come between. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from accelwatch.fleet.picture.model import SPEAKING, FleetView
+from accelwatch.fleet.picture.states import BAD, NODE_SEVERITY, device_severity, standing
+from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
+
+SLICE = 1000
+"""Devices between two chances for other work; about two milliseconds."""
+Keeps = Callable[[DevicePlace, DeviceNow], bool]
+GroupOf = Callable[[DevicePlace], str]
+_CALM = frozenset({"ok", "unknown"})
+
+
+class FleetRow:
+    """What is counted of a node, of a part of it that is in a group, or of a whole group."""
+
+    __slots__ = (
+        "age_s",
+        "bad",
+        "chief",
+        "devices",
+        "group",
+        "hottest",
+        "labels",
+        "load",
+        "loads",
+        "members",
+        "missing",
+        "node",
+        "power",
+        "severity",
+        "size",
+        "state",
+        "used",
+        "whole",
+        "worst",
+        "worst_severity",
+    )
+
+    def __init__(self, group: str, node: str, state: str = "up") -> None:
+        self.group = group
+        self.node = node
+        """Empty for a group."""
+        self.state = state
+        """Of the node, or of the group's worst."""
+        self.age_s: float | None = None
+        self.labels: Mapping[str, str] = {}
+        self.missing = 0
+        self.devices: list[DeviceNow] = []
+        self.members: list[FleetRow] = []
+        """The nodes of a group."""
+        self.chief: FleetRow | None = None
+        """The worst of them."""
+        self.whole = 0
+        self.bad = 0
+        self.severity = NODE_SEVERITY.get(state, 4)
+        self.worst: DeviceNow | None = None
+        self.worst_severity = 0
+        self.load = 0.0
+        self.loads = 0
+        self.used = 0.0
+        self.size = 0.0
+        self.power: float | None = None
+        self.hottest: float | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What a selection is held by."""
+        return self.group, self.node
+
+    @property
+    def speaks(self) -> bool:
+        """Whether its values are of now."""
+        return self.state in SPEAKING
+
+    @property
+    def load_ratio(self) -> float | None:
+        """Mean utilization of the devices that have one."""
+        return self.load / self.loads if self.loads else None
+
+    @property
+    def memory_ratio(self) -> float | None:
+        """Used of size, both summed up."""
+        return self.used / self.size if self.size else None
+
+    def add(self, now: DeviceNow) -> None:
+        """Count a device."""
+        self.devices.append(now)
+        self.whole += 1
+        word = now.state if now.health in _CALM else standing(now)
+        if word != "ok":
+            self._judge(now, device_severity(word))
+        load, used, size, power, hot = now.values
+        if load is not None:
+            self.load += load
+            self.loads += 1
+        if used is not None and size is not None:
+            self.used += used
+            self.size += size
+        if power is not None:
+            self.power = power if self.power is None else self.power + power
+        if hot is not None and (self.hottest is None or hot > self.hottest):
+            self.hottest = hot
+
+    def _judge(self, now: DeviceNow, severity: int) -> None:
+        if severity >= BAD:
+            self.bad += 1
+        if severity > self.worst_severity:
+            self.worst, self.worst_severity = now, severity
+        self.severity = max(self.severity, severity)
+
+    def include(self, other: "FleetRow") -> None:
+        """Count a node into the group; values only of those that are heard."""
+        self.members.append(other)
+        self.whole += other.whole
+        self.bad += other.bad
+        self.missing += other.missing
+        if self.chief is None or other.severity > self.severity:
+            self.chief, self.severity, self.state = other, other.severity, other.state
+        if not other.speaks:
+            return
+        self.load += other.load
+        self.loads += other.loads
+        self.used += other.used
+        self.size += other.size
+        if other.power is not None:
+            self.power = other.power + (self.power or 0.0)
+        if other.hottest is not None:
+            self.hottest = max(other.hottest, self.hottest or other.hottest)
+        if other.age_s is not None:
+            self.age_s = max(other.age_s, self.age_s or 0.0)
+
+
+class Counting:
+    """One pass over a tick. `rows` is complete when `steps` has ended."""
+
+    def __init__(
+        self,
+        view: FleetView,
+        *,
+        keeps: Keeps | None = None,
+        group_of: GroupOf | None = None,
+        split: frozenset[tuple[str, str]] = frozenset(),
+    ) -> None:
+        """`split` are the (node, id) of devices whose partitions are counted in their place."""
+        self._view = view
+        self._keeps = keeps
+        self._group_of = group_of
+        self._split = split
+        self._nodes = {node.node: node for node in view.nodes}
+        self.rows: dict[tuple[str, str], FleetRow] = {}
+
+    def steps(self) -> Iterator[None]:
+        """Count; gives way after each slice."""
+        places, keeps = self._view.places, self._keeps
+        devices = self._view.devices
+        for start in range(0, len(devices), SLICE):
+            if start:
+                yield
+            row = None
+            for now in devices[start : start + SLICE]:
+                place = places[now.slot]
+                if place is None:
+                    continue
+                if keeps is not None and not keeps(place, now):
+                    continue
+                if not self._counts(place):
+                    continue
+                group = self._group_of(place) if self._group_of is not None else ""
+                if row is None or row.node != place.node or row.group != group:
+                    row = self._row(group, place.node)
+                row.add(now)
+
+    def _counts(self, place: DevicePlace) -> bool:
+        if not self._split:
+            return place.parent_id is None
+        return (place.node, place.id) not in self._split
+
+    def _row(self, group: str, name: str) -> FleetRow:
+        key = group, name
+        row = self.rows.get(key)
+        if row is None:
+            node = self._nodes.get(name)
+            row = self.rows[key] = FleetRow(group, name, node.state if node else "never")
+            if node is not None:
+                row.age_s, row.missing = node.age_s, node.devices_missing
+            row.labels = self._view.node_labels.get(name, {})
+        return row
+
+    def add_bare(self, wanted: Callable[[NodeNow], bool], group_of: Callable[[str], str]) -> None:
+        """Rows for nodes of which no device was counted, where they are wanted."""
+        seen = {name for _, name in self.rows}
+        for name, node in self._nodes.items():
+            if name not in seen and wanted(node):
+                self._row(group_of(name), name)
+
+
+def split_devices(view: FleetView) -> frozenset[tuple[str, str]]:
+    """(node, id) of the devices that have partitions."""
+    return frozenset(
+        (place.node, place.parent_id)
+        for place in view.places
+        if place is not None and place.parent_id is not None
+    )

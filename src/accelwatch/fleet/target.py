@@ -1,0 +1,183 @@
+"""One target: where it is reached, and the name under which its node is known."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.ranges import expand
+from accelwatch.fleet.scrape_settings import Credentials
+from accelwatch.web.listeners import is_loopback
+
+DEFAULT_PORT = 9877
+NO_CREDENTIALS = Credentials()
+NODE_LABEL = "node"
+"""A label of a target that names its node."""
+_SCHEME_LABEL = "__scheme__"
+_PATH_LABEL = "__metrics_path__"
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_HOST = re.compile(r"[A-Za-z0-9._\-%:]+")
+_MAX_LABELS = 64
+_MAX_VALUE = 1024
+_METRICS = "/metrics"
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one exporter of a node is reached."""
+
+    node: str
+    """The label `node`, else the host as written; with its port on loopback, where hosts are alike."""
+    scheme: str
+    address: str
+    """Host and port, an IPv6 address in brackets."""
+    base: str = ""
+    """What stands before `/v1/stream` and `/metrics` in the path; no slash at the end."""
+    metrics_path: str = _METRICS
+    labels: dict[str, str] = {}
+    """As discovery gave them (rack, pool, partition), without those that begin with `__`."""
+    credentials: Credentials = NO_CREDENTIALS
+    """What it is shown; nothing unless the section that named it says so."""
+    job: str = ""
+    """The scrape job of a target that a store scrapes."""
+    instance: str = ""
+    """Its label `instance` in that store."""
+
+    @property
+    def host(self) -> str:
+        """What names the node where no label does; not on loopback."""
+        return self.address.rpartition(":")[0].strip("[]") + self.base
+
+    @property
+    def key(self) -> str:
+        """Tells targets apart."""
+        return f"{self.scheme}://{self.address}{self.base}{self.metrics_path}"
+
+    def url(self, path: str) -> str:
+        """The URL of a page of our agent."""
+        return f"{self.scheme}://{self.address}{self.base}{path}"
+
+    @property
+    def metrics_url(self) -> str:
+        """The URL of the exposition."""
+        return self.url(self.metrics_path)
+
+
+def targets_of(
+    texts: Iterable[str],
+    labels: Mapping[str, str] | None = None,
+    scheme: str = "http",
+    credentials: Credentials = NO_CREDENTIALS,
+) -> list[Target]:
+    """The targets that texts with host ranges stand for. Raises UsageError.
+
+    A text is `host`, `host:port` or a URL (`https://host:port/base`). `scheme` is what is configured; a
+    target may ask for https where http is configured, never the other way round.
+    """
+    given = checked_labels(labels or {})
+    return [
+        _target(one, given, scheme, credentials) for text in texts for one in expand(_bare(text))
+    ]
+
+
+def _bare(text: str) -> str:
+    """A text without a user; what stands before the last `@` may be a password and is not repeated."""
+    _, found, rest = text.strip().rpartition("@")
+    if found:
+        told = f"target {rest[:100]!r}: a target has no user or password; use scrape.basic_auth"
+        raise UsageError(told)
+    return rest
+
+
+def checked_labels(labels: Mapping[Any, object]) -> dict[str, str]:
+    """Labels as Prometheus takes them. Raises UsageError."""
+    if len(labels) > _MAX_LABELS:
+        raise UsageError(f"a target has at most {_MAX_LABELS} labels")
+    for name, value in labels.items():
+        if not isinstance(name, str) or not _LABEL.fullmatch(name):
+            raise UsageError(f"{str(name)[:60]!r} is no label name")
+        if not isinstance(value, str) or len(value) > _MAX_VALUE or not _is_unicode(value):
+            raise UsageError(f"the value of label {name} is no short text")
+    return {name: str(value) for name, value in labels.items()}
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8; YAML's escapes can say halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _target(
+    text: str, labels: Mapping[str, str], configured: str, credentials: Credentials
+) -> Target:
+    scheme = labels.get(_SCHEME_LABEL, configured)
+    base = ""
+    rest = text
+    if "://" in text:
+        try:
+            parts = urlsplit(text)
+        except ValueError as error:
+            raise UsageError(f"target {text[:100]!r}: no URL: {error}") from error
+        if parts.query or parts.fragment:
+            raise UsageError(f"target {text[:100]!r}: a URL has no query or fragment here")
+        scheme, rest, base = parts.scheme, parts.netloc, parts.path.rstrip("/")
+    if scheme not in ("http", "https"):
+        raise UsageError(f"target {text[:100]!r}: the scheme is http or https")
+    if configured == "https" and scheme == "http":
+        raise UsageError(f"target {text[:100]!r}: https is configured and http would downgrade it")
+    host, port = _split(rest, text)
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return Target(
+        node=labels.get(NODE_LABEL) or _node(host, address, base),
+        scheme=scheme,
+        address=address,
+        base=base,
+        credentials=credentials,
+        metrics_path=_path(labels.get(_PATH_LABEL, _METRICS), text),
+        labels={
+            name: value
+            for name, value in labels.items()
+            if not name.startswith("__") and name != NODE_LABEL
+        },
+    )
+
+
+def _split(rest: str, text: str) -> tuple[str, int]:
+    host, colon, port = rest.rpartition(":")
+    if rest.endswith("]") or not colon:
+        host, port = rest, str(DEFAULT_PORT)
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise UsageError(f"target {text[:100]!r}: an IPv6 address stands in brackets")
+    if not _HOST.fullmatch(host):
+        raise UsageError(f"target {text[:100]!r}: {_no_host(host)}")
+    if not (port.isascii() and port.isdecimal()) or not 1 <= int(port[:9]) <= 65535:
+        raise UsageError(
+            f"target {text[:100]!r}: {port[:20]!r} is no port from 1 to 65535; write host:port"
+        )
+    return host, int(port)
+
+
+def _no_host(host: str) -> str:
+    """What is wrong with what stands where a host should, and the mend."""
+    if not host:
+        return "it has no host; write host:port"
+    if "[" in host or "]" in host:
+        return "a range is written n[001-063]:9877"
+    return f"{host[:60]!r} is no host; write host:port"
+
+
+def _node(host: str, address: str, base: str) -> str:
+    return f"{address}{base}" if is_loopback(address) else f"{host}{base}"
+
+
+def _path(path: str, text: str) -> str:
+    if not path.startswith("/") or any(character in path for character in " \t\r\n#"):
+        raise UsageError(f"target {text[:100]!r}: the metrics path begins with a slash")
+    return path

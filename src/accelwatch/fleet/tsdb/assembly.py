@@ -1,0 +1,224 @@
+"""Samples of many queries put together by target and node, as if each had been scraped.
+
+A series is recognised by the hash of its labels as they arrive; they are read once.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from accelwatch.exposition import Key
+from accelwatch.exposition.line import number
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.tsdb.breath import Breath
+from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
+from accelwatch.fleet.tsdb.query import Instant
+from accelwatch.fleet.tsdb.wanted import mark_of
+from accelwatch.schema.reading import Number
+
+_SLOTS = 24
+_SLOT = (1 << _SLOTS) - 1
+_SLICE = 100
+LOOK_BACK_S = 300.0
+"""For how long a store answers with the last sample of a series, unless it is told otherwise."""
+
+
+class Age(NamedTuple):
+    """How old a sample is and its timestamp, both on the server's clock."""
+
+    seconds: float
+    stamp: float
+
+
+class Group:
+    """The series of one origin; `values[i]` belongs to `keys[i]`, None until its query has come."""
+
+    __slots__ = (
+        "counts",
+        "keys",
+        "labels",
+        "lacking_since",
+        "mark",
+        "marks",
+        "node_label",
+        "origin",
+        "values",
+    )
+
+    def __init__(self, origin: Origin, labels: dict[str, str], node_label: str) -> None:
+        self.origin = origin
+        self.labels = labels
+        self.node_label = node_label
+        self.keys: tuple[Key, ...] | list[Key] = []
+        self.values: list[Number | None] = []
+        self.marks: list[int] = []
+        self.mark = ""
+        """Family by which its samples are aged."""
+        self.counts: Counter[str] = Counter()
+        """Series by family."""
+        self.lacking_since: float | None = None
+        """Monotonic seconds; since when incomplete reads lack some of its series."""
+
+    def settle(self) -> None:
+        """Make the keys a standing object after series have come or gone."""
+        if isinstance(self.keys, list):
+            self.keys = tuple(self.keys)
+            self.counts = Counter(key.name for key in self.keys)
+            self.mark = mark_of(self.counts) if self.keys else ""
+
+    def lacks_for_long(self, now: float) -> bool:
+        """Whether what is missing has been for so long that it has gone."""
+        if self.lacking_since is None:
+            self.lacking_since = now
+        return now - self.lacking_since > LOOK_BACK_S
+
+
+class Assembly:
+    """All groups of a store."""
+
+    def __init__(self, placing: Placing, series_limit: int) -> None:
+        self._placing = placing
+        self._limit = series_limit
+        self.groups: dict[int, Group] = {}
+        self.counts: Counter[str] = Counter()
+        """Series by family in this read."""
+        self.unplaced = 0
+        """Series of this read that no label gives a node."""
+        self._next = 0
+        self._by_origin: dict[Origin, int] = {}
+        self._index: dict[int, int] = {}
+        self._ages: dict[int, int] = {}
+
+    @property
+    def series(self) -> int:
+        """Series known now."""
+        return len(self._index)
+
+    def begin(self, scraped: Mapping[tuple[str, ...], Scraped]) -> None:
+        """Begin a read with the targets of now; what is known of one that has changed is forgotten."""
+        before = self._placing.scraped
+        changed = {
+            transport
+            for transport in before.keys() | scraped.keys()
+            if _labels(before.get(transport)) != _labels(scraped.get(transport))
+        }
+        self._placing.scraped = dict(scraped)
+        for number_, group in list(self.groups.items()):
+            if group.origin.transport in changed:
+                self._forget(number_)
+            else:
+                group.values = [None] * len(group.keys)
+        self._ages = {mark: at for mark, at in self._ages.items() if at in self.groups}
+        self.counts.clear()
+        self.unplaced = 0
+
+    async def take(self, found: Sequence[Instant]) -> None:
+        """The answer of a query. Raises TargetFault above the limit of series, ValueError."""
+        breath = Breath()
+        for begin in range(0, len(found), _SLICE):
+            self._take(found[begin : begin + _SLICE])
+            await breath.take()
+
+    def _take(self, found: Sequence[Instant]) -> None:
+        index, groups = self._index, self.groups
+        for one in found:
+            raw = bytes(one.metric)
+            at = index.get(hash(raw))
+            if at is None:
+                at = self._meet(raw)
+            groups[at >> _SLOTS].values[at & _SLOT] = number(one.value[1])
+
+    def _meet(self, raw: bytes) -> int:
+        if len(self._index) >= self._limit:
+            text = f"more than {self._limit} series; raise series_limit or set matchers"
+            raise TargetFault(Reason.TOO_LARGE, text)
+        placed = self._placing.place(labels_of(raw))
+        at = self._by_origin.get(placed.origin)
+        if at is None:
+            at = self._by_origin[placed.origin] = self._next
+            self.groups[at] = Group(placed.origin, placed.labels, placed.node_label)
+            self._next += 1
+        group = self.groups[at]
+        if not isinstance(group.keys, list):
+            group.keys = list(group.keys)
+        slot = len(group.keys)
+        group.keys.append(placed.key)
+        group.values.append(None)
+        group.marks.append(hash(raw))
+        self._index[hash(raw)] = at << _SLOTS | slot
+        return self._index[hash(raw)]
+
+    async def finish(self, *, answered: bool, whole: bool) -> list[Group]:
+        """The groups that told everything; series that have gone are forgotten after a complete read.
+
+        When a query was not `answered`, or answers were not `whole`, a series that is missing may still
+        be there: its group is left out. A store that goes on without a part is believed after a while:
+        for no longer would it answer with the last sample of a series.
+        """
+        now = time.monotonic()
+        told = []
+        breath = Breath()
+        for at, group in list(self.groups.items()):
+            await breath.take()
+            if None in group.values:
+                if not answered or not (whole or group.lacks_for_long(now)):
+                    continue
+                self._shrink(at, group)
+            group.lacking_since = None
+            if group.keys:
+                group.settle()
+                self.counts.update(group.counts)
+                told.append(group)
+            else:
+                self._forget(at)
+        return told
+
+    def _shrink(self, at: int, group: Group) -> None:
+        kept = [slot for slot, value in enumerate(group.values) if value is not None]
+        for slot, value in enumerate(group.values):
+            if value is None:
+                del self._index[group.marks[slot]]
+        group.keys = [group.keys[slot] for slot in kept]
+        group.values = [group.values[slot] for slot in kept]
+        group.marks = [group.marks[slot] for slot in kept]
+        for slot, mark in enumerate(group.marks):
+            self._index[mark] = at << _SLOTS | slot
+
+    def _forget(self, at: int) -> None:
+        group = self.groups.pop(at)
+        del self._by_origin[group.origin]
+        for mark in group.marks:
+            self._index.pop(mark, None)
+
+    async def ages(self, family: str, found: Iterable[Instant]) -> dict[Origin, Age]:
+        """Age of the newest sample of each origin, from `timestamp()` of a family."""
+        newest: dict[int, Age] = {}
+        breath = Breath()
+        for one in found:
+            await breath.take()
+            raw = bytes(one.metric)
+            at = self._ages.get(hash(raw))
+            if at is None:
+                at = self._age_of(raw)
+            if at is not None and self.groups[at].mark == family:
+                stamp = float(one.value[1])
+                age = Age(max(0.0, one.value[0] - stamp), stamp)
+                newest[at] = min(age, newest.get(at, age))
+        return {self.groups[at].origin: age for at, age in newest.items()}
+
+    def _age_of(self, raw: bytes) -> int | None:
+        at = self._by_origin.get(self._placing.place(labels_of(raw)).origin)
+        if at is not None:
+            self._ages[hash(raw)] = at
+        return at
+
+
+def _labels(scraped: Scraped | None) -> dict[str, str] | None:
+    return None if scraped is None else scraped.labels
+
+
+def short_name(transport: Sequence[str]) -> str:
+    """A name of bounded length for a target of the store, for keys."""
+    return hashlib.blake2s("\0".join(transport).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,100 @@
+"""A node as remote-write samples: what it gives now, and an end for every series that it gave before."""
+
+from collections.abc import Iterable, Mapping
+
+from accelwatch.fleet.tsdb.outgoing import Owned
+from accelwatch.fleet.tsdb.wire import (
+    STALE,
+    OwnerBytes,
+    SeriesPlans,
+    number_bytes,
+    sample_bytes,
+    series_bytes,
+)
+from accelwatch.schema.metrics import Metric, Series
+
+
+class _Sent:
+    """What was last written of an owner."""
+
+    __slots__ = ("owner", "series")
+
+    def __init__(self, owner: OwnerBytes) -> None:
+        self.owner = owner
+        self.series: tuple[Series, ...] = ()
+
+
+class NodeSent:
+    """What was last written of a node."""
+
+    __slots__ = ("milliseconds", "owners")
+
+    def __init__(self) -> None:
+        self.milliseconds = 0
+        """Time of its newest sample."""
+        self.owners: dict[str, _Sent] = {}
+
+
+class Encoder:
+    """Encodes nodes one by one; plans are shared by all."""
+
+    def __init__(self, rows: Mapping[str, Metric]) -> None:
+        self._plans = SeriesPlans(rows)
+
+    def node(
+        self, sent: NodeSent, found: Iterable[Owned], labels: Mapping[str, str], milliseconds: int
+    ) -> list[bytes]:
+        """The series of a node at a time, which must be later than the time before."""
+        out: list[bytes] = []
+        around = sample_bytes(milliseconds)
+        gone = dict(sent.owners)
+        for owned in found:
+            before = gone.pop(owned.text, None)
+            wanted = {**labels, **owned.labels}
+            if before is None or before.owner.labels != wanted:
+                if before is not None:
+                    self._end(before, before.series, around, out)
+                before = sent.owners[owned.text] = _Sent(OwnerBytes(wanted))
+            self._owner(before, owned, around, out)
+        for text, one in gone.items():
+            self._end(one, one.series, around, out)
+            del sent.owners[text]
+        sent.milliseconds = milliseconds
+        return out
+
+    def _owner(
+        self, sent: _Sent, owned: Owned, around: tuple[bytes, bytes], out: list[bytes]
+    ) -> None:
+        samples = dict(owned.samples)
+        now = tuple(samples)
+        if now != sent.series:
+            self._end(sent, set(sent.series).difference(samples), around, out)
+            sent.series = now
+        owner = sent.owner
+        plans, runs = self._plans.of(owner.names), owner.runs
+        before, after = around
+        for series, value in samples.items():
+            pieces = plans.get(series) or self._plans.make(owner.names, series)
+            parts = [runs.get(one) or owner.run(one) for one in pieces]
+            parts += (before, number_bytes(value), after)
+            out.append(series_bytes(parts))
+
+    def end(self, sent: NodeSent, milliseconds: int) -> list[bytes]:
+        """An end for everything that a node gave."""
+        out: list[bytes] = []
+        sent.milliseconds = max(milliseconds, sent.milliseconds + 1)
+        around = sample_bytes(sent.milliseconds)
+        for one in sent.owners.values():
+            self._end(one, one.series, around, out)
+        sent.owners.clear()
+        return out
+
+    def _end(
+        self, sent: _Sent, ended: Iterable[Series], around: tuple[bytes, bytes], out: list[bytes]
+    ) -> None:
+        owner = sent.owner
+        plans = self._plans.of(owner.names)
+        for series in ended:
+            pieces = plans.get(series) or self._plans.make(owner.names, series)
+            parts = [owner.run(one) for one in pieces]
+            out.append(series_bytes([*parts, around[0], STALE, around[1]]))

@@ -1,0 +1,193 @@
+"""The whole fleet as one exposition, made in short slices and sent in pieces.
+
+The text format wants the lines of a family together while nodes are walked one by one: each family's
+text is packed as it grows, so that a hundred megabytes of text take some megabytes until they are sent.
+"""
+
+import asyncio
+import struct
+import zlib
+from collections.abc import AsyncIterator, Mapping
+
+import msgspec
+
+from accelwatch.exposition.families import escape
+from accelwatch.exposition.text import header
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.tsdb.breath import Breath
+from accelwatch.fleet.tsdb.outgoing import Outgoing, Owned, node_labels
+from accelwatch.schema.metrics import Metric, Series
+
+_PIECE = 64 << 10
+"""Characters of a family that are packed together."""
+_HOLD_S = 0.5
+_BREATH = 8
+_MAX_HEADS = 50_000
+_MAX_HELD = 4
+
+Chosen = tuple[str, frozenset[str]]
+"""Profile and groups."""
+
+
+class Joined:
+    """Pieces of deflated text, each made for itself, as one gzip stream (RFC 1952).
+
+    Several streams one after the other would be as good by the RFC, but curl reads only the first.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0
+        self._size = 0
+
+    def begin(self) -> bytes:
+        """The header."""
+        return b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+
+    def add(self, piece: bytes) -> bytes:
+        """The piece itself, counted."""
+        text = _inflated(piece)
+        self._sum = zlib.crc32(text, self._sum)
+        self._size += len(text)
+        return piece
+
+    def end(self) -> bytes:
+        """An empty last block, the checksum and the size."""
+        return b"\x03\0" + struct.pack("<II", self._sum, self._size & 0xFFFFFFFF)
+
+
+def _deflated(text: bytes) -> bytes:
+    packer = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+def _inflated(piece: bytes) -> bytes:
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(piece)
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """One exposition of the fleet: packed pieces of text by family."""
+
+    at: float
+    """Monotonic seconds."""
+    families: tuple[tuple[Metric, tuple[bytes, ...]], ...]
+
+    async def parts(self, openmetrics: bool, packed: bool) -> AsyncIterator[bytes]:
+        """The body, as one gzip stream or as text."""
+        whole = Joined()
+        if packed:
+            yield whole.begin()
+        for row, pieces in self.families:
+            first = _deflated(header(row, openmetrics).encode())
+            for number, piece in enumerate((first, *pieces)):
+                yield whole.add(piece) if packed else _inflated(piece)
+                if number % _BREATH == 0:
+                    await asyncio.sleep(0)
+        last = _deflated(b"# EOF\n") if openmetrics else b""
+        if packed:
+            yield whole.add(last) + whole.end()
+        else:
+            yield _inflated(last)
+
+
+class _Family:
+    """The text of one family while it grows."""
+
+    __slots__ = ("_length", "_lines", "pieces")
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._length = 0
+        self.pieces: list[bytes] = []
+
+    def add(self, line: str) -> None:
+        self._lines.append(line)
+        self._length += len(line)
+        if self._length >= _PIECE:
+            self.close()
+
+    def close(self) -> None:
+        if self._lines:
+            self.pieces.append(_deflated("".join(self._lines).encode()))
+            self._lines, self._length = [], 0
+
+
+class Federating:
+    """Makes expositions; who asks at the same time gets the same."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._made: dict[Chosen, Made] = {}
+        self._making = asyncio.Lock()
+        self._heads: dict[Series, tuple[str, str]] = {}
+
+    async def made(self, profile: str, groups: frozenset[str]) -> Made:
+        """The fleet's exposition, at most half a second old."""
+        async with self._making:
+            now = self._fleet.clock.monotonic()
+            fresh = {key: one for key, one in self._made.items() if now - one.at < _HOLD_S}
+            found = fresh.get((profile, groups))
+            if found is None:
+                found = await self._make(profile, groups)
+                if len(fresh) < _MAX_HELD:
+                    fresh[profile, groups] = found
+                asyncio.get_running_loop().call_later(2 * _HOLD_S, self._let_go)
+            self._made = fresh
+            return found
+
+    def _let_go(self) -> None:
+        now = self._fleet.clock.monotonic()
+        self._made = {key: one for key, one in self._made.items() if now - one.at < _HOLD_S}
+
+    async def _make(self, profile: str, groups: frozenset[str]) -> Made:
+        outgoing = Outgoing(profile, groups)
+        families = {key: _Family() for key in outgoing.rows}
+        breath = Breath()
+        for name in sorted(self._fleet.nodes):
+            node = self._fleet.nodes.get(name)
+            if node is not None:
+                labels = node_labels(node, {})
+                for owned in outgoing.of(self._fleet, node):
+                    self._add(owned, labels, outgoing.rows, families)
+            await breath.take()
+        for family in families.values():
+            family.close()
+            await breath.take()
+        return Made(
+            at=self._fleet.clock.monotonic(),
+            families=tuple(
+                (row, tuple(families[key].pieces))
+                for key, row in outgoing.rows.items()
+                if families[key].pieces
+            ),
+        )
+
+    def _add(
+        self,
+        owned: Owned,
+        labels: Mapping[str, str],
+        rows: Mapping[str, Metric],
+        families: Mapping[str, _Family],
+    ) -> None:
+        shown = {name: value for name, value in labels.items() if name not in owned.labels}
+        whole = _text(shown)
+        for series, value in dict(owned.samples).items():
+            row = rows[series[0]]
+            of_node = whole
+            if not shown.keys().isdisjoint(row.labels):  # the family's own label hides the node's
+                of_node = _text({name: v for name, v in shown.items() if name not in row.labels})
+            begin, end = self._heads.get(series) or self._head(row, series)
+            comma = "," if owned.text else ""
+            families[series[0]].add(f"{begin}{of_node}{comma}{owned.text}{end}{value!r}\n")
+
+    def _head(self, row: Metric, series: Series) -> tuple[str, str]:
+        """What stands before a node's labels and after a device's."""
+        own = {name: v for name, v in zip(row.labels, series[1:], strict=True) if v}
+        if len(self._heads) >= _MAX_HEADS:
+            self._heads.clear()
+        found = f"{row.family}{{", ("," if own else "") + _text(own) + "} "
+        self._heads[series] = found
+        return found
+
+
+def _text(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{name}="{escape(value)}"' for name, value in labels.items() if value)

@@ -1,0 +1,277 @@
+"""Following a store: read it at the interval, tell the fleet, wait longer after a failure."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from accelwatch.clock import Clock
+from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.state.fleet import MAX_NODES, Fleet
+from accelwatch.fleet.target import Target
+from accelwatch.fleet.tsdb.assembly import short_name
+from accelwatch.fleet.tsdb.breath import Breath
+from accelwatch.fleet.tsdb.origin import Origin
+from accelwatch.fleet.tsdb.query import Queries, QueryClient
+from accelwatch.fleet.tsdb.reader import StoreRead, StoreReader, Told
+from accelwatch.fleet.tsdb.settings import Store
+from accelwatch.fleet.wire import StoreNote
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+logger = logging.getLogger(__name__)
+
+_FORGET_S = 3600.0
+"""How long a target is kept of which the store has no samples any more."""
+
+
+class Sink(Protocol):
+    """Where what a store tells goes."""
+
+    fleet: Fleet
+
+    def set_store_targets(self, targets: dict[str, Target]) -> None:
+        """The targets that the store knows, by key."""
+        ...
+
+
+class _Held:
+    """A target of the store as it is followed."""
+
+    __slots__ = ("seen", "target")
+
+    def __init__(self, target: Target, seen: float) -> None:
+        self.target = target
+        self.seen = seen
+
+
+class StoreFollower:
+    """Follows one store; the loop's thread only."""
+
+    def __init__(
+        self, settings: Store, sink: Sink, clock: Clock, client: Queries | None = None
+    ) -> None:
+        self._settings = settings
+        self._sink = sink
+        self._clock = clock
+        self._client: Queries = client or QueryClient(settings)
+        self.reader = StoreReader(settings, self._client, clock.wall)
+        self._backoff = Backoff(settings.max_backoff_s)
+        self._held: dict[Origin, _Held] = {}
+        self.note = StoreNote(address=_address(settings))
+        """How reading goes."""
+        sink.fleet.store = self.note
+        self._failures_total = 0
+        self._warnings_total = 0
+        self._complaint = ""
+        self._left_out = False
+        """Whether the store has more targets than are followed."""
+        self.began = False
+        """Whether the store has answered once."""
+
+    @property
+    def client(self) -> Queries:
+        """For queries besides those of the follower."""
+        return self._client
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            due = max(due + self._settings.interval_s, loop.time())
+            try:
+                await self.turn()
+            except TargetFault as fault:
+                self._failed(fault)
+                due = loop.time() + self._backoff.next(fault.retry_after_s)
+            except Exception:
+                # A bug met by one odd answer must not end the hub's only source.
+                logger.exception("reading the store failed")
+                self._failed(TargetFault(Reason.GARBAGE, "an internal error; see the log"))
+                due = loop.time() + self._settings.max_backoff_s
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def turn(self) -> None:
+        """Read the store once and tell the fleet. Raises TargetFault, also when only a part failed."""
+        began = time.monotonic()
+        read = await self.reader.read()
+        self._take_targets(read)
+        await self._take_told(read)
+        self._take_down(read)
+        self.began = True
+        self._warnings_total += len(read.warnings)
+        well = bool(read.told) or read.fault is None
+        self._tell_how(
+            read_at=self._clock.wall() if well else self.note.read_at,
+            read_duration_s=round(time.monotonic() - began, 3),
+            series=read.series,
+            targets=len(self._held),
+            unplaced_series=read.unplaced,
+            warnings=read.warnings,
+            fault=str(read.fault or ""),
+        )
+        self._complain(read)
+        if read.fault is not None:
+            raise read.fault
+        self._backoff.succeeded()
+
+    def _take_targets(self, read: StoreRead) -> None:
+        now = self._clock.monotonic()
+        self._left_out = False
+        before = {origin: held.target for origin, held in self._held.items()}
+        for told in read.told:
+            held = self._held.get(told.origin)
+            target = _target(told.origin, told.labels)
+            if held is None and len(self._held) >= MAX_NODES:
+                self._left_out = True
+            elif held is None:
+                self._held[told.origin] = _Held(target, now)
+            else:
+                held.target, held.seen = target, now
+        self._expect_down(read, now)
+        for origin, held in list(self._held.items()):
+            if now - held.seen > _FORGET_S:
+                del self._held[origin]
+        now_held = {origin: held.target for origin, held in self._held.items()}
+        if before != now_held or not self.began:
+            self._sink.set_store_targets(
+                {held.target.key: held.target for held in self._held.values()}
+            )
+
+    def _expect_down(self, read: StoreRead, now: float) -> None:
+        """Targets that are down: those known, and those of jobs that give accelerators only."""
+        down = set(read.down)
+        for origin, held in self._held.items():
+            if origin.transport in down:
+                held.seen = now
+        ours = {told.origin.transport for told in read.told}
+        jobs = {transport[0] for transport in ours}
+        others = {
+            transport[0]
+            for transport, one in read.scraped.items()
+            if one.up and transport not in ours
+        }
+        known = {origin.transport for origin in self._held}
+        for transport in down - known:
+            if transport[0] in jobs - others:
+                labels = dict(read.scraped[transport].labels)
+                node, label = self.reader.placing.node_of(labels)
+                node = node or self.reader.placing.by_instance(transport)
+                if node:
+                    kept = {name: labels[name] for name in labels if name not in (label, "job")}
+                    kept.pop("instance", None)
+                    origin = Origin(transport, node)
+                    self._held[origin] = _Held(_target(origin, kept), now)
+
+    async def _take_told(self, read: StoreRead) -> None:
+        breath = Breath()
+        for told in read.told:
+            if told.origin in self._held:
+                self._tell(told)
+            await breath.take()
+
+    def _tell(self, told: Told) -> None:
+        fleet, key = self._sink.fleet, self._held[told.origin].target.key
+        source = fleet.source(key)
+        if source is None or not told.foreign.dialects:
+            return
+        source.mode = "prometheus"
+        source.dialect = "+".join(told.foreign.dialects)
+        for reason, count in told.foreign.rejected.items():
+            source.rejected[reason] = source.rejected.get(reason, 0) + count
+        node = () if told.foreign.node is None else (told.foreign.node,)
+        views = (*told.foreign.devices, *node)
+        fleet.read(key, views, None, told.interval_s, age_s=told.age_s)
+
+    def _take_down(self, read: StoreRead) -> None:
+        down = set(read.down)
+        for origin, held in self._held.items():
+            if origin.transport in down:
+                fault = TargetFault(Reason.CONNECT, "the store cannot scrape it: up is 0")
+                self._sink.fleet.fail(held.target.key, fault)
+
+    def _failed(self, fault: TargetFault) -> None:
+        """The store as a whole, or a part of the queries, failed."""
+        self._failures_total += 1
+        self._tell_how(fault=str(fault))
+        told = TargetFault(fault.reason, f"the store: {fault}", code=fault.code)
+        now, limit_s = self._clock.monotonic(), 2 * self._settings.interval_s
+        for held in self._held.values():
+            if now - held.seen > limit_s or not self.began:
+                self._sink.fleet.fail(held.target.key, told)
+        self._say(f"reading the store failed reason={fault.reason}: {fault}")
+
+    def _tell_how(self, **changes: object) -> None:
+        self.note = msgspec.structs.replace(self.note, **changes)
+        self._sink.fleet.store = self.note
+
+    def _complain(self, read: StoreRead) -> None:
+        if read.fault is not None:
+            return
+        if self._left_out:
+            self._say(f"more than {MAX_NODES} targets; the others are left out, set matchers")
+        elif read.warnings:
+            self._say(f"the store warns: {'; '.join(read.warnings)}")
+        elif read.unplaced and not read.told:
+            self._say(
+                f"{read.unplaced} series of accelerators have no label that names a node; "
+                "set prometheus.node_labels or instance_as_node"
+            )
+        else:
+            self._say("")
+
+    def _say(self, text: str) -> None:
+        """Log what is wrong once."""
+        if text and text != self._complaint:
+            logger.warning("%s", text)
+        elif self._complaint and not text:
+            logger.info("reading the store goes well again")
+        self._complaint = text
+
+    def own(self) -> Mapping[Series, Number]:
+        """Our own series."""
+        note = self.note
+        found: dict[Series, Number] = {
+            ("fleet_store_up",): int(not note.fault and note.read_at is not None),
+            ("fleet_store_series",): note.series,
+            ("fleet_store_unplaced_series",): note.unplaced_series,
+            ("fleet_store_failures_total",): self._failures_total,
+            ("fleet_store_warnings_total",): self._warnings_total,
+        }
+        if note.read_duration_s is not None:
+            found[("fleet_store_read_duration_seconds",)] = note.read_duration_s
+        if note.read_at is not None:
+            found[("fleet_store_last_read_timestamp_seconds",)] = note.read_at
+        return found
+
+    def origins(self, node: str) -> list[Origin]:
+        """The store's targets of a node."""
+        return [origin for origin in self._held if origin.node == node]
+
+
+def _address(settings: Store) -> str:
+    parts = urlsplit(settings.url or "")
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def _target(origin: Origin, labels: Mapping[str, str]) -> Target:
+    job, instance, *_ = origin.transport
+    return Target(
+        node=origin.node,
+        scheme="prometheus",
+        address="/".join(part for part in (job, instance) if part) or "written",
+        metrics_path=f"/{short_name((*origin.transport, origin.node))}",
+        labels=dict(labels),
+        job=job,
+        instance=instance,
+    )

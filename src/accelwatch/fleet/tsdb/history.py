@@ -1,0 +1,121 @@
+"""The history of a device from the store: range queries, each step read as a scrape would be."""
+
+import math
+from collections.abc import Iterable
+
+from accelwatch.exposition import Key
+from accelwatch.exposition.line import number
+from accelwatch.fleet.dialects.known import DIALECTS
+from accelwatch.fleet.dialects.ours import OURS
+from accelwatch.fleet.dialects.reading import ForeignReader
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.state.history import QUANTITIES
+from accelwatch.fleet.state.merge import identity
+from accelwatch.fleet.tsdb.assembly import Group
+from accelwatch.fleet.tsdb.breath import Breath
+from accelwatch.fleet.tsdb.follow import StoreFollower
+from accelwatch.fleet.tsdb.origin import Origin, labels_of
+from accelwatch.fleet.tsdb.query import Range, selector
+from accelwatch.schema.device import Device
+from accelwatch.schema.metrics import PREFIX
+from accelwatch.schema.reading import Number
+from accelwatch.schema.series import path_of, series_of
+from accelwatch.schema.snapshot import DeviceView
+
+MAX_STEPS = 720
+
+Rows = dict[str, list[float | None]]
+
+
+async def store_history(
+    store: StoreFollower, device: Device, node: str, *, end: float, steps: int, step_s: int
+) -> Rows:
+    """A device's quantities at `steps` moments up to `end` (Unix seconds). Raises TargetFault.
+
+    Of several targets that tell of the device the first that has a value at a moment counts.
+    """
+    whole: Rows = {path_of(series): [None] * steps for series in QUANTITIES}
+    for origin in store.origins(node):
+        told = await _of_origin(store, origin, device, end=end, steps=steps, step_s=step_s)
+        for name, values in told.items():
+            held = whole[name]
+            whole[name] = [b if a is None else a for a, b in zip(held, values, strict=True)]
+    return whole
+
+
+async def _of_origin(
+    store: StoreFollower, origin: Origin, device: Device, *, end: float, steps: int, step_s: int
+) -> Rows:
+    groups = store.reader.groups(origin)
+    names = _names(groups)
+    if not names:
+        return {}
+    start = end - (steps - 1) * step_s
+    own = next((one for one in groups if one.origin.node), None)
+    by_label = own.node_label if own is not None and not store.reader.alone(origin) else ""
+    chosen = selector(names, store.reader.placing.matchers(origin, by_label))
+    found = await store.client.range(chosen, start, end, step_s)
+    try:
+        keys, columns = await _table(store, found, start, steps, step_s)
+    except ValueError as error:
+        raise TargetFault(Reason.GARBAGE, f"samples cannot be read: {error}") from error
+    reader = ForeignReader()
+    rows: Rows = {path_of(series): [None] * steps for series in QUANTITIES}
+    breath = Breath()
+    for step in range(steps):
+        values: list[Number] = [column[step] for column in columns]
+        if not all(math.isnan(value) for value in values):
+            told = reader.read_keys(keys, values, start + step * step_s).devices
+            for name, value in _numbers(told, device).items():
+                rows[name][step] = value
+        await breath.take()
+    return rows
+
+
+def _numbers(told: Iterable[DeviceView], device: Device) -> dict[str, float]:
+    """The device's numbers at one step."""
+    found = {}
+    for view in told:
+        if identity(view.device) == identity(device):
+            for series in QUANTITIES:
+                value = view.reading.values.get(series)
+                if value is not None and math.isfinite(value):
+                    found[path_of(series)] = float(value)
+    return found
+
+
+def _names(groups: list[Group]) -> list[str]:
+    """The families of an origin that its history is read from, and one by which it is recognised."""
+    there = {key.name for group in groups for key in group.keys}
+    wanted = {group.mark for group in groups if group.mark}
+    keys = {series[0] for series in QUANTITIES}
+    wanted |= there & {PREFIX + key for key in keys}
+    for dialect in DIALECTS:
+        if dialect is OURS:
+            continue
+        names = {row.name for row in dialect.rows if series_of(row.target)[0] in keys}
+        names |= set(dialect.identity)
+        wanted |= there & names
+        if dialect.any_prefix:
+            ends = tuple(f"_{name}" for name in names)
+            wanted |= {name for name in there if name.endswith(ends)}
+    return sorted(wanted & there)
+
+
+async def _table(
+    store: StoreFollower, found: list[Range], start: float, steps: int, step_s: int
+) -> tuple[tuple[Key, ...], list[list[float]]]:
+    """The series of a range query, each with a number a step; NaN where it has none."""
+    keys: list[Key] = []
+    columns: list[list[float]] = []
+    breath = Breath()
+    for one in found:
+        await breath.take()
+        keys.append(store.reader.placing.place(labels_of(bytes(one.metric))).key)
+        column = [math.nan] * steps
+        for moment, text in one.values:
+            at = round((moment - start) / step_s)
+            if 0 <= at < steps:
+                column[at] = float(number(text))
+        columns.append(column)
+    return tuple(keys), columns

@@ -1,0 +1,86 @@
+"""Requests to one Prometheus-compatible server: credentials, headers, deadline; failures as faults."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import aiohttp
+
+from accelwatch.config.document import read_file
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.follow.access import Access
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.resolver import Resolver
+from accelwatch.fleet.follow.session import faults, open_session
+from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, scrape_of
+
+_TENANT = "X-Scope-OrgID"
+
+
+class Peer:
+    """One server. Header files are read for every request: they are small and may change."""
+
+    def __init__(self, settings: Store | RemoteWrite) -> None:
+        assert settings.url is not None
+        self.url = settings.url.rstrip("/")
+        self._settings = settings
+        self._access = Access(scrape_of(settings))
+        self._https = self.url.startswith("https:")
+        self._session = open_session(
+            aiohttp.TCPConnector(limit=32, ttl_dns_cache=30, resolver=Resolver())
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._session.close()
+
+    @contextlib.asynccontextmanager
+    async def request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        *,
+        params: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer, whatever its code, within the deadline. Raises TargetFault."""
+        try:
+            ticket = await self._access.ticket()
+            own = await self._headers()
+        except ConfigError as error:
+            raise TargetFault(Reason.CREDENTIALS, str(error)) from error
+        with faults():
+            async with (
+                asyncio.timeout(self._settings.timeout_s),
+                self._session.request(
+                    method,
+                    self.url + path,
+                    headers={**own, **ticket.headers, **headers},
+                    params=params,
+                    data=body,
+                    allow_redirects=False,
+                    ssl=ticket.tls if self._https else True,
+                    server_hostname=ticket.server_name if self._https else None,
+                ) as response,
+            ):
+                yield response
+
+    async def _headers(self) -> dict[str, str]:
+        found = dict(self._settings.headers)
+        if self._settings.tenant:
+            found[_TENANT] = self._settings.tenant
+        if self._settings.header_files:
+            found.update(await asyncio.to_thread(self._from_files))
+        return found
+
+    def _from_files(self) -> dict[str, str]:
+        return {name: _line(place) for name, place in self._settings.header_files.items()}
+
+
+def _line(name: str) -> str:
+    text = read_file(Path(name)).decode("utf-8", "replace").strip()
+    if not text or not text.isprintable():
+        raise ConfigError(f"{name}: a header's value is one line of printable characters")
+    return text

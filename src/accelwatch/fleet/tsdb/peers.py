@@ -1,0 +1,84 @@
+"""The servers that a hub reads from and writes to, with their tasks."""
+
+import asyncio
+from collections.abc import Mapping
+
+from accelwatch.clock import Clock
+from accelwatch.fleet.tsdb.follow import Sink, StoreFollower
+from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
+from accelwatch.fleet.tsdb.writing import OwnSeries, Writer
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+
+class Peers:
+    """A hub's store and receiver, each if it is configured; the loop's thread only."""
+
+    def __init__(self, store: Store, write: RemoteWrite, sink: Sink, clock: Clock) -> None:
+        self._settings = store, write
+        self._sink = sink
+        self._clock = clock
+        self.store: StoreFollower | None = None
+        self.writer: Writer | None = None
+        self._own_series: OwnSeries | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Open connections and begin."""
+        store, write = self._settings
+        loop = asyncio.get_running_loop()
+        if store.url:
+            self.store = StoreFollower(store, self._sink, self._clock)
+            self._tasks.append(loop.create_task(self.store.run(), name="store"))
+        if write.url:
+            self.writer = Writer(write, self._sink.fleet, self._clock)
+            self.writer.own_series = self._own_series
+            self._tasks.append(loop.create_task(self.writer.run(), name="remote write"))
+
+    def also_write(self, own_series: OwnSeries) -> None:
+        """Where `accel_fleet_*` come from, which are written as well."""
+        self._own_series = own_series
+        if self.writer is not None:
+            self.writer.own_series = own_series
+
+    async def stop(self) -> None:
+        """End; what is not written by then is lost."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        if self.store is not None:
+            await self.store.close()
+        if self.writer is not None:
+            await self.writer.close()
+        self.store = self.writer = None
+        self._sink.fleet.store = None
+
+    async def reload(self, store: Store, write: RemoteWrite) -> None:
+        """Begin anew where the settings have changed."""
+        if (store, write) != self._settings:
+            await self.stop()
+            if not store.url:  # another one's first answer takes the place of what is known
+                self._sink.set_store_targets({})
+            self._settings = store, write
+            self.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether everything that was begun goes on."""
+        return not any(task.done() for task in self._tasks)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the store has answered, if the fleet is read from one."""
+        store, _ = self._settings
+        return not store.url or (self.store is not None and self.store.began)
+
+    def own(self) -> Mapping[Series, Number]:
+        """Our own series of both."""
+        found: dict[Series, Number] = {}
+        if self.store is not None:
+            found.update(self.store.own())
+        if self.writer is not None:
+            found.update(self.writer.own())
+        return found

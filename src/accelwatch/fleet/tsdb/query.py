@@ -1,0 +1,213 @@
+"""Queries of the HTTP API that Prometheus, VictoriaMetrics, Thanos and Mimir share, within bounds.
+
+A series' labels stay the bytes that arrived: a series that is known is recognised without reading them.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeVar
+from urllib.parse import urlencode
+
+import aiohttp
+import msgspec
+
+from accelwatch.fleet.follow.body import read_body
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.session import check_status
+from accelwatch.fleet.tsdb.peer import Peer
+from accelwatch.fleet.tsdb.settings import Store
+
+_FORM = {
+    "Content-Type": "application/x-www-form-urlencoded",
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip",
+}
+_PLAIN = {"Accept": "application/json", "Accept-Encoding": "gzip"}
+_NOW = {"nocache": "1", "latency_offset": "1ms"}
+"""VictoriaMetrics hides the newest 30 s from answers otherwise; other servers know neither word."""
+_SMALL_BYTES = 1 << 20
+_TOLD = (400, 422)
+"""Codes whose body says what is wrong with a query."""
+_MAX_TEXT = 200
+
+
+class Instant(msgspec.Struct, frozen=True, gc=False):
+    """One series of an instant query: labels as JSON, moment of the evaluation and number."""
+
+    metric: msgspec.Raw
+    value: tuple[float, str]
+
+
+class Range(msgspec.Struct, frozen=True, gc=False):
+    """One series of a range query."""
+
+    metric: msgspec.Raw
+    values: list[tuple[float, str]]
+
+
+class _InstantData(msgspec.Struct, frozen=True, rename="camel"):
+    result_type: str
+    result: list[Instant] = []
+
+
+class _RangeData(msgspec.Struct, frozen=True, rename="camel"):
+    result_type: str
+    result: list[Range] = []
+
+
+class _Answer(msgspec.Struct, frozen=True, rename="camel"):
+    status: str = ""
+    error: str = ""
+    warnings: list[str] = []
+    is_partial: bool = False
+
+
+class _InstantAnswer(_Answer, frozen=True, rename="camel"):
+    data: _InstantData | None = None
+
+
+class _RangeAnswer(_Answer, frozen=True, rename="camel"):
+    data: _RangeData | None = None
+
+
+class _NamesAnswer(_Answer, frozen=True, rename="camel"):
+    data: list[str] | None = None
+
+
+_A = TypeVar("_A", bound=_Answer)
+_decode_error = msgspec.json.Decoder(_Answer)
+
+
+class Queries(Protocol):
+    """What is asked of a store. Everything raises TargetFault."""
+
+    warnings: list[str]
+
+    async def names(self, start: float, end: float) -> list[str]:
+        """Names of all families that have samples between two Unix times."""
+        ...
+
+    async def instant(self, expression: str) -> list[Instant]:
+        """The series of an expression now."""
+        ...
+
+    async def range(self, expression: str, start: float, end: float, step_s: float) -> list[Range]:
+        """The series of an expression in steps."""
+        ...
+
+    async def close(self) -> None:
+        """Close every connection."""
+        ...
+
+
+class QueryClient:
+    """Asks one server. What a server warns of is kept in `warnings` until it is taken."""
+
+    def __init__(self, settings: Store) -> None:
+        self._settings = settings
+        self._peer = Peer(settings)
+        self._instant = msgspec.json.Decoder(_InstantAnswer)
+        self._range = msgspec.json.Decoder(_RangeAnswer)
+        self._names = msgspec.json.Decoder(_NamesAnswer)
+        self.warnings: list[str] = []
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._peer.close()
+
+    async def names(self, start: float, end: float) -> list[str]:
+        """Names of all families that have samples between two Unix times. Raises TargetFault."""
+        params = {"start": f"{start:.0f}", "end": f"{end:.0f}"}
+        path = "/api/v1/label/__name__/values"
+        async with self._peer.request("GET", path, _PLAIN, params=params) as response:
+            answer = await self._read(response, self._names)
+        return answer.data or []
+
+    async def instant(self, expression: str) -> list[Instant]:
+        """The series of an expression now, as the server's clock says. Raises TargetFault."""
+        answer = await self._ask("query", {"query": expression}, self._instant)
+        if answer.data is None or answer.data.result_type != "vector":
+            raise TargetFault(Reason.GARBAGE, "the answer to a query is no vector")
+        return answer.data.result
+
+    async def range(self, expression: str, start: float, end: float, step_s: float) -> list[Range]:
+        """The series of an expression in steps. Raises TargetFault."""
+        form = {"query": expression, "start": f"{start:.3f}", "end": f"{end:.3f}"}
+        answer = await self._ask("query_range", {**form, "step": f"{step_s:g}"}, self._range)
+        if answer.data is None or answer.data.result_type != "matrix":
+            raise TargetFault(Reason.GARBAGE, "the answer to a query is no matrix")
+        return answer.data.result
+
+    async def _ask(
+        self, what: str, form: Mapping[str, str], decoder: "msgspec.json.Decoder[_A]"
+    ) -> _A:
+        body = urlencode({**form, **_NOW, "timeout": f"{self._settings.timeout_s:g}s"}).encode()
+        async with self._peer.request("POST", f"/api/v1/{what}", _FORM, body=body) as response:
+            return await self._read(response, decoder)
+
+    async def _read(
+        self, response: aiohttp.ClientResponse, decoder: "msgspec.json.Decoder[_A]"
+    ) -> _A:
+        if response.status in _TOLD:
+            body = await read_body(response, _SMALL_BYTES)
+            raise TargetFault(Reason.STATUS, _told(body, response.status), code=response.status)
+        check_status(response)
+        body = await read_body(response, self._settings.body_size_limit_bytes)
+        small = len(body) <= _SMALL_BYTES
+        try:
+            answer = (
+                decoder.decode(body) if small else await asyncio.to_thread(decoder.decode, body)
+            )
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise TargetFault(Reason.GARBAGE, f"no answer of the query API: {error}") from error
+        if answer.status != "success":
+            raise TargetFault(Reason.GARBAGE, f"the query failed: {_short(answer.error)}")
+        self.warnings += [_short(text) for text in answer.warnings[:8]]
+        if answer.is_partial:
+            self.warnings.append("the answer is partial")
+        return answer
+
+
+def _told(body: bytes, code: int) -> str:
+    try:
+        return f"answered {code}: {_short(_decode_error.decode(body).error)}"
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return f"answered {code}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 3] + "..."
+
+
+def quoted(text: str) -> str:
+    """A string of PromQL."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{plain}"'
+
+
+def selector(names: Iterable[str], matchers: str = "") -> str:
+    """All series of families, which are plain names and need no escaping in a pattern."""
+    held = sorted(names)
+    name = f'__name__="{held[0]}"' if len(held) == 1 else f'__name__=~"{"|".join(held)}"'
+    return "{" + ",".join(part for part in (name, matchers.strip().rstrip(",")) if part) + "}"
+
+
+def chunks(
+    names: Sequence[str], series: Mapping[str, int], limit: int, unknown: int
+) -> Iterator[list[str]]:
+    """Families by query, so that none gives many more than `limit` series by the counts of before."""
+    batch: list[str] = []
+    total = 0
+    for name in names:
+        count = series.get(name, unknown)
+        if batch and (total + count > limit or len(batch) >= _MAX_NAMES):
+            yield batch
+            batch, total = [], 0
+        batch.append(name)
+        total += count
+    if batch:
+        yield batch
+
+
+_MAX_NAMES = 64

@@ -1,0 +1,283 @@
+"""One read of a store: which families there are, `up`, their samples by queries, and how old those are.
+
+An instant query answers with what is up to five minutes old as if it were of now; `timestamp()` of one
+family of each target tells the truth, on the server's own clock.
+"""
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.reading import Foreign, ForeignReader
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.tsdb.assembly import LOOK_BACK_S, Age, Assembly, Group
+from accelwatch.fleet.tsdb.breath import Breath
+from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
+from accelwatch.fleet.tsdb.query import Instant, Queries, chunks, selector
+from accelwatch.fleet.tsdb.settings import Store
+from accelwatch.fleet.tsdb.wanted import wanted
+from accelwatch.schema.reading import Number
+
+logger = logging.getLogger(__name__)
+
+_NAMES_EVERY_S = 60.0
+_NAMES_BACK_S = 3600.0
+_BATCH = 10_000
+"""Series that one query should not give many more than: decoding them must not stop the streams."""
+_UNKNOWN = 2_000
+_LEAST_STEP_S = 0.05
+_STEPS = 7
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What the store says of one origin."""
+
+    origin: Origin
+    labels: dict[str, str]
+    foreign: Foreign
+    age_s: float
+    """Of its newest samples."""
+    interval_s: float
+    """How often new ones come, as far as is seen."""
+
+
+class StoreRead(msgspec.Struct, frozen=True, kw_only=True):
+    """One read."""
+
+    told: tuple[Told, ...]
+    down: tuple[tuple[str, ...], ...]
+    """Transports of targets that the store cannot scrape."""
+    scraped: dict[tuple[str, ...], Scraped]
+    series: int
+    unplaced: int
+    """Series without a label that names a node."""
+    fault: TargetFault | None = None
+    """Why a part of the queries failed."""
+    warnings: tuple[str, ...] = ()
+
+
+class _Known:
+    """What is kept of an origin between reads."""
+
+    __slots__ = ("_steps", "keys", "odd", "parts", "reader", "stamp")
+
+    def __init__(self) -> None:
+        self.reader = ForeignReader()
+        self.stamp: float | None = None
+        self.odd = False
+        """Whether it was logged that its samples cannot be read."""
+        self._steps: deque[float] = deque(maxlen=_STEPS)
+        self.parts: tuple[object, ...] = ()
+        self.keys: tuple[Key, ...] = ()
+
+    def keys_of(self, groups: Iterable[Group]) -> tuple[Key, ...]:
+        """The keys of its groups one after the other; the same object while they stay."""
+        parts = tuple(group.keys for group in groups)
+        if len(parts) != len(self.parts) or any(
+            one is not before for one, before in zip(parts, self.parts, strict=True)
+        ):
+            self.parts = parts
+            self.keys = tuple(key for keys in parts for key in keys)
+        return self.keys
+
+    def aged(self, stamp: float) -> None:
+        """Take note of when the newest samples were made."""
+        if self.stamp is not None and stamp - self.stamp > _LEAST_STEP_S:
+            self._steps.append(min(stamp - self.stamp, LOOK_BACK_S))
+        self.stamp = stamp
+
+    @property
+    def interval_s(self) -> float:
+        """How often samples come: the usual one of the last distances, so that no odd one stays."""
+        return sorted(self._steps)[(len(self._steps) - 1) // 2] if self._steps else 0.0
+
+
+class StoreReader:
+    """Reads one store again and again."""
+
+    def __init__(
+        self,
+        settings: Store,
+        client: Queries,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._settings = settings
+        self._client = client
+        self._wall = wall
+        self.placing = Placing(settings)
+        self._assembly = Assembly(self.placing, settings.series_limit)
+        self._names: list[str] = []
+        self._names_at = float("-inf")
+        self._up: set[tuple[str, ...]] = set()
+        self._known: dict[Origin, _Known] = {}
+        self._counts: Counter[str] = Counter()
+
+    def groups(self, origin: Origin) -> list[Group]:
+        """The groups that stand for an origin: its own, and that of its target without a node."""
+        return [
+            group
+            for group in self._assembly.groups.values()
+            if group.origin == origin or group.origin == Origin(origin.transport, "")
+        ]
+
+    def alone(self, origin: Origin) -> bool:
+        """Whether an origin's target tells of no other node."""
+        return not any(
+            group.origin.node not in ("", origin.node)
+            for group in self._assembly.groups.values()
+            if group.origin.transport == origin.transport
+        )
+
+    def _transports(self) -> set[tuple[str, ...]]:
+        return {group.origin.transport for group in self._assembly.groups.values()}
+
+    async def read(self) -> StoreRead:
+        """Read everything. Raises TargetFault when not even the first queries succeed."""
+        self._client.warnings = []
+        scraped = await self._scraped()
+        if self._client.warnings:
+            # A part of `up` may be lacking, without which a target's labels would be its exporter's.
+            before = self.placing.scraped
+            scraped = {
+                **{one: before[one] for one in self._transports() & before.keys()},
+                **scraped,
+            }
+        await self._look_at_names({transport for transport, one in scraped.items() if one.up})
+        self._assembly.begin(scraped)
+        fault = await self._samples()
+        warnings = tuple(dict.fromkeys(self._client.warnings))
+        groups = await self._assembly.finish(answered=fault is None, whole=not warnings)
+        if fault is None:
+            self._counts = Counter(self._assembly.counts)
+        ages, late = await self._ages(groups)
+        named, unplaced = self._named(groups)
+        told = []
+        breath = Breath()
+        for origin, its in named.items():
+            if origin in ages:
+                told += self._tell_or_log(origin, its, ages[origin])
+                await breath.take()
+        held = {group.origin for group in self._assembly.groups.values()}
+        for gone in self._known.keys() - held - named.keys():
+            del self._known[gone]
+        return StoreRead(
+            told=tuple(told),
+            down=tuple(transport for transport, one in scraped.items() if not one.up),
+            scraped=scraped,
+            series=self._assembly.series,
+            unplaced=unplaced,
+            fault=fault or late,
+            warnings=warnings,
+        )
+
+    async def _look_at_names(self, up: set[tuple[str, ...]]) -> None:
+        now = time.monotonic()
+        due = now - self._names_at >= _NAMES_EVERY_S or not self._names
+        if due or not up <= self._up:
+            wall = self._wall()
+            names = await self._client.names(wall - _NAMES_BACK_S, wall + _NAMES_BACK_S)
+            self._names = wanted(names, self._settings.profile)
+            self._names_at = now
+        self._up = up
+
+    async def _scraped(self) -> dict[tuple[str, ...], Scraped]:
+        found: dict[tuple[str, ...], Scraped] = {}
+        answer = await self._client.instant(selector(("up",), self._settings.matchers))
+        breath = Breath()
+        for one in answer:
+            labels = labels_of(bytes(one.metric))
+            labels.pop("__name__", None)
+            up = one.value[1] == "1"
+            found[self.placing.transport(labels)] = Scraped(labels=labels, up=up)
+            await breath.take()
+        return found
+
+    async def _samples(self) -> TargetFault | None:
+        """Ask for all families; the last fault when some of the queries failed."""
+        fault = None
+        for names in chunks(self._names, self._counts, _BATCH, _UNKNOWN):
+            try:
+                await self._take(await self._client.instant(self._selector(names)))
+            except TargetFault as found:
+                fault = found
+                if found.code not in (400, 422):
+                    break  # the server is in trouble: the other queries would not help it
+        return fault
+
+    def _selector(self, names: Iterable[str]) -> str:
+        return selector(names, self._settings.matchers)
+
+    async def _take(self, found: list[Instant]) -> None:
+        try:
+            await self._assembly.take(found)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise _garbage(error) from error
+
+    async def _ages(self, groups: list[Group]) -> tuple[dict[Origin, Age], TargetFault | None]:
+        ages: dict[Origin, Age] = {}
+        for family in sorted({group.mark for group in groups}):
+            try:
+                found = await self._client.instant(f"timestamp({self._selector((family,))})")
+                told = await self._assembly.ages(family, found)
+            except TargetFault as fault:
+                return ages, fault
+            except (msgspec.DecodeError, ValueError) as error:
+                return ages, _garbage(error)
+            ages.update(told)
+        return ages, None
+
+    def _named(self, groups: list[Group]) -> tuple[dict[Origin, list[Group]], int]:
+        """Groups by origin with a node; one without goes to the only node of its target."""
+        named: dict[Origin, list[Group]] = {}
+        by_transport: dict[tuple[str, ...], list[Origin]] = {}
+        for group in groups:
+            if group.origin.node:
+                named[group.origin] = [group]
+                by_transport.setdefault(group.origin.transport, []).append(group.origin)
+        unplaced = 0
+        for group in groups:
+            if group.origin.node:
+                continue
+            owners = by_transport.get(group.origin.transport, [])
+            if len(owners) == 1:
+                named[owners[0]].append(group)
+            elif not owners and self.placing.by_instance(group.origin.transport):
+                named[group.origin] = [group]
+            else:
+                unplaced += len(group.keys)
+        return named, unplaced
+
+    def _tell_or_log(self, origin: Origin, groups: list[Group], age: Age) -> list[Told]:
+        """What an origin tells; one that cannot be read must not cost the others."""
+        try:
+            return [self._tell(origin, groups, age)]
+        except Exception:
+            known = self._known[origin]
+            if not known.odd:
+                logger.exception("samples cannot be read node=%s", origin.node)
+            known.odd = True
+            return []
+
+    def _tell(self, origin: Origin, groups: list[Group], age: Age) -> Told:
+        known = self._known.setdefault(origin, _Known())
+        known.aged(age.stamp)
+        values: list[Number] = [
+            value for one in groups for value in one.values if value is not None
+        ]
+        foreign = known.reader.read_keys(known.keys_of(groups), values, self._wall() - age.seconds)
+        node = origin.node or self.placing.by_instance(origin.transport)
+        return Told(
+            origin=Origin(origin.transport, node),
+            labels=groups[0].labels,
+            foreign=foreign,
+            age_s=age.seconds,
+            interval_s=known.interval_s + self._settings.interval_s,
+        )
+
+
+def _garbage(error: Exception) -> TargetFault:
+    return TargetFault(Reason.GARBAGE, f"samples cannot be read: {error}")

@@ -1,0 +1,175 @@
+"""Settings of `prometheus`, `remote_write` and `federation` in hub.yaml; docs/fleet/prometheus.md."""
+
+import re
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, field
+
+from accelwatch.config.model import Group, Long, Path
+from accelwatch.errors import ConfigError, UsageError
+from accelwatch.fleet.follow.access import check_access
+from accelwatch.fleet.follow.url import server_url
+from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, Scrape, TlsConfig
+
+NODE_LABELS = (
+    "node",
+    "kubernetes_node",
+    "node_name",
+    "nodename",
+    "Hostname",
+    "hostname",
+)
+"""Labels that name a node, best first; never `instance`, which names an exporter's address."""
+RESERVED_HEADERS = frozenset(
+    {"host", "content-type", "content-encoding", "content-length", "authorization", "user-agent"}
+)
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_MATCHER = r'\s*[a-zA-Z_][a-zA-Z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*'
+_MATCHERS = re.compile(rf"{_MATCHER}(?:,{_MATCHER})*,?\s*")
+
+Seconds = Annotated[float, Meta(ge=1, le=300, extra={"form": "duration"})]
+
+
+class Store(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the fleet's state is read from instead of from its nodes; off without a URL."""
+
+    url: str | None = None
+    """With the prefix before `/api/v1`: `http://mimir:8080/prometheus`."""
+    interval_s: Long = field(default=15.0, name="interval")
+    """How often the state is read."""
+    timeout_s: Seconds = field(default=20.0, name="timeout")
+    """For one query."""
+    max_backoff_s: Long = field(default=60.0, name="max_backoff")
+    body_size_limit_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 30)] = field(
+        default=64 << 20, name="body_size_limit"
+    )
+    """Of one answer after unpacking."""
+    series_limit: Annotated[int, Meta(ge=100, le=20_000_000)] = 2_000_000
+    """Series that are believed in all; beyond them a read fails."""
+    profile: Literal["default", "minimal"] = "default"
+    """Which of our own families are read."""
+    matchers: str = ""
+    """Further label matchers of every query: `cluster="a",job=~"gpu.*"`."""
+    node_labels: tuple[str, ...] = NODE_LABELS
+    instance_as_node: bool = False
+    """Whether the label `instance`, without its port, may name a node when no other label does."""
+    labels: tuple[str, ...] = ("cluster", "rack", "pool", "partition")
+    """Labels of samples that are kept with the node, besides those of scrape targets."""
+    cluster_label: str = "cluster"
+    """Label that tells targets of several clusters apart; empty for none."""
+    cluster_in_name: bool = False
+    """Whether nodes are called `CLUSTER/NODE`, where clusters have nodes of the same name."""
+    replica_labels: tuple[str, ...] = ("prometheus_replica", "replica", "__replica__")
+    """Labels that tell two copies of the same target's samples apart."""
+    tenant: str = ""
+    """Sent as `X-Scope-OrgID`."""
+    headers: dict[str, str] = {}
+    header_files: dict[str, Path] = {}
+    """Headers whose value is the content of a file."""
+    basic_auth: BasicAuth = BasicAuth()
+    authorization: Authorization = Authorization()
+    tls_config: TlsConfig = TlsConfig()
+
+
+class RemoteWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """Where what the hub sees is written to; off without a URL."""
+
+    url: str | None = None
+    """The whole URL of the receiver: `http://victoria:8428/api/v1/write`."""
+    interval_s: Long = field(default=15.0, name="interval")
+    timeout_s: Seconds = field(default=15.0, name="timeout")
+    max_backoff_s: Long = field(default=30.0, name="max_backoff")
+    profile: Literal["default", "minimal"] = "default"
+    groups: frozenset[Group] = frozenset()
+    labels: dict[str, str] = {}
+    """Added to every series: `hub: pod-1` where several hubs write to one store."""
+    fleet_metrics: bool = True
+    """Whether `accel_fleet_*` is written as well."""
+    queue_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 34)] = 64 << 20
+    """Requests that wait, compressed; the oldest are dropped beyond it."""
+    samples_per_request: Annotated[int, Meta(ge=100, le=100_000)] = 5000
+    shards: Annotated[int, Meta(ge=1, le=64)] = 4
+    """Requests under way at one time; a node's samples always go by the same."""
+    tenant: str = ""
+    headers: dict[str, str] = {}
+    header_files: dict[str, Path] = {}
+    basic_auth: BasicAuth = BasicAuth()
+    authorization: Authorization = Authorization()
+    tls_config: TlsConfig = TlsConfig()
+
+
+class Federation(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether `/federate` gives all devices' families."""
+
+    enabled: bool = False
+    profile: Literal["default", "minimal"] = "default"
+    groups: frozenset[Group] = frozenset()
+
+
+def scrape_of(peer: Store | RemoteWrite) -> Scrape:
+    """The credentials and TLS of a peer as those of a scrape, which `Access` understands."""
+    return Scrape(
+        scheme="https" if (peer.url or "").startswith("https:") else "http",
+        basic_auth=peer.basic_auth,
+        authorization=peer.authorization,
+        tls_config=peer.tls_config,
+    )
+
+
+def check_peers(store: Store, write: RemoteWrite) -> None:
+    """Raise ConfigError when the settings do not fit together."""
+    _check_peer(store, "prometheus")
+    _check_peer(write, "remote_write")
+    if store.matchers and not _MATCHERS.fullmatch(store.matchers):
+        raise ConfigError('prometheus.matchers: write them as label="value",label=~"regex"')
+    cluster = (store.cluster_label,) if store.cluster_label else ()
+    listed = (*store.node_labels, *store.labels, *store.replica_labels)
+    for name in (*listed, *cluster, *write.labels):
+        if not _LABEL.fullmatch(name):
+            raise ConfigError(f"prometheus: {name[:60]!r} is no label name")
+    if "instance" in store.node_labels:
+        raise ConfigError("prometheus.node_labels: for instance there is instance_as_node")
+    if store.url and write.url and _place(store.url) == _place(write.url):
+        raise ConfigError("remote_write: the hub would write to the store what it reads from it")
+
+
+def _check_peer(peer: Store | RemoteWrite, section: str) -> None:
+    if peer.url is None:
+        return
+    try:
+        parts = server_url(peer.url, peer.tls_config)
+    except UsageError as error:
+        raise ConfigError(f"{section}.url: {error}") from error
+    if parts.query:
+        raise ConfigError(f"{section}.url: no query")
+    check_access(scrape_of(peer), section)
+    for name in (*peer.headers, *peer.header_files):
+        if not _HEADER.fullmatch(name) or name.lower() in RESERVED_HEADERS:
+            raise ConfigError(f"{section}.headers: {name[:64]!r} cannot be set")
+    for text in (peer.tenant, *peer.headers.values()):
+        if not text.isprintable() or not text.isascii():
+            raise ConfigError(f"{section}.headers: a value is one line of ASCII")
+
+
+def _place(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or {"https": 443}.get(parts.scheme, 80)
+
+
+REFUSED = {
+    f"{section}.{key}": text
+    for section in ("prometheus", "remote_write")
+    for key, text in {
+        "basic_auth.password": "no secret belongs here; use password_file",
+        "authorization.credentials": "no secret belongs here; use credentials_file",
+        "tls_config.ca": "inline certificates are not taken; use ca_file",
+        "tls_config.cert": "inline certificates are not taken; use cert_file",
+        "tls_config.key": "inline keys are not taken; use key_file",
+        "follow_redirects": "is not supported; redirects are never followed",
+        "proxy_url": "is not supported",
+    }.items()
+}
+"""Keys that Prometheus knows, and why they are not taken."""

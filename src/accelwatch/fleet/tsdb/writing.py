@@ -1,0 +1,209 @@
+"""Remote write: what the hub sees, encoded in short slices at the interval and handed to the shards.
+
+A node that tells nothing new is left out; one that is not heard of ends its series, as a scrape would.
+"""
+
+import asyncio
+import logging
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+
+import cramjam
+
+from accelwatch.clock import Clock
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node, speaks_for
+from accelwatch.fleet.tsdb.breath import Breath
+from accelwatch.fleet.tsdb.encoding import Encoder, NodeSent
+from accelwatch.fleet.tsdb.outgoing import UP, Outgoing, Owned, hub_labels, node_labels
+from accelwatch.fleet.tsdb.peer import Peer
+from accelwatch.fleet.tsdb.sending import Counts, Request, Shard
+from accelwatch.fleet.tsdb.settings import RemoteWrite
+from accelwatch.schema.metrics import Series, by_key
+from accelwatch.schema.reading import Number
+
+logger = logging.getLogger(__name__)
+
+_PARTS = 32
+"""Our own series are encoded in so many parts: there are some for every target."""
+_FILL = 0.8
+"""Share of the interval over which the slices of a round are spread."""
+_MAX_PAUSE = 3.0
+"""A pause is at most so many times as long as the slice before it."""
+_BATCH_BYTES = 4 << 20
+"""Compressing more than this at once would be felt."""
+_OURSELVES = ""
+
+OwnSeries = Callable[[], Awaitable[Mapping[Series, Number]]]
+
+
+class _Batch:
+    """Series that will become one request."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.bytes = 0
+        self.newest = 0
+
+    def add(self, series: list[bytes], milliseconds: int) -> None:
+        self.parts += series
+        self.bytes += sum(map(len, series))
+        self.newest = max(self.newest, milliseconds)
+
+
+class Writer:
+    """Writes the fleet to one receiver; the loop's thread only."""
+
+    def __init__(self, settings: RemoteWrite, fleet: Fleet, clock: Clock) -> None:
+        self._settings = settings
+        self._fleet = fleet
+        self._clock = clock
+        self._peer = Peer(settings)
+        self._outgoing = Outgoing(settings.profile, settings.groups)
+        self._encoder = Encoder({**by_key(), UP.key: UP})
+        self.counts = Counts()
+        limit = settings.queue_bytes // settings.shards
+        self._shards = [
+            Shard(self._peer, self.counts, limit, settings.max_backoff_s)
+            for _ in range(settings.shards)
+        ]
+        self._batches = [_Batch() for _ in self._shards]
+        self._sent: dict[str, NodeSent] = {}
+        self._odd: set[str] = set()
+        """Nodes that could not be written the last time."""
+        self._ourselves = [NodeSent() for _ in range(_PARTS)]
+        self._busy_s = 0.0
+        """Time that the round before took, without its pauses."""
+        self.own_series: OwnSeries | None = None
+        """Gives `accel_fleet_*`, where they are to be written as well."""
+
+    async def run(self) -> None:
+        """Write at the interval until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for shard in self._shards:
+                tasks.create_task(shard.run())
+            tasks.create_task(self._rounds())
+
+    async def close(self) -> None:
+        """Close the connections; what has not been sent is lost."""
+        await self._peer.close()
+
+    async def _rounds(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            due = max(due + self._settings.interval_s, loop.time())
+            try:
+                await self.round()
+            except Exception:
+                # One odd round must not end the writing for ever.
+                logger.exception("a round of remote write failed")
+
+    async def round(self) -> None:
+        """Encode and queue everything that is new."""
+        pause, breath = self._pause(), Breath()
+        for name in [*self._fleet.nodes, *(self._sent.keys() - self._fleet.nodes.keys())]:
+            self._node_or_tell(name)
+            await breath.take(pause)
+        await self._fleet_metrics()
+        for at in range(len(self._batches)):
+            self._cut(at)
+            await breath.take()
+        self._busy_s = breath.end()
+
+    def _pause(self) -> float:
+        """How long to wait after a slice, in multiples of it, so that a round fills the interval."""
+        if not self._busy_s:
+            return _MAX_PAUSE
+        spare = _FILL * self._settings.interval_s / self._busy_s - 1.0
+        return min(max(spare, 0.0), _MAX_PAUSE)
+
+    def _node_or_tell(self, name: str) -> None:
+        """Queue what is new of a node; one that cannot be written must not cost those after it."""
+        try:
+            self._node(name)
+        except Exception:
+            if name not in self._odd:
+                logger.exception("a node cannot be written node=%s", name)
+            self._odd.add(name)
+        else:
+            self._odd.discard(name)
+
+    def _node(self, name: str) -> None:
+        node = self._fleet.nodes.get(name)
+        sent = self._sent.get(name)
+        now = int(self._clock.wall() * 1000)
+        if node is None:
+            if sent is not None and sent.owners:
+                self._add(name, self._encoder.end(sent, now), now)
+            self._sent.pop(name, None)
+            return
+        # A silent node is written at our own time: its last sample is old and already there.
+        stamp = _stamp(node) if speaks_for(self._fleet.state_of(node)) else now
+        if sent is None:
+            sent = self._sent[name] = NodeSent()
+        if stamp > sent.milliseconds:
+            labels = node_labels(node, self._settings.labels)
+            found = self._outgoing.of(self._fleet, node)
+            self._add(name, self._encoder.node(sent, found, labels, stamp), stamp)
+
+    async def _fleet_metrics(self) -> None:
+        if not self._settings.fleet_metrics or self.own_series is None:
+            return
+        parts = [Owned(_OURSELVES, {}) for _ in self._ourselves]
+        for series, value in (await self.own_series()).items():
+            parts[hash(series) % len(parts)].samples.append((series, value))
+        now = int(self._clock.wall() * 1000)
+        breath = Breath()
+        for sent, owned in zip(self._ourselves, parts, strict=True):
+            if now > sent.milliseconds:
+                labels = hub_labels(self._settings.labels)
+                found = self._encoder.node(sent, [owned], labels, now)
+                self._add(_OURSELVES, found, now)
+            await breath.take()
+
+    def _add(self, name: str, series: list[bytes], milliseconds: int) -> None:
+        at = zlib.crc32(name.encode()) % len(self._shards)
+        most = self._settings.samples_per_request
+        for begin in range(0, len(series), most):
+            batch = self._batches[at]
+            part = series[begin : begin + most]
+            if batch.parts and len(batch.parts) + len(part) > most:
+                self._cut(at)
+                batch = self._batches[at]
+            batch.add(part, milliseconds)
+            if batch.bytes >= _BATCH_BYTES:
+                self._cut(at)
+
+    def _cut(self, at: int) -> None:
+        """Make a request of what a shard has gathered."""
+        batch = self._batches[at]
+        if batch.parts:
+            body = bytes(cramjam.snappy.compress_raw(b"".join(batch.parts)))
+            self._shards[at].put(
+                Request(body=body, samples=len(batch.parts), newest=batch.newest / 1000)
+            )
+            self._batches[at] = _Batch()
+
+    def own(self) -> Mapping[Series, Number]:
+        """Our own series."""
+        counts = self.counts
+        found: dict[Series, Number] = {
+            ("fleet_remote_write_samples_total",): counts.sent,
+            ("fleet_remote_write_samples_failed_total",): counts.failed,
+            ("fleet_remote_write_samples_dropped_total",): counts.dropped,
+            ("fleet_remote_write_samples_pending",): sum(one.pending for one in self._shards),
+            ("fleet_remote_write_retries_total",): counts.retries,
+            ("fleet_remote_write_bytes_total",): counts.bytes,
+        }
+        if counts.newest is not None:
+            lag = max(0.0, self._clock.wall() - counts.newest)
+            found[("fleet_remote_write_lag_seconds",)] = round(lag, 3)
+        return found
+
+
+def _stamp(node: Node) -> int:
+    """When the newest data of a node arrived, Unix milliseconds."""
+    best = node.best
+    return 0 if best is None else int(best.arrived_wall * 1000)

@@ -1,0 +1,163 @@
+"""What a hub's stream consists of, for the hub that writes it and the dashboard that reads it.
+
+The structs are the form: JSON, MessagePack and the OpenAPI document are made from them, and a client
+decodes straight into them. A field that a newer hub adds is left out by an older client.
+"""
+
+import msgspec
+
+from accelwatch.schema.reading import Number
+from accelwatch.version import __version__
+
+SCHEMA = "accelwatch-fleet/1"
+
+
+class StoreNote(msgspec.Struct, frozen=True, kw_only=True):
+    """How reading the store goes, for /v1/fleet."""
+
+    address: str
+    read_at: float | None = None
+    """Unix seconds of the latest read that gave something."""
+    read_duration_s: float | None = None
+    series: int = 0
+    targets: int = 0
+    unplaced_series: int = 0
+    """Series of accelerators that no label gives a node."""
+    warnings: tuple[str, ...] = ()
+    fault: str = ""
+
+
+class Conflict(msgspec.Struct, frozen=True, kw_only=True):
+    """A uuid that several nodes claim."""
+
+    uuid: str
+    nodes: tuple[str, ...]
+
+
+class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole fleet in numbers. Sums are over the devices of nodes that are up or slow."""
+
+    schema: str
+    version: str
+    time: str
+    nodes_total: int
+    nodes: dict[str, int]
+    """By state."""
+    devices_total: int
+    """Devices present or expected, partitions not counted."""
+    devices: dict[str, int]
+    """By state."""
+    health: dict[str, int]
+    """Devices of nodes that are up or slow, by health."""
+    power_watts: float | None
+    memory_used_bytes: int | None
+    memory_size_bytes: int | None
+    utilization_ratio: float | None
+    """Mean over the devices that have one."""
+    conflicts: tuple[Conflict, ...]
+    store: StoreNote | None = None
+    """How the store is read, where the fleet is read from one."""
+    problems: tuple[str, ...] = ()
+    """What the hub itself cannot do: keep what it expects, or find targets."""
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """Why targets or values may be lacking: the hub's problems, and those of its store."""
+        store = self.store
+        if store is None:
+            return self.problems
+        place = f"store {store.address}" if store.address else "the store"
+        faults = (f"{place}: {store.fault}",) if store.fault else ()
+        return (*self.problems, *faults, *(f"{place} warns: {text}" for text in store.warnings))
+
+
+class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
+    """An error event of a node, in `/v1/events` and in the stream."""
+
+    sequence: int
+    """Grows with every event that this hub has taken in; the order is that of arrival."""
+    node: str
+    device: str
+    """Id of the device; empty when the fault belongs to the node."""
+    name: str
+    """Short name of the device (`gpu3`); empty for the node."""
+    code: str
+    category: str
+    severity: str
+    """`critical`, `warning` or `info`."""
+    time: float
+    """Unix seconds on the hub's clock at which the fault was reported."""
+    text: str
+    source: str
+    subject: str
+    """What the source named, such as a PCI id."""
+    trusted: bool
+    """False for kernel log records that user space wrote."""
+
+
+class FleetHello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
+    """First message of a stream."""
+
+    schema: str = SCHEMA
+    version: str = __version__
+    interval_s: float
+    fields: tuple[str, ...]
+    """What the values of a device's tick are, in order."""
+
+
+class DevicePlace(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
+    """Which device number `slot` is and who has it from now on; sent again when either changes."""
+
+    slot: int
+    node: str
+    labels: dict[str, str]
+    id: str
+    vendor: str
+    index: int
+    name: str
+    kind: str
+    model: str | None
+    uuid: str | None
+    parent_id: str | None
+    job: str | None = None
+    """Id of the batch job that has the device; several are joined by `+`, here and below."""
+    user: str | None = None
+    """Whose job it is, else who runs processes on it."""
+    queue: str | None = None
+    """The job's queue or Slurm partition."""
+    namespace: str | None = None
+    pod: str | None = None
+    container: str | None = None
+
+
+class DeviceNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One device at one tick; states and values as in /v1/devices."""
+
+    slot: int
+    state: str
+    health: str
+    sample_age_s: float | None
+    values: tuple[Number | None, ...]
+
+
+class NodeNow(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One node at one tick."""
+
+    node: str
+    state: str
+    age_s: float | None
+    devices_missing: int
+
+
+class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
+    """The fleet at one moment; `fleet` counts all devices, whatever the filter."""
+
+    sequence: int
+    time: float
+    fleet: FleetDocument
+    nodes: tuple[NodeNow, ...]
+    devices: tuple[DeviceNow, ...]
+
+
+FleetMessage = FleetHello | DevicePlace | FleetEvent | FleetTick
+"""What a stream consists of: the hello, then places and events as they come, then a tick."""

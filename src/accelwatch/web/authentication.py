@@ -1,0 +1,65 @@
+"""Whether a request may be answered: bearer token, user and password, client certificate's names."""
+
+import base64
+import binascii
+import hmac
+from collections.abc import Iterable
+from enum import Enum
+
+from accelwatch.web.passwords import PasswordChecker
+from accelwatch.web.tls import names_in
+from accelwatch.web.web_config import Protection
+
+_MAX_HEADER = 4096
+
+
+class Verdict(Enum):
+    """What to do with a request."""
+
+    ADMIT = "admit"
+    CHALLENGE = "challenge"
+    FORBID = "forbid"
+
+
+async def judge(
+    protection: Protection, checker: PasswordChecker, authorization: str, certificate: object
+) -> Verdict:
+    """Judge the Authorization header and the verified peer certificate. Raises passwords.Busy.
+
+    Where several ways are configured, a client certificate is needed besides a password or token.
+    """
+    allowed = protection.allowed_sans
+    if allowed and certificate and not names_in(certificate) & allowed:
+        return Verdict.FORBID
+    if not protection.users and not protection.tokens:
+        return Verdict.ADMIT
+    scheme, _, rest = authorization[:_MAX_HEADER].strip().partition(" ")
+    admitted = False
+    if scheme.lower() == "bearer" and protection.tokens:
+        admitted = _token_matches(protection.tokens, rest.strip())
+    elif scheme.lower() == "basic" and protection.users:
+        user, password = _credentials(rest.strip())
+        admitted = await checker.check(protection.users, user, password)
+    return Verdict.ADMIT if admitted else Verdict.CHALLENGE
+
+
+def _token_matches(tokens: Iterable[str], given: str) -> bool:
+    offered = given.encode("utf-8", "surrogateescape")
+    matches = [hmac.compare_digest(token.encode(), offered) for token in tokens]
+    return any(matches)
+
+
+def _credentials(encoded: str) -> tuple[str, str]:
+    """User and password; empty ones when the header is damaged, which no user has."""
+    try:
+        decoded = base64.b64decode(encoded, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return "", ""
+    user, _, password = decoded.partition(":")
+    return user, password
+
+
+def challenges(protection: Protection) -> list[str]:
+    """Values for WWW-Authenticate."""
+    found = ['Basic realm="accelwatch", charset="UTF-8"'] if protection.users else []
+    return [*found, 'Bearer realm="accelwatch"'] if protection.tokens else found

@@ -1,0 +1,62 @@
+"""What protects a server: whether strangers could read it, and that no reload takes protection away."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from accelwatch import plugins
+from accelwatch.config.model import Settings, Web
+from accelwatch.errors import ConfigError
+from accelwatch.web.listeners import exposed
+from accelwatch.web.web_config import Protection, load_protection
+
+
+def checked(settings: Settings) -> Protection:
+    """The protection in force. Raises ConfigError for what no single key shows: names, exposure."""
+    if missing := plugins.unknown(plugins.BACKENDS, settings.collect.backends):
+        raise ConfigError(f"collect.backends: {missing}")
+    return protection_of(settings.web)
+
+
+def protection_of(web: Web) -> Protection:
+    """The protection that the web configuration gives. Raises ConfigError when it is not enough."""
+    found = load_protection(Path(web.config_file)) if web.config_file else Protection()
+    check_exposure(web, found)
+    return found
+
+
+def check_exposure(web: Web, protection: Protection) -> None:
+    """Raise ConfigError when other machines could read the agent without credentials."""
+    open_to_all = exposed(web.listen_address)
+    if open_to_all and not protection.authenticates and not web.listen_any:
+        raise ConfigError(
+            f"web.listen_address: other machines can reach {', '.join(open_to_all)} and nobody must "
+            "authenticate; name a web configuration with basic_auth_users, bearer_token_file or "
+            "client certificates (--web.config.file), or allow it with --web.listen-any"
+        )
+
+
+_FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
+    ("passwords and tokens", lambda one: one.users or one.tokens),
+    ("client certificates", lambda one: one.client_certificates),
+    ("client_allowed_sans", lambda one: one.allowed_sans),
+    ("TLS", lambda one: one.tls),
+)
+"""What can be asked of a client; each is needed besides the others."""
+
+
+def check_kept(before: Protection, after: Protection) -> None:
+    """Raise ConfigError when a reload would take a protection away.
+
+    A file is empty for a moment while a careless tool writes it, and stays so when the disk is full.
+    """
+    file = next(iter(before.files), "web.config_file")
+    if before.configured and after.files and not after.configured:
+        raise ConfigError(
+            f"{file}: the file is empty; write it anew, or restart to serve without it"
+        )
+    lost = [name for name, asked in _FACTORS if asked(before) and not asked(after)]
+    if lost:
+        raise ConfigError(
+            f"{file}: nothing asks for {' and '.join(lost)} any more, and a reload never takes a "
+            "protection away; complete the file, or restart to serve without"
+        )

@@ -1,0 +1,349 @@
+"""An HTTP server over given pages: admits requests, finds their page, sends it, ends in good order.
+
+The agent and the hub differ in their pages and streams; who may read them, and the bounds, are alike.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+from urllib.parse import parse_qs
+
+import msgspec
+from aiohttp import web
+
+from accelwatch.clock import Clock
+from accelwatch.errors import AccelwatchError, UnmetError
+from accelwatch.web.authentication import Verdict, challenges, judge
+from accelwatch.web.bodies import refusal_of_body
+from accelwatch.web.connections import Connection, Connections, Limits
+from accelwatch.web.failures import FailureLog
+from accelwatch.web.hosts import meant_for, own_names
+from accelwatch.web.http_protocol import STANDING_HEADERS, HttpProtocol
+from accelwatch.web.negotiation import choose
+from accelwatch.web.page import OPEN_PATHS, BusyError, Headers, Page, Query, plain
+from accelwatch.web.passwords import Busy, PasswordChecker
+from accelwatch.web.stream import OFFERED, STREAM, Outlet, Stalled
+from accelwatch.web.web_config import Protection
+
+logger = logging.getLogger(__name__)
+
+_MAX_PARAMETERS = 64
+
+
+class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds on requests and streams; times in seconds."""
+
+    requests: int = 40
+    slow_s: float = 1.0
+    """A client that takes longer to read its answer gives way when there are too many requests."""
+    streams: int = 32
+    stall_s: float = 10.0
+    connections: Limits = Limits()
+    allowed_hosts: frozenset[str] = frozenset()
+    """Names in lower case, beyond this machine's own, by which it may be asked on loopback."""
+
+
+class PageSource(Protocol):
+    """Which path gives which page."""
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty when there is no such path."""
+        ...
+
+    def page(self, path: str, query: Query, headers: Headers) -> Page | Awaitable[Page]:
+        """The page for GET and HEAD, at once or later.
+
+        Raises AccelwatchError for parameters that make no sense.
+        """
+        ...
+
+    async def act(self, path: str, query: Query, headers: Headers) -> Page:
+        """The answer to POST. Raises AccelwatchError."""
+        ...
+
+
+class StreamSource(Protocol):
+    """What `/v1/stream` sends."""
+
+    async def run(self) -> None:
+        """Keep time for the streams until cancelled."""
+        ...
+
+    def end(self) -> None:
+        """Nothing will follow: streams end."""
+        ...
+
+    def check(self, query: Query) -> None:
+        """Raise AccelwatchError for parameters that make no sense."""
+        ...
+
+    async def send(self, media: str, outlet: Outlet, query: Query, stall_s: float) -> None:
+        """Send one stream until it ends. Raises Stalled, ConnectionError, TimeoutError."""
+        ...
+
+
+class HttpServer:
+    """One server over any number of listening sockets; the loop's thread only."""
+
+    def __init__(
+        self,
+        pages: PageSource,
+        source: StreamSource,
+        clock: Clock,
+        *,
+        answered: Callable[[str, int, float], None] = lambda _path, _code, _seconds: None,
+        limits: ServerLimits | None = None,
+        protection: Protection | None = None,
+    ) -> None:
+        """`answered` is told path, code and duration in seconds of every answer."""
+        self.limits = limits or ServerLimits()
+        self.protection = protection or Protection()
+        self._pages = pages
+        self._source = source
+        self._clock = clock
+        self._answered = answered
+        self._own_names = own_names()
+        self._checker = PasswordChecker()
+        self._failures = FailureLog(logger, clock)
+        self._http = web.Server(self._handle)
+        self._connections = Connections(
+            self._protocol, self.limits.connections, lambda: self.protection.tls
+        )
+        self._beating: asyncio.Task[None] | None = None
+        self._in_flight = 0
+        self._sending: dict[Connection, float] = {}
+        self.streams = 0
+        """Streams open now."""
+        self._quiet = asyncio.Event()
+        self._stopping = False
+
+    @property
+    def connections(self) -> int:
+        """Connections open now."""
+        return len(self._connections.open)
+
+    def set_limits(self, limits: ServerLimits) -> None:
+        """Other bounds from now on."""
+        self.limits = limits
+        self._connections.limits = limits.connections
+
+    def start(self, sockets: Iterable[socket.socket]) -> None:
+        """Serve on listening sockets, which the server closes in the end."""
+        self._beating = asyncio.get_running_loop().create_task(self._source.run())
+        self._connections.listen(sockets)
+
+    async def stop(self, grace_s: float = 1.0) -> None:
+        """Accept nothing more, let what is under way end within the grace, then abort the rest."""
+        self._stopping = True
+        await self._connections.stop_accepting()
+        self._source.end()
+        if self._beating is not None:
+            self._beating.cancel()
+            await asyncio.gather(self._beating, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                while self._in_flight or self.streams:
+                    self._quiet.clear()
+                    await self._quiet.wait()
+        await self._connections.close()
+        await self._http.shutdown(0.1)
+        self._checker.close()
+
+    def _protocol(self) -> asyncio.Protocol:
+        return HttpProtocol(self._http, self._failures, asyncio.get_running_loop())
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        began = self._clock.monotonic()
+        connection = self._connections.of(request.transport)
+        if connection is not None:
+            connection.request_began(timed=True)
+        code = 500
+        try:
+            response = await self._answer(request, connection)
+            code = response.status
+        finally:
+            if connection is not None:
+                connection.request_ended()
+            self._answered(request.path, code, self._clock.monotonic() - began)
+        return response
+
+    async def _answer(
+        self, request: web.BaseRequest, connection: Connection | None
+    ) -> web.StreamResponse:
+        if self._in_flight >= self.limits.requests and not self._make_room():
+            return await self._send(request, plain(503, "too many requests", _RETRY))
+        self._in_flight += 1
+        try:
+            page = await self._page(request)
+            if page is not None:
+                if connection is not None:
+                    self._sending[connection] = self._clock.monotonic()
+                return await self._send(request, page)
+        finally:
+            if connection is not None:
+                self._sending.pop(connection, None)
+            self._in_flight -= 1
+            self._quiet.set()
+        return await self._stream(request, connection)
+
+    def _make_room(self) -> bool:
+        """Let go of the client that has been reading its answer for longest, if it is slow."""
+        for connection, since in self._sending.items():
+            if self._clock.monotonic() - since < self.limits.slow_s:
+                return False
+            del self._sending[connection]
+            connection.abort()
+            return True
+        return False
+
+    async def _page(self, request: web.BaseRequest) -> Page | None:
+        """The answer; None when it is a stream, which takes longer than a request."""
+        refusal = await self._refusal(request)
+        if refusal is not None:
+            return refusal
+        try:
+            query = _query(request)
+            if request.path == STREAM and request.method == "GET":
+                self._source.check(query)
+                return None
+            if request.method == "POST":
+                return await self._pages.act(request.path, query, request.headers)
+            page = self._pages.page(request.path, query, request.headers)
+            return page if isinstance(page, Page) else await page
+        except UnmetError as error:
+            return plain(404, str(error))
+        except BusyError as error:
+            return plain(503, str(error), _RETRY)
+        except AccelwatchError as error:
+            return plain(400, str(error))
+        except Exception as error:  # noqa: BLE001 - a fault in a page is logged and answered
+            self._failures.tell("a page failed", error, f"path={request.path[:100]}")
+            return plain(500, "internal error")
+
+    async def _refusal(self, request: web.BaseRequest) -> Page | None:
+        """Why a request is not answered: its body, whom it is meant for, credentials, path, method."""
+        refusal = refusal_of_body(request.headers, request.content_length)
+        if refusal is not None:
+            return refusal
+        if request.path not in OPEN_PATHS and not _is_local_file(request):
+            if not (self.protection.authenticates or self._is_meant(request)):
+                return plain(403, _NOT_MEANT)
+            authorization = request.headers.get("Authorization", "")
+            certificate = request.get_extra_info("peercert")
+            protection = self.protection
+            try:
+                verdict = await judge(protection, self._checker, authorization, certificate)
+            except Busy:
+                return plain(503, "too many passwords to check", _RETRY)
+            if verdict is Verdict.FORBID:
+                return plain(403, "this certificate is not among those admitted")
+            if verdict is Verdict.CHALLENGE:
+                challenge = {"WWW-Authenticate": ", ".join(challenges(protection))}
+                return plain(401, "credentials are needed", challenge)
+        methods = self._pages.methods(request.path)
+        if not methods:
+            return plain(404, "no such page")
+        if request.method not in methods:
+            return plain(405, f"only {_listed(methods)} answered", {"Allow": ", ".join(methods)})
+        return None
+
+    def _is_meant(self, request: web.BaseRequest) -> bool:
+        local = request.get_extra_info("sockname") or ("",)
+        names = self._own_names | self.limits.allowed_hosts
+        return meant_for(local[0], request.headers.getall("Host", ()), names)
+
+    async def _send(self, request: web.BaseRequest, page: Page) -> web.StreamResponse:
+        body = page.body if page.parts is None else page.parts()
+        response = web.Response(body=body, status=page.code, headers=self._headers(page.headers))
+        if self._stopping or page.code in (401, 413, 415):
+            response.force_close()
+        with contextlib.suppress(ConnectionError):  # the client has gone; aiohttp notices it too
+            await response.prepare(request)
+            await response.write_eof()
+        return response
+
+    def _headers(self, headers: dict[str, str]) -> dict[str, str]:
+        return {**STANDING_HEADERS, **self.protection.headers, **headers}
+
+    async def _stream(
+        self, request: web.BaseRequest, connection: Connection | None
+    ) -> web.StreamResponse:
+        media = choose(request.headers.get("Accept", ""), OFFERED)
+        if media is None:
+            return await self._send(request, plain(406, f"there are {', '.join(OFFERED)}"))
+        if self.streams >= self.limits.streams or self._stopping:
+            return await self._send(request, plain(503, "too many streams", _RETRY))
+        if connection is not None:
+            connection.request_began(timed=False)
+        headers = {"Content-Type": media, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        response = web.StreamResponse(headers=self._headers(headers))
+        response.force_close()
+        self.streams += 1
+        stall_s = self.limits.stall_s
+        outlet = _Outlet(response, request, stall_s)
+        try:
+            await response.prepare(request)
+            await self._source.send(media, outlet, _query(request), stall_s)
+            await response.write_eof()
+        except ConnectionError:
+            logger.debug("a stream's client has gone")
+        except (Stalled, TimeoutError):
+            logger.info("a stream's client does not read and is let go")
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self.streams -= 1
+            self._quiet.set()
+        return response
+
+
+_RETRY = {"Retry-After": "1"}
+_NOT_MEANT = (
+    "the Host header names another machine; ask by address or by a name of this machine, "
+    "or list the name in web.allowed_hosts"
+)
+
+
+def _listed(methods: Sequence[str]) -> str:
+    return f"{methods[0]} is" if len(methods) == 1 else f"{' and '.join(methods)} are"
+
+
+class _Outlet:
+    """Writes to a response; a write that waits longer than the stall time is given up."""
+
+    def __init__(
+        self, response: web.StreamResponse, request: web.BaseRequest, stall_s: float
+    ) -> None:
+        self._response = response
+        self._request = request
+        self._stall_s = stall_s
+
+    async def write(self, data: bytes) -> None:
+        async with asyncio.timeout(self._stall_s):
+            await self._response.write(data)
+
+    def backlog(self) -> int:
+        transport = self._request.transport
+        if transport is None:
+            raise ConnectionResetError("the client has gone")
+        return transport.get_write_buffer_size()
+
+
+def _query(request: web.BaseRequest) -> Query:
+    try:
+        return parse_qs(
+            request.rel_url.raw_query_string,
+            keep_blank_values=True,
+            max_num_fields=_MAX_PARAMETERS,
+        )
+    except ValueError as error:
+        raise AccelwatchError("the query cannot be read") from error
+
+
+def _is_local_file(request: web.BaseRequest) -> bool:
+    """Whether the request came over the Unix socket, whose mode says who may connect."""
+    sock = request.get_extra_info("socket")
+    return sock is not None and sock.family == socket.AF_UNIX

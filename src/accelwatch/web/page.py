@@ -1,0 +1,55 @@
+"""An answer before it is sent, and how query parameters are taken."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.schema.metrics import nearest
+
+PLAIN = "text/plain; charset=utf-8"
+JSON = "application/json"
+_MAX_MESSAGE = 400
+
+Query = Mapping[str, Sequence[str]]
+Headers = Mapping[str, str]
+OPEN_PATHS = frozenset({"/-/healthy", "/-/ready"})
+"""Answered without credentials, for probes; they say one word and nothing about devices."""
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Body, headers and code of an answer."""
+
+    body: bytes
+    headers: dict[str, str] = {}
+    code: int = 200
+    parts: Callable[[], AsyncIterator[bytes]] | None = None
+    """Gives the body piece by piece, instead of `body`."""
+
+
+class BusyError(AccelwatchError):
+    """Too much is asked for at this moment; the same may be asked again in a while."""
+
+
+def plain(code: int, text: str, headers: dict[str, str] | None = None) -> Page:
+    """A short answer in words."""
+    line = text if len(text) <= _MAX_MESSAGE else text[: _MAX_MESSAGE - 3] + "..."
+    body = (line + "\n").encode("utf-8", "replace")
+    return Page(body=body, headers={"Content-Type": PLAIN, **(headers or {})}, code=code)
+
+
+def many(query: Query, name: str) -> list[str]:
+    """Values of a parameter that may stand several times or be separated by commas."""
+    parts = (part.strip() for value in query.get(name, ()) for part in value.split(","))
+    return [part for part in parts if part]
+
+
+def ask_again(query: Query, known: Iterable[str]) -> None:
+    """Raise UsageError for a parameter that is not known; a typo must not pass unseen."""
+    names = list(known)
+    for name in query:
+        if name not in names:
+            close = nearest(name, names)
+            known_ones = f"there are {', '.join(names)}" if names else "this page takes none"
+            hint = f"did you mean {close}?" if close else known_ones
+            raise UsageError(f"no parameter {name!r}; {hint}")

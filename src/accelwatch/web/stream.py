@@ -1,0 +1,26 @@
+"""What the streams of all our servers have in common: their path, forms, and the way to a client."""
+
+from typing import Final, Protocol
+
+STREAM = "/v1/stream"
+MSGPACK: Final = "application/msgpack"
+NDJSON: Final = "application/x-ndjson"
+SSE: Final = "text/event-stream"
+OFFERED = (NDJSON, SSE, MSGPACK)
+"""JSON lines first: what a client gets that does not say."""
+
+
+class Outlet(Protocol):
+    """The way to one client."""
+
+    async def write(self, data: bytes) -> None:
+        """Hand over bytes; may wait for the client. Raises ConnectionError when it has gone."""
+        ...
+
+    def backlog(self) -> int:
+        """Bytes handed over that the client's connection has not taken yet."""
+        ...
+
+
+class Stalled(Exception):  # noqa: N818 - a state of the client
+    """The client has not read for too long."""

@@ -1,0 +1,99 @@
+"""What simulated streams tell beside their ticks: owners, processes, findings, events, when they change.
+
+A node without faults is told of again only when its job begins, ends or fills another tenth of its
+memory: comparing that costs a microsecond a tick.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from accelwatch.schema.context import (
+    Backends,
+    Context,
+    Findings,
+    event_message,
+    owners_message,
+    processes_message,
+)
+from accelwatch.schema.context_encoder import LOOK_EVERY_S, EventNumbers
+from accelwatch_simulator.conditions import NodeCondition
+from accelwatch_simulator.fleet import Fleet, Moment, backends
+from accelwatch_simulator.nodes import Node
+
+_MEMORY_STEPS = 10
+_JUDGED_ANEW_S = 60.0
+"""How often it is looked whether a fault of before still counts."""
+
+
+class Told:
+    """What one stream has been told of its node."""
+
+    __slots__ = ("at", "events", "faults", "findings", "usage")
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        """Seconds of the scenario at which `usage` was told."""
+        self.usage: tuple[object, ...] | None = None
+        self.faults: tuple[object, ...] = ()
+        self.findings: dict[int, Findings] = {}
+        self.events: frozenset[int] = frozenset()
+
+
+class ContextWriter:
+    """Messages beside the ticks, for every stream of a fleet."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._numbers: dict[str, EventNumbers] = {}
+
+    def news(
+        self, node: Node, moment: Moment, condition: NodeCondition, told: Told
+    ) -> list[Context]:
+        """What a stream has not been told yet."""
+        found: list[Context] = []
+        load = self._fleet.load(node, moment)
+        usage = (self._fleet.running(node, moment), int(load.memory * _MEMORY_STEPS))
+        if told.usage is None:
+            found.append(Backends(backends=backends(node)))
+        if usage != told.usage and (told.usage is None or moment.time_s - told.at >= LOOK_EVERY_S):
+            fresh = told.usage is None
+            told.usage, told.at = usage, moment.time_s
+            found += self._usage(node, moment, fresh)
+        if condition.devices:
+            faults = (
+                moment.time_s // _JUDGED_ANEW_S,
+                *((at, one.state, one.values, one.counts) for at, one in condition.devices.items()),
+            )
+            if faults != told.faults:
+                told.faults = faults
+                found += self._faults(node, moment, condition, told)
+        return found
+
+    def _usage(self, node: Node, moment: Moment, fresh: bool) -> Iterator[Context]:
+        owners = self._fleet.owners(node, moment)
+        for slot, unit in enumerate(node.units):
+            if owners or not fresh:
+                yield owners_message(slot, owners)
+            yield processes_message(slot, self._fleet.processes(node, unit, moment))
+
+    def _faults(
+        self, node: Node, moment: Moment, condition: NodeCondition, told: Told
+    ) -> Iterator[Context]:
+        for slot in condition.devices:
+            view = self._fleet.view(node, slot, moment, condition)
+            findings = Findings(
+                slot=slot, health_reasons=view.health_reasons, event_counts=view.event_counts
+            )
+            if told.findings.get(slot, Findings(slot=slot)) != findings:
+                told.findings[slot] = findings
+                yield findings
+        numbers = self._numbers.setdefault(node.name, EventNumbers())
+        events = [event for one in condition.devices.values() for event in one.events]
+        numbers.take(tuple(sorted(events, key=lambda one: one.time)), self._fleet.start)
+        origin = self._fleet.origin(condition)
+        for number, event in numbers.numbered.items():
+            if number not in told.events:
+                there = msgspec.structs.replace(event, time=origin + event.time)
+                yield event_message(number, there)
+        told.events = frozenset(numbers.numbered)

@@ -1,0 +1,250 @@
+"""The whole fleet at a moment: loads of jobs, values of devices, snapshots of nodes.
+
+Everything is a function of the seed, the scenario and the seconds since its beginning; `Moment` only
+keeps what many nodes of one moment share.
+"""
+
+import msgspec
+
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.health import judge
+from accelwatch.schema.metrics import Series, host_metrics
+from accelwatch.schema.reading import Number, Process, Reading, complete, wholly_absent
+from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
+from accelwatch.version import __version__
+from accelwatch_simulator.conditions import Conditions, DeviceCondition, NodeCondition
+from accelwatch_simulator.jobs import IDLE, Job, Load, load
+from accelwatch_simulator.nodes import Node, Unit
+from accelwatch_simulator.scenario import Scenario
+from accelwatch_simulator.signals import noise, signals
+
+_SOURCE = "simulator"
+_PID = 4000
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """A moment of the scenario and the load of every job at it."""
+
+    time_s: float
+    loads: dict[str, Load]
+
+
+class Fleet:
+    """Values and snapshots of simulated nodes. `start` is the Unix time of the scenario's beginning."""
+
+    def __init__(
+        self,
+        nodes: tuple[Node, ...],
+        scenario: Scenario,
+        *,
+        seed: int,
+        start: float,
+        interval_s: float,
+    ) -> None:
+        self.nodes = nodes
+        self.scenario = scenario
+        self.start = start
+        self.interval_s = interval_s
+        self._conditions = Conditions(scenario)
+        self._noise = noise(seed)
+        self._jobs: dict[str, Job] = {name: job for job in scenario.jobs for name in job.nodes}
+
+    def job(self, node: Node) -> Job | None:
+        """The job whose node it is, whether it has begun or not."""
+        return self._jobs.get(node.name)
+
+    def moment(self, time_s: float) -> Moment:
+        """The moment `time_s` seconds into the scenario."""
+        return Moment(time_s, {job.name: load(job, time_s) for job in self.scenario.jobs})
+
+    def condition(self, node: Node, moment: Moment) -> NodeCondition:
+        """What the faults have made of a node."""
+        return self._conditions.of(node.name, node.units, moment.time_s)
+
+    def wall(self, moment: Moment, condition: NodeCondition) -> float:
+        """Unix time as the node's clock tells it."""
+        return self.start + moment.time_s + condition.skew_s
+
+    def origin(self, condition: NodeCondition) -> float:
+        """Unix time of the scenario's beginning as the node's clock tells it."""
+        return self.start + condition.skew_s
+
+    def load(self, node: Node, moment: Moment) -> Load:
+        """What is asked of the devices of a node."""
+        job = self._jobs.get(node.name)
+        return IDLE if job is None else moment.loads[job.name]
+
+    def moving(self, unit: Unit, load_: Load, time_s: float) -> tuple[list[float], list[int]]:
+        """The moving values of a device without faults, in the order of its plan."""
+        now = signals(load_, unit.traits, time_s, self._noise, self.scenario.noise)
+        return unit.plan.moving(now)
+
+    def values(self, unit: Unit, load_: Load, time_s: float) -> dict[Series, Number]:
+        """Every value of a device without faults."""
+        fractions, wholes = self.moving(unit, load_, time_s)
+        plan = unit.plan
+        return dict(zip(plan.series, (*fractions, *wholes, *plan.constants), strict=True))
+
+    def view(self, node: Node, at: int, moment: Moment, condition: NodeCondition) -> DeviceView:
+        """Device `at` of a node as it stands."""
+        unit = node.units[at]
+        wall = self.wall(moment, condition)
+        origin = self.origin(condition)
+        suffered = condition.devices.get(at)
+        state = DeviceState.OK if suffered is None else suffered.state
+        events = () if suffered is None else _on_wall(suffered.events, origin)
+        reading = self._reading(node, unit, moment, suffered)
+        judged = judge(state, reading, events, wall)
+        readable = suffered is None or suffered.absence is None
+        return DeviceView(
+            device=unit.device,
+            state=state,
+            state_since=origin if suffered is None else origin + suffered.since_s,
+            reading=reading,
+            sample_time=wall if readable or suffered is None else origin + suffered.since_s,
+            sample_age_s=0.0 if readable or suffered is None else moment.time_s - suffered.since_s,
+            health=judged.health,
+            health_reasons=judged.reasons,
+            owners=self.owners(node, moment),
+            event_counts=()
+            if suffered is None
+            else tuple(
+                msgspec.structs.replace(count, last_time=count.last_time + origin)
+                for count in suffered.counts
+            ),
+        )
+
+    def _reading(
+        self, node: Node, unit: Unit, moment: Moment, suffered: DeviceCondition | None
+    ) -> Reading:
+        if suffered is not None and suffered.absence is not None:
+            return wholly_absent(unit.device.id, suffered.absence)
+        values = self.values(unit, self.load(node, moment), moment.time_s)
+        if suffered is not None:
+            apply(values, suffered)
+        reading = Reading(
+            device_id=unit.device.id,
+            values=values,
+            processes=self.processes(node, unit, moment),
+            sources={"*": _SOURCE},
+        )
+        return complete(reading, frozenset())
+
+    def running(self, node: Node, moment: Moment) -> Job | None:
+        """The job that holds the devices of a node now."""
+        job = self._jobs.get(node.name)
+        return job if job is not None and moment.loads[job.name].memory else None
+
+    def processes(self, node: Node, unit: Unit, moment: Moment) -> tuple[Process, ...]:
+        """The processes on a device."""
+        job = self.running(node, moment)
+        if job is None:
+            return ()
+        share = moment.loads[job.name].memory
+        return (
+            Process(
+                device_id=unit.device.id,
+                pid=_PID + unit.device.index,
+                pid_namespace="foreign",
+                start_time=self.start + job.at_s,
+                user=job.user,
+                command=job.command,
+                pod=_pod(job, node) if job.namespace else None,
+                job=None if job.namespace else job.id,
+                gpu_memory_bytes=int(share * unit.model.memory_bytes),
+            ),
+        )
+
+    def owners(self, node: Node, moment: Moment) -> tuple[Owner, ...]:
+        """To whom the devices of a node are allocated."""
+        job = self.running(node, moment)
+        if job is None:
+            return ()
+        if job.namespace:
+            pod = _pod(job, node)
+            return (Owner(kind="kubernetes", namespace=job.namespace, pod=pod, container="main"),)
+        return (
+            Owner(
+                kind="job",
+                scheduler=job.scheduler,
+                job_id=job.id,
+                user=job.user,
+                account=job.account,
+                queue=job.queue,
+            ),
+        )
+
+    def host_view(self, node: Node, moment: Moment, condition: NodeCondition) -> DeviceView:
+        """The machine itself as it stands."""
+        wall = self.wall(moment, condition)
+        values = self.values(node.host, self.load(node, moment), moment.time_s)
+        device = node.host.device
+        reading = Reading(device_id=device.id, values=values, sources={"*": _SOURCE})
+        return DeviceView(
+            device=device,
+            state=DeviceState.OK,
+            state_since=self.origin(condition),
+            reading=complete(reading, frozenset({"host"}), host_metrics()),
+            sample_time=wall,
+            sample_age_s=0.0,
+            health=judge(DeviceState.OK, reading, (), wall).health,
+        )
+
+    def snapshot(self, node: Node, moment: Moment) -> Snapshot:
+        """A node as its agent would tell of it."""
+        condition = self.condition(node, moment)
+        wall = self.wall(moment, condition)
+        events = [event for one in condition.devices.values() for event in one.events]
+        return Snapshot(
+            time=wall,
+            host=node.name,
+            version=__version__,
+            boot_id=node.boot_id,
+            interval_s=self.interval_s,
+            devices=tuple(self.view(node, at, moment, condition) for at in range(len(node.units))),
+            node=self.host_view(node, moment, condition),
+            backends=backends(node),
+            events=tuple(
+                sorted(_on_wall(events, self.origin(condition)), key=lambda one: one.time)
+            ),
+        )
+
+
+def apply(values: dict[Series, Number], suffered: DeviceCondition) -> None:
+    """Change a healthy device's values into those of one that suffers; foreign series are left out."""
+    for series, factor in suffered.factors.items():
+        if series in values:
+            usual = values[series]
+            values[series] = round(usual * factor) if isinstance(usual, int) else usual * factor
+    for series, more in suffered.added.items():
+        if series in values:
+            values[series] = max(0, values[series] + more)
+    for series, value in suffered.values.items():
+        if series in values:
+            values[series] = value
+
+
+def _on_wall(
+    events: "tuple[ErrorEvent, ...] | list[ErrorEvent]", origin: float
+) -> list[ErrorEvent]:
+    return [msgspec.structs.replace(event, time=event.time + origin) for event in events]
+
+
+def _pod(job: Job, node: Node) -> str:
+    return f"{job.name}-{node.name}"
+
+
+def backends(node: Node) -> tuple[BackendStatus, ...]:
+    """What a node's devices are read through."""
+    model = node.units[0].model
+    return (
+        BackendStatus(
+            name=node.vendor,
+            vendor=node.vendor,
+            state=BackendState.OK,
+            source=_SOURCE,
+            versions={"driver": model.driver_version},
+            devices=len(node.units),
+        ),
+    )

@@ -1,0 +1,108 @@
+"""What `accelwatch demo` plays: a busy fleet in which faults appear over a minute, and come again.
+
+Nodes are chosen by their place in the list. In a small fleet one node has several faults of its devices,
+and faults of whole nodes are left out, so that something stays to be seen.
+"""
+
+from collections.abc import Sequence
+
+from accelwatch.schema.event import Category
+from accelwatch_simulator.jobs import Job
+from accelwatch_simulator.scenario import (
+    NODE_KINDS,
+    Fault,
+    FaultKind,
+    FaultSpec,
+    Scenario,
+)
+
+RACK_SIZE = 8
+_MANY = 8
+"""From so many nodes on whole nodes fail too."""
+_BEGUN_S = -1800.0
+"""The jobs have been running for half an hour, so that nothing warms up."""
+ALL_THERE_S = 62.0
+"""From then on every fault has appeared."""
+_ROUND_S = 240.0
+"""After this the faults that heal come again."""
+
+
+class _Part:
+    """Faults on nodes by their place in the list."""
+
+    def __init__(self, names: Sequence[str], devices: int, begun_s: float) -> None:
+        self._names = names
+        self._devices = devices
+        self._begun_s = begun_s
+
+    def fault(
+        self,
+        place: int,
+        at_s: float,
+        lasts_s: float | None,
+        *,
+        device: int | None = None,
+        **spec: object,
+    ) -> Fault:
+        """A fault that comes again, or with no end one that stays."""
+        wanted: dict[str, object] = {**spec, "nodes": "*"}
+        if device is not None:
+            wanted["device"] = device % self._devices
+        return Fault(
+            spec=FaultSpec(**wanted),  # type: ignore[arg-type]  # rows of the table below
+            nodes=(self._names[place % len(self._names)],),
+            at_s=at_s - self._begun_s,
+            lasts_s=lasts_s,
+            every_s=None if lasts_s is None else _ROUND_S,
+            by_s=0.0,
+        )
+
+
+def rehearsal(names: Sequence[str], devices: int, begun_s: float = 0.0) -> Scenario:
+    """The scenario for a fleet of these nodes with so many devices each, `begun_s` ago."""
+    part = _Part(names, devices, begun_s)
+    kind = FaultKind
+    faults = (
+        part.fault(2, 6, 150, device=5, kind=kind.THROTTLE, factor=0.55),
+        part.fault(
+            5, 12, 180, device=1, kind=kind.XID, code="xid_31", category=Category.APPLICATION,
+            text="MMU fault",
+        ),
+        part.fault(10, 18, 120, device=3, kind=kind.HUNG),
+        part.fault(4, 25, 60, kind=kind.NODE_HUNG),
+        part.fault(7, 32, 200, device=2, kind=kind.STRAGGLER, factor=0.5),
+        part.fault(
+            13, 38, None, device=6, kind=kind.XID, code="xid_79", category=Category.BUS,
+            text="GPU has fallen off the bus",
+        ),
+        part.fault(13, 39, None, device=6, kind=kind.LOST),
+        part.fault(16, 46, 150, device=0, kind=kind.LINK_DOWN, count=2),
+        part.fault(19, 52, 120, kind=kind.NODE_DOWN),
+        part.fault(1, 58, 100, device=4, kind=kind.ECC, severity="uncorrected", count=1),
+    )  # fmt: skip
+    played = tuple(one for one in faults if len(names) >= _MANY or one.spec.kind not in NODE_KINDS)
+    return Scenario(rack_size=RACK_SIZE, jobs=_jobs(names), faults=played)
+
+
+def _jobs(names: Sequence[str]) -> tuple[Job, ...]:
+    """Four jobs that share the fleet, and an eighth of it idle."""
+    shares = (
+        ("pretraining", "4711", "train", "research", 4, 0.93, 0.86),
+        ("finetuning", "4718", "train", "language", 2, 0.84, 0.62),
+        ("serving", "4722", "serve", "platform", 1, 0.41, 0.74),
+        ("evaluation", "4725", "batch", "quality", 0, 0.58, 0.35),
+    )
+    total = len(names)
+    jobs: list[Job] = []
+    begin = 0
+    for name, id_, queue, user, eighths, load, memory in shares:
+        count = max(1, total * eighths // 8) if eighths else max(1, total // 16)
+        held = tuple(names[begin : begin + count])
+        begin += count
+        if held:
+            job = Job(
+                name=name, id=id_, nodes=held, user=user, queue=queue, at_s=_BEGUN_S, load=load,
+                memory=memory, account=user, command=f"python3 {name}.py",
+            )  # fmt: skip
+            jobs.append(job)
+    return tuple(jobs)

@@ -1,0 +1,61 @@
+"""A simulated fleet and a hub that follows it, in one child process of `accelwatch demo`."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.clock import SystemClock
+from accelwatch.fleet.hub.model import HubSettings, load_settings
+from accelwatch.fleet.hub_client.embedded import serve
+from accelwatch.fleet.hub_client.keeping import Kept
+from accelwatch.fleet.hub_client.lifetime import Lifetime
+from accelwatch.web.listeners import open_tcp
+from accelwatch_simulator.exposition import Render
+from accelwatch_simulator.fleet import Fleet
+from accelwatch_simulator.nodes import FleetSize, build, check_size, names
+from accelwatch_simulator.rehearsal import rehearsal
+from accelwatch_simulator.server import SimulatorServer
+from accelwatch_simulator.targets import targets, write_targets
+
+_TARGETS = "targets.json"
+_SCRAPE_S = 2.0
+"""How long a simulated node may be silent: it is near, and a demonstration is short."""
+
+
+def run_stage(
+    size: FleetSize,
+    exposition: Callable[[], Render],
+    folder: Path,
+    life: Lifetime,
+    *,
+    begun_s: float = 0.0,
+) -> None:
+    """Simulate and follow until the parent ends. Raises UsageError for a fleet that cannot be."""
+    check_size(size)
+    clock = SystemClock()
+    scenario = rehearsal(names(size.nodes), size.devices, begun_s)
+    fleet = Fleet(build(size), scenario, seed=size.seed, start=clock.wall(), interval_s=1.0)
+    asyncio.run(_run(fleet, exposition, folder, life))
+
+
+async def _run(
+    fleet: Fleet, exposition: Callable[[], Render], folder: Path, life: Lifetime
+) -> None:
+    sockets = {"": open_tcp("127.0.0.1:0")}
+    server = SimulatorServer(fleet, SystemClock(), exposition())
+    await server.listen(sockets)
+    server.start()
+    try:
+        write_targets(folder / _TARGETS, targets(fleet, sockets))
+        await serve(_settings(folder / _TARGETS), Kept(folder=None), folder, life)
+    finally:
+        await server.stop()
+
+
+def _settings(file: Path) -> HubSettings:
+    settings = load_settings(None)
+    followed = msgspec.structs.replace(settings.targets, files=(str(file),))
+    scrape = msgspec.structs.replace(settings.scrape, timeout_s=_SCRAPE_S, max_backoff_s=_SCRAPE_S)
+    return msgspec.structs.replace(settings, targets=followed, scrape=scrape)
