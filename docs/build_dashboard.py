@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from accelwatch.tui.help_lines import markdown
+from accelwatch.tui.views.help_lines import markdown
 
 PAGE = Path(__file__).with_name("dashboard.md")
 BEGIN, END = "<!-- keys -->", "<!-- end of keys -->"

@@ -18,11 +18,11 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Process, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
 from accelwatch.tui.app import Dashboard
-from accelwatch.tui.board import Board
-from accelwatch.tui.glyphs import ASCII, UNICODE
-from accelwatch.tui.lines import plain
-from accelwatch.tui.looks import Looks
-from accelwatch.tui.preferences import Preferences
+from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
+from accelwatch.tui.drawing.lines import plain
+from accelwatch.tui.drawing.looks import Looks
+from accelwatch.tui.drawing.preferences import Preferences
+from accelwatch.tui.state.board import Board
 from machines import GIB, NOW, lost_view, snapshot, view
 
 COMMANDS = ("python3 train.py --config a.yaml", "vllm serve", "jupyter-kernel")

@@ -16,7 +16,7 @@ from accelwatch.fleet.wire import SCHEMA, DeviceNow, DevicePlace, FleetDocument,
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
-from accelwatch.tui.board import Board
+from accelwatch.tui.state.board import Board
 from dashboards import FedSource, Stage, board_of, node
 from machines import GIB, NOW
 

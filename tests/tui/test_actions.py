@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from accelwatch.tui import help_lines
-from accelwatch.tui.actions import ACTIONS, by_id, key_name, usable
-from accelwatch.tui.glyphs import ASCII, UNICODE
-from accelwatch.tui.lines import width_of
+from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
+from accelwatch.tui.drawing.lines import width_of
+from accelwatch.tui.state.actions import ACTIONS, by_id, key_name, usable
+from accelwatch.tui.views import help_lines
 from accelwatch.tui.widgets.footer import footer_line
 from dashboards import texts
 from samples import FIXTURES

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from accelwatch.tui.board import Board
-from accelwatch.tui.looks import Looks, looks_for
-from accelwatch.tui.preferences import Preferences
+from accelwatch.tui.drawing.looks import Looks, looks_for
+from accelwatch.tui.drawing.preferences import Preferences
+from accelwatch.tui.state.board import Board
 from dashboards import FedSource, Stage, hung, lost, node, running
 from fleets import FAULTS, FedFleet, fleet_view, following
 

@@ -14,8 +14,8 @@ from accelwatch.errors import ExpressionError, UsageError
 from accelwatch.recording import Recorder
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
-from accelwatch.tui.live import LiveSource
-from accelwatch.tui.replay import ReplaySource
+from accelwatch.tui.local.live import LiveSource
+from accelwatch.tui.local.replay import ReplaySource
 from dashboards import node
 from machines import NOW
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from accelwatch.schema.metrics import Series
-from accelwatch.tui import device_facts
-from accelwatch.tui.glyphs import ASCII
+from accelwatch.tui.drawing.glyphs import ASCII
+from accelwatch.tui.local import device_facts
 from machines import snapshot, view
 
 

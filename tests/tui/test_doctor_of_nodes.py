@@ -7,9 +7,9 @@ from accelwatch.fleet.hub_client import silence
 from accelwatch.fleet.hub_client.aging import silenced
 from accelwatch.fleet.hub_client.silence import Fault, Target
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui import doctor_lines
+from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.fleet.node_view import Heard
-from accelwatch.tui.glyphs import UNICODE
+from accelwatch.tui.local import doctor_lines
 from dashboards import lost, node, texts
 from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
 from machines import NOW

@@ -9,10 +9,10 @@ from textual.events import Resize
 from textual.geometry import Size
 from textual.screen import Screen
 
-from accelwatch.tui.actions import ACTIONS
 from accelwatch.tui.app import Dashboard, View
 from accelwatch.tui.opening import OPENINGS, Opening
 from accelwatch.tui.screens.process import process_screen
+from accelwatch.tui.state.actions import ACTIONS
 from dashboards import node
 from fleets import FAULTS, FedFleet, fleet_view, following
 

@@ -14,7 +14,9 @@ from accelwatch.fleet.picture.ordering import SORTS, ordered
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.tui import format as fmt
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.lines import width_of
+from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.board import FleetBoard, standings
 from accelwatch.tui.fleet.cells import watts
@@ -23,8 +25,6 @@ from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.grid import Grid
 from accelwatch.tui.fleet.node_view import Heard, aged
 from accelwatch.tui.fleet.past import rows_of
-from accelwatch.tui.lines import width_of
-from accelwatch.tui.preferences import Preferences
 from dashboards import lost
 from dashboards import node as machine
 from fleets import FAULTS, STARTED, event, fleet_document, fleet_view
@@ -233,7 +233,7 @@ def test_heading_and_row_have_the_same_width() -> None:
 
 
 def _glyphs() -> Any:
-    from accelwatch.tui.glyphs import UNICODE
+    from accelwatch.tui.drawing.glyphs import UNICODE
 
     return UNICODE
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.tui.actions import ACTIONS
+from accelwatch.tui.state.actions import ACTIONS
 from dashboards import FedSource, Stage, node, on, running
 
 

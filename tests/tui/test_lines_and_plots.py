@@ -5,10 +5,10 @@ import math
 import msgspec
 import pytest
 
-from accelwatch.tui.history import History, Ring
-from accelwatch.tui.lines import clipped, fit, plain, spread, width_of, wrapped
-from accelwatch.tui.plot import columns_of, graph, pooled
-from accelwatch.tui.process_history import MOST, ProcessHistory
+from accelwatch.tui.drawing.lines import clipped, fit, plain, spread, width_of, wrapped
+from accelwatch.tui.drawing.plot import columns_of, graph, pooled
+from accelwatch.tui.local.history import History, Ring
+from accelwatch.tui.local.process_history import MOST, ProcessHistory
 from dashboards import busy_process, busy_view, lost, node
 from machines import NOW
 

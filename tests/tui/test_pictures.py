@@ -11,7 +11,7 @@ import pytest
 
 from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui.board import Board
+from accelwatch.tui.state.board import Board
 from dashboards import (
     JOB,
     FedSource,

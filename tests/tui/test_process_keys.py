@@ -6,8 +6,8 @@ import signal
 import msgspec
 import pytest
 
-from accelwatch.tui import signals
-from accelwatch.tui.signals import Target
+from accelwatch.tui.local import signals
+from accelwatch.tui.local.signals import Target
 from accelwatch.tui.widgets.row_list import RowList
 from dashboards import FedSource, Stage, node, on, running
 

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui.replay import ReplaySource
+from accelwatch.tui.local.replay import ReplaySource
 from dashboards import board_of, node, running
 
 

@@ -6,12 +6,12 @@ import pytest
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView, EventCount
-from accelwatch.tui import device_cells, device_rows, process_rows
-from accelwatch.tui import format as fmt
-from accelwatch.tui.glyphs import ASCII, UNICODE, Glyphs
-from accelwatch.tui.lines import Line, plain, width_of
-from accelwatch.tui.local_plan import plan
-from accelwatch.tui.process_rows import COLUMNS, arranged, column_at, columns_for, rows_of
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
+from accelwatch.tui.drawing.lines import Line, plain, width_of
+from accelwatch.tui.local import device_cells, device_rows, process_rows
+from accelwatch.tui.local.local_plan import plan
+from accelwatch.tui.local.process_rows import COLUMNS, arranged, column_at, columns_for, rows_of
 from dashboards import busy_view, hung, lost, node, stale
 from machines import mig_view
 

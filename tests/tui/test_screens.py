@@ -8,9 +8,9 @@ import pytest
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus
-from accelwatch.tui.palettes import PALETTES
-from accelwatch.tui.preferences import Preferences, document, load, save
-from accelwatch.tui.preferences import path_of as preferences_path
+from accelwatch.tui.drawing.palettes import PALETTES
+from accelwatch.tui.drawing.preferences import Preferences, document, load, save
+from accelwatch.tui.drawing.preferences import path_of as preferences_path
 from dashboards import FedSource, Stage, board_of, empty_node, hung, lost, node, running, stale
 
 SIZES = [(40, 12), (40, 24), (60, 20), (80, 24), (120, 40), (200, 60)]

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from accelwatch.tui import setting_rows
-from accelwatch.tui.lines import plain
-from accelwatch.tui.preferences import INTERVALS, Preferences
-from accelwatch.tui.setting_rows import VALUES, SettingRows
+from accelwatch.tui.drawing.lines import plain
+from accelwatch.tui.drawing.preferences import INTERVALS, Preferences
+from accelwatch.tui.local import setting_rows
+from accelwatch.tui.local.setting_rows import VALUES, SettingRows
 
 
 def shown(preferences: Preferences) -> dict[str, str]:

@@ -11,8 +11,8 @@ import pytest
 from accelwatch.errors import WireError
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui.live import LiveSource
-from accelwatch.tui.replay import ReplaySource
+from accelwatch.tui.local.live import LiveSource
+from accelwatch.tui.local.replay import ReplaySource
 from dashboards import node
 from machines import NOW
 from standins import NvmlScenario

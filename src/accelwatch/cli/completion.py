@@ -48,7 +48,7 @@ def _app_fields() -> Iterable[str]:
 
 
 def _themes() -> Iterable[str]:
-    from accelwatch.tui.palettes import PALETTES
+    from accelwatch.tui.drawing.palettes import PALETTES
 
     return PALETTES
 

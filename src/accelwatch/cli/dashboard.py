@@ -16,9 +16,9 @@ from accelwatch.exit_codes import OK
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.source import Source
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.board import DeviceFilter
-    from accelwatch.tui.live import LiveSource
-    from accelwatch.tui.preferences import Preferences
+    from accelwatch.tui.drawing.preferences import Preferences
+    from accelwatch.tui.local.live import LiveSource
+    from accelwatch.tui.state.board import DeviceFilter
 
 DEMO = "demo"
 _HEAD = 4096
@@ -40,7 +40,7 @@ def run_dashboard(
     Raises UsageError, or ExpressionError for a condition, before the terminal is touched, and
     AccelwatchError when an error has ended the dashboard.
     """
-    from accelwatch.tui.preferences import load, path_of
+    from accelwatch.tui.drawing.preferences import load, path_of
 
     path = path_of(os.environ)
     preferences, complaint = load(path)
@@ -48,8 +48,8 @@ def run_dashboard(
     keeps = _filter(condition)
     with contextlib.closing(_source(replay, preferences, loop=loop)) as source:
         from accelwatch.tui.app import Dashboard
-        from accelwatch.tui.board import Board
-        from accelwatch.tui.looks import looks_for
+        from accelwatch.tui.drawing.looks import looks_for
+        from accelwatch.tui.state.board import Board
 
         looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
         board = Board(preferences, looks)
@@ -73,15 +73,15 @@ def run_to_end(app: "Dashboard") -> None:
 def _filter(condition: str | None) -> "DeviceFilter | None":
     if not condition:
         return None
-    from accelwatch.tui.filters import device_filter
+    from accelwatch.tui.local.filters import device_filter
 
     return device_filter(condition, os.uname().nodename)
 
 
 def override(preferences: "Preferences", interval: str | None, theme: str | None) -> None:
     """What the command line says goes before the file."""
-    from accelwatch.tui.palettes import PALETTES
-    from accelwatch.tui.preferences import INTERVALS
+    from accelwatch.tui.drawing.palettes import PALETTES
+    from accelwatch.tui.drawing.preferences import INTERVALS
 
     if interval is not None:
         preferences.interval_s = max(seconds(interval), INTERVALS[0])
@@ -97,7 +97,7 @@ def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "S
     A collector begins at once, while the rest of the program is still being loaded.
     """
     from accelwatch.sampler.settings import CollectSettings
-    from accelwatch.tui.live import LiveSource
+    from accelwatch.tui.local.live import LiveSource
 
     settings = CollectSettings(interval_s=preferences.interval_s, argv=True)
     if replay is None:
@@ -109,7 +109,7 @@ def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "S
         path = demo_file()
     if _is_recording(path):
         from accelwatch.recording import Recording
-        from accelwatch.tui.replay import ReplaySource
+        from accelwatch.tui.local.replay import ReplaySource
 
         return ReplaySource(Recording.open(path), loop=loop)
     options: dict[str, dict[str, object]] = {"replay": {"file": str(path.absolute())}}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_fleet_dashboard(hub: Hub, look: Look) -> int:
     """Show the fleet until its user quits; returns the exit code. Raises AccelwatchError."""
-    from accelwatch.tui.preferences import INTERVALS, load, path_of
+    from accelwatch.tui.drawing.preferences import INTERVALS, load, path_of
 
     path = path_of(os.environ)
     preferences, complaint = load(path)
@@ -28,8 +28,8 @@ def run_fleet_dashboard(hub: Hub, look: Look) -> int:
         preferences.fleet_interval_s = max(seconds(look.interval), INTERVALS[0])
     from accelwatch.fleet.hub_client.source import HubSource
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.board import Board
-    from accelwatch.tui.looks import looks_for
+    from accelwatch.tui.drawing.looks import looks_for
+    from accelwatch.tui.state.board import Board
 
     hub.wait()
     looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=look.ascii_only)

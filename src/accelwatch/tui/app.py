@@ -17,14 +17,14 @@ from accelwatch.fleet.picture.source import NoSource, Source
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui import suspending
-from accelwatch.tui.actions import ACTIONS, SCREEN
-from accelwatch.tui.board import SLICE, Board
 from accelwatch.tui.commands import Commands
+from accelwatch.tui.drawing.styles import CSS, textual_theme
+from accelwatch.tui.local.process_rows import column_at
+from accelwatch.tui.local.replay import ReplaySource, banner
 from accelwatch.tui.opening import OPENINGS
-from accelwatch.tui.process_list import ProcessList
-from accelwatch.tui.process_rows import column_at
-from accelwatch.tui.replay import ReplaySource, banner
-from accelwatch.tui.styles import CSS, textual_theme
+from accelwatch.tui.state.actions import ACTIONS, SCREEN
+from accelwatch.tui.state.board import SLICE, Board
+from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
 from accelwatch.tui.widgets.row_list import RowList
@@ -107,7 +107,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self.processes = ProcessList(board)
         self.desk = None
         if fleet is not None:
-            from accelwatch.tui.fleet.desk import FleetDesk
+            from accelwatch.tui.desk import FleetDesk
 
             self.desk = FleetDesk(self, fleet)
             board.fleet = self.desk.board

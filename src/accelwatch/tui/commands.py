@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from accelwatch.tui.actions import SCREEN, numbered_screens
+from accelwatch.tui.drawing.palettes import next_palette
+from accelwatch.tui.drawing.preferences import DENSITIES, slower
 from accelwatch.tui.opening import OPENINGS
-from accelwatch.tui.palettes import next_palette
-from accelwatch.tui.preferences import DENSITIES, slower
 from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
+from accelwatch.tui.state.actions import SCREEN, numbered_screens
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.fleet.commands import FleetCommands
+    from accelwatch.tui.fleet_commands import FleetCommands
 
 _NO_FLEET = "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'"
 _OF_A_NODE = frozenset({"local", "device", "processes", "doctor"})
@@ -27,7 +27,7 @@ class Commands:
         self._more: tuple[object, ...] = (self._processes, ReplayCommands(app))
         self._fleet: FleetCommands | None = None
         if app.desk is not None:
-            from accelwatch.tui.fleet import commands
+            from accelwatch.tui import fleet_commands as commands
 
             self._fleet = commands.FleetCommands(app, app.desk)
             self._more = (*self._more, self._fleet)
@@ -188,13 +188,13 @@ class Commands:
 
     def do_copy(self) -> None:
         """The uuid or pid."""
-        from accelwatch.tui import copying
+        from accelwatch.tui.views import copying
 
         self.copied(copying.name_of(self._app.board, self._app.chosen_process))
 
     def do_copy_row(self) -> None:
         """All of it as JSON."""
-        from accelwatch.tui import copying
+        from accelwatch.tui.views import copying
 
         self.copied(copying.document_of(self._app.board, self._app.chosen_process))
 

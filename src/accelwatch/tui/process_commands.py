@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from accelwatch.display import printable
 from accelwatch.errors import ExpressionError
 from accelwatch.schema.reading import Process
-from accelwatch.tui import signals
-from accelwatch.tui.lines import wrapped
-from accelwatch.tui.process_rows import BY_ID, COLUMNS, command
+from accelwatch.tui.drawing.lines import wrapped
+from accelwatch.tui.local import signals
+from accelwatch.tui.local.process_rows import BY_ID, COLUMNS, command
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -65,7 +65,7 @@ class ProcessCommands:
 
     def do_filter(self) -> bool:
         """Ask for a filter: of devices on the Local screen, of processes on theirs."""
-        from accelwatch.tui import filters
+        from accelwatch.tui.local import filters
         from accelwatch.tui.screens.prompt import PromptScreen
 
         app = self._app

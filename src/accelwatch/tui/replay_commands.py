@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
-from accelwatch.tui.replay import ReplaySource
+from accelwatch.tui.local.replay import ReplaySource
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard

@@ -13,8 +13,8 @@ from accelwatch.fleet.picture.model import FleetView, Problem
 from accelwatch.fleet.picture.ordering import grouped, listed, ordered
 from accelwatch.fleet.picture.tally import Counting, FleetRow, split_devices
 from accelwatch.fleet.wire import DevicePlace, FleetDocument, NodeNow
+from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.filters import TextFilter
-from accelwatch.tui.preferences import Preferences
 
 SILENT_S = 10.0
 """Without a tick for this long, or three and a half intervals, nothing is of now any more."""

@@ -17,11 +17,11 @@ from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.reading import Number
-from accelwatch.tui import format as fmt
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, fit
 from accelwatch.tui.fleet import signs
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.glyphs import Glyphs
-from accelwatch.tui.lines import Line, fit
 
 _COOL, _HOT = 30.0, 90.0
 """Degrees Celsius at which the shade of a cell begins and is full."""

@@ -7,11 +7,11 @@ import msgspec
 
 from accelwatch.fleet.picture.grouping import NONE
 from accelwatch.fleet.picture.tally import FleetRow
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import cells
 from accelwatch.tui.fleet.cells import Sight
-from accelwatch.tui.glyphs import Glyphs
-from accelwatch.tui.lines import Line, clipped, fit
-from accelwatch.tui.preferences import Preferences
 
 Cell = Callable[[FleetRow, Sight, int], Line]
 GAP = 2

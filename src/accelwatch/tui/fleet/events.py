@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from accelwatch.display import printable
 from accelwatch.fleet.picture.model import MOST_EVENTS
 from accelwatch.fleet.wire import FleetEvent
-from accelwatch.tui import format as fmt
-from accelwatch.tui.glyphs import Glyphs
-from accelwatch.tui.lines import Line, clipped, fit
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, fit
 
 RECENT_S = 3600.0
 SEVERITY_ROLES = {"critical": "bad", "error": "bad", "warning": "warn", "info": "dim"}

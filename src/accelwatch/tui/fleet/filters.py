@@ -9,7 +9,7 @@ from accelwatch.expr import NameTable, Type, compile_condition, device_names
 from accelwatch.fleet.picture.model import NODE_STATES, OWNER_NAMES, FleetView
 from accelwatch.fleet.picture.states import DEVICE_SEVERITY
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
-from accelwatch.tui.filters import is_expression
+from accelwatch.tui.local.filters import is_expression
 
 _STATES = tuple(word for word in DEVICE_SEVERITY if word != "failed")
 

@@ -5,11 +5,11 @@ from accelwatch.fleet.picture import grouping, states
 from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.wire import DeviceNow, DevicePlace
-from accelwatch.tui import format as fmt
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.lines import Line, width_of
 from accelwatch.tui.fleet import cells, signs
 from accelwatch.tui.fleet.cells import Sight, light
 from accelwatch.tui.fleet.grid import Block, Cell, GridLine
-from accelwatch.tui.lines import Line, width_of
 
 _WIDE = 100
 """From here figures have their names."""

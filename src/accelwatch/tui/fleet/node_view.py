@@ -6,7 +6,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, Snapshot
-from accelwatch.tui import format as fmt
+from accelwatch.tui.drawing import format as fmt
 
 _GONE = (DeviceState.LOST, DeviceState.EXCLUDED)
 """States that stay what they are when the node falls silent."""

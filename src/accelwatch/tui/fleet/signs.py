@@ -1,8 +1,8 @@
 """Sign, word and role of each state of a node or device. Pure."""
 
 from accelwatch.schema.device import DeviceState
-from accelwatch.tui.format import STATE_ROLES
-from accelwatch.tui.glyphs import Glyphs
+from accelwatch.tui.drawing.format import STATE_ROLES
+from accelwatch.tui.drawing.glyphs import Glyphs
 
 NODE_ROLES = {"down": "bad", "stale": "warn", "never": "warn", "slow": "warn", "up": "ok"}
 """Worst first."""

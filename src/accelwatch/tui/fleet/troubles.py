@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from accelwatch.display import printable
 from accelwatch.fleet.picture import grouping
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, paragraph, spread, width_of
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.glyphs import Glyphs
-from accelwatch.tui.lines import Line, clipped, fit, in_role, paragraph, spread, width_of
 
 _SIGN = "degraded"
 

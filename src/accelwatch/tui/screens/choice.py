@@ -7,9 +7,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from accelwatch.tui.board import Board
-from accelwatch.tui.choices import Choices
-from accelwatch.tui.lines import Line
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.local.choices import Choices
+from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 

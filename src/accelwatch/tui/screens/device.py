@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 
-from accelwatch.tui import device_facts, strip_graphs
-from accelwatch.tui.actions import DEVICE
-from accelwatch.tui.board import Board
-from accelwatch.tui.device_lack import why_none
-from accelwatch.tui.lines import Line
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.local import device_facts
 from accelwatch.tui.screens.page import PageScreen
+from accelwatch.tui.state.actions import DEVICE
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import strip_graphs
+from accelwatch.tui.views.device_lack import why_none
 
 
 def device_screen(board: Board, now: Callable[[], float]) -> PageScreen:

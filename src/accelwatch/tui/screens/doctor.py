@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from accelwatch.tui import doctor_lines
-from accelwatch.tui.actions import DOCTOR
-from accelwatch.tui.board import Board
+from accelwatch.tui.local import doctor_lines
 from accelwatch.tui.screens.page import PageScreen
+from accelwatch.tui.state.actions import DOCTOR
+from accelwatch.tui.state.board import Board
 
 
 def doctor_screen(board: Board, now: Callable[[], float]) -> PageScreen:

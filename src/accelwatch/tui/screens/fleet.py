@@ -8,14 +8,15 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from accelwatch.fleet.picture.tally import FleetRow
-from accelwatch.tui.actions import FLEET
-from accelwatch.tui.board import Board
-from accelwatch.tui.fleet import grid_lines, head
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.fleet import grid_lines
 from accelwatch.tui.fleet.board import FleetBoard
-from accelwatch.tui.fleet.list import EventList, FleetList, sight_of
 from accelwatch.tui.fleet.troubles import trouble_line
-from accelwatch.tui.header import header
-from accelwatch.tui.lines import Line
+from accelwatch.tui.state.actions import FLEET
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import fleet_head as head
+from accelwatch.tui.views.fleet_list import EventList, FleetList, sight_of
+from accelwatch.tui.views.header import header
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.lights import Lights
 from accelwatch.tui.widgets.panel import Panel

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from accelwatch.tui import help_lines
-from accelwatch.tui.board import Board
 from accelwatch.tui.screens.page import PageScreen
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import help_lines
 
 
 def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:

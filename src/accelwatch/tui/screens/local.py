@@ -7,14 +7,14 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from accelwatch.tui import strip_graphs
-from accelwatch.tui.actions import LOCAL
-from accelwatch.tui.board import Board
-from accelwatch.tui.device_list import DeviceList
-from accelwatch.tui.header import header
-from accelwatch.tui.lines import Line
-from accelwatch.tui.local_plan import plan
-from accelwatch.tui.process_list import ProcessList
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.local.local_plan import plan
+from accelwatch.tui.state.actions import LOCAL
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import strip_graphs
+from accelwatch.tui.views.device_list import DeviceList
+from accelwatch.tui.views.header import header
+from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
 from accelwatch.tui.widgets.panel import Panel

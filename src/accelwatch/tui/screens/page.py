@@ -7,10 +7,10 @@ from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from accelwatch.tui.board import Board
-from accelwatch.tui.header import header
-from accelwatch.tui.lines import Line
-from accelwatch.tui.text_rows import TextRows, Write
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.local.text_rows import TextRows, Write
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.header import header
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.panel import Draw, Panel
 from accelwatch.tui.widgets.row_list import RowList

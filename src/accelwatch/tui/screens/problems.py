@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from accelwatch.tui.board import Board
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_lines
 from accelwatch.tui.screens.page import PageScreen
+from accelwatch.tui.state.board import Board
 
 
 def problems_screen(board: Board, fleet: FleetBoard, now: Callable[[], float]) -> PageScreen:

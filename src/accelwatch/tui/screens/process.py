@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from accelwatch.schema.reading import Process
-from accelwatch.tui import process_facts, strip_graphs
-from accelwatch.tui.board import Board
-from accelwatch.tui.environment import read_environment
-from accelwatch.tui.lines import Line
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.local import process_facts
+from accelwatch.tui.local.environment import read_environment
 from accelwatch.tui.screens.page import PageScreen
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import strip_graphs
 
 
 class Sight:

@@ -7,11 +7,11 @@ from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from accelwatch.tui.actions import PROCESSES
-from accelwatch.tui.board import Board
-from accelwatch.tui.header import header
-from accelwatch.tui.lines import Line
-from accelwatch.tui.process_list import ProcessList
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.state.actions import PROCESSES
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.header import header
+from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList

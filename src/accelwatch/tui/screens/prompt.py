@@ -9,8 +9,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from accelwatch.tui.board import Board
-from accelwatch.tui.lines import Line, clipped
+from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.panel import Panel
 
 Check = Callable[[str], str]

@@ -8,12 +8,12 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from accelwatch.tui import setting_rows
-from accelwatch.tui.board import Board
-from accelwatch.tui.header import header
-from accelwatch.tui.lines import Line, clipped
-from accelwatch.tui.preferences import save
-from accelwatch.tui.setting_rows import SettingRows
+from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.preferences import save
+from accelwatch.tui.local import setting_rows
+from accelwatch.tui.local.setting_rows import SettingRows
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.header import header
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList

@@ -7,9 +7,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accelwatch.tui.actions import Action, key_name, usable
-from accelwatch.tui.board import Board
-from accelwatch.tui.lines import Line, width_of
+from accelwatch.tui.drawing.lines import Line, width_of
+from accelwatch.tui.state.actions import Action, key_name, usable
+from accelwatch.tui.state.board import Board
 
 
 def footer_line(actions: list[Action], width: int) -> tuple[Line, list[tuple[int, int, str]]]:

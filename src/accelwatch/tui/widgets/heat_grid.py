@@ -9,11 +9,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.tui import format as fmt
-from accelwatch.tui.board import Board
-from accelwatch.tui.device_cells import utilization
-from accelwatch.tui.device_rows import heading, row
-from accelwatch.tui.lines import Line, fit
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.lines import Line, fit
+from accelwatch.tui.local.device_cells import utilization
+from accelwatch.tui.local.device_rows import heading, row
+from accelwatch.tui.state.board import Board
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BLOCKS_ASCII = " .:-=+*#@"

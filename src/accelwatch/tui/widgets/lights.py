@@ -10,12 +10,12 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accelwatch.fleet.picture.tally import FleetRow
-from accelwatch.tui.board import Board
+from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.grid import Cell, Grid
 from accelwatch.tui.fleet.grid_lines import grid_line
-from accelwatch.tui.fleet.list import sight_of
-from accelwatch.tui.lines import Line
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.fleet_list import sight_of
 
 _WHEEL = 3
 Bare = Callable[[int], list[Line]]

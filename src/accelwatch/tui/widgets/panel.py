@@ -7,8 +7,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accelwatch.tui.board import Board
-from accelwatch.tui.lines import Line
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.state.board import Board
 
 Draw = Callable[[int, int], list[Line]]
 """Lines for a width and a height."""

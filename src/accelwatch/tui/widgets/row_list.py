@@ -9,8 +9,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accelwatch.tui.board import Board
-from accelwatch.tui.lines import Line
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.rows import Rows
 
 _WHEEL = 3

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import Protocol
 
-from accelwatch.tui.lines import Line
+from accelwatch.tui.drawing.lines import Line
 
 
 class Rows(Protocol):

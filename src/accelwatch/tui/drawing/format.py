@@ -1,0 +1,200 @@
+"""Words and numbers for people on the dashboard: states, bars, pairs of value and limit. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from accelwatch.display import duration, printable
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.metrics import by_key
+from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.series import primary_value
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line
+
+NOTHING = "-"
+"""For a value that is absent; the Device screen tells the reason."""
+STATE_ROLES = {
+    DeviceState.OK: "ok",
+    DeviceState.DEGRADED: "warn",
+    DeviceState.LOST: "bad",
+    DeviceState.UNRESPONSIVE: "bad",
+    DeviceState.SUSPENDED: "info",
+    DeviceState.EXCLUDED: "dim",
+}
+STATE_ORDER = (
+    DeviceState.LOST,
+    DeviceState.UNRESPONSIVE,
+    DeviceState.DEGRADED,
+    DeviceState.EXCLUDED,
+    DeviceState.SUSPENDED,
+    DeviceState.OK,
+)
+"""Worst first."""
+_SHORT = {DeviceState.UNRESPONSIVE: "hung", DeviceState.SUSPENDED: "asleep"}
+_VENDOR_WORDS = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
+GIB = 1 << 30
+
+
+def number(view: DeviceView, key: str) -> Number | None:
+    """The value that the bare key stands for; None when it is absent."""
+    value: Number | None = primary_value(view.reading.values, by_key()[key])
+    return value
+
+
+def busy(reading: Reading) -> Number | None:
+    """How busy a device is, by its own measure or by that of its compute units."""
+    known = by_key()
+    own: Number | None = primary_value(reading.values, known["utilization_ratio"])
+    return own if own is not None else primary_value(reading.values, known["compute_active_ratio"])
+
+
+def readable(view: DeviceView) -> bool:
+    """Whether the device has a current reading."""
+    return ("*",) not in view.reading.absent
+
+
+def is_stale(view: DeviceView) -> bool:
+    """Whether nothing was heard from it, which says nothing about the device itself."""
+    return view.reading.absent.get(("*",)) is Absence.STALE
+
+
+def state_word(view: DeviceView, *, short: bool = False) -> str:
+    """The state in one word: `ok`, `degraded`, `lost`, `hung`, `stale`, `asleep`, `excluded`."""
+    if is_stale(view):
+        return "stale"
+    if short or view.state in _SHORT:
+        return _SHORT.get(view.state, view.state.value)
+    return view.state.value
+
+
+def state_glyph(view: DeviceView, glyphs: Glyphs) -> str:
+    """The sign of the state."""
+    return glyphs.stale if is_stale(view) else glyphs.states[view.state]
+
+
+def state_role(view: DeviceView) -> str:
+    """The role the state is painted in."""
+    return STATE_ROLES[view.state]
+
+
+def trouble(view: DeviceView, snapshot: Snapshot) -> str:
+    """Why a device is not as it should be, in words; empty when nothing is wrong."""
+    told = [error.message for error in snapshot.errors if error.device_id == view.device.id]
+    reasons = [*view.health_reasons, *told]
+    if not reasons and not readable(view):
+        reasons = [_ABSENT_WORDS[view.reading.absent[("*",)]]]
+    return "; ".join(dict.fromkeys(reasons))
+
+
+_ABSENT_WORDS = {
+    Absence.UNSUPPORTED: "the driver cannot read it",
+    Absence.PERMISSION: "this user may not read it",
+    Absence.TIMEOUT: "the driver does not answer",
+    Absence.LOST: "the device is lost",
+    Absence.SUSPENDED: "it sleeps and was left asleep",
+    Absence.ERROR: "the driver answers with an error",
+    Absence.STALE: "nothing was heard from it",
+    Absence.NOT_COLLECTED: "not read yet",
+}
+
+
+def ago(seconds: float | None) -> str:
+    """`4 s`, `12 min`; a dash when unknown."""
+    return NOTHING if seconds is None else duration(max(seconds, 0.0))
+
+
+def age(seconds: float | None) -> str:
+    """A sample's age, with a decimal below ten seconds."""
+    if seconds is None:
+        return NOTHING
+    return f"{seconds:.1f} s" if seconds < 10 else ago(seconds)
+
+
+def clock_time(moment: float) -> str:
+    """Local time of day."""
+    return datetime.fromtimestamp(moment).astimezone().strftime("%H:%M:%S")
+
+
+def model_name(view: DeviceView, *, ascii_only: bool = False) -> str:
+    """The model without its vendor's name, which the device's own name tells already."""
+    name = view.device.model or view.device.kind.value
+    for word in _VENDOR_WORDS:
+        name = name.removeprefix(word)
+    profile = view.device.partition_profile
+    return printable(f"{profile} of {name}" if profile else name, ascii_only=ascii_only)
+
+
+def percent(ratio: Number | None) -> str:
+    """A ratio in percent, without a blank."""
+    return NOTHING if ratio is None else f"{ratio * 100:.0f}%"
+
+
+def gibibytes(value: Number | None) -> str:
+    """Bytes in GiB with one decimal below a hundred."""
+    if value is None:
+        return NOTHING
+    shown = value / GIB
+    return f"{shown:.1f}" if shown < 99.95 else f"{shown:.0f}"
+
+
+def of_limit(value: Number | None, limit: Number | None, unit: str) -> str:
+    """`642/700 W`; without the limit where it is unknown."""
+    if value is None:
+        return NOTHING
+    return f"{value:.0f}/{limit:.0f}{unit}" if limit is not None else f"{value:.0f}{unit}"
+
+
+def megahertz(value: Number | None) -> str:
+    """A clock in MHz."""
+    return NOTHING if value is None else f"{value / 1e6:.0f} MHz"
+
+
+def memory_ratio(view: DeviceView) -> float | None:
+    """Used of size."""
+    size, used = number(view, "memory_size_bytes"), number(view, "memory_used_bytes")
+    return used / size if size and used is not None else None
+
+
+def bar(ratio: Number | None, width: int, glyphs: Glyphs, role: str) -> Line:
+    """A bar of `width` cells with eighths of a cell (whole cells in ASCII)."""
+    if width <= 0:
+        return []
+    share = min(max(float(ratio or 0.0), 0.0), 1.0)
+    steps = len(glyphs.bar)
+    filled = round(share * width * steps)
+    if ratio and not filled:
+        filled = 1
+    whole, rest = divmod(filled, steps)
+    shown = glyphs.bar[-1] * whole + (glyphs.bar[rest - 1] if rest else "")
+    return [(shown, role), (glyphs.track * (width - len(shown)), "track")]
+
+
+def memory_role(ratio: Number | None) -> str:
+    """Memory that is about to run out is a warning."""
+    return "warn" if ratio is not None and ratio >= 0.97 else "memory"
+
+
+def limit_role(value: Number | None, limit: Number | None, margin: float) -> str:
+    """`bad` at a limit, `warn` within a margin of it."""
+    if value is None:
+        return "faint"
+    if limit is None or value < limit - margin:
+        return "text"
+    return "bad" if value >= limit else "warn"
+
+
+def few(names: Sequence[str], plural: str, most: int) -> str:
+    """The names, or when there are more than `most` how many of them there are."""
+    return f"{len(names)} {plural}" if len(names) > most else ",".join(names)
+
+
+def versions(snapshot: Snapshot) -> str:
+    """The drivers that are in use: `nvidia 590.48.01`."""
+    told = []
+    for status in snapshot.backends:
+        version = status.versions.get("driver")
+        if version and status.devices:
+            told.append(f"{status.vendor or status.name} {version}")
+    return ", ".join(dict.fromkeys(told))

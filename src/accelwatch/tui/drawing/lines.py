@@ -1,0 +1,88 @@
+"""Lines of text in roles: what every view is made of before anything is coloured. Pure."""
+
+from collections.abc import Iterable
+
+from rich.cells import cell_len, set_cell_size
+
+from accelwatch.display import printable
+from accelwatch.tui.drawing.glyphs import Glyphs
+
+Span = tuple[str, str]
+"""Text and the role it is painted in; the roles are those of `palettes.Palette`."""
+Line = list[Span]
+_LEAST_WORDS = 12
+"""Cells that a paragraph has at least, however narrow the terminal is."""
+
+
+def width_of(line: Iterable[Span]) -> int:
+    """Cells a line takes on the screen."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:
+    """The text in exactly `width` cells: padded, or cut with an ellipsis."""
+    if width <= 0:
+        return ""
+    length = cell_len(text)
+    if length > width:
+        room = width - len(ellipsis) if width > 1 else width
+        return set_cell_size(text, room) + (ellipsis if width > 1 else "")
+    gap = " " * (width - length)
+    return gap + text if right else text + gap
+
+
+def clipped(line: Iterable[Span], width: int) -> Line:
+    """The line in exactly `width` cells, filled up with blanks."""
+    given: Line = []
+    left = width
+    for text, role in line:
+        length = cell_len(text)
+        if length > left:
+            given.append((set_cell_size(text, left), role))
+            left = 0
+            break
+        given.append((text, role))
+        left -= length
+    if left > 0:
+        given.append((" " * left, "text"))
+    return given
+
+
+def spread(left: Line, right: Line, width: int) -> Line:
+    """Two lines on one: one at the left edge, the other at the right; the left one gives way."""
+    room = width - width_of(right)
+    if room <= 0:
+        return clipped(right, width)
+    return [*clipped(left, room), *right]
+
+
+def plain(line: Iterable[Span]) -> str:
+    """The text alone."""
+    return "".join(text for text, _ in line)
+
+
+def in_role(line: Iterable[Span], role: str) -> Line:
+    """The same text, all of it in one role."""
+    return [(text, role) for text, _ in line]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Words on as many lines as needed; a longer word is cut."""
+    rows: list[str] = []
+    row = ""
+    for word in text.split():
+        joined = f"{row} {word}" if row else word
+        if cell_len(joined) <= width:
+            row = joined
+            continue
+        if row:
+            rows.append(row)
+        row = word if cell_len(word) <= width else set_cell_size(word, width)
+    return [*rows, row] if row else rows or [""]
+
+
+def paragraph(head: str, text: str, role: str, width: int, glyphs: Glyphs) -> list[Line]:
+    """Text of others on as many lines as it needs, the further ones set in below the first."""
+    shown = printable(text, ascii_only=glyphs.ascii_only)
+    rows = wrapped(shown, max(width - len(head) - 1, _LEAST_WORDS))
+    return [[(head if not n else " " * len(head), role), (row, role)] for n, row in enumerate(rows)]

@@ -1,0 +1,66 @@
+"""From lines in roles to strips in colours."""
+
+from functools import lru_cache
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.drawing.palettes import Palette
+
+_SEEN = frozenset({"tab", "cursor", "cursor_away"})
+"""Roles in which a blank looks like something."""
+
+
+class Paint:
+    """A palette and signs, ready to use. `overlay` is `selected`, `marked`, `edge` or nothing."""
+
+    def __init__(self, palette: Palette, glyphs: Glyphs) -> None:
+        self.palette = palette
+        self.glyphs = glyphs
+        self._style = lru_cache(maxsize=512)(self._new_style)
+
+    def strip(self, line: Line, width: int, overlay: str = "") -> Strip:
+        """One line of the screen, exactly `width` cells."""
+        style = self._style
+        given = [Segment(text, style(role, overlay)) for text, role in joined(clipped(line, width))]
+        if self.glyphs.ascii_only:
+            given = [Segment(_ascii(text), look) for text, look, _ in given]
+        return Strip(given, width)
+
+    def _new_style(self, role: str, overlay: str) -> Style:
+        palette = self.palette
+        style = Style.parse(palette.roles.get(role, "default"))
+        if not palette.ansi and style.bgcolor is None:
+            style = Style.parse(f"on {palette.background}") + style
+        if overlay == "selected" and palette.ansi:
+            return Style(reverse=True, bold=style.bold)
+        if overlay:
+            style = style + Style.parse(getattr(palette, overlay))
+        return style
+
+
+def joined(line: Line) -> Line:
+    """Neighbours in one role as one span, and blanks with the span before: less for the terminal."""
+    given: Line = []
+    last, role_before = "", ""
+    for text, role in line:
+        if given and (role == role_before or (role_before not in _SEEN and not text.strip(" "))):
+            last += text
+            given[-1] = (last, role_before)
+        else:
+            last, role_before = text, role
+            given.append((text, role))
+    return given
+
+
+def _ascii(text: str) -> str:
+    """A last gate: what is no ASCII, in as many cells."""
+    if text.isascii():
+        return text
+    return "".join(
+        char if char.isascii() else "~" if char == "…" else "?" * cell_len(char) for char in text
+    )

@@ -1,0 +1,300 @@
+"""What keys do on the Fleet screen: filter, sort, group, map, events, acknowledge, open a node."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.errors import ExpressionError
+from accelwatch.fleet.picture import grouping
+from accelwatch.fleet.picture.ordering import SORTS, TITLES
+from accelwatch.fleet.wire import DevicePlace
+from accelwatch.tui.drawing.preferences import FORMS, SHADES, slower
+from accelwatch.tui.fleet import columns
+from accelwatch.tui.fleet.filters import condition
+
+if TYPE_CHECKING:
+    from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.desk import FleetDesk
+    from accelwatch.tui.screens.fleet import FleetScreen
+
+
+class FleetCommands:
+    """One method an action; False means that the Fleet screen is not the present one."""
+
+    def __init__(self, app: "Dashboard", desk: "FleetDesk") -> None:
+        self._app = app
+        self._desk = desk
+
+    @property
+    def _screen(self) -> "FleetScreen | None":
+        from accelwatch.tui.screens.fleet import FleetScreen
+
+        screen = self._app.screen
+        return screen if isinstance(screen, FleetScreen) else None
+
+    def do_enter(self) -> bool:
+        """Open the node, or fold or unfold the group."""
+        screen = self._screen
+        if screen is None:
+            return False
+        row = screen.row
+        if not screen.on_events and row is not None and not row.node:
+            screen.fold(row.group)
+        else:
+            self._app.commands.open("local")
+        return True
+
+    def visit(self) -> bool:
+        """Follow the selected node; false when there is none."""
+        screen = self._screen
+        if screen is None or not screen.selected_node:
+            return False
+        device = screen.selected_device
+        if not self._desk.visit(screen.selected_node):
+            return False
+        if device:
+            self._app.board.selected_id = device
+        return True
+
+    def do_tag(self) -> bool:
+        """Fold or unfold the group."""
+        screen = self._screen
+        if screen is not None and screen.row is not None and self._desk.board.grouped:
+            screen.fold(screen.row.group)
+        return screen is not None
+
+    def do_back(self) -> bool:
+        """Clear the filter."""
+        if self._screen is None:
+            return False
+        if self._desk.board.filter_text:
+            self._desk.set_filter("")
+        return True
+
+    def do_filter(self) -> bool:
+        """Ask for a filter: plain text, or a condition that the hub looks for."""
+        from accelwatch.tui.local.filters import complaint
+        from accelwatch.tui.screens.prompt import PromptScreen
+
+        if self._screen is None:
+            return False
+        app, desk = self._app, self._desk
+
+        def wrong(text: str) -> str:
+            try:
+                condition(text, desk.board.labels)
+            except ExpressionError as error:
+                return complaint(error)
+            return ""
+
+        hint = 'plain text, or a condition such as state == "lost" or user == "ada"; empty: all'
+        prompt = PromptScreen(app.board, "Filter devices", desk.board.filter_text, hint, wrong)
+        app.push_screen(prompt, lambda text: None if text is None else desk.set_filter(text))
+        return True
+
+    def do_sort(self) -> bool:
+        """Ask for what rows are sorted by."""
+        from accelwatch.tui.screens.choice import ChoiceScreen
+
+        if self._screen is None:
+            return False
+        picker = ChoiceScreen(
+            self._app.board,
+            "Sort the fleet by",
+            [],
+            [(name, TITLES[name]) for name in SORTS],
+            self._app.board.preferences.fleet_sort,
+        )
+        self._app.push_screen(picker, lambda name: self.sort_by(name) if name else None)
+        return True
+
+    def sort_by(self, name: str) -> None:
+        """Sort by something, or turn its order round."""
+        if name not in SORTS:
+            return
+        preferences = self._app.board.preferences
+        if preferences.fleet_sort == name:
+            preferences.fleet_descending = not preferences.fleet_descending
+        else:
+            preferences.fleet_sort, preferences.fleet_descending = name, name != "node"
+        self._arrange()
+
+    def sort_at(self, width: int, x: int) -> None:
+        """A click on a heading."""
+        self.sort_by(columns.sort_at(width, self._desk.board.name_width, x))
+
+    def do_sort_left(self) -> bool:
+        """What is to the left."""
+        return self._sort_step(-1)
+
+    def do_sort_right(self) -> bool:
+        """What is to the right."""
+        return self._sort_step(1)
+
+    def _sort_step(self, step: int) -> bool:
+        if self._screen is not None:
+            present = self._app.board.preferences.fleet_sort
+            place = SORTS.index(present) if present in SORTS else 0
+            self.sort_by(SORTS[(place + step) % len(SORTS)])
+        return self._screen is not None
+
+    def do_reverse(self) -> bool:
+        """Turn the order round."""
+        if self._screen is not None:
+            self.sort_by(self._app.board.preferences.fleet_sort)
+        return self._screen is not None
+
+    def _arrange(self) -> None:
+        self._desk.board.arrange()
+        self._app.show()
+
+    def do_tree(self) -> bool:
+        """The next grouping."""
+        if self._screen is not None:
+            self._group(grouping.following(self._app.board.preferences.fleet_group))
+        return self._screen is not None
+
+    def do_group_by(self) -> bool:
+        """Ask by what to group."""
+        from accelwatch.tui.screens.choice import ChoiceScreen
+
+        if self._screen is None:
+            return False
+        found = grouping.choices(self._desk.board.labels)
+        present = self._app.board.preferences.fleet_group
+        picker = ChoiceScreen(
+            self._app.board, "Group by", [], [(name, name) for name in found], present
+        )
+        self._app.push_screen(picker, lambda name: self._group(name) if name else None)
+        return True
+
+    def _group(self, name: str) -> None:
+        self._app.board.preferences.fleet_group = name
+        self._desk.board.unfolded.clear()
+        self._app.say("no groups" if name == grouping.NONE else f"grouped by {name}")
+        self._desk.recount()
+
+    def do_grid(self) -> bool:
+        """Lights or rows."""
+        return self._next("fleet_form", FORMS)
+
+    def do_shade(self) -> bool:
+        """What the lights show."""
+        if not self._next("fleet_shade", SHADES):
+            return False
+        self._app.say(f"lights show {self._app.board.preferences.fleet_shade}")
+        return True
+
+    def _next(self, name: str, words: tuple[str, ...]) -> bool:
+        screen, preferences = self._screen, self._app.board.preferences
+        if screen is None:
+            return False
+        place = words.index(getattr(preferences, name)) + 1
+        setattr(preferences, name, words[place % len(words)])
+        screen.arranged()
+        return True
+
+    def do_events(self) -> bool:
+        """Events below the nodes, or not."""
+        screen, preferences = self._screen, self._app.board.preferences
+        if screen is None:
+            return False
+        preferences.fleet_events = not preferences.fleet_events
+        screen.arranged()
+        return True
+
+    def do_problems(self) -> bool:
+        """What the hub cannot do, in full."""
+        if self._screen is None:
+            return False
+        if self._desk.board.troubles:
+            self._app.commands.open("problems")
+        else:
+            self._app.say("the hub has no problems")
+        return True
+
+    def do_acknowledge(self) -> bool:
+        """Ask whether what is missing is to be forgotten, with Cancel under the keys."""
+        screen = self._screen
+        if screen is None:
+            return False
+        node = self._desk.board.node(screen.selected_node)
+        if self._app.readonly:
+            self._app.say("nothing is acknowledged (--readonly)")
+        elif node is None:
+            self._app.say("choose a node")
+        elif not node.devices_missing and node.state in ("up", "slow"):
+            self._app.say(f"{node.node}: no device is missing")
+        else:
+            self._ask(node.node, node.devices_missing, screen.selected_device)
+        return True
+
+    def _ask(self, name: str, missing: int, device: str) -> None:
+        from accelwatch.tui.screens.choice import ChoiceScreen
+
+        place = self._missing(name, device)
+        choices = [("", "Cancel")]
+        if place:
+            choices.append(("device", f"{place} is not expected any more"))
+        all_ = f"its {missing} missing devices are" if missing else "it is"
+        choices.append(("node", f"{all_} not expected any more"))
+        text = ["The hub forgets what has gone until it sees it again.", ""]
+        dialog = ChoiceScreen(self._app.board, f"Acknowledge {name}", text, choices)
+
+        def taken(choice: str | None) -> None:
+            if choice:
+                self._desk.acknowledge(name, device if choice == "device" else None)
+
+        self._app.push_screen(dialog, taken)
+
+    def _missing(self, node: str, device: str) -> str:
+        """Name of the selected device if it is missing."""
+        board = self._desk.board
+        view = board.view
+        for now in view.devices if view is not None and device else ():
+            place = board.device(now.slot)
+            if place and (place.node, place.id) == (node, device) and now.state == "missing":
+                return place.name
+        return ""
+
+    def do_copy(self) -> bool:
+        """The node's name, or the uuid of the selected light."""
+        screen = self._screen
+        if screen is None:
+            return False
+        place = self._place(screen)
+        name = screen.selected_node or (screen.row.group if screen.row is not None else "")
+        self._app.commands.copied((place.uuid or place.id) if place is not None else name)
+        return True
+
+    def do_copy_row(self) -> bool:
+        """The node, or the selected light, as JSON."""
+        screen = self._screen
+        if screen is None:
+            return False
+        found = self._place(screen) or self._desk.board.node(screen.selected_node)
+        if found is not None:
+            plain = msgspec.structs.asdict(found)
+            self._app.commands.copied(msgspec.json.encode(plain).decode())
+        return True
+
+    def _place(self, screen: "FleetScreen") -> DevicePlace | None:
+        cell = screen.lights.cell if screen.lit and not screen.on_events else None
+        return self._desk.board.device(cell[1]) if cell is not None and cell[1] >= 0 else None
+
+    def do_faster(self) -> bool:
+        """A picture more often."""
+        return self._set_interval(-1)
+
+    def do_slower(self) -> bool:
+        """A picture less often."""
+        return self._set_interval(1)
+
+    def _set_interval(self, step: int) -> bool:
+        if self._screen is None:
+            return False
+        preferences = self._app.board.preferences
+        preferences.fleet_interval_s = slower(preferences.fleet_interval_s, step)
+        self._desk.source.set_interval(preferences.fleet_interval_s)
+        self._app.say(f"a picture every {preferences.fleet_interval_s:g} s")
+        return True

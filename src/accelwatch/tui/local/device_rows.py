@@ -1,0 +1,238 @@
+"""Devices as rows: which columns fit a width, a row of one line, a block of several. Pure."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import product
+
+import msgspec
+
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.local import device_cells as cells
+
+Cell = Callable[[DeviceView, int, Glyphs], Line]
+GAP = 2
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: `grow` is its share of the width that is left, `right` where its title stands."""
+
+    title: str
+    cell: Cell
+    width: int
+    grow: int = 0
+    right: bool = False
+    identity: bool = False
+    """Shown of a device that cannot be read too."""
+
+
+_SIGN = Column("", cells.sign_cell, 1, identity=True)
+_MODEL = Column("MODEL", cells.model_cell, 16, identity=True)
+_WORK = (
+    Column("WORK", cells.work_cell, 14, 1, identity=True),
+    Column("WORK", cells.work_cell, 10, 1, identity=True),
+)
+"""The wider one where there is room for it."""
+_NAME = Column("DEVICE", cells.name_cell, 9, identity=True)
+_STATE = Column("STATE", cells.state_cell, 10, identity=True)
+_TEMP = Column("TEMP", cells.temperature_cell, 5, right=True)
+_POWER = Column("POWER", cells.power_cell, 10, right=True)
+_CLOCK = Column("CLOCK", cells.clock_cell, 8, right=True)
+_WHY = Column("THROTTLED", cells.throttle_cell, 9)
+_FLAGS = Column("FLAGS", cells.flags_cell, 8)
+
+_TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
+    (
+        133,
+        (
+            _NAME,
+            _MODEL,
+            _STATE,
+            Column("UTILISATION", cells.utilization_cell, 15, 3),
+            Column("MEMORY", cells.memory_cell, 22, 3),
+            Column("TEMP", cells.temperature_cell, 8, right=True),
+            _POWER,
+            _CLOCK,
+            _WHY,
+            _FLAGS,
+        ),
+    ),
+    (
+        100,
+        (
+            _NAME,
+            _STATE,
+            Column("UTILISATION", cells.utilization_cell, 11, 1),
+            Column("MEMORY", cells.memory_cell, 20, 1),
+            Column("TEMP", cells.temperature_cell, 8, right=True),
+            _POWER,
+            _CLOCK,
+            Column("FLAGS", cells.flags_cell, 6),
+        ),
+    ),
+    (
+        76,
+        (
+            _NAME,
+            _STATE,
+            Column("UTIL", cells.utilization_cell, 10, 1),
+            Column("MEMORY", cells.memory_cell, 14, 1),
+            _TEMP,
+            Column("POWER", cells.power_cell, 9, right=True),
+            Column("FLAGS", cells.flags_cell, 5),
+        ),
+    ),
+    (
+        56,
+        (
+            _SIGN,
+            _NAME,
+            Column("UTIL", cells.utilization_cell, 10, 1),
+            Column("MEM", cells.short_memory_cell, 10, 1),
+            _TEMP,
+            Column("POWER", cells.power_cell, 6, right=True),
+        ),
+    ),
+    (
+        0,
+        (
+            _SIGN,
+            _NAME,
+            Column("UTIL", cells.utilization_cell, 5, 1),
+            Column("MEM", cells.short_memory_cell, 5, 1),
+            _TEMP,
+        ),
+    ),
+)
+"""Least width and the columns of each kind of terminal."""
+
+
+_SPARE = (_MODEL, _CLOCK)
+"""What gives way to the owner where there is no room for both."""
+
+
+def _with_work(columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
+    """The columns with that of the owner, if it fits in place of at most one other."""
+    if _STATE not in columns:
+        return columns
+    place = columns.index(_STATE) + 1
+    for work, spare in product(_WORK, (None, *_SPARE)):
+        whole = (*columns[:place], work, *columns[place:])
+        shown = tuple(column for column in whole if column is not spare)
+        if sum(column.width + GAP for column in shown) - GAP <= width:
+            return shown
+    return columns
+
+
+@lru_cache(maxsize=32)
+def layout(width: int, *, owned: bool = False) -> tuple[tuple[Column, int], ...]:
+    """The columns that fit, with the width of each; `owned` where a device's owner is known."""
+    columns = next(columns for least, columns in _TIERS if width >= least)
+    if owned:
+        columns = _with_work(columns, width)
+    fixed = sum(column.width + GAP for column in columns)
+    left = max(width - fixed, 0)
+    shares = sum(column.grow for column in columns) or 1
+    return tuple((column, column.width + left * column.grow // shares) for column in columns)
+
+
+def heading(width: int, *, owned: bool = False) -> Line:
+    """The titles of the columns."""
+    titles = [
+        (fit(column.title, size, right=column.right) + " " * GAP, "head")
+        for column, size in layout(width - 1, owned=owned)
+    ]
+    return clipped([(" ", "head"), *titles], width)
+
+
+def row(
+    view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs, *, owned: bool = False
+) -> Line:
+    """One device on one line; one that cannot be read tells its state, why, and since when."""
+    given: Line = [(" ", "text")]
+    left = width - 1
+    for column, size in layout(width - 1, owned=owned):
+        if not column.identity and not fmt.readable(view):
+            return clipped([*given, *why_not(view, snapshot, left, glyphs)], width)
+        given += [*column.cell(view, size, glyphs), (" " * GAP, "text")]
+        left -= size + GAP
+    if fmt.readable(view):
+        return clipped(given, width)
+    return clipped([*given, *why_not(view, snapshot, left, glyphs)], width)
+
+
+def why_not(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> Line:
+    """State word where there was no room for it, since when, and the reason."""
+    since = fmt.ago(snapshot.time - view.state_since)
+    reason = fmt.trouble(view, snapshot)
+    narrow = width < 50
+    word = f"{fmt.state_word(view)} " if narrow else ""
+    head = f"{word}for {since}"
+    told = f"{head} {glyphs.dot} {reason}" if reason else head
+    return [(fit(told, width, ellipsis=glyphs.ellipsis), "dim")]
+
+
+def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
+    """One device on three lines, for machines with one or two."""
+    head: Line = [
+        (" ", "text"),
+        *cells.state_cell(view, 11, glyphs),
+        (" ", "text"),
+        (view.device.name, "strong"),
+        ("  ", "text"),
+        (fmt.model_name(view, ascii_only=glyphs.ascii_only), "text"),
+        (f"   {view.device.pci_bus_id or ''}", "dim"),
+    ]
+    if view.owners:
+        work = cells.work(view, ascii_only=glyphs.ascii_only)
+        head += [("   work ", "dim"), (work, "text")]
+    if not fmt.readable(view):
+        since = fmt.ago(snapshot.time - view.state_since)
+        why: Line = [(f" for {since} {glyphs.dot} {fmt.trouble(view, snapshot)}", "dim")]
+        return [clipped(line, width) for line in (head, why, [])]
+    half = (width - 17) // 2
+    bars: Line = [
+        (" load ", "dim"),
+        *cells.utilization_cell(view, half, glyphs),
+        ("   memory ", "dim"),
+        *cells.memory_cell(view, half, glyphs),
+    ]
+    return [clipped(line, width) for line in (head, bars, _facts(view, glyphs))]
+
+
+def _facts(view: DeviceView, glyphs: Glyphs) -> Line:
+    """The figures of a block, each with its name; what the device does not give is left out."""
+    why = cells.throttle(view)
+    shown: list[tuple[str, Line]] = [
+        ("", cells.temperature_cell(view, 8, glyphs)),
+        ("", cells.power_cell(view, 10, glyphs)),
+        ("clock ", cells.clock_cell(view, 8, glyphs)),
+        ("memory clock ", _clock(view, "memory")),
+        ("fan ", _share(view, "fan_speed_ratio")),
+        ("PCIe ", _pcie(view)),
+        ("throttled ", [(why, "warn")] if why else []),
+        ("", [(cells.flags(view), "bad")] if cells.flags(view) else []),
+    ]
+    line: Line = [(" ", "text")]
+    for label, spans in shown:
+        if spans:
+            line += [(label, "dim"), *spans, ("   ", "text")]
+    return line
+
+
+def _clock(view: DeviceView, domain: str) -> Line:
+    value = view.reading.values.get(("clock_hertz", domain))
+    return [] if value is None else [(fmt.megahertz(value), "text")]
+
+
+def _share(view: DeviceView, key: str) -> Line:
+    value = fmt.number(view, key)
+    return [] if value is None else [(fmt.percent(value), "text")]
+
+
+def _pcie(view: DeviceView) -> Line:
+    generation = fmt.number(view, "pcie_link_generation")
+    lanes = fmt.number(view, "pcie_link_width_lanes")
+    return [] if generation is None else [(f"{generation} x{lanes or fmt.NOTHING}", "text")]

@@ -1,0 +1,156 @@
+"""What devices did in the last five minutes and the last hour, in rings of fixed size.
+
+A ring keeps the greatest value of each stretch of time, so spikes survive. A device costs 10 KiB.
+"""
+
+import math
+from array import array
+from collections.abc import Callable, Iterable
+
+from accelwatch.schema.metrics import by_key
+from accelwatch.schema.reading import Reading
+from accelwatch.schema.series import primary_value
+from accelwatch.schema.snapshot import DeviceView
+from accelwatch.tui.drawing import format as fmt
+
+TRACKED = ("utilization_ratio", "memory_ratio", "power_watts", "temperature_celsius", "clock_hertz")
+"""What is kept; `memory_ratio` is used of size."""
+FINE_S, FINE_SIZE = 1, 300
+COARSE_S, COARSE_SIZE = 20, 180
+HELD_S = 12.0
+"""A value stands at most this long until the next one; a longer gap stays empty."""
+
+
+class Ring:
+    """The greatest value of several quantities in each of `size` stretches of `width_s` seconds."""
+
+    def __init__(self, width_s: int, size: int, quantities: int) -> None:
+        self._width_s = width_s
+        self._size = size
+        self._quantities = quantities
+        self._values = array("f", [math.nan]) * (size * quantities)
+        self._last: int | None = None
+
+    def put(self, moment: float, values: tuple[float, ...]) -> None:
+        """Take values in; the stretches since the ones before get them too if they are few."""
+        now = int(moment // self._width_s)
+        if self._last is None or now < self._last:
+            self._last = now - 1
+        held = (now - self._last) * self._width_s <= HELD_S
+        for stretch in range(max(self._last + 1, now - self._size + 1), now + 1):
+            blank = not held and stretch != now
+            self._write(stretch, None if blank else values)
+        if now == self._last:
+            self._raise(now, values)
+        self._last = now
+
+    def _write(self, stretch: int, values: tuple[float, ...] | None) -> None:
+        start = (stretch % self._size) * self._quantities
+        row = values or (math.nan,) * self._quantities
+        self._values[start : start + self._quantities] = array("f", row)
+
+    def _raise(self, stretch: int, values: tuple[float, ...]) -> None:
+        start = (stretch % self._size) * self._quantities
+        for place, value in enumerate(values, start):
+            before = self._values[place]
+            if math.isnan(before) or value > before:
+                self._values[place] = value
+
+    def series(self, quantity: int, until: float, *, stands: bool = False) -> "array[float]":
+        """`size` values up to the moment `until`, oldest first; NaN where nothing is known.
+
+        With `stands` the last value is still true, and fills the time since, unless that is long.
+        """
+        given = array("f", [math.nan]) * self._size
+        if self._last is None:
+            return given
+        end = int(until // self._width_s)
+        filled = self._last
+        if stands and (end - self._last) * self._width_s <= max(HELD_S, self._width_s):
+            filled = end
+        for place in range(self._size):
+            stretch = end - self._size + 1 + place
+            if self._last - self._size < stretch <= filled:
+                at = (min(stretch, self._last) % self._size) * self._quantities + quantity
+                given[place] = self._values[at]
+        return given
+
+
+class _Track:
+    """The rings of one device."""
+
+    __slots__ = ("coarse", "fine", "seen")
+
+    def __init__(self) -> None:
+        self.fine = Ring(FINE_S, FINE_SIZE, len(TRACKED))
+        self.coarse = Ring(COARSE_S, COARSE_SIZE, len(TRACKED))
+        self.seen: float | None = None
+
+
+class History:
+    """Rings by device id. `record` wants every snapshot's devices; a reading counts once."""
+
+    def __init__(self, tracked: Callable[[Reading], tuple[float, ...]] | None = None) -> None:
+        self._tracks: dict[str, _Track] = {}
+        self._tracked = tracked or tracked_values
+
+    def record(self, views: Iterable[DeviceView]) -> None:
+        """Take the devices' readings in."""
+        for view in views:
+            moment = view.sample_time
+            if moment is None or ("*",) in view.reading.absent:
+                continue
+            track = self._tracks.setdefault(view.device.id, _Track())
+            if track.seen == moment:
+                continue
+            track.seen = moment
+            values = self._tracked(view.reading)
+            track.fine.put(moment, values)
+            track.coarse.put(moment, values)
+
+    def seed(self, device_id: str, readings: Iterable[tuple[float, Reading]]) -> None:
+        """Begin a device anew with (Unix seconds, reading) from before, oldest first."""
+        track = self._tracks[device_id] = _Track()
+        for moment, reading in readings:
+            values = self._tracked(reading)
+            track.fine.put(moment, values)
+            track.coarse.put(moment, values)
+
+    def series(
+        self, device_id: str, key: str, until: float, *, hour: bool = False, stands: bool = False
+    ) -> "array[float]":
+        """The five minutes, or the hour, before `until` of a tracked quantity, oldest first.
+
+        NaN where nothing is known; with `stands` the last value is still the present one.
+        """
+        track = self._tracks.get(device_id)
+        if track is None:
+            return array("f", [math.nan])
+        ring = track.coarse if hour else track.fine
+        return ring.series(TRACKED.index(key), until, stands=stands)
+
+    def keep_only(self, ids: Iterable[str]) -> None:
+        """Forget devices that are no longer shown at all."""
+        known = set(ids)
+        for gone in self._tracks.keys() - known:
+            del self._tracks[gone]
+
+    def clear(self) -> None:
+        """Forget everything, as a jump in a recording needs."""
+        self._tracks.clear()
+
+
+def tracked_values(reading: Reading) -> tuple[float, ...]:
+    """The tracked quantities of a reading; NaN for what it does not have."""
+    values = reading.values
+    size, used = values.get(("memory_size_bytes",)), values.get(("memory_used_bytes",))
+    given = []
+    for key in TRACKED:
+        if key == "memory_ratio":
+            value = used / size if size and used is not None else None
+        elif key == "utilization_ratio":
+            value = fmt.busy(reading)
+        else:
+            value = primary_value(values, by_key()[key])
+        given.append(math.nan if value is None else float(value))
+    return tuple(given)

@@ -1,0 +1,275 @@
+"""Processes as rows: columns by width, sorting, grouping into a tree. Pure."""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.display import printable
+from accelwatch.natural_order import Natural, natural
+from accelwatch.schema.reading import Process
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, fit
+
+Key = tuple[int, float | None, str]
+"""pid, start time and device: what a selection is held by."""
+GAP = 2
+
+
+class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One process on one device, or the head of a group (then `process` is None)."""
+
+    process: Process | None = None
+    view: DeviceView | None = None
+    group: str = ""
+    depth: int = 0
+    last: bool = False
+    """Whether it is the last of its group."""
+    members: tuple[Process, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """What the selection is held by; a group is held by its name."""
+        if self.process is None:
+            return (0, None, self.group)
+        return (self.process.pid, self.process.start_time, self.process.device_id)
+
+
+def owner(process: Process) -> str:
+    """Whose it is: job, pod, container or user, the first that is known."""
+    if process.job:
+        return f"job {process.job}"
+    if process.pod:
+        return f"pod {process.pod}"
+    if process.container:
+        return f"container {process.container}"
+    return f"user {process.user}" if process.user else "unknown owner"
+
+
+def workload(process: Process) -> str:
+    """Pod, job or container, the first that is known."""
+    return process.pod or process.job or process.container or ""
+
+
+def command(process: Process) -> str:
+    """The command with its arguments where they were collected."""
+    if process.argv:
+        return " ".join(process.argv)
+    return process.command or ""
+
+
+def _share(row: ProcessRow) -> float | None:
+    process, view = row.process, row.view
+    if process is None or view is None or process.gpu_memory_bytes is None:
+        return None
+    size = fmt.number(view, "memory_size_bytes")
+    return process.gpu_memory_bytes / size if size else None
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: `sort` gives what rows are ordered by, `rank` how early it gives way (1 stays)."""
+
+    id: str
+    title: str
+    width: int
+    text: Callable[[ProcessRow, Snapshot], str]
+    sort: Callable[[ProcessRow], float | str | None]
+    """Texts are ordered as people expect of names."""
+    rank: int
+    right: bool = False
+
+
+def _of(row: ProcessRow) -> Process:
+    return row.process or Process(device_id="", pid=0)
+
+
+def _started(row: ProcessRow) -> float | None:
+    start = _of(row).start_time
+    return None if start is None else -start
+
+
+def _running(row: ProcessRow, shot: Snapshot) -> str:
+    start = _of(row).start_time
+    return fmt.NOTHING if start is None else fmt.ago(shot.time - start)
+
+
+def _device(row: ProcessRow) -> str:
+    return row.view.device.name if row.view else ""
+
+
+_KINDS = {"compute": "C", "graphics": "G", "mps": "M"}
+
+
+def _kind(row: ProcessRow, _: Snapshot) -> str:
+    return "+".join(_KINDS.get(word, word) for word in _of(row).type.split("+"))
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("pid", "PID", 7, lambda r, _: str(_of(r).pid), lambda r: _of(r).pid, 1, right=True),
+    Column("user", "USER", 9, lambda r, _: _of(r).user or fmt.NOTHING, lambda r: _of(r).user, 2),
+    Column("device", "DEVICE", 9, lambda r, _: _device(r), _device, 1),
+    Column("type", "TYPE", 4, _kind, lambda r: _of(r).type, 7),
+    Column(
+        "gpu_memory",
+        "MEMORY",
+        9,
+        lambda r, _: _bytes(_of(r).gpu_memory_bytes),
+        lambda r: _of(r).gpu_memory_bytes,
+        1,
+        right=True,
+    ),
+    Column("share", "MEM%", 5, lambda r, _: fmt.percent(_share(r)), _share, 4, right=True),
+    Column(
+        "gpu",
+        "GPU%",
+        5,
+        lambda r, _: fmt.percent(_of(r).utilization_ratio),
+        lambda r: _of(r).utilization_ratio,
+        2,
+        right=True,
+    ),
+    Column(
+        "cpu",
+        "CPU%",
+        6,
+        lambda r, _: fmt.percent(_of(r).cpu_utilization_ratio),
+        lambda r: _of(r).cpu_utilization_ratio,
+        3,
+        right=True,
+    ),
+    Column(
+        "host_memory",
+        "HOST MEM",
+        9,
+        lambda r, _: _bytes(_of(r).host_memory_bytes),
+        lambda r: _of(r).host_memory_bytes,
+        5,
+        right=True,
+    ),
+    Column("time", "TIME", 7, _running, _started, 5, right=True),
+    Column(
+        "workload",
+        "POD/JOB",
+        18,
+        lambda r, _: workload(_of(r)) or fmt.NOTHING,
+        lambda r: workload(_of(r)) or None,
+        6,
+    ),
+    Column("command", "COMMAND", 12, lambda r, _: command(_of(r)), lambda r: command(_of(r)), 1),
+)
+BY_ID = {column.id: column for column in COLUMNS}
+
+
+def _bytes(value: int | None) -> str:
+    from accelwatch.display import size
+
+    return fmt.NOTHING if value is None else size(value)
+
+
+@lru_cache(maxsize=32)
+def columns_for(width: int) -> tuple[tuple[Column, int], ...]:
+    """The columns that fit and their widths; the command takes what is left."""
+    left = width - 1
+    for most in (7, 6, 5, 4, 3, 2, 1):
+        chosen = [column for column in COLUMNS if column.rank <= most]
+        needed = sum(column.width + GAP for column in chosen)
+        if needed <= left or most == 1:
+            break
+    extra = max(left - needed, 0)
+    return tuple((c, c.width + extra if c.id == "command" else c.width) for c in chosen)
+
+
+def heading(width: int, sort: str, descending: bool, glyphs: Glyphs) -> Line:
+    """The titles, the sorted one marked."""
+    line: Line = [(" ", "head")]
+    for column, size in columns_for(width):
+        arrow = (glyphs.down if descending else glyphs.up) if column.id == sort else ""
+        title = fit(f"{column.title}{arrow}", size, right=column.right)
+        line += [(title, "sorted" if arrow else "head"), (" " * GAP, "head")]
+    return clipped(line, width)
+
+
+def column_at(width: int, x: int) -> str:
+    """The column under a cell of the heading."""
+    left = 1
+    for column, size in columns_for(width):
+        left += size + GAP
+        if x < left:
+            return column.id
+    return "command"
+
+
+def line(
+    row: ProcessRow, shot: Snapshot, width: int, glyphs: Glyphs, *, tagged: bool, mine: str
+) -> Line:
+    """One row; processes of other users are dim."""
+    if row.process is None:
+        return _group_line(row, shot, width, glyphs)
+    dim = bool(mine) and row.process.user not in (None, mine)
+    given: Line = [(glyphs.mark if tagged else " ", "accent")]
+    for column, size in columns_for(width):
+        text = printable(column.text(row, shot), ascii_only=glyphs.ascii_only)
+        role = "faint" if text == fmt.NOTHING else "dim" if dim else _role(column.id)
+        if column.id == "command" and row.depth:
+            given.append((glyphs.last_branch if row.last else glyphs.branch, "faint"))
+        room = size - len(glyphs.branch) if column.id == "command" and row.depth else size
+        shown = fit(text, room, right=column.right, ellipsis=glyphs.ellipsis)
+        given += [(shown, role), (" " * GAP, "text")]
+    return clipped(given, width)
+
+
+def _role(column: str) -> str:
+    return {"gpu_memory": "memory", "command": "strong", "gpu": "load"}.get(column, "text")
+
+
+def _group_line(row: ProcessRow, _: Snapshot, width: int, glyphs: Glyphs) -> Line:
+    held = sum(process.gpu_memory_bytes or 0 for process in row.members)
+    pids = len({process.pid for process in row.members})
+    devices = len({process.device_id for process in row.members})
+    name = printable(row.group, ascii_only=glyphs.ascii_only)
+    plural = "es" if pids != 1 else ""
+    on = f"{devices} device{'s' if devices != 1 else ''}"
+    told = f"  {_bytes(held)} on {on}, {pids} process{plural}"
+    return clipped([(f" {glyphs.fold}", "accent"), (name, "strong"), (told, "dim")], width)
+
+
+def rows_of(views: Iterable[DeviceView]) -> list[ProcessRow]:
+    """A row for each process on each device."""
+    return [
+        ProcessRow(process=process, view=view)
+        for view in views
+        for process in view.reading.processes or ()
+    ]
+
+
+def arranged(
+    rows: list[ProcessRow], sort: str, *, descending: bool, tree: bool
+) -> list[ProcessRow]:
+    """The rows in order; what has no value comes last either way."""
+    value = BY_ID[sort].sort
+    known = [row for row in rows if value(row) is not None]
+    unknown = [row for row in rows if value(row) is None]
+    known.sort(key=lambda row: (row.process.pid if row.process else 0, natural(_device(row))))
+    known.sort(key=lambda row: _orderable(value(row)), reverse=descending)
+    ordered = known + unknown
+    return _grouped(ordered) if tree else ordered
+
+
+def _orderable(value: float | str | None) -> tuple[float, Natural]:
+    return (0.0, natural(value)) if isinstance(value, str) else (float(value or 0), ())
+
+
+def _grouped(rows: list[ProcessRow]) -> list[ProcessRow]:
+    """Groups by owner in the order of their first row, each with its head."""
+    groups: dict[str, list[ProcessRow]] = {}
+    for row in rows:
+        groups.setdefault(owner(_of(row)), []).append(row)
+    given: list[ProcessRow] = []
+    for name, members in groups.items():
+        processes = tuple(_of(row) for row in members)
+        given.append(ProcessRow(group=name, members=processes))
+        for row in members:
+            given.append(msgspec.structs.replace(row, depth=1, last=row is members[-1]))
+    return given

@@ -1,0 +1,1 @@
+"""What all screens share: the board, and the table of actions and their keys."""

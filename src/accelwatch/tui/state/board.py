@@ -1,0 +1,138 @@
+"""What all screens show and share: the latest snapshot, history, filter, selection, looks.
+
+No Textual in here: a screen asks the board, and the board knows no screen.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui.drawing.looks import Looks
+from accelwatch.tui.drawing.paint import Paint
+from accelwatch.tui.drawing.preferences import Preferences
+from accelwatch.tui.local.history import History
+from accelwatch.tui.local.process_history import ProcessHistory
+from accelwatch.tui.local.summary import Summary, summary
+
+if TYPE_CHECKING:
+    from accelwatch.tui.fleet.board import FleetBoard
+    from accelwatch.tui.fleet.node_view import Heard
+
+EMPTY = Snapshot(time=0.0, host="", version="")
+"""Stands until the first one comes."""
+SLICE = 128
+"""Devices that are noted at a time; two milliseconds."""
+DeviceFilter = Callable[[DeviceView], bool]
+
+
+class Board:
+    """Mutable; belongs to the application's thread."""
+
+    def __init__(self, preferences: Preferences, looks: Looks) -> None:
+        self.preferences = preferences
+        self.looks = looks
+        self.paint: Paint = looks.paint(preferences.theme)
+        self.snapshot = EMPTY
+        self.devices: tuple[DeviceView, ...] = ()
+        """Those that the filter leaves."""
+        self.owned = False
+        """Whether it is known of any of them to whom it is allocated."""
+        self.history = History()
+        self.process_history = ProcessHistory()
+        self.selected_id = ""
+        self.paused = False
+        self.recorded = False
+        """Whether the time of the snapshots is a recording's."""
+        self.signals = True
+        """Whether processes can be signalled: they are of this machine, and that is not off."""
+        self.hour = False
+        """Whether graphs show an hour instead of five minutes."""
+        self.fleet: FleetBoard | None = None
+        """The fleet, where one is followed."""
+        self.heard: Heard | None = None
+        """How the node of the fleet that is looked at was last heard."""
+        self.message = ""
+        """What was just done, in the place of the keys."""
+        self.banner = ""
+        """A word on the pause or the recording, for the header."""
+        self.filter_text = ""
+        self.process_filter_text = ""
+        self._filter: DeviceFilter | None = None
+        self._places: dict[str, int] = {}
+        self._summary: tuple[Snapshot, Summary] | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether anything has been read yet."""
+        return self.snapshot is not EMPTY
+
+    def take(self, snapshot: Snapshot) -> None:
+        """A newer state of the node; it is shown unless the view is paused."""
+        if not self.paused:
+            self.show(snapshot)
+
+    def note(self, snapshot: Snapshot) -> Iterator[None]:
+        """Take a snapshot into the history; yields after each slice of a large one."""
+        views = snapshot.devices
+        for start in range(0, len(views), SLICE):
+            if start:
+                yield
+            self.history.record(views[start : start + SLICE])
+        self.process_history.record(snapshot)
+
+    def forget(self) -> None:
+        """Begin the history anew, as a jump in a recording needs."""
+        self.history.clear()
+        self.process_history.clear()
+
+    def restart(self) -> None:
+        """Show nothing, as at the beginning."""
+        self.forget()
+        self.set_filter("", None)
+        self.selected_id = ""
+        self.paused, self.banner = False, ""
+        self.heard = None
+        self.show(EMPTY)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show this state."""
+        self.snapshot = snapshot
+        self._choose()
+
+    def set_filter(self, text: str, keeps: DeviceFilter | None) -> None:
+        """Show only devices that `keeps` is true for."""
+        self.filter_text, self._filter = text, keeps
+        self._choose()
+
+    def _choose(self) -> None:
+        keeps = self._filter
+        views = self.snapshot.devices
+        self.devices = views if keeps is None else tuple(view for view in views if keeps(view))
+        self.owned = any(view.owners for view in self.devices)
+        self._places = {view.device.id: place for place, view in enumerate(self.devices)}
+        if self.selected_id not in self._places and self.devices:
+            self.selected_id = self.devices[0].device.id
+
+    def place(self, device_id: str) -> int | None:
+        """Where a device is among those that are shown."""
+        return self._places.get(device_id)
+
+    @property
+    def selected(self) -> DeviceView | None:
+        """The device the history and the Device screen are about."""
+        place = self._places.get(self.selected_id)
+        return None if place is None else self.devices[place]
+
+    def select_next(self, step: int) -> None:
+        """Select the device `step` places on, stopping at the ends."""
+        if self.devices:
+            wanted = self._places.get(self.selected_id, 0) + step
+            place = min(max(wanted, 0), len(self.devices) - 1)
+            self.selected_id = self.devices[place].device.id
+
+    @property
+    def summary(self) -> Summary:
+        """Of all devices of the snapshot."""
+        if self._summary is None or self._summary[0] is not self.snapshot:
+            self._summary = (self.snapshot, summary(self.snapshot.devices))
+        return self._summary[1]

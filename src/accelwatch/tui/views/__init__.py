@@ -1,0 +1,1 @@
+"""Parts of screens made from the board: headers, lists, graphs."""

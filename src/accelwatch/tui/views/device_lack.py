@@ -1,0 +1,56 @@
+"""Why no device is shown, and what to do about it, as lines. Pure."""
+
+from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, paragraph
+from accelwatch.tui.state.board import Board
+
+_HERE = (BackendState.UNAVAILABLE, BackendState.FAILED)
+_SIGNS = {BackendState.UNAVAILABLE: ("degraded", "warn"), BackendState.FAILED: ("lost", "bad")}
+
+
+def why_none(board: Board, width: int) -> list[Line]:
+    """What became of the backends, by their own messages; nothing when devices are shown."""
+    if not board.started or board.devices:
+        return []
+    glyphs = board.paint.glyphs
+    if board.snapshot.devices:
+        told = f"no device matches {board.filter_text}"
+        lines = paragraph(" ", told, "strong", width, glyphs)
+        lines += paragraph(" ", "Esc shows all, / asks for another filter", "dim", width, glyphs)
+    else:
+        lines = _no_device(board, width, glyphs)
+    return [[], *(clipped(line, width) for line in lines)]
+
+
+def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
+    heard, found = board.heard, board.snapshot.backends
+    here = [status for status in found if status.state in _HERE]
+    what = "no accelerator was found" if heard is None else f"no device of {heard.node} is known"
+    lines = paragraph(" ", what, "strong", width, glyphs)
+    for status in here:
+        lines += _backend(status, width, glyphs)
+    if not here and heard is not None:
+        lines += paragraph("   ", _unheard(heard.state), "text", width, glyphs)
+    elif not here and found:
+        names = ", ".join(status.name for status in found)
+        told = f"nothing of the kind that these backends read is here: {names}"
+        lines += paragraph("   ", told, "text", width, glyphs)
+    do = "6 tells what was looked for" if heard is None else "Esc leads back to the fleet"
+    return [*lines, *paragraph(" ", do, "dim", width, glyphs)]
+
+
+def _unheard(state: str) -> str:
+    """Why the hub may have no device of a node of which it tells nothing more."""
+    if state in ("up", "slow"):
+        return "the node answers, and tells of no accelerator"
+    return "the node has never answered" if state == "never" else f"the node is {state}"
+
+
+def _backend(status: BackendStatus, width: int, glyphs: Glyphs) -> list[Line]:
+    sign, role = _SIGNS[status.state]
+    told = status.message or status.reason or str(status.state)
+    lines = paragraph(f"   {glyphs.states[sign]} ", f"{status.name}: {told}", role, width, glyphs)
+    return lines + (
+        paragraph("     ", status.remedy, "accent", width, glyphs) if status.remedy else []
+    )

@@ -1,0 +1,165 @@
+"""The lines at the top of the Fleet screen: what is followed and how old it is, and the totals. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from accelwatch.display import printable, size
+from accelwatch.fleet.picture import grouping, states
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.picture.ordering import TITLES
+from accelwatch.fleet.wire import FleetDocument
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, spread, width_of
+from accelwatch.tui.fleet import signs
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.cells import watts
+from accelwatch.tui.fleet.events import recent
+from accelwatch.tui.state.board import Board
+
+_AMBER_S, _RED_S = 2.0, 3.0
+"""In intervals: from here the age of the tick is amber, then red."""
+_PART = 3
+"""Blanks between counts and figures."""
+_WIDE = 110
+"""From here the totals have bars."""
+
+
+def age_line(fleet: FleetBoard, label: str) -> Line:
+    """The age of the tick that is shown."""
+    view = fleet.view
+    if view is None:
+        return [("waiting for the hub", "dim")]
+    since = fleet.since_s
+    late = since / view.interval_s
+    role = "bad" if late > _RED_S else "warn" if late > _AMBER_S else "dim"
+    return [(f"{label}{fmt.age(since):>5}", role)]
+
+
+def situation(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
+    """The second line of the header: what is wrong, else what is followed and how it is shown."""
+    ascii_only = board.paint.glyphs.ascii_only
+    if fleet.problem is not None:
+        return clipped(_problem(board, fleet, width, now), width)
+    left: Line = [(f" {printable(fleet.name, ascii_only=ascii_only)}", "dim")]
+    if fleet.filter_text:
+        shown = printable(fleet.filter_text, ascii_only=ascii_only)
+        wait = " (asking the hub)" if fleet.waiting else f" ({_nodes(fleet.shown_nodes)})"
+        left += [(f"  filter {shown}", "accent"), (wait, "dim")]
+    preferences = board.preferences
+    told = [TITLES.get(preferences.fleet_sort, "")] if preferences.fleet_form == "list" else []
+    if preferences.fleet_group != grouping.NONE:
+        told.append(f"by {preferences.fleet_group}")
+    if preferences.fleet_form == "grid":
+        told.append(f"lights show {preferences.fleet_shade}")
+    right: Line = [(f"{', '.join(told)} ", "faint")]
+    if board.banner:
+        right = [(f"{board.banner} ", "warn" if board.paused else "accent")]
+    if width_of(left) + width_of(right) > width:
+        right = []
+    return spread(left, right, width)
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"
+
+
+def _problem(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
+    problem, glyphs = fleet.problem, board.paint.glyphs
+    assert problem is not None
+    since = fmt.ago(max(now - problem.since, 0.0))
+    told = f" {glyphs.nodes['down']} for {since}: "
+    text = printable(problem.text, ascii_only=glyphs.ascii_only)
+    line: Line = [(told, "bad"), (text, "warn")]
+    if fleet.view is not None:
+        seen: Line = [(f"; what is shown is from {fmt.clock_time(fleet.view.time)}", "dim")]
+        line += seen if width_of(line) + width_of(seen) <= width else []
+    return line
+
+
+def totals(board: Board, fleet: FleetBoard, width: int, height: int, now: float) -> list[Line]:
+    """One or two lines: nodes and devices by state at the left, figures at the right."""
+    view = fleet.view
+    if view is None:
+        return [[(" no picture of the fleet yet", "dim")]]
+    nodes, devices = _nodes_of(board, view.sums), _devices_of(board, fleet.standings)
+    if height < 2:
+        lines = [[(" ", "text"), *_short(nodes), ("  ", "text"), *_short(devices)]]
+    else:
+        load, memory = _figures(board, view, width, now)
+        lines = [_beside(nodes, load, width), _beside(devices, memory, width)]
+    if fleet.silent:
+        lines = [in_role(line, "faint") for line in lines]
+    return [clipped(line, width) for line in lines]
+
+
+def _nodes_of(board: Board, sums: FleetDocument) -> list[tuple[str, str]]:
+    glyphs = board.paint.glyphs
+    return [
+        (f"{sums.nodes_total} nodes", "strong"),
+        *(
+            (f"{signs.node_glyph(word, glyphs)} {sums.nodes[word]} {word}", role)
+            for word, role in signs.NODE_ROLES.items()
+            if sums.nodes.get(word)
+        ),
+    ]
+
+
+def _devices_of(board: Board, counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    glyphs = board.paint.glyphs
+    words = sorted(counts, key=states.device_severity, reverse=True)
+    return [
+        (f"{sum(counts.values())} devices", "strong"),
+        *(
+            (f"{signs.device_glyph(word, glyphs)} {counts[word]} {said}", role)
+            for word in words
+            if counts[word]
+            for said, role in [(signs.device_word(word), signs.device_role(word))]
+        ),
+    ]
+
+
+def _beside(parts: Sequence[tuple[str, str]], figures: Line, width: int) -> Line:
+    """Both where there is room; signs without words where there is not, then without figures."""
+    for left in (_said(parts), _short(parts)):
+        if width_of(left) + width_of(figures) + _PART <= width:
+            return spread([(" ", "text"), *left], figures, width)
+    return [(" ", "text"), *left]
+
+
+def _said(parts: Sequence[tuple[str, str]]) -> Line:
+    return [span for text, role in parts for span in ((text, role), ("  ", "text"))]
+
+
+def _short(parts: Sequence[tuple[str, str]]) -> Line:
+    """Signs and numbers without their words."""
+    (title, title_role), *others = parts
+    line: Line = [(f"{title} ", title_role)]
+    for text, role in others:
+        sign, number, *_ = text.split(" ")
+        line += [(f"{sign}{number} ", role)]
+    return line
+
+
+def _figures(board: Board, view: FleetView, width: int, now: float) -> tuple[Line, Line]:
+    """Load and power; memory and events."""
+    sums, wide = view.sums, width >= _WIDE
+    used, whole = sums.memory_used_bytes, sums.memory_size_bytes
+    share = used / whole if used is not None and whole else None
+    count = recent(view.events, now)
+    happened = f"{count} event{'' if count == 1 else 's'}/h"
+    held = f"{size(used)} of {size(whole)}" if wide and used is not None and whole else ""
+    load: Line = [*_share(board, "load", sums.utilization_ratio, "load", wide)]
+    load.append((_cell(watts(sums.power_watts), held, wide), "text"))
+    memory = [*_share(board, "memory", share, fmt.memory_role(share), wide)]
+    memory.append((_cell(held, held, wide), "text"))
+    load.append((f"{'':{len(happened)}} ", "text"))
+    memory.append((f"{happened} ", "warn" if count else "dim"))
+    return load, memory
+
+
+def _cell(text: str, widest: str, wide: bool) -> str:
+    return fit(text, max(len(widest), 8)) + "   " if wide else fit(text, 8) + " "
+
+
+def _share(board: Board, title: str, ratio: float | None, role: str, wide: bool) -> Line:
+    bar = fmt.bar(ratio, 12, board.paint.glyphs, role) if wide else []
+    return [(f"{title:6} ", "dim"), *bar, (f"{fmt.percent(ratio):>5}  ", "text")]

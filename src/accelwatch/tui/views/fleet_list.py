@@ -1,0 +1,109 @@
+"""The fleet's rows and events as lists that show only what is visible."""
+
+from collections.abc import Callable, Hashable
+
+from accelwatch.fleet.wire import FleetEvent
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.fleet import columns
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.cells import Sight
+from accelwatch.tui.fleet.events import event_heading, event_line
+from accelwatch.tui.fleet.troubles import why_empty
+from accelwatch.tui.state.board import Board
+
+
+def sight_of(board: Board, fleet: FleetBoard) -> Sight:
+    """How the fleet is looked at now."""
+    return Sight(
+        board=fleet,
+        glyphs=board.paint.glyphs,
+        group=board.preferences.fleet_group,
+        shade=board.preferences.fleet_shade,
+        since_s=fleet.since_s,
+        silent=fleet.silent,
+    )
+
+
+class FleetList:
+    """Nodes, or groups with their nodes."""
+
+    stride = 1
+
+    def __init__(self, board: Board, fleet: FleetBoard) -> None:
+        self._board = board
+        self._fleet = fleet
+
+    def __len__(self) -> int:
+        return len(self._fleet.rows)
+
+    def heading(self, width: int) -> Line | None:
+        """The titles; without any row there is nothing for them to stand above."""
+        board = self._board
+        if self._fleet.view is not None and not len(self):
+            return None
+        name = self._fleet.name_width
+        return columns.heading(width, name, board.preferences, board.paint.glyphs)
+
+    def line(self, index: int, width: int, _: int, /) -> Line:
+        """One node or group."""
+        return columns.row_line(self._fleet.rows[index], sight_of(self._board, self._fleet), width)
+
+    def key(self, index: int) -> Hashable:
+        """Group and node."""
+        return self._fleet.rows[index].key
+
+    def bare(self, width: int) -> list[Line]:
+        """Why there is no row."""
+        return why_empty(self._fleet, width, self._board.paint.glyphs)
+
+    def place(self, key: Hashable) -> int | None:
+        """Where a row is."""
+        return self._fleet.place_of(key)
+
+
+class EventList:
+    """Events of the fleet, newest first."""
+
+    stride = 1
+
+    def __init__(self, board: Board, fleet: FleetBoard, now: Callable[[], float]) -> None:
+        self._board = board
+        self._fleet = fleet
+        self._now = now
+
+    def __len__(self) -> int:
+        view = self._fleet.view
+        return len(view.events) if view is not None else 0
+
+    def at(self, index: int) -> FleetEvent | None:
+        """The event of a row."""
+        view = self._fleet.view
+        if view is None or not 0 <= index < len(view.events):
+            return None
+        return view.events[-1 - index]
+
+    def heading(self, width: int) -> Line | None:
+        """How many, and the titles."""
+        return event_heading(len(self), width, self._board.paint.glyphs)
+
+    def line(self, index: int, width: int, _: int, /) -> Line:
+        """One event."""
+        event = self.at(index)
+        if event is None:
+            return []
+        return event_line(event, width, self._now(), self._board.paint.glyphs)
+
+    def key(self, index: int) -> Hashable:
+        """What it is, so that the selection stays with it when newer ones come."""
+        event = self.at(index)
+        return None if event is None else _identity(event)
+
+    def place(self, key: Hashable) -> int | None:
+        """Where an event is now."""
+        view = self._fleet.view
+        events = view.events if view is not None else ()
+        return next((n for n, one in enumerate(reversed(events)) if _identity(one) == key), None)
+
+
+def _identity(event: FleetEvent) -> Hashable:
+    return event.sequence, event.time, event.node, event.device, event.code

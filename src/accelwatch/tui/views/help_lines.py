@@ -1,0 +1,123 @@
+"""The keys, signs and flags in words, from the table of actions: for the help screen and the docs."""
+
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
+from accelwatch.tui.state.actions import ONLY_FLEET, Action, groups, key_name
+
+SIGNS = (
+    ("ok", "it answers, and nothing is wrong"),
+    (
+        "degraded",
+        "it answers, but says itself that something is wrong, or part of it is unreadable",
+    ),
+    ("lost", "it was there and is gone"),
+    ("unresponsive", "hung: a call into it has not come back"),
+    ("suspended", "asleep, and left asleep"),
+    ("excluded", "present, but not for this user"),
+)
+NODE_SIGNS = (
+    ("up", "a node that is heard of"),
+    ("slow", "heard of later than it should be"),
+    ("stale", "silent; its values are the last that were heard"),
+    ("down", "silent for long, or its connection failed"),
+    ("never", "has never answered"),
+)
+FLAGS = (
+    ("E", "uncorrected memory errors"),
+    ("X", "error events (Xid, RAS, resets)"),
+    ("L", "links that are down"),
+    ("M", "a repair waits for a reset, failed, or is not possible"),
+    ("R", "the driver asks for a reset"),
+)
+
+
+def keys_of(action: Action) -> str:
+    """`q ^C F10`."""
+    return " ".join(key_name(key) for key in action.keys)
+
+
+def lines(
+    width: int, glyphs: Glyphs, *, replay: bool, fleet: bool = True, signals: bool = True
+) -> list[Line]:
+    """All of it, in two columns where there is room."""
+    half = width if width < 110 else width // 2
+    given: list[list[Line]] = []
+    for title, actions in groups().items():
+        shown = [action for action in actions if replay or not action.replay_only]
+        shown = [action for action in shown if signals or not action.sends]
+        if not fleet:
+            shown = [action for action in shown if action.screens != ONLY_FLEET]
+        if not shown:
+            continue
+        block: list[Line] = [[(f" {title}", "title")]]
+        for action in shown:
+            block += _entry(keys_of(action), action.help, half, "key")
+        given.append([*block, []])
+    signs: list[Line] = [[(" Signs", "title")]]
+    for state, meaning in SIGNS:
+        sign = next(glyph for known, glyph in glyphs.states.items() if known == state)
+        signs += _entry(f"{sign} {state}", meaning, half, "text")
+    signs += _entry(
+        f"{glyphs.stale} stale", "nothing was heard of it for three intervals", half, "text"
+    )
+    given.append([*signs, []])
+    if fleet:
+        given.append([*_fleet_signs(half, glyphs), []])
+    flags: list[Line] = [[(" Flags", "title")]]
+    for flag, meaning in FLAGS:
+        flags += _entry(flag, meaning, half, "bad")
+    given.append([*flags, []])
+    if half == width:
+        return [line for block in given for line in block]
+    return _side_by_side(given, half)
+
+
+def _fleet_signs(width: int, glyphs: Glyphs) -> list[Line]:
+    """Signs of nodes, and of devices that only a fleet has."""
+    block: list[Line] = [[(" Signs of a fleet", "title")]]
+    for state, meaning in NODE_SIGNS:
+        block += _entry(f"{glyphs.nodes[state]} {state}", meaning, width, "text")
+    for sign, word, meaning in (
+        (glyphs.failed, "failed", "a device that answers and is broken"),
+        (glyphs.missing, "missing", "a device that its node does not list any more"),
+        (glyphs.unreachable, "unreachable", "a device of a node that is down"),
+    ):
+        block += _entry(f"{sign} {word}", meaning, width, "text")
+    return block
+
+
+def _entry(head: str, text: str, width: int, role: str) -> list[Line]:
+    rows = wrapped(text, max(width - 18, 12))
+    return [
+        clipped([(f"  {fit(head if not n else '', 15)}", role), (row, "text")], width)
+        for n, row in enumerate(rows)
+    ]
+
+
+def _side_by_side(blocks: list[list[Line]], half: int) -> list[Line]:
+    """The blocks in two columns of nearly the same length."""
+    total = sum(len(block) for block in blocks)
+    left: list[Line] = []
+    right: list[Line] = []
+    for block in blocks:
+        (left if len(left) + len(block) // 2 <= total // 2 else right).extend(block)
+    rows = max(len(left), len(right))
+    pad: list[Line] = [[]]
+    left += pad * (rows - len(left))
+    right += pad * (rows - len(right))
+    return [[*clipped(one, half), *other] for one, other in zip(left, right, strict=True)]
+
+
+def markdown() -> str:
+    """The keys as tables for docs/dashboard.md."""
+    given: list[str] = []
+    for title, actions in groups().items():
+        given += [f"### {title}", "", "| keys | what they do | where |", "|---|---|---|"]
+        for action in actions:
+            keys = " ".join(f"`{key_name(key)}`" for key in action.keys)
+            where = ", ".join(sorted(action.screens)) or "everywhere"
+            where = "in a recording" if action.replay_only else where
+            where += "; only of this machine" if action.sends else ""
+            given.append(f"| {keys} | {action.help} | {where} |")
+        given.append("")
+    return "\n".join(given)

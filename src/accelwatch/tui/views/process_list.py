@@ -1,0 +1,129 @@
+"""The processes of the board as rows of a list: filtered, sorted, grouped, tagged."""
+
+import getpass
+import os
+from collections.abc import Callable, Hashable
+
+from accelwatch.display import size
+from accelwatch.tui.drawing.lines import Line, clipped
+from accelwatch.tui.local import process_rows
+from accelwatch.tui.local.process_rows import COLUMNS, Key, ProcessRow, arranged, rows_of
+from accelwatch.tui.state.board import Board
+
+ProcessFilter = Callable[[ProcessRow], bool]
+
+
+def own_user() -> str:
+    """The user whose processes are not dimmed; empty for the superuser, who may act on all."""
+    if os.geteuid() == 0:
+        return ""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
+class ProcessList:
+    """Recomputed by `update`, once a change."""
+
+    stride = 1
+
+    def __init__(self, board: Board, mine: str | None = None) -> None:
+        self._board = board
+        self._mine = own_user() if mine is None else mine
+        self.rows: list[ProcessRow] = []
+        self.tagged: set[Key] = set()
+        self.keeps: ProcessFilter | None = None
+        self.filter_text = ""
+        self._places: dict[Key, int] = {}
+
+    def update(self) -> None:
+        """Take the board's processes anew."""
+        preferences = self._board.preferences
+        rows = rows_of(self._board.devices)
+        if self.keeps is not None:
+            rows = [row for row in rows if self.keeps(row)]
+        self.rows = arranged(
+            rows, preferences.sort, descending=preferences.descending, tree=preferences.tree
+        )
+        self._places = {row.key: place for place, row in enumerate(self.rows)}
+        self.tagged &= self._places.keys()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def heading(self, width: int) -> Line | None:
+        """The titles."""
+        preferences = self._board.preferences
+        return process_rows.heading(
+            width, preferences.sort, preferences.descending, self._board.paint.glyphs
+        )
+
+    def line(self, index: int, width: int, _: int, /) -> Line:
+        """One process."""
+        row = self.rows[index]
+        return process_rows.line(
+            row,
+            self._board.snapshot,
+            width,
+            self._board.paint.glyphs,
+            tagged=row.key in self.tagged,
+            mine=self._mine,
+        )
+
+    def key(self, index: int) -> Hashable:
+        """pid, start time, device."""
+        return self.rows[index].key
+
+    def place(self, key: Hashable) -> int | None:
+        """Where a process is."""
+        return self._places.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
+
+    def toggle(self, key: Hashable) -> None:
+        """Tag, or untag."""
+        for row in self.rows:
+            if row.key == key and row.process is not None:
+                self.tagged ^= {row.key}
+
+    def set_filter(self, text: str, keeps: ProcessFilter | None) -> None:
+        """Keep only processes that `keeps` is true for; the header tells the text."""
+        self.filter_text = self._board.process_filter_text = text.strip()
+        self.keeps = keeps
+
+    def clear(self) -> bool:
+        """Forget tags and filter; whether there were any."""
+        given = bool(self.tagged or self.filter_text)
+        self.tagged.clear()
+        self.set_filter("", None)
+        return given
+
+    def note(self, width: int) -> Line:
+        """How many there are, what is tagged, and a word on numbers of other namespaces."""
+        shown = [row.process for row in self.rows if row.process is not None]
+        held = sum(process.gpu_memory_bytes or 0 for process in shown)
+        pids = len({process.pid for process in shown})
+        told = f" {pids} processes hold {size(held)}"
+        line: Line = [(told, "dim")]
+        if self.filter_text:
+            line.append((f"   filter {self.filter_text}", "accent"))
+        if self.tagged:
+            line.append((f"   {len(self.tagged)} tagged", "accent"))
+        foreign = sum(process.pid_namespace != "same" for process in shown)
+        if foreign:
+            line.append((f"   {foreign} belong to another pid namespace: no signals", "warn"))
+        return clipped(line, width)
+
+    def sort_by(self, column: str) -> None:
+        """Sort by a column; by the present one: turn the order round."""
+        preferences = self._board.preferences
+        if preferences.sort == column:
+            preferences.descending = not preferences.descending
+        else:
+            preferences.sort = column
+            preferences.descending = column not in ("pid", "user", "device", "command", "workload")
+
+    def sort_step(self, step: int) -> None:
+        """Sort by the column `step` places on."""
+        ids = [column.id for column in COLUMNS]
+        place = (ids.index(self._board.preferences.sort) + step) % len(ids)
+        self.sort_by(ids[place])
