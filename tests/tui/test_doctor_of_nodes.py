@@ -9,7 +9,7 @@ from accelwatch.fleet.hub_client.silence import Fault, Target
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.fleet.node_view import Heard
-from accelwatch.tui.local import doctor_lines
+from accelwatch.tui.views import doctor_lines
 from dashboards import lost, node, texts
 from fleets import FAULTS, FedFleet, FleetStage, fleet_view, on
 from machines import NOW

@@ -68,7 +68,7 @@ def test_a_target_polled_rarely_gets_its_own_intervals() -> None:
 
 
 def test_devices_of_a_node_are_in_the_order_of_their_numbers() -> None:
-    from accelwatch.fleet.api.summaries import snapshot_of
+    from accelwatch.fleet.state.snapshots import snapshot_of
 
     bench = Bench("a")
     views = [machines.view(index) for index in (1, 0, 7, 2)]

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from accelwatch.tui.local import doctor_lines
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.actions import DOCTOR
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import doctor_lines
 
 
 def doctor_screen(board: Board, now: Callable[[], float]) -> PageScreen:
