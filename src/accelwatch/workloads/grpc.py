@@ -6,10 +6,13 @@ Protocol: grpc/grpc doc/PROTOCOL-HTTP2.md (five-byte message prefix, status in t
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
 from accelwatch.workloads.failure import SourceError, protocol
-from accelwatch.workloads.http2 import Answer, exchange
+
+if TYPE_CHECKING:
+    from accelwatch.workloads.http2 import Answer
 
 _PREFIX_BYTES = 5
 _OK = "0"
@@ -24,6 +27,8 @@ _CHUNK = 64 << 10
 
 def call(path: Path, method: str, request: bytes, *, timeout_s: float, clock: Clock) -> bytes:
     """The answer's message. Raises SourceError whatever goes wrong, within the time."""
+    from accelwatch.workloads.http2 import exchange  # h2 is for nodes with a kubelet only
+
     wire = _Wire(path, clock.monotonic() + timeout_s, clock.monotonic)
     try:
         wire.connect()
@@ -50,7 +55,7 @@ def _framed(message: bytes) -> bytes:
     return b"\0" + len(message).to_bytes(4, "big") + message
 
 
-def _message(answer: Answer) -> bytes:
+def _message(answer: "Answer") -> bytes:
     """The one message of an answer that succeeded."""
     status = answer.headers.get("grpc-status")
     if status is None:
@@ -81,7 +86,6 @@ class _Wire:
         self._deadline = deadline
         self._now = now
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._pending = bytearray()
 
     def _arm(self) -> None:
         left = self._deadline - self._now()
@@ -103,20 +107,16 @@ class _Wire:
         except OSError as error:
             raise self._failure(error) from error
 
-    def receive(self, size: int) -> bytes:
-        """Exactly `size` octets, at most one frame's payload."""
-        while len(self._pending) < size:
-            self._arm()
-            try:
-                chunk = self._socket.recv(_CHUNK)
-            except OSError as error:
-                raise self._failure(error) from error
-            if not chunk:
-                raise SourceError(f"{self._path}: the connection was closed early", reason="io")
-            self._pending += chunk
-        taken = bytes(self._pending[:size])
-        del self._pending[:size]
-        return taken
+    def receive(self) -> bytes:
+        """What has come, at least one octet."""
+        self._arm()
+        try:
+            chunk = self._socket.recv(_CHUNK)
+        except OSError as error:
+            raise self._failure(error) from error
+        if not chunk:
+            raise SourceError(f"{self._path}: the connection was closed early", reason="io")
+        return chunk
 
     def close(self) -> None:
         self._socket.close()

@@ -1,30 +1,33 @@
-"""An HTTP/2 client for one request on a fresh connection: no upgrade, no reuse, no push.
+"""One HTTP/2 request on a fresh connection and its answer, by h2: no upgrade, no reuse, no push.
 
-Windows are opened once as wide as the largest answer that is accepted, so none needs an update.
+h2 is the protocol; here are its bounds. Windows are opened once as wide as the largest answer that is
+accepted, so none needs an update.
 """
 
-import struct
 from collections.abc import Callable
 
+import h2.config
+import h2.connection
+import h2.errors
+import h2.events
+import h2.exceptions
+import h2.settings
 import msgspec
 
-from accelwatch.workloads import frames, hpack
 from accelwatch.workloads.failure import SourceError, protocol
-from accelwatch.workloads.frames import Frame
-from accelwatch.workloads.hpack import Header
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 MAX_BODY_BYTES = 16 << 20
 """The kubelet's own limit for an answer of its pod resources is 16 MiB."""
 
 _STREAM = 1
 _DEFAULT_WINDOW = 65_535
-_MAX_BLOCK_BYTES = 64 << 10
-_MAX_FRAMES = 200_000
+_MAX_EVENTS = 200_000
+"""Things a peer may tell before its answer ends; above any answer of the largest size."""
 
-Receive = Callable[[int], bytes]
-"""Exactly that many octets. Raises SourceError at the end of the connection or the time."""
+Receive = Callable[[], bytes]
+"""What has come, at least one octet. Raises SourceError at the end of the connection or the time."""
 Send = Callable[[bytes], None]
+Header = tuple[str, str]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,113 +39,86 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 def exchange(send: Send, receive: Receive, headers: list[Header], body: bytes) -> Answer:
     """Send one request and read its answer. Raises SourceError."""
-    request = (
-        PREFACE,
-        frames.settings({frames.ENABLE_PUSH: 0, frames.INITIAL_WINDOW_SIZE: MAX_BODY_BYTES}),
-        frames.window_update(MAX_BODY_BYTES - _DEFAULT_WINDOW),
-        frames.encode(
-            frames.HEADERS, hpack.encode(headers), flags=frames.END_HEADERS, stream=_STREAM
-        ),
-        frames.encode(frames.DATA, body, flags=frames.END_STREAM, stream=_STREAM),
-    )
-    send(b"".join(request))
-    exchanged = _Exchange(send)
-    for _ in range(_MAX_FRAMES):
-        exchanged.take(_next_frame(receive))
-        if exchanged.over:
-            return exchanged.answer()
-    raise protocol("http2: too many frames")
+    exchanged = _Exchange()
+    send(exchanged.request(headers, body))
+    while not exchanged.over:
+        reply = exchanged.take(receive())
+        if reply and not exchanged.over:
+            _reply(send, reply)
+    return exchanged.answer()
 
 
-def _next_frame(receive: Receive) -> Frame:
-    length, kind, flags, stream = frames.head(receive(frames.HEAD_BYTES))
-    return Frame(kind=kind, flags=flags, stream=stream, payload=receive(length) if length else b"")
+def _reply(send: Send, data: bytes) -> None:
+    """An answer may be complete although the other side has stopped listening."""
+    try:
+        send(data)
+    except SourceError as error:
+        if error.reason != "io":
+            raise
 
 
 class _Exchange:
-    """What has come so far."""
+    """A connection with one stream, and what has come on it."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self) -> None:
+        settings = h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
         self.over = False
-        self._send = send
-        self._decoder = hpack.HeaderDecoder()
+        self._connection = h2.connection.H2Connection(settings)
         self._headers: dict[str, str] = {}
         self._body = bytearray()
-        self._block: bytearray | None = None
-        """A header block whose end has not come; nothing else may come before it."""
-        self._ends = False
-        self._settled = False
+        self._events = 0
+
+    def request(self, headers: list[Header], body: bytes) -> bytes:
+        """Preface, settings and the request."""
+        connection = self._connection
+        connection.local_settings = h2.settings.Settings(
+            client=True,
+            initial_values={
+                h2.settings.SettingCodes.ENABLE_PUSH: 0,
+                h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: MAX_BODY_BYTES,
+            },
+        )
+        connection.initiate_connection()
+        connection.increment_flow_control_window(MAX_BODY_BYTES - _DEFAULT_WINDOW)
+        connection.send_headers(_STREAM, headers)
+        connection.send_data(_STREAM, body, end_stream=True)
+        return connection.data_to_send()
+
+    def take(self, data: bytes) -> bytes:
+        """What has come, and what is to be sent for it. Raises SourceError."""
+        try:
+            events = self._connection.receive_data(data)
+        except (h2.exceptions.H2Error, UnicodeDecodeError) as error:
+            raise protocol(f"http2: {error}") from error
+        self._events += len(events)
+        if self._events > _MAX_EVENTS:
+            raise protocol("http2: too many frames")
+        for event in events:
+            self._take(event)
+        return self._connection.data_to_send()
+
+    def _take(self, event: h2.events.Event) -> None:
+        match event:
+            case h2.events.ResponseReceived() | h2.events.TrailersReceived():
+                self._headers.update({str(name): str(value) for name, value in event.headers or ()})
+            case h2.events.DataReceived():
+                self._body += event.data or b""
+                if len(self._body) > MAX_BODY_BYTES:
+                    raise protocol(f"http2: the answer is larger than {MAX_BODY_BYTES} bytes")
+            case h2.events.StreamEnded():
+                self.over = True
+            case h2.events.StreamReset():
+                told = _error_name(event.error_code)
+                raise protocol(f"http2: the other side reset the stream: {told}")
+            case h2.events.ConnectionTerminated() if not self.over:
+                told = _error_name(event.error_code)
+                raise protocol(f"http2: the other side goes away without an answer: {told}")
+            case _:
+                """Settings, pings and windows, which h2 answers itself."""
 
     def answer(self) -> Answer:
         return Answer(headers=self._headers, body=bytes(self._body))
 
-    def take(self, frame: Frame) -> None:
-        """One frame. Raises SourceError when the answer cannot be had any more."""
-        if not self._settled and frame.kind != frames.SETTINGS:
-            raise protocol("http2: the connection does not begin with settings")
-        self._settled = True
-        if (self._block is not None) != (frame.kind == frames.CONTINUATION):
-            raise protocol("http2: a header block is interrupted")
-        if frame.kind in (frames.DATA, frames.HEADERS, frames.CONTINUATION, frames.RST_STREAM):
-            self._take_of_stream(frame)
-        else:
-            self._take_of_connection(frame)
 
-    def _take_of_connection(self, frame: Frame) -> None:
-        match frame.kind:
-            case frames.SETTINGS if not frame.flags & frames.ACK:
-                self._reply(frames.encode(frames.SETTINGS, flags=frames.ACK))
-            case frames.PING if not frame.flags & frames.ACK:
-                self._reply(frames.encode(frames.PING, frame.payload[:8], flags=frames.ACK))
-            case frames.GOAWAY:
-                _check_goaway(frame.payload)
-            case frames.PUSH_PROMISE:
-                raise protocol("http2: a push that was not asked for")
-            case _:
-                """Acknowledgements, window updates, priorities, and kinds unknown to us."""
-
-    def _reply(self, data: bytes) -> None:
-        """An answer may be complete although the other side has stopped listening."""
-        try:
-            self._send(data)
-        except SourceError as error:
-            if error.reason != "io":
-                raise
-
-    def _take_of_stream(self, frame: Frame) -> None:
-        if frame.stream != _STREAM:
-            raise protocol(f"http2: a frame of stream {frame.stream}, which nobody opened")
-        match frame.kind:
-            case frames.RST_STREAM:
-                name = frames.error_name(frame.payload, 0)
-                raise protocol(f"http2: the other side reset the stream: {name}")
-            case frames.DATA:
-                self._body += frames.content(frame)
-                if len(self._body) > MAX_BODY_BYTES:
-                    raise protocol(f"http2: the answer is larger than {MAX_BODY_BYTES} bytes")
-                self.over = bool(frame.flags & frames.END_STREAM)
-            case frames.HEADERS:
-                self._ends = bool(frame.flags & frames.END_STREAM)
-                self._block = bytearray(frames.content(frame))
-                self._continue(frame.flags)
-            case _:
-                assert self._block is not None
-                self._block += frame.payload
-                self._continue(frame.flags)
-
-    def _continue(self, flags: int) -> None:
-        assert self._block is not None
-        if len(self._block) > _MAX_BLOCK_BYTES:
-            raise protocol("http2: a header block is too large")
-        if flags & frames.END_HEADERS:
-            self._headers.update(self._decoder.decode(bytes(self._block)))
-            self._block = None
-            self.over = self._ends
-
-
-def _check_goaway(payload: bytes) -> None:
-    """A GOAWAY that still covers our stream lets it go on."""
-    name = frames.error_name(payload, 4)
-    (last,) = struct.unpack(">I", payload[:4])
-    if last & 0x7FFF_FFFF < _STREAM:
-        raise protocol(f"http2: the other side goes away without an answer: {name}")
+def _error_name(code: h2.errors.ErrorCodes | int | None) -> str:
+    return code.name if isinstance(code, h2.errors.ErrorCodes) else f"error {code}"
