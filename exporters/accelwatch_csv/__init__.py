@@ -6,13 +6,7 @@ from collections.abc import Mapping
 
 from accelwatch.fields import DEFAULT_CSV, Cell, cell, columns
 from accelwatch.schema.snapshot import Snapshot
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def guard(text: str) -> str:
-    """Text that a spreadsheet will not run: a leading formula character gets an apostrophe before it."""
-    return "'" + text if text.startswith(_FORMULA) else text
+from accelwatch.untrusted_text import cell_text
 
 
 def _text(value: Cell) -> str:
@@ -20,7 +14,7 @@ def _text(value: Cell) -> str:
         return ""
     if isinstance(value, int | float):
         return repr(value)
-    return guard(str(value))
+    return cell_text(str(value))
 
 
 class CsvExporter:

@@ -1,19 +1,30 @@
 """nvidia-smi's comma-separated answers: `--query-gpu`, `--query-compute-apps`, and the list of `-L`."""
 
+import re
 from collections.abc import Sequence
 from functools import cache
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.untrusted_text import no_formula, printable
 from accelwatch_nvidia_smi.answers import answer, moment, token_of
 from accelwatch_nvidia_smi.fields import MIB, NOT_AVAILABLE, QueryField, query_fields
 from accelwatch_nvidia_smi.machine import Machine, parts_of
 
+_NUMBER = re.compile(r"-?[0-9.]+( \w+)?")
+"""What a spreadsheet takes as a number, and no formula: temperatures may be negative."""
+
 
 def one_line(text: str) -> str:
-    """The text without line breaks, which would begin another row."""
-    return " ".join(text.splitlines())
+    """The text without line breaks, which would begin another row, and without other controls."""
+    return printable(" ".join(text.splitlines()))
+
+
+def _shown(text: str) -> str:
+    """The text as a cell that no spreadsheet runs."""
+    line = one_line(text)
+    return line if _NUMBER.fullmatch(line) else no_formula(line)
 
 
 def query_gpu(
@@ -28,7 +39,7 @@ def query_gpu(
     lines = [_header(fields)] if header else []
     for view in machine.in_order(snapshot):
         cells = (answer(field, view, machine, units=units) for field in fields)
-        lines.append(", ".join(map(one_line, cells)))
+        lines.append(", ".join(map(_shown, cells)))
     return "".join(line + "\n" for line in lines)
 
 
@@ -68,7 +79,7 @@ def compute_apps(
             for process in view.reading.processes or ():
                 if process.type != "graphics":
                     cells = (_app_cell(field, process, whole, machine, units) for field in fields)
-                    lines.append(", ".join(map(one_line, cells)))
+                    lines.append(", ".join(map(_shown, cells)))
     return "".join(line + "\n" for line in lines)
 
 

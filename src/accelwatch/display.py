@@ -7,6 +7,7 @@ from typing import TextIO
 
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.series import series_of
+from accelwatch.untrusted_text import printable as printable  # noqa: PLC0414 - offered from here too
 
 _SCALED = {
     "ratio": (100.0, 0, "%"),
@@ -82,12 +83,6 @@ def quantity(name: str, value: object, *, ascii_only: bool = False) -> str:
         shown = f"{value * factor:.{digits}f} {symbol}"
         return shown.replace("°", "") if ascii_only else shown
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def printable(text: str, *, ascii_only: bool = False) -> str:
-    """Text that cannot move the cursor or colour the screen: control characters become `?`."""
-    shown = "".join(char if char.isprintable() else "?" for char in text)
-    return shown.encode("ascii", "replace").decode() if ascii_only else shown
 
 
 def stdout_is_terminal() -> bool:

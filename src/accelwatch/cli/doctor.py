@@ -11,6 +11,7 @@ from accelwatch.cli.output import write_stdout
 from accelwatch.diagnosis import BackendReport, Diagnosis, Verdict, diagnose, probe_all
 from accelwatch.durations import deadline
 from accelwatch.exit_codes import OK
+from accelwatch.untrusted_text import printable
 
 _JSON = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 _TIMEOUT = Annotated[str, typer.Option(metavar="DURATION", help="For the reading.")]
@@ -38,7 +39,7 @@ def backends_command(as_json: _JSON = False, timeout: _TIMEOUT = "5s") -> None:
     if as_json:
         write_stdout(msgspec.json.encode(found.backends) + b"\n")
     else:
-        write_stdout("".join(f"{_line(report)}\n" for report in found.backends).encode())
+        write_stdout("".join(f"{printable(_line(report))}\n" for report in found.backends).encode())
     raise typer.Exit(OK)
 
 
@@ -89,4 +90,4 @@ def _report(found: Diagnosis) -> str:
         lines += ["", "devices that are not well"]
         lines += [f"    {one.name}: {one.state}; {one.reason}" for one in found.unwell]
     lines += ["", "surroundings", *_check_lines(found.surroundings)]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{printable(line)}\n" for line in lines)

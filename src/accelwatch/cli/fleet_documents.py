@@ -12,6 +12,7 @@ from accelwatch.display import printable, quantity
 from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.wire import SCHEMA
 from accelwatch.schema.reading import Number
+from accelwatch.untrusted_text import cell_text
 from accelwatch.version import __version__
 
 _KILO = 1000.0
@@ -57,12 +58,11 @@ def quantity_cell(name: str, value: Number | None, style: Style) -> str:
 
 def csv_text(lines: Iterable[Sequence[object]]) -> bytes:
     """Rows as RFC 4180; None is an empty cell."""
-    from accelwatch_csv import guard
 
     def cell(value: object) -> str:
         if value is None:
             return ""
-        return repr(value) if isinstance(value, int | float) else guard(str(value))
+        return repr(value) if isinstance(value, int | float) else cell_text(str(value))
 
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")

@@ -91,9 +91,12 @@ def _write_into(path: str, data: bytes) -> None:
 
 
 def complain(message: str) -> None:
-    """One line for people on stderr."""
+    """A message for people on stderr; names in it may be anybody's."""
+    from accelwatch.untrusted_text import escaped
+
+    shown = escaped(message, keep="\n")
     try:
-        sys.stderr.write(f"accelwatch: {message}\n")
+        sys.stderr.write(f"accelwatch: {shown}\n")
         sys.stderr.flush()
     except OSError:
         return

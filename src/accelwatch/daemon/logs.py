@@ -6,17 +6,17 @@ import sys
 import msgspec
 
 from accelwatch.schema.wire import timestamp
+from accelwatch.untrusted_text import escaped
 
 
 class TextFormatter(logging.Formatter):
-    """`time level logger message key=value`; line breaks within a record are escaped."""
+    """`time level logger message key=value`; what is not printable within a record is escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        line = (
+        return escaped(
             f"{timestamp(record.created)} {record.levelname.lower()} {record.name} {_told(record)}"
         )
-        return line.replace("\r", "\\r").replace("\n", "\\n")
 
 
 class JsonFormatter(logging.Formatter):
@@ -28,7 +28,7 @@ class JsonFormatter(logging.Formatter):
             "time": timestamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": _told(record),
+            "message": escaped(_told(record), keep="\n\t"),
         }
         return msgspec.json.encode(document).decode()
 

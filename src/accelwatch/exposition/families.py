@@ -12,6 +12,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Scope, Series, by_key
 from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.untrusted_text import escaped
 
 Sample = tuple[str, Series, Number]
 
@@ -28,8 +29,8 @@ _PARTITION_KEYS = {
 
 
 def escape(value: str) -> str:
-    """A label value as the text format writes it."""
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    """A label value as the text format writes it; what no terminal should be shown is not in it."""
+    return escaped(value, keep="\n").replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
 def owner_of(device: Device) -> str:
