@@ -26,6 +26,8 @@ EXPECTED: dict[str, dict[str, float]] = {
         "memory_used_bytes": 1 << 30,
         "memory_size_bytes": 18 << 30,
     },
+    "gpu0": {"partitioning_enabled": 1},
+    "gpu1": {"partitioning_enabled": 0},
     "gpu0/mig1": {"memory_used_bytes": 7},
     "gpu1/vgpu3": {
         "utilization_ratio": 0.3,

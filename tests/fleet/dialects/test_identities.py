@@ -129,9 +129,18 @@ def test_profile_and_uuid_of_a_mig_instance() -> None:
         }
 
 
+@pytest.mark.parametrize(("number", "mode"), [(0, "disabled"), (1, "enabled"), (2, None)])
+def test_the_mode_of_a_device_that_can_be_parted(number: int, mode: str | None) -> None:
+    text = MIG[0] + f'nvidia_smi_mig_mode_current{{uuid="u1"}} {number}\n'
+    (view,) = read_devices(text, NOW).devices
+    assert view.device.partition_mode == mode
+
+
 @pytest.mark.oracle
 def test_recorded_mig_instances() -> None:
     devices = recorded("nvidia_gpu_exporter/demo__seeded")
+    modes = [one.partition_mode for one in devices if one.parent_id is None]
+    assert modes == ["enabled", "disabled"]
     told = {one.partition: (one.partition_profile, one.uuid) for one in devices if one.partition}
     assert told == {
         "gi2": ("1c.3g.71gb", None),

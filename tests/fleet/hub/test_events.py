@@ -200,13 +200,55 @@ def test_times_of_a_node_with_a_wrong_clock_are_moved() -> None:
     assert [noted.event.time for noted in bench.fleet.events.of("a")] == [NOW - 20]
 
 
+def count(total: int, last_time: float, code: str = "xid_79") -> EventCount:
+    return EventCount(code=code, category="bus", total=total, last_time=last_time)
+
+
 def test_a_polled_node_s_counters_tell_of_events() -> None:
     bench = Bench("a")
     key = bench.targets["a"].key
-    one = EventCount(code="xid_79", category="bus", total=3, last_time=NOW - 500)
-    bench.fleet.read(key, [machines.view(3, event_counts=(one,))], None, 5.0)
+    old = count(3, NOW - 5000)
+    bench.fleet.read(key, [machines.view(3, event_counts=(old,))], None, 5.0)
     assert len(bench.fleet.events) == 0
-    grown = msgspec.structs.replace(one, total=4, last_time=NOW - 1)
-    bench.fleet.read(key, [machines.view(3, event_counts=(grown,))], None, 5.0)
+    bench.fleet.read(key, [machines.view(3, event_counts=(count(4, NOW - 1),))], None, 5.0)
     (noted,) = bench.fleet.events.of("a")
     assert (noted.event.time, noted.name) == (NOW - 1, "nvidia3")
+
+
+@pytest.mark.parametrize("last_time", [NOW - 500, NOW - 5, NOW + 60])
+def test_what_a_counter_tells_of_the_last_minutes_is_told_on_first_sight(last_time: float) -> None:
+    bench = Bench("a")
+    key = bench.targets["a"].key
+    views = [machines.view(3, event_counts=(count(3, last_time),))]
+    bench.fleet.read(key, views, None, 5.0)
+    (noted,) = bench.fleet.events.of("a")
+    assert (noted.event.code, noted.event.time) == ("xid_79", last_time)
+    bench.fleet.read(key, [], None, 5.0)
+    bench.fleet.read(key, views, None, 5.0)
+    assert len(bench.fleet.events) == 1
+
+
+@pytest.mark.parametrize("last_time", [0.0, NOW - 601, NOW + 5000])
+def test_what_is_long_gone_or_of_no_time_is_not_told_on_first_sight(last_time: float) -> None:
+    bench = Bench("a")
+    views = [machines.view(3, event_counts=(count(3, last_time),))]
+    bench.fleet.read(bench.targets["a"].key, views, None, 5.0)
+    assert len(bench.fleet.events) == 0
+
+
+def test_counters_of_two_devices_with_one_total_are_two_events() -> None:
+    """The number that a counter's event goes by is its total, which says nothing of the device."""
+    bench = Bench("a")
+    key = bench.targets["a"].key
+
+    def read(*totals: int) -> None:
+        views = [
+            machines.view(index, event_counts=(count(total, NOW - 100 + index),))
+            for index, total in enumerate(totals)
+            if total
+        ]
+        bench.fleet.read(key, [machines.view(9), *views], None, 5.0)
+
+    read(1, 0)
+    read(1, 1)
+    assert [noted.name for noted in bench.fleet.events.of("a")] == ["nvidia0", "nvidia1"]

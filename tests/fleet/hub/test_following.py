@@ -14,6 +14,7 @@ from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.schema.compact import Hello, Layout
 from accelwatch.web.stream import MSGPACK
 from hub_peers import STREAM_HEAD, Handler, agent, answer, hub, peer, stream_bytes
+from samples import FIXTURES
 
 FAST = Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1)
 
@@ -285,6 +286,49 @@ def test_what_has_no_stream_is_polled_and_read_by_its_dialect() -> None:
             assert row["values"] == {"temperature_celsius": 61, "clock_hertz.sm": 1_980_000_000}
             text = await running.get("/metrics")
             assert f'accel_fleet_target_info{{node="{one}",dialect="dcgm' in text
+
+    asyncio.run(main())
+
+
+def test_an_exporter_that_only_tells_its_failure_is_up_with_the_devices_of_before() -> None:
+    """A time-out between the two pages must not cost what was known of the devices."""
+    well = b'nvidia_smi_gpu_info{uuid="u1",name="NVIDIA H100",index="0"} 1\n'
+    failed = b"nvidia_smi_last_collect_success 0\nnvidia_smi_nvml_return_code 15\n"
+    pages = [answer("200 OK", well), answer("500 Internal Server Error"), answer("200 OK", failed)]
+    stage = 0
+
+    async def staged(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await pages[stage](reader, writer)
+
+    async def main() -> None:
+        nonlocal stage
+        polling = msgspec.structs.replace(FAST, mode="poll")
+        async with peer(staged) as one, hub(one, scrape=polling) as running:
+            await running.devices(one, 1)
+            stage = 1
+            await running.until(lambda: running.fault(one) == "status")
+            failures = running.failures(one)
+            text = await running.get("/metrics")
+            assert f'accel_fleet_target_failures_total{{node="{one}",target="{one}"}} ' in text
+            stage = 2
+            await running.until(lambda: running.source(one).connected)
+            assert running.failures(one) >= failures
+            (held,) = running.hub.fleet.nodes[one].devices.values()
+            assert (held.state, held.health, held.device.uuid) == ("lost", "failed", "u1")
+
+    asyncio.run(main())
+
+
+def test_a_plain_node_exporter_is_a_host_without_devices() -> None:
+    page = (FIXTURES / "fleet" / "dialects" / "node_exporter.prom").read_bytes()
+
+    async def main() -> None:
+        async with peer(answer("200 OK", page)) as one, hub(one, scrape=FAST) as running:
+            nodes = running.hub.fleet.nodes
+            await running.until(lambda: one in nodes and nodes[one].host is not None)
+            assert running.fault(one) == ""
+            assert running.source(one).dialect == "node_exporter"
+            assert nodes[one].devices == {}
 
     asyncio.run(main())
 

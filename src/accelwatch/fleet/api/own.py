@@ -39,10 +39,11 @@ def _targets(fleet: Fleet, name: str) -> dict[Series, Number]:
         return {}
     found: dict[Series, Number] = {
         ("fleet_target_up", name): int(any(one.connected for one in sources)),
-        ("fleet_target_failures_total", name): sum(one.faults_total for one in sources),
         ("fleet_target_missed_ticks_total", name): sum(one.gaps_total for one in sources),
     }
     for one in sources:
+        failures = ("fleet_target_failures_total", name, one.target.address)
+        found[failures] = found.get(failures, 0) + one.faults_total
         if one.dialect:
             found["fleet_target_info", name, one.dialect, one.version] = 1
         for reason, count in one.rejected.items():

@@ -7,6 +7,7 @@ server writes some families under other names than the exporter itself; both are
 
 from accelwatch.fleet.dialects.table import (
     MEGA,
+    MIG_MODE,
     ONE,
     PERCENT,
     Dialect,
@@ -31,6 +32,10 @@ def _dla(name: str, target: str, scale: Scale = ONE) -> tuple[Row, Row]:
     """Of one accelerator beside the GPU, or of several with a number."""
     of_one = Row(name=f"all_smi_{name}", target=target, scale=scale, where={"dla": ("",)})
     return of_one, _smi(name, target.replace("dla", "dla{dla}"), scale)
+
+
+def _mount(name: str, target: str) -> Row:
+    return Row(name=f"all_smi_{name}", target=f"{target}.{{mount_point}}", verbatim=True)
 
 
 _GPU = (
@@ -72,6 +77,7 @@ _GPU = (
 )
 
 _PARTITIONS = (
+    Row(name="all_smi_gpu_mig_mode", target="partitioning_enabled", flag=True),
     _smi("mig_instance_utilization_gpu", "utilization_ratio", PERCENT),
     _smi("mig_instance_utilization_memory", "memory_controller_utilization_ratio", PERCENT),
     _smi("mig_instance_memory_total_bytes", "memory_size_bytes"),
@@ -148,10 +154,23 @@ _TENSTORRENT = (
     _smi("tenstorrent_pcie_width", "pcie_link_width_lanes.current"),
 )
 
+_HOST = (
+    _smi("cpu_utilization", "host_cpu_utilization_ratio", PERCENT),
+    _smi("cpu_thread_count", "host_cpu_count"),
+    _smi("memory_total_bytes", "host_memory_size_bytes"),
+    _smi("memory_used_bytes", "host_memory_used_bytes"),
+    _smi("memory_available_bytes", "host_memory_available_bytes"),
+    _smi("swap_total_bytes", "host_swap_size_bytes"),
+    _smi("swap_used_bytes", "host_swap_used_bytes"),
+    _mount("disk_total_bytes", "host_filesystem_size_bytes"),
+    _mount("disk_available_bytes", "host_filesystem_available_bytes"),
+)
+
 ALL_SMI = Dialect(
     name="all-smi",
     vendor="",
     fingerprints=("all_smi_gpu_utilization", "all_smi_gpu_info"),
+    alive=("all_smi_up",),
     device_name="gpu",
     labels=Labels(
         uuid=("gpu_uuid", "uuid", "npu_uuid"),
@@ -189,7 +208,7 @@ ALL_SMI = Dialect(
     identity=("all_smi_gpu_info", "all_smi_neuron_device_info"),
     facts={
         "all_smi_gpu_numa_node_id": Fact(field="numa_node"),
-        "all_smi_gpu_mig_mode": Fact(field="partition_mode", words={0: "disabled", 1: "enabled"}),
+        "all_smi_gpu_mig_mode": MIG_MODE,
     },
     remarks={"all_smi_npu_status": "the exporter says that the NPU runs (status {})"},
     processes=Processes(
@@ -205,4 +224,5 @@ ALL_SMI = Dialect(
         user="user",
     ),
     rows=(*_GPU, *_PARTITIONS, *_NPU, *_TENSTORRENT),
+    host=_HOST,
 )

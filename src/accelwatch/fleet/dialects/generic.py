@@ -1,4 +1,4 @@
-"""Exporters of several vendors' devices: node_exporter's drm collector, Red Hat's rules."""
+"""Red Hat's recording rules, which read like an exporter of several vendors' devices."""
 
 from accelwatch.fleet.dialects.table import (
     MEGA,
@@ -9,29 +9,6 @@ from accelwatch.fleet.dialects.table import (
     Row,
     Scale,
 )
-
-
-def _drm(name: str, target: str, scale: Scale = ONE) -> Row:
-    return Row(name=f"node_drm_{name}", target=target, scale=scale)
-
-
-NODE_DRM = Dialect(
-    name="node_exporter",
-    vendor="amd",
-    fingerprints=("node_drm_gpu_busy_percent", "node_drm_memory_vram_used_bytes"),
-    labels=Labels(name=("card",), namespace=(), pod=(), container=(), pod_uid=()),
-    rows=(
-        _drm("gpu_busy_percent", "utilization_ratio", PERCENT),
-        _drm("memory_vram_size_bytes", "memory_size_bytes"),
-        _drm("memory_vram_total_bytes", "memory_size_bytes"),
-        _drm("memory_vram_used_bytes", "memory_used_bytes"),
-        _drm("memory_vis_vram_size_bytes", "memory_pool_size_bytes.visible"),
-        _drm("memory_vis_vram_used_bytes", "memory_pool_used_bytes.visible"),
-        _drm("memory_gtt_size_bytes", "memory_pool_size_bytes.gtt"),
-        _drm("memory_gtt_used_bytes", "memory_pool_used_bytes.gtt"),
-    ),
-)
-"""Only amdgpu has these files; a card is known by its number alone."""
 
 
 def _hertz(name: str, domain: str) -> tuple[Row, Row]:

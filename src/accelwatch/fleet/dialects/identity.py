@@ -72,6 +72,8 @@ class Roster:
 
     def _ids(self, key: Key) -> dict[str, str]:
         labels = self._dialect.labels
+        if labels.only:
+            return {"name": labels.only}
         ids: dict[str, str] = {}
         for kind in _IDS:
             if value := known(key, getattr(labels, kind)):
@@ -127,6 +129,9 @@ class Roster:
                 facts[kind] = value
         if "pci" in ids:
             facts.setdefault("pci", ids["pci"])
+        broken = self._dialect.broken
+        if broken and facts.get("model", "").startswith(broken):
+            facts["broken"] = facts.pop("model")
 
     def devices(self) -> list[Device]:
         """The devices by number."""

@@ -3,8 +3,9 @@
 from accelwatch.fleet.dialects import dcgm
 from accelwatch.fleet.dialects.all_smi import ALL_SMI
 from accelwatch.fleet.dialects.amd import AMD
-from accelwatch.fleet.dialects.generic import NODE_DRM, RED_HAT
+from accelwatch.fleet.dialects.generic import RED_HAT
 from accelwatch.fleet.dialects.intel import XPUM, XPUMD
+from accelwatch.fleet.dialects.node_exporter import NODE_EXPORTER
 from accelwatch.fleet.dialects.npu import (
     ASCEND,
     FURIOSA,
@@ -15,6 +16,7 @@ from accelwatch.fleet.dialects.npu import (
     TPU,
 )
 from accelwatch.fleet.dialects.nvidia_gpu_exporter import NVIDIA_GPU_EXPORTER
+from accelwatch.fleet.dialects.nvitop import NVITOP
 from accelwatch.fleet.dialects.ours import OURS
 from accelwatch.fleet.dialects.table import Dialect
 
@@ -33,7 +35,8 @@ DIALECTS: tuple[Dialect, ...] = (
     TPU,
     TENSTORRENT,
     NVIDIA_GPU_EXPORTER,
+    NVITOP,
     ALL_SMI,
-    NODE_DRM,
+    NODE_EXPORTER,
     RED_HAT,
 )

@@ -26,6 +26,7 @@ PRECEDENCE: tuple[str, ...] = (
     "gke-tpu",
     "tt-metrics-exporter",
     "nvidia_gpu_exporter",
+    "nvitop-exporter",
     "all-smi",
     "node_exporter",
     "red-hat",

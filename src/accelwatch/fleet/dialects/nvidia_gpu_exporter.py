@@ -6,6 +6,7 @@ Uuids come without `GPU-`. Driver renames leak into names (`clocks_throttle_reas
 """
 
 from accelwatch.fleet.dialects.table import (
+    MIG_MODE,
     ONE,
     UINT32_BLANK,
     Combine,
@@ -112,9 +113,12 @@ NVIDIA_GPU_EXPORTER = Dialect(
         driver=("driver_version",),
         vbios=("vbios_version",),
     ),
+    facts={"nvidia_smi_mig_mode_current": MIG_MODE},
     partitions=(Partition(label="gpu_instance_id", profile=("profile",), uuid=("mig_uuid",)),),
     identity=("nvidia_smi_gpu_info", "nvidia_smi_mig_info"),
+    alive=("nvidia_smi_last_collect_success",),
     success="nvidia_smi_last_collect_success",
+    lost={"nvidia_smi_nvml_return_code": 15, "nvidia_smi_command_exit_code": 15},
     processes=Processes(
         rows=(
             ProcessRow(name="nvidia_smi_compute_app_used_memory_bytes", field="gpu_memory_bytes"),

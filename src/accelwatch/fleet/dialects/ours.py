@@ -10,12 +10,13 @@ from collections.abc import Sequence
 import msgspec
 
 from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.host import HOST
 from accelwatch.fleet.dialects.identity import MAX_DEVICES
 from accelwatch.fleet.dialects.our_identity import PARTITION_KEYS, Standing, begin, drivers, learn
 from accelwatch.fleet.dialects.our_views import OurRow, read_row, state_of
 from accelwatch.fleet.dialects.sharing import shared
 from accelwatch.fleet.dialects.table import Dialect, Labels
-from accelwatch.schema.device import Device, DeviceKind, DeviceState
+from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import (
     PREFIX,
     Kind,
@@ -134,13 +135,10 @@ class OurPlan:
         """The host's own quantities, if the text has any."""
         if not self._host:
             return None
-        device = Device(
-            id="host", vendor="host", backend="host", index=0, name="host", kind=DeviceKind.HOST
-        )
         told = {series: values[slot] for series, slot in self._host}
         reading = Reading(device_id="host", values=told, processes=())
         return DeviceView(
-            device=device,
+            device=HOST,
             state=DeviceState.OK,
             state_since=now,
             reading=complete(reading, frozenset({"host"}), host_metrics()),

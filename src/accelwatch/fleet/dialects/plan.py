@@ -4,6 +4,7 @@ A cell is one series of one device; its sources are tried in turn, the first wit
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -59,6 +60,7 @@ class Source(NamedTuple):
     strict: bool
     """Whether a sum needs all its terms; links that are not there are left out of others."""
     flag: bool
+    equals: float | None
 
 
 class Cell(NamedTuple):
@@ -137,7 +139,7 @@ class Planner:
             part.learn(key)
         place = (number, part.name if part is not None else "")
         for rank, row in self._rows.get(key.name, ()):
-            if fits(row.where, key):
+            if fits(row.where, key) and not left_out(row, key):
                 self._draft(slot, key, place, rank, row)
 
     def _draft(self, slot: int, key: Key, place: Place, rank: int, row: Row) -> None:
@@ -179,6 +181,11 @@ def fits(where: Mapping[str, tuple[str, ...]], key: Key) -> bool:
     return all(key.get(label) in values for label, values in where.items())
 
 
+def left_out(row: Row, key: Key) -> bool:
+    """Whether a label's value is one that the row leaves out."""
+    return any(re.fullmatch(pattern, key.get(label)) for label, pattern in row.without.items())
+
+
 def _fill(row: Row, key: Key) -> Series | None:
     """Our series of a sample; None when a word of it means that it is not for us."""
     if "{" not in row.target:
@@ -192,7 +199,7 @@ def _fill(row: Row, key: Key) -> Series | None:
         label, _, after = rest.partition("}")
         words = row.words.get(label, {})
         value = key.get(label)
-        word = words.get(value, value.lower())
+        word = words.get(value, value if row.verbatim else value.lower())
         if not word:
             return None
         filled.append(f"{before}{word}{after}")
@@ -210,12 +217,12 @@ def _term(slot: int, row: Row, key: str, dialect: Dialect) -> Term:
     low, high = bounds(key)
     if row.states:
         low, high = -9e18, 9e18
-    if row.flag:
+    if row.flag or row.equals is not None:
         high = 9e18  # what is counted is not what is told
     if dialect.zero_may_be_failure and key in NEVER_ZERO:
         low = 1e-9
-    low = low * per / times if row.low is None else row.low
-    high = high * per / times if row.high is None else row.high
+    low = low * per / abs(times) if row.low is None else row.low
+    high = high * per / abs(times) if row.high is None else row.high
     return Term(slot, times, per, low, min(high, INT64_BLANK), row.optional)
 
 
@@ -245,7 +252,8 @@ def _whole_group(dialect: Dialect, draft: _Draft) -> bool:
 
 def _source(draft: _Draft) -> Source:
     terms = tuple(draft.terms.values())
-    return Source(terms, draft.combine, draft.row.states, bool(draft.row.group), draft.row.flag)
+    row = draft.row
+    return Source(terms, draft.combine, row.states, bool(row.group), row.flag, row.equals)
 
 
 _EMPTY = {number: Absence.ERROR for number in SENTINELS if number < INT64_BLANK}
@@ -270,15 +278,15 @@ def evaluate(
     blanks: Mapping[float, Absence],
     rejected: Counter[str],
 ) -> Outcome:
-    """The value of one source at one moment, in base units; its terms have one scale."""
+    """The value of one source at one moment, in base units; terms of a sum have scales of their own."""
     if source.combine is Combine.ALONE:
         return _alone(source.terms, values)
     found: list[Number] = []
     missing: Absence | None = None
-    for slot, _, _, low, high, optional in source.terms:
+    for slot, times, per, low, high, optional in source.terms:
         raw = values[slot]
         if low <= raw <= high and raw not in blanks:
-            found.append(raw)
+            found.append(scaled(raw, times, per) if source.strict else raw)
         elif not optional:
             missing = _why(raw, blanks, rejected)
             if source.strict:
@@ -286,11 +294,20 @@ def evaluate(
     if not found:
         return missing or Absence.ERROR
     value = _combined(source.combine, found)
+    if source.strict:
+        return value if value >= 0 else Absence.ERROR
+    return _told(source, value)
+
+
+def _told(source: Source, value: Number) -> Outcome:
+    """What a number in the exporter's own unit says."""
     if source.states:
         word = source.states.get(value, f"{value:.12g}")
         return Absence.UNSUPPORTED if word is None else word
     if source.flag:
         return int(value != 0)
+    if source.equals is not None:
+        return int(value == source.equals)
     return scaled(value, source.terms[0].times, source.terms[0].per)
 
 
@@ -314,6 +331,8 @@ def _combined(combine: Combine, found: list[Number]) -> Number:
         return sum(found) / len(found)
     if combine is Combine.MAX:
         return max(found)
+    if combine is Combine.COUNT:
+        return len(found)
     return sum(found) if combine is Combine.SUM else found[0]
 
 

@@ -7,9 +7,11 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.exposition import ExpositionReader, Key, Limits
+from accelwatch.fleet.dialects.host import HostPlan
 from accelwatch.fleet.dialects.merge import PRECEDENCE, merge
 from accelwatch.fleet.dialects.ours import OURS, OurPlan
 from accelwatch.fleet.dialects.recognise import families, prefix_of, recognise
+from accelwatch.fleet.dialects.remembered import Remembered
 from accelwatch.fleet.dialects.views import Plan
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
@@ -35,7 +37,7 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True):
     `repeated` (a second series for the same value), `blank`, `not_finite`, `implausible`."""
     by_dialect: dict[str, tuple[DeviceView, ...]] = {}
     node: DeviceView | None = None
-    """The host itself, where our own agent tells of it."""
+    """The host itself, where our own agent tells of it, else the first of the others that does."""
 
 
 class ForeignReader:
@@ -48,6 +50,8 @@ class ForeignReader:
         self._precedence = tuple(precedence)
         self._keys: tuple[Key, ...] | None = None
         self._plans: tuple[Plan | OurPlan, ...] = ()
+        self._hosts: tuple[HostPlan, ...] = ()
+        self._memory = Remembered()
         self._rejected: Counter[str] = Counter()
 
     def read(self, body: str | bytes, now: float) -> Foreign:
@@ -74,15 +78,21 @@ class ForeignReader:
     def _plan(self, keys: tuple[Key, ...]) -> None:
         found = families(keys)
         plans: list[Plan | OurPlan] = []
+        hosts: list[HostPlan] = []
         for dialect in recognise(found):
             if dialect is OURS:
                 plans.append(OurPlan(keys))
-            else:
-                plans.append(Plan(dialect, prefix_of(dialect, found) or "", keys))
-        self._rejected = Counter(unknown=len(keys) - len(set().union(*(p.mapped for p in plans))))
-        for plan in plans:
+                continue
+            prefix = prefix_of(dialect, found) or ""
+            plans.append(Plan(dialect, prefix, keys, self._memory))
+            if dialect.host:
+                hosts.append(HostPlan(dialect, prefix, keys, self._memory.times))
+        all_plans = (*plans, *hosts)
+        mapped = set().union(*(plan.mapped for plan in all_plans))
+        self._rejected = Counter(unknown=len(keys) - len(mapped))
+        for plan in all_plans:
             self._rejected.update(plan.rejected)
-        self._keys, self._plans = keys, tuple(plans)
+        self._keys, self._plans, self._hosts = keys, tuple(plans), tuple(hosts)
 
     def _foreign(self, values: Sequence[Number], rejected: Counter[str], now: float) -> Foreign:
         counted = self._rejected + rejected
@@ -92,6 +102,8 @@ class ForeignReader:
             by_dialect[plan.dialect.name] = plan.views(values, now, counted)
             if isinstance(plan, OurPlan):
                 node = plan.node(values, now)
+        for host in self._hosts:
+            node = node or host.view(values, now, counted)
         only = next(iter(by_dialect.values())) if len(by_dialect) == 1 else None
         return Foreign(
             devices=merge(by_dialect, self._precedence) if only is None else only,

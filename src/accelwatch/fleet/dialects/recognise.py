@@ -22,7 +22,11 @@ def families(keys: Iterable[Key]) -> dict[str, set[str]]:
 
 def recognise(found: Families) -> tuple[Dialect, ...]:
     """The dialects that speak in a scrape, ours first; empty when none is known."""
-    return tuple(dialect for dialect in DIALECTS if prefix_of(dialect, found) is not None)
+    return tuple(
+        dialect
+        for dialect in DIALECTS
+        if prefix_of(dialect, found) is not None or not found.keys().isdisjoint(dialect.alive)
+    )
 
 
 def prefix_of(dialect: Dialect, found: Families) -> str | None:

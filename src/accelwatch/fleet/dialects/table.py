@@ -35,6 +35,8 @@ class Combine(StrEnum):
     MAX = "max"
     ALONE = "alone"
     """1 where the rows of a group that must be there are not 0 and its optional ones are."""
+    COUNT = "count"
+    """How many there are."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,8 +61,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     combine: Combine = Combine.FIRST
     flag: bool = False
     """Whether any number but 0 is 1."""
+    equals: float | None = None
+    """The number that is 1, any other being 0."""
+    without: Mapping[str, str] = {}
+    """By label a pattern of values that leave the sample out."""
+    verbatim: bool = False
+    """Whether values of labels keep their case; an empty one leaves the sample out all the same."""
     group: str = ""
-    """Rows of one group are added up, if each but the optional ones has a value."""
+    """Rows of one group are added up, if each but the optional ones has a value; one of a negative scale
+    is taken away."""
     optional: bool = False
     low: float | None = None
     high: float | None = None
@@ -80,6 +89,8 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     vbios: tuple[str, ...] = ()
     firmware: tuple[str, ...] = ()
     architecture: tuple[str, ...] = ()
+    only: str = ""
+    """Name of the one device that all samples are about."""
     kind: tuple[str, ...] = ()
     npu: tuple[str, ...] = ()
     """Labels that only an NPU's samples have."""
@@ -106,6 +117,10 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     field: Literal["numa_node", "partition_mode"]
     words: Mapping[float, str] = {}
     """By number, where the part is a word; a number that is not listed says nothing."""
+
+
+MIG_MODE = Fact(field="partition_mode", words={0: "disabled", 1: "enabled"})
+"""NVML_DEVICE_MIG_DISABLE and NVML_DEVICE_MIG_ENABLE (nvml.h)."""
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,12 +178,18 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Empty when the model's name must tell."""
     fingerprints: tuple[str, ...]
     """Families of which one is enough; one that ends in `*` is the beginning of a name."""
+    alive: tuple[str, ...] = ()
+    """Families by which it is known while it tells of no device."""
     required: Mapping[str, str] = {}
     """Labels that a family of the fingerprint must carry; an empty value allows any."""
     any_prefix: bool = False
     """Whether an operator may have put a prefix before every name."""
     labels: Labels
     rows: tuple[Row, ...] = ()
+    host: tuple[Row, ...] = ()
+    """What it tells of the host itself."""
+    host_names: Mapping[str, tuple[str, str]] = {}
+    """By family: a label of the host's rows, and the label that has the word for its value."""
     identity: tuple[str, ...] = ()
     """Families read for their labels alone."""
     facts: Mapping[str, Fact] = {}
@@ -190,6 +211,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     """Families whose number, when it is not 0, is told in a note: a text with `{}` for it."""
     success: str = ""
     """Family that is 0 when the exporter's own last collection failed, its numbers being old."""
+    lost: Mapping[str, float] = {}
+    """By family the number by which a failed collection is told to be because of a lost device."""
+    broken: str = ""
+    """Beginning of a text in place of the model's name of a device that is lost."""
 
 
 INT64_BLANK = 9.2233720368547757e18

@@ -2,25 +2,29 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from accelwatch.exposition import Key
+from accelwatch.fleet.dialects.counts import recent_events
 from accelwatch.fleet.dialects.doubles import marked
 from accelwatch.fleet.dialects.plan import Cell, Planner, blanks_of, evaluate, scaled
+from accelwatch.fleet.dialects.remembered import REASONS, Failure, Remembered
 from accelwatch.fleet.dialects.sharing import not_told
 from accelwatch.fleet.dialects.table import INT64_BLANK, Dialect, Fact
 from accelwatch.fleet.dialects.workload import ProcessSlots, owners, processes, read_processes
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import believed_process, oversized, told_of
-from accelwatch.schema.reading import Number, Process, Reading
+from accelwatch.schema.reading import Number, Process, Reading, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+from accelwatch.xid import category_of
 
 _SPECIAL = frozenset(
     {"health", "device_up", "error_events_total", "error_event_last_timestamp_seconds"}
@@ -29,6 +33,8 @@ _SPECIAL = frozenset(
 MAX_NUMA_NODES = 1024
 """CONFIG_NODES_SHIFT of the kernel is at most 10."""
 _OLD = "the exporter could not read its devices: these are its last numbers"
+_NONE_READ = "the exporter answers, but could read none of its devices{}"
+_ONE_IS_LOST = ", a device is lost"
 _UNVERIFIED = "0 may stand for a failed read here: "
 
 
@@ -56,13 +62,18 @@ class _Row(NamedTuple):
     processes: tuple[ProcessSlots, ...] | None
     remarks: tuple[tuple[int, str], ...] = ()
     facts: tuple[tuple[int, Fact], ...] = ()
+    broken: str = ""
+    """What the exporter says in place of a model, when the device is lost."""
 
 
 class Plan:
     """The devices of one dialect over the keys of one scrape."""
 
-    def __init__(self, dialect: Dialect, prefix: str, keys: Sequence[Key]) -> None:
+    def __init__(
+        self, dialect: Dialect, prefix: str, keys: Sequence[Key], memory: Remembered
+    ) -> None:
         self.dialect = dialect
+        self._memory = memory
         planner = Planner(dialect, prefix, keys)
         self._rows = _rows(planner, prefix, keys)
         self._doubts = planner.roster.doubts()
@@ -70,7 +81,10 @@ class Plan:
         self.mapped = planner.mapped
         success = prefix + dialect.success if dialect.success else None
         self._success = [at for at, key in enumerate(keys) if key.name == success]
-        self.mapped.update(self._success)
+        codes = {prefix + name: code for name, code in dialect.lost.items()}
+        self._lost = [(at, codes[key.name]) for at, key in enumerate(keys) if key.name in codes]
+        self.mapped.update(self._success, (at for at, _ in self._lost))
+        self.mapped.update(at for at, key in enumerate(keys) if key.name in _alive(dialect, prefix))
         self._sources = {"*": dialect.name}
         self._blanks = blanks_of(dialect)
 
@@ -80,11 +94,23 @@ class Plan:
         """The devices; numbers that could not be used are counted in `rejected`."""
         old = any(values[slot] == 0 for slot in self._success)
         views = tuple(self._view(row, values, now, rejected, old) for row in self._rows)
-        return marked(views, self._doubts) if self._doubts else views
+        if self._doubts:
+            views = marked(views, self._doubts)
+        return self._memory.completed(
+            self.dialect.name, views, self._failure(values) if old else None, now
+        )
+
+    def _failure(self, values: Sequence[Number]) -> Failure:
+        code = next((f"{values[slot]:g}" for slot, _ in self._lost if values[slot]), "")
+        lost = any(values[slot] == code for slot, code in self._lost)
+        note = _NONE_READ.format(f": code {code}" if code else "")
+        return Failure(lost, note + (_ONE_IS_LOST if lost else ""))
 
     def _view(
         self, row: _Row, values: Sequence[Number], now: float, rejected: Counter[str], old: bool
     ) -> DeviceView:
+        if row.broken:
+            return self._lost_view(row, now)
         found, missing, refused = self._read(row, values, rejected)
         special = {series: found.pop(series) for series in list(found) if series[0] in _SPECIAL}
         reading = Reading(
@@ -98,7 +124,9 @@ class Plan:
         state = DeviceState.DEGRADED if old else DeviceState.OK
         if special.get(("device_up",)) == 0:
             state = DeviceState.LOST
-        health, reasons = _health(special, state, reading, now)
+        counts = self._counts(row.device.id, special, now) if special else ()
+        events = recent_events(counts, row.device.id, now)
+        health, reasons = _health(special, state, reading, events, now)
         return DeviceView(
             device=_with_facts(row, values) if row.facts else row.device,
             state=state,
@@ -109,8 +137,44 @@ class Plan:
             health=health,
             health_reasons=reasons,
             owners=row.owners,
-            event_counts=_events(special) if special else (),
+            event_counts=counts,
         )
+
+    def _lost_view(self, row: _Row, now: float) -> DeviceView:
+        state = DeviceState.LOST
+        reading = msgspec.structs.replace(
+            wholly_absent(row.device.id, REASONS[state]),
+            notes=(f"the exporter says {row.broken!r} in place of a model",),
+        )
+        judged = judge(state, reading, (), now)
+        return DeviceView(
+            device=row.device,
+            state=state,
+            state_since=now,
+            reading=reading,
+            sample_time=None,
+            sample_age_s=None,
+            health=judged.health,
+            health_reasons=judged.reasons,
+        )
+
+    def _counts(
+        self, device_id: str, special: Mapping[Series, Number], now: float
+    ) -> tuple[EventCount, ...]:
+        """How often each code was seen; a time of 0 where nobody tells it."""
+        last = {
+            series[1]: float(value)
+            for series, value in special.items()
+            if series[0] == "error_event_last_timestamp_seconds"
+        }
+        found = []
+        for series, value in special.items():
+            if series[0] == "error_events_total":
+                code, total = series[1], int(value)
+                time = last.get(code) or self._memory.last_time(device_id, code, total, now)
+                category = category_of(code, series[2]).value
+                found.append(EventCount(code=code, category=category, total=total, last_time=time))
+        return tuple(found)
 
     def _read(
         self, row: _Row, values: Sequence[Number], rejected: Counter[str]
@@ -198,6 +262,7 @@ def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
             row = row._replace(
                 remarks=tuple(planner.remarks.get(place[0], ())),
                 facts=tuple(planner.facts.get(place[0], ())),
+                broken=planner.roster.facts[place[0]].get("broken", ""),
             )
         rows.append(row)
     return rows
@@ -212,7 +277,9 @@ def _row(
     plain, others = [], []
     for cell in cells:
         source = cell.sources[0]
-        if len(source.terms) == 1 and not (source.states or source.flag):
+        if len(source.terms) == 1 and not (
+            source.states or source.flag or source.strict or source.equals is not None
+        ):
             slot, times, per, low, high, _ = source.terms[0]
             plain.append(_Plain(cell.series, slot, times, per, low, high, cell))
         else:
@@ -248,30 +315,22 @@ def _whole(cell: Cell) -> Series:
     return (*cell.series, "") if cell.sources[0].states else cell.series
 
 
+def _alive(dialect: Dialect, prefix: str) -> frozenset[str]:
+    return frozenset(prefix + name for name in dialect.alive)
+
+
 def _health(
-    special: Mapping[Series, Number], state: DeviceState, reading: Reading, now: float
+    special: Mapping[Series, Number],
+    state: DeviceState,
+    reading: Reading,
+    events: Iterable[ErrorEvent],
+    now: float,
 ) -> tuple[Health, tuple[str, ...]]:
-    """The judgement of the reading, and no better than what the exporter says itself."""
-    judged = judge(state, reading, (), now)
+    """The judgement of reading and events, and no better than what the exporter says itself."""
+    judged = judge(state, reading, events, now)
     said = [series[1] for series, value in special.items() if series[0] == "health" and value]
     if "failed" in said or "degraded" in said:
         word = Health.FAILED if "failed" in said else Health.DEGRADED
         health = Health.FAILED if judged.health is Health.FAILED else word
         return health, (*judged.reasons, f"the exporter reports {word.value}")
     return judged.health, judged.reasons
-
-
-def _events(special: Mapping[Series, Number]) -> tuple[EventCount, ...]:
-    """How often each code was seen; a time of 0 where the exporter does not tell it."""
-    last = {
-        series[1]: float(value)
-        for series, value in special.items()
-        if series[0] == "error_event_last_timestamp_seconds"
-    }
-    return tuple(
-        EventCount(
-            code=series[1], category=series[2], total=int(value), last_time=last.get(series[1], 0.0)
-        )
-        for series, value in special.items()
-        if series[0] == "error_events_total"
-    )

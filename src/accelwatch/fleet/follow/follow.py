@@ -57,7 +57,7 @@ class Sink(Protocol):
 
 
 class Follower:
-    """Follows one target."""
+    """Follows one target. Its reader lasts: it knows the devices of a target that cannot name them."""
 
     def __init__(
         self,
@@ -71,7 +71,9 @@ class Follower:
         self._target = target
         self._sink = sink
         self._backoff = Backoff(client.scrape.max_backoff_s)
-        self._make_reader = make_reader
+        self._reading: Reading | None = None
+        if make_reader is not None:
+            self._reading = Reading(make_reader(target), client.reading)
         self._rounds = rounds
         self._poll_until = 0.0
         self._interval_s = 1.0
@@ -141,14 +143,13 @@ class Follower:
         interval_s = self._client.scrape.interval_s
         self._streaming = False
         self._sink.began(self._target, "poll")
-        if self._make_reader is None:
+        if self._reading is None:
             raise TargetFault(Reason.GARBAGE, "answers, but is none of our agents")
-        reading = Reading(self._make_reader(self._target), self._client.reading)
         due = loop.time()
         following = self._rounds.any(due, interval_s)
         while due < self._poll_until:
             await asyncio.sleep(due - loop.time())
-            exposed, duration_s = await poll(self._client, self._target, reading)
+            exposed, duration_s = await poll(self._client, self._target, self._reading)
             self._sink.exposed(self._target, exposed, duration_s)
             self._well()
             due = max(following, loop.time())

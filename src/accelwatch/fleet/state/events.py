@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from accelwatch.fleet.dialects.counts import COUNTER, counted_event, recent_events
 from accelwatch.schema.context import Event, event_message
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import EventCount
-from accelwatch.xid import describe
 
 CAPACITY = 8192
 NODE_CAPACITY = 128
@@ -20,9 +20,6 @@ _SAME_MOMENT_S = 0.002
 _CRITICAL = frozenset(
     {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
 )
-_KNOWN = frozenset(Category) - {Category.OTHER}
-COUNTER = "counter"
-"""Source of events that only a growing counter told of."""
 
 
 def severity(event: ErrorEvent) -> str:
@@ -89,7 +86,8 @@ class EventLog:
             if not math.isfinite(one.event.time):
                 continue
             event = event_message(one.sequence, one.event).event
-            entry = numbered.get(one.sequence) or _alike(entries, event, origin, again, taken)
+            known = None if event.source == COUNTER else numbered.get(one.sequence)
+            entry = known or _alike(entries, event, origin, again, taken)
             if entry is None:
                 self.last += 1
                 entry = _Entry(sequence=self.last, code=event.code)
@@ -174,21 +172,15 @@ def counted(
     for one in now:
         more = one.total - totals.get(one.code, 0)
         if more > 0:
-            event = ErrorEvent(
-                code=one.code,
-                category=_category(one),
-                time=one.last_time or wall,
-                text=f"{one.code} was counted" + (f" {more} times" if more > 1 else ""),
-                source=COUNTER,
-                device_id=device_id,
-            )
+            event = counted_event(one, device_id, one.last_time or wall, more)
             found.append(Event(sequence=-one.total, event=event))
     return found
 
 
-def _category(count: EventCount) -> Category:
-    """The category that the counter tells; of an Xid whose exporter knows none, NVIDIA's own."""
-    number = count.code.removeprefix("xid_")
-    if count.category in _KNOWN:
-        return Category(count.category)
-    return describe(int(number))[0] if number.isdecimal() and len(number) < 6 else Category.OTHER
+def first_seen(counts: Sequence[EventCount], device_id: str, wall: float) -> list[Event]:
+    """What the counts of a device that is seen for the first time tell of the last minutes."""
+    return [
+        Event(sequence=-one.total, event=event)
+        for one in counts
+        for event in recent_events((one,), device_id, wall)
+    ]

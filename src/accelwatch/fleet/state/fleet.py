@@ -16,11 +16,12 @@ from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.columns import ColumnStore
-from accelwatch.fleet.state.events import EventLog, counted
+from accelwatch.fleet.state.events import EventLog, counted, first_seen
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
 from accelwatch.fleet.state.keeping import open_inventory
 from accelwatch.fleet.state.liveness import NodeState, Thresholds
 from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.source import Source
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.wire import StoreNote
@@ -150,14 +151,7 @@ class Fleet:
         before = source.devices
         source.read(views, interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
-        told = [
-            event
-            for key, held in source.devices.items()
-            if key in before and held.usage.event_counts
-            for event in counted(
-                before[key].usage.event_counts, held.usage.event_counts, key, source.time
-            )
-        ]
+        told = [event for one in source.devices for event in _told(source, one, before.get(one))]
         if told:
             self._note(node, source, told, again=False)
         self._regather(node)
@@ -299,3 +293,13 @@ class Fleet:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _told(source: Source, device_id: str, before: Held | None) -> list[Event]:
+    """What the counters of a device tell that they did not before."""
+    counts = source.devices[device_id].usage.event_counts
+    if not counts:
+        return []
+    if before is None:
+        return first_seen(counts, device_id, source.time)
+    return counted(before.usage.event_counts, counts, device_id, source.time)

@@ -80,6 +80,18 @@ METRICS: tuple[Metric, ...] = (
         ),
     ),
     Metric(
+        "interconnect_throughput_bytes_per_second",
+        Kind.GAUGE,
+        Tier.OPT_IN,
+        "bytes/s",
+        "Rate of all device-to-device links together, where no counter of bytes is told.",
+        labels=(
+            "fabric",
+            "direction",
+        ),
+        group="links",
+    ),
+    Metric(
         "interconnect_errors_total",
         Kind.COUNTER,
         Tier.DEFAULT,

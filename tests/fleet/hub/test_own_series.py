@@ -1,0 +1,31 @@
+"""What a hub tells of its targets in its own metrics."""
+
+import asyncio
+
+import machines
+from accelwatch.clock import ManualClock
+from accelwatch.fleet.api.own import own_series
+from accelwatch.fleet.api.rows import Totals
+from accelwatch.fleet.api.turns import Walk
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.target import targets_of
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+from hub_bench import THRESHOLDS
+
+
+def test_failures_are_told_of_each_target_of_a_node() -> None:
+    fleet = Fleet(ManualClock(wall=machines.NOW), THRESHOLDS, None)
+    ours, theirs = targets_of(["n1:9877", "n1:9400"])
+    fleet.set_targets([ours, theirs])
+    for _ in range(3):
+        fleet.fail(theirs.key, TargetFault(Reason.CONNECT, "refused"))
+
+    async def told() -> dict[Series, Number]:
+        async with Walk(asyncio.Lock()) as walk:
+            return await own_series(fleet, Totals(), walk)
+
+    found = asyncio.run(told())
+    assert found["fleet_target_failures_total", "n1", "n1:9400"] == 3
+    assert found["fleet_target_failures_total", "n1", "n1:9877"] == 0
