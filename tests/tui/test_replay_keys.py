@@ -3,9 +3,11 @@
 import asyncio
 
 import msgspec
+import pytest
 
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.tui.local.replay import ReplaySource
+from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
+from accelwatch.tui.local.replay import ReplaySource, banner
 from dashboards import board_of, node, running
 
 
@@ -53,5 +55,38 @@ def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
             assert "15 of 30" in stage.text()
             await stage.press("4", "K")
             assert "a recording's processes cannot be signalled" in stage.text()
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(("loop", "says"), [(False, "ended"), (True, "playing")])
+def test_a_recording_at_its_end_says_so_unless_it_begins_again(loop: bool, says: str) -> None:
+    source = ReplaySource(Shots(3), loop=loop)
+    source.seek(source.progress[2])
+    assert source.playing
+    assert says in banner(source, ASCII)
+    assert ("p begins again" in banner(source, ASCII)) is not loop
+    assert ("■" in banner(source, UNICODE)) is not loop
+
+
+def test_a_recording_that_is_not_at_its_end_plays_or_is_stopped() -> None:
+    source = ReplaySource(Shots(3))
+    assert "playing" in banner(source, ASCII)
+    source.pause()
+    assert "stopped" in banner(source, ASCII)
+    source.step(5)
+    assert "ended" in banner(source, ASCII)
+
+
+def test_p_at_the_end_begins_again() -> None:
+    async def go() -> None:
+        source = ReplaySource(Shots(30))
+        async with running(source, board=board_of()) as stage:
+            await stage.press("colon", *"100%", "enter")
+            stage.app.take()
+            await stage.pilot.pause()
+            assert "ended 1x, 30 of 30, p begins again" in stage.text()
+            await stage.press("p")
+            assert (source.place[0], source.playing, source.ended) == (1, True, False)
 
     asyncio.run(go())

@@ -21,11 +21,13 @@ _LOOK_BACK = 60
 def banner(source: "ReplaySource", glyphs: Glyphs) -> str:
     """Where a recording is and how it plays, for the header."""
     number, count = source.place
-    sign = "playing" if source.playing else "stopped"
+    goes_on = source.playing and not source.ended
+    sign = "playing" if goes_on else "ended" if source.ended else "stopped"
     if not glyphs.ascii_only:
-        sign = f"{'▶' if source.playing else '■'} {sign}"
+        sign = f"{'▶' if goes_on else '■'} {sign}"
     loop = ", loop" if source.loop else ""
-    return f"{sign} {source.speed:g}x, {number} of {count}{loop}"
+    again = ", p begins again" if source.ended else ""
+    return f"{sign} {source.speed:g}x, {number} of {count}{loop}{again}"
 
 
 class Frames(Protocol):
@@ -73,6 +75,11 @@ class ReplaySource:
         """(number of the present frame from 1, how many there are)."""
         return self._index + 1, len(self._times)
 
+    @property
+    def ended(self) -> bool:
+        """Whether the last frame is shown and none follows it."""
+        return self._index + 1 >= len(self._times) and not self.loop
+
     def snapshot(self) -> Snapshot | None:
         """The present frame; one that is damaged is passed over and the one before stays."""
         return self._shot
@@ -93,9 +100,12 @@ class ReplaySource:
 
     def pause(self) -> None:
         """Stop, or go on; at the end, begin again."""
-        if not self.playing and self._index + 1 >= len(self._times):
+        last = self._index + 1 >= len(self._times)
+        if self.ended or (last and not self.playing):
             self._go(0)
-        self.playing = not self.playing
+            self.playing = True
+        else:
+            self.playing = not self.playing
         self._moved.set()
         self._changed()
 
@@ -145,7 +155,7 @@ class ReplaySource:
 
     def _wait(self) -> float | None:
         last = self._index + 1 >= len(self._times)
-        if not self.playing or (last and not self.loop):
+        if not self.playing or self.ended:
             return None
         gap = 1.0 if last else self._times[self._index + 1] - self._times[self._index]
         return min(max(gap / self.speed, _LEAST_WAIT_S), _LONGEST_WAIT_S)
