@@ -15,6 +15,7 @@ from accelwatch.fleet.picture.tally import Counting, FleetRow, split_devices
 from accelwatch.fleet.wire import DevicePlace, FleetDocument, NodeNow
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.filters import TextFilter
+from accelwatch.tui.fleet.node_names import NONE, common_ends
 
 SILENT_S = 10.0
 """Without a tick for this long, or three and a half intervals, nothing is of now any more."""
@@ -70,6 +71,8 @@ class FleetBoard:
         """How many devices of the whole fleet have each standing."""
         self.name_width = 6
         """Cells that the longest name takes, of a group with its sign and number."""
+        self.ends = NONE
+        """What the names of the nodes have in common."""
         self.version = 0
         """Grows when rows have changed."""
         self._places: dict[Key, int] = {}
@@ -164,6 +167,7 @@ class FleetBoard:
             self.rows = ordered(rows, sort, descending=descending)
         names = {name for _, name in self.counted.rows}
         self.shown_nodes = len(names)
+        self.ends = common_ends(names)
         self.name_width = max(map(len, names), default=6) + 2 * self.grouped
         for group in self.groups:
             title = grouping.title(preferences.fleet_group, group.group)

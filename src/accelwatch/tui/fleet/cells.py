@@ -22,6 +22,7 @@ from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, fit
 from accelwatch.tui.fleet import signs
 from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.node_names import NONE, shortened
 
 _COOL, _HOT = 30.0, 90.0
 """Degrees Celsius at which the shade of a cell begins and is full."""
@@ -47,6 +48,12 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
         shown = printable(text, ascii_only=self.glyphs.ascii_only)
         return fit(shown, width, right=right, ellipsis=self.glyphs.ellipsis)
 
+    def node(self, name: str, width: int) -> str:
+        """A node's name in at most so many cells, with what tells it from the others."""
+        shown = printable(name, ascii_only=self.glyphs.ascii_only)
+        ends = self.board.ends if shown == name else NONE
+        return shortened(shown, width, ends, self.glyphs.ellipsis)
+
 
 def state_of(row: FleetRow, sight: Sight) -> str:
     """The state as it is shown: what was up is stale when the hub has fallen silent."""
@@ -65,12 +72,14 @@ def name_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     """The node; a group with the number of its nodes."""
     if row.node:
         indent = "  " if sight.board.grouped else ""
-        return [(sight.cut(indent + row.node, width), "strong")]
+        name = indent + sight.node(row.node, width - len(indent))
+        return [(sight.cut(name, width), "strong")]
     glyphs = sight.glyphs
     sign = glyphs.fold if row.group in sight.board.unfolded else glyphs.folded
     count = f" {len(row.members)}n"
     room = width - len(sign) - len(count)
     name = grouping.title(sight.group, row.group)
+    name = shortened(name, max(room, 3), NONE, glyphs.ellipsis)
     shown = sight.cut(name, max(room, 3))
     return [(sign, "accent"), (shown, "strong"), (fit(count, width - len(sign) - room), "dim")]
 
@@ -198,11 +207,11 @@ def heat_cell(row: FleetRow, sight: Sight, width: int) -> Line:
 
 def worst_cell(row: FleetRow, sight: Sight, width: int) -> Line:
     """What is wrong, in words: the gravest thing first, and how much more there is."""
-    text, role = _group_trouble(row, sight) if not row.node else trouble(row, sight)
+    text, role = _group_trouble(row, sight, width) if not row.node else trouble(row, sight)
     return [(sight.cut(text, width), role)]
 
 
-def _group_trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
+def _group_trouble(row: FleetRow, sight: Sight, width: int) -> tuple[str, str]:
     chief = row.chief
     if chief is None or not row.severity:
         return "", "dim"
@@ -211,11 +220,13 @@ def _group_trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
     if not chief.speaks or chief.worst is None:
         glyph = signs.node_glyph(chief.state, sight.glyphs)
         role = signs.NODE_ROLES.get(chief.state, "warn")
-        return f"{glyph} {chief.node} {chief.state}{more}", role
-    word = states.standing(chief.worst)
-    glyph = signs.device_glyph(word, sight.glyphs)
-    text = f"{glyph} {chief.node} {signs.device_word(word)}{more}"
-    return text, signs.device_role(word)
+        said = chief.state
+    else:
+        word = states.standing(chief.worst)
+        glyph, role = signs.device_glyph(word, sight.glyphs), signs.device_role(word)
+        said = signs.device_word(word)
+    room = width - len(f"{glyph}  {said}{more}")
+    return f"{glyph} {sight.node(chief.node, max(room, 6))} {said}{more}", role
 
 
 def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:

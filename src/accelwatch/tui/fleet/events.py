@@ -8,6 +8,7 @@ from accelwatch.fleet.wire import FleetEvent
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.fleet.node_names import NONE, CommonEnds, shortened
 
 RECENT_S = 3600.0
 SEVERITY_ROLES = {"critical": "bad", "error": "bad", "warning": "warn", "info": "dim"}
@@ -25,8 +26,10 @@ def event_heading(count: int, width: int, glyphs: Glyphs) -> Line:
     return clipped([(glyphs.rule, "rule"), (told, "head"), (glyphs.rule * width, "rule")], width)
 
 
-def event_line(event: FleetEvent, width: int, now: float, glyphs: Glyphs) -> Line:
-    """When, how grave, where, what."""
+def event_line(
+    event: FleetEvent, width: int, now: float, glyphs: Glyphs, ends: CommonEnds = NONE
+) -> Line:
+    """When, how grave, where, what; `ends` is what the names of nodes have in common."""
 
     def cut(text: str, cells: int) -> str:
         shown = printable(text, ascii_only=glyphs.ascii_only)
@@ -35,11 +38,13 @@ def event_line(event: FleetEvent, width: int, now: float, glyphs: Glyphs) -> Lin
     role = SEVERITY_ROLES.get(event.severity, "text")
     sign = glyphs.states.get(_SIGNS.get(event.severity, ""), glyphs.dot)
     wide = width >= 100
-    where = f"{event.node} {event.name}" if event.name else event.node
+    room = 20 if wide else 16
+    device = f" {event.name}" if event.name else ""
+    where = shortened(event.node, max(room - len(device), 6), ends, glyphs.ellipsis) + device
     when = fmt.ago(max(now - event.time, 0.0)) if width < 60 else moment(event.time, now)
     line: Line = [(f" {fit(when, 6 if width < 60 else 8)}  ", "dim")]
     line.append((cut(f"{sign} {event.severity}", 10) if wide else sign, role))
-    line += [("  ", "text"), (cut(where, 20 if wide else 16), "strong"), ("  ", "text")]
+    line += [("  ", "text"), (cut(where, room), "strong"), ("  ", "text")]
     line += [(cut(event.code, 14 if wide else 9), role), ("  ", "text")]
     if wide:
         line += [(cut(event.category.replace("_", " "), 16), "dim"), ("  ", "text")]

@@ -24,7 +24,7 @@ def grid_line(line: GridLine, sight: Sight, margin: int) -> Line:
     name = line.blocks[0].row.node
     given: Line = [(" ", "text")]
     if margin:
-        given = [(f" {sight.cut(name, margin - 1)} ", "dim")]
+        given = [(f" {sight.cut(sight.node(name, margin - 1), margin - 1)} ", "dim")]
     for number, block in enumerate(line.blocks):
         if number:
             given.append((" ", "text"))

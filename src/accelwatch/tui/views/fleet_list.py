@@ -91,7 +91,8 @@ class EventList:
         event = self.at(index)
         if event is None:
             return []
-        return event_line(event, width, self._now(), self._board.paint.glyphs)
+        glyphs = self._board.paint.glyphs
+        return event_line(event, width, self._now(), glyphs, self._fleet.ends)
 
     def key(self, index: int) -> Hashable:
         """What it is, so that the selection stays with it when newer ones come."""

@@ -1,0 +1,64 @@
+"""Names of nodes in few cells: what all have in common gives way to what tells them apart. Pure."""
+
+from collections.abc import Collection
+
+import msgspec
+
+
+class CommonEnds(msgspec.Struct, frozen=True):
+    """How many characters all names have in common at their beginning and at their end."""
+
+    head: int = 0
+    tail: int = 0
+
+
+NONE = CommonEnds()
+
+
+def common_ends(names: Collection[str]) -> CommonEnds:
+    """Those of several names; a number is never parted."""
+    if len(names) < 2:
+        return NONE
+    first = min(names)
+    shortest = min(map(len, names))
+    head = _alike(first, max(names))
+    while head and first[head - 1].isdecimal():
+        head -= 1
+    backwards = [name[::-1] for name in names]
+    tail = min(_alike(min(backwards), max(backwards)), shortest - head)
+    while tail and first[-tail].isdecimal():
+        tail -= 1
+    return CommonEnds(head, max(tail, 0))
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin alike with; of the least and the greatest, all between too."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def shortened(name: str, width: int, ends: CommonEnds, ellipsis: str) -> str:
+    """At most `width` characters of a name, those that tell it from the others among them."""
+    if len(name) <= width:
+        return name
+    mark = len(ellipsis)
+    core = len(name) - ends.head - ends.tail
+    if ends == NONE or core <= 0 or core + mark > width:
+        return _without_middle(name, width, ellipsis)
+    if ends.head + core + mark <= width:
+        return name[: width - mark] + ellipsis
+    if core + ends.tail + mark <= width:
+        return ellipsis + name[len(name) - width + mark :]
+    room = width - core - 2 * mark
+    if room < 0:
+        return _without_middle(name, width, ellipsis)
+    return ellipsis + name[ends.head - room : ends.head + core] + ellipsis
+
+
+def _without_middle(name: str, width: int, ellipsis: str) -> str:
+    """Both ends of a name, more of the end, where numbers mostly are."""
+    room = width - len(ellipsis)
+    if room < 2:
+        return name[:width]
+    left = room // 3
+    return name[:left] + ellipsis + name[len(name) - room + left :]
