@@ -21,6 +21,7 @@ from accelwatch.cli.record import record_command
 from accelwatch.cli.serve import serve_command
 from accelwatch.cli.sim import sim_command
 from accelwatch.cli.welcome import welcome_command
+from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
 _HELP = """\
@@ -61,15 +62,58 @@ def _arguments(values: dict[str, Any]) -> Arguments:
     )
 
 
-def _snapshot(**values: Any) -> None:
+def _given(ctx: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
+    """The values that stand on the command line."""
+    return {name: value for name, value in values.items() if _is_given(ctx, name)}
+
+
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _snapshot(ctx: typer.Context, **values: Any) -> None:
+    """Options count before the command as well; one that stands on both sides counts behind it."""
     from accelwatch.cli.snapshot import run
 
+    given = _given(ctx, values)
+    for name, before in (ctx.obj or {}).items():
+        both = isinstance(before, list) and name in given
+        values[name] = [*before, *given[name]] if both else given.get(name, before)
     raise typer.Exit(run(_arguments(values)))
 
 
 def _root(ctx: typer.Context, **values: Any) -> None:
-    if ctx.invoked_subcommand is None:
-        _snapshot(**{name: value for name, value in values.items() if name != "version"})
+    command = ctx.invoked_subcommand
+    if command is None:
+        _snapshot(ctx, **values)
+    ctx.obj = _given(ctx, values)
+    if command != "snapshot":
+        _refuse_before(ctx, command or "")
+
+
+def _refuse_before(ctx: typer.Context, command: str) -> None:
+    """An option before a command is not read by it, and must not be thrown away without a word."""
+    known = {flag for parameter in _parameters_of(ctx, command) for flag in parameter.opts}
+    for option in OPTIONS:
+        if option.name in ctx.obj:
+            flag = _long(option)
+            mend = f"`accelwatch {command}` has no such option"
+            if flag in known:
+                mend = f"write: accelwatch {command} {flag}" + (
+                    "" if option.kind is bool else " ..."
+                )
+            raise UsageError(f"{flag} stands before {command!r}, which does not read it; {mend}")
+
+
+def _long(option: Option) -> str:
+    """The flag that tells most: the first with two dashes."""
+    return next(flag for flag in option.flags if flag.startswith("--"))
+
+
+def _parameters_of(ctx: typer.Context, command: str) -> list[Any]:
+    commands: dict[str, Any] = getattr(ctx.command, "commands", {})
+    return list(commands[command].params) if command in commands else []
 
 
 def build() -> typer.Typer:
@@ -87,7 +131,7 @@ def build() -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_takes_options(_root, context))
     app.command("snapshot", help="One document about all devices; the default without a command.")(
-        _takes_options(_snapshot)
+        _takes_options(_snapshot, context)
     )
     app.command("pick", context_settings={"allow_extra_args": True})(pick_command)
     app.command("backends")(backends_command)
