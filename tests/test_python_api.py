@@ -1,13 +1,19 @@
 """The Python API: the same model as the command line, typed, and safe beside the caller's threads."""
 
+import asyncio
+import contextlib
 import inspect
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import accelwatch
+from samples import FIXTURES
 from standins import NvmlScenario
 
 PROGRAM = """
@@ -44,8 +50,11 @@ def test_snapshot_and_watch_in_a_program_with_threads(tmp_path: Path) -> None:
 
 
 def test_public_names_are_documented_and_typed() -> None:
-    assert accelwatch.__all__ == ["__version__", "snapshot", "watch"]
-    for name in ("snapshot", "watch"):
+    classes = {"AccelwatchError", "DeviceView", "Snapshot", "UsageError"}
+    functions = {"read_recording", "snapshot", "watch", "watch_async"}
+    assert set(accelwatch.__all__) == classes | functions | {"__version__"}
+    assert set(accelwatch.__all__) <= set(dir(accelwatch))
+    for name in functions:
         function = getattr(accelwatch, name)
         signature = inspect.signature(function)
         assert function.__doc__
@@ -62,3 +71,106 @@ def test_importing_the_package_loads_nothing_else() -> None:
     )
     run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_the_classes_are_at_the_top() -> None:
+    from accelwatch.errors import AccelwatchError, UsageError
+    from accelwatch.schema.snapshot import DeviceView, Snapshot
+
+    assert accelwatch.Snapshot is Snapshot
+    assert accelwatch.DeviceView is DeviceView
+    assert accelwatch.AccelwatchError is AccelwatchError
+    assert accelwatch.UsageError is UsageError
+    with pytest.raises(AttributeError, match="has no attribute 'Snapshoot'"):
+        accelwatch.Snapshoot  # noqa: B018  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"groups": ["pipe"]}, "no opt-in group 'pipe'; did you mean pipes?"),
+        ({"groups": ["everything"]}, "no opt-in group 'everything'; there are "),
+        ({"groups": "pipes"}, "groups is a list of names: ['pipes']"),
+        ({"backends": ["nvidai"]}, "backends: 'nvidai' is not installed; did you mean nvidia?"),
+        ({"backends": "nvidia"}, "backends is a list of names: ['nvidia']"),
+        ({"replay": "/nowhere/x.ndjson"}, "no recording '/nowhere/x.ndjson'"),
+    ],
+)
+def test_typos_raise_when_called(arguments: dict[str, Any], complaint: str) -> None:
+    for function in (accelwatch.snapshot, accelwatch.watch, accelwatch.watch_async):
+        with pytest.raises(accelwatch.UsageError) as refused:
+            function(**arguments)
+        assert complaint in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"interval_s": 0}, "interval_s is above 0, not 0"),
+        ({"interval_s": -1.0}, "interval_s is above 0, not -1.0"),
+        ({"interval_s": float("nan")}, "interval_s is above 0, not nan"),
+        ({"count": 0}, "count is at least 1, not 0"),
+    ],
+)
+def test_a_watch_that_cannot_be_is_refused(arguments: dict[str, Any], complaint: str) -> None:
+    for function in (accelwatch.watch, accelwatch.watch_async):
+        with pytest.raises(accelwatch.UsageError, match=complaint):
+            function(**arguments)
+
+
+def test_a_scenario_is_read_instead_of_the_machine() -> None:
+    one = accelwatch.snapshot(replay="demo", timeout_s=10)
+    assert isinstance(one, accelwatch.Snapshot)
+    assert len(one.devices) == 14
+    ticks = list(accelwatch.watch(0.25, count=2, replay="demo", timeout_s=10))
+    assert [len(tick.devices) for tick in ticks] == [14, 14]
+
+
+def test_a_recording_is_read_from_end_to_end() -> None:
+    path = FIXTURES / "replay" / "two-vendors.ndjson"
+    times = [one.time for one in accelwatch.read_recording(path)]
+    assert times == sorted(times)
+    assert len(times) == len(path.read_text().splitlines())
+    with pytest.raises(accelwatch.UsageError, match="no recording 'nowhere'"):
+        accelwatch.read_recording("nowhere")
+
+
+def test_async_iteration_leaves_the_loop_to_others() -> None:
+    async def program() -> tuple[list[int], int]:
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(others())
+        ticks = accelwatch.watch_async(0.25, count=2, replay="demo", timeout_s=10)
+        devices = [len(tick.devices) async for tick in ticks]
+        beside.cancel()
+        return devices, turns
+
+    devices, turns = asyncio.run(program())
+    assert devices == [14, 14]
+    assert turns > 100
+
+
+def test_closing_an_async_watch_ends_its_collector() -> None:
+    async def program() -> list[str]:
+        async with contextlib.aclosing(
+            accelwatch.watch_async(0.25, replay="demo", timeout_s=10)
+        ) as ticks:
+            async for tick in ticks:
+                assert tick.devices
+                assert _children()
+                break
+        return _children()
+
+    assert asyncio.run(program()) == []
+
+
+def _children() -> list[str]:
+    """Process ids of this process's children, from the kernel."""
+    tasks = Path("/proc/self/task").iterdir()
+    return [pid for task in tasks for pid in (task / "children").read_text().split()]

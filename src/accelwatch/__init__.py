@@ -1,8 +1,8 @@
 """One schema for every accelerator, and the tools that read, export and judge it.
 
-`snapshot()` reads once, `watch()` reads every interval; both give `accelwatch.schema` objects. Driver
-libraries are loaded in a process of their own, so a driver that hangs or crashes cannot take the caller
-along.
+`snapshot()` reads once, `watch()` and `watch_async()` read every interval, `read_recording()` reads what
+was recorded; all give `Snapshot` objects. Driver libraries are loaded in a process of their own, so a
+driver that hangs or crashes cannot take the caller along.
 """
 
 from collections.abc import Iterable
@@ -11,12 +11,44 @@ from typing import TYPE_CHECKING
 from accelwatch.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import AsyncGenerator, Generator
+    from os import PathLike
 
+    from accelwatch.errors import AccelwatchError, UsageError
     from accelwatch.sampler.settings import CollectSettings
-    from accelwatch.schema.snapshot import Snapshot
+    from accelwatch.schema.snapshot import DeviceView, Snapshot
 
-__all__ = ["__version__", "snapshot", "watch"]
+__all__ = [
+    "AccelwatchError",
+    "DeviceView",
+    "Snapshot",
+    "UsageError",
+    "__version__",
+    "read_recording",
+    "snapshot",
+    "watch",
+    "watch_async",
+]
+
+_HOMES = {
+    "AccelwatchError": "accelwatch.errors",
+    "DeviceView": "accelwatch.schema.snapshot",
+    "Snapshot": "accelwatch.schema.snapshot",
+    "UsageError": "accelwatch.errors",
+}
+"""Where the classes are; loaded when first used, so that importing the package costs nothing."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def snapshot(
@@ -25,17 +57,19 @@ def snapshot(
     backends: Iterable[str] = (),
     groups: Iterable[str] = (),
     processes: bool = True,
+    replay: "str | PathLike[str] | None" = None,
 ) -> "Snapshot":
     """All devices of this machine, now.
 
     Complete at most 0.2 s after `timeout_s` seconds whatever a driver does: a device that did not
     answer is a row in state `unresponsive`. `backends` limits the driver stacks (`nvidia`, `amd`, ...);
-    `groups` turns opt-in groups of quantities on (docs/metrics.md). Raises nothing for what a driver
-    does.
+    `groups` turns opt-in groups of quantities on (docs/metrics.md; `all`); `replay` reads a recording or
+    scenario instead (`demo` is shipped). Raises nothing for what a driver does, and UsageError for a
+    backend, group or recording that does not exist.
     """
     from accelwatch.readings import read_once
 
-    settings = _settings(timeout_s, backends, groups, processes)
+    settings = _settings(timeout_s, backends, groups, processes, replay)
     return read_once(settings, isolation="exec")
 
 
@@ -47,29 +81,89 @@ def watch(
     backends: Iterable[str] = (),
     groups: Iterable[str] = (),
     processes: bool = True,
+    replay: "str | PathLike[str] | None" = None,
 ) -> "Generator[Snapshot, None, None]":
     """A snapshot every `interval_s` seconds, `count` of them or for ever; close it to stop.
 
-    Quantities that need two readings (tensor activity, rates) have values from the second one on.
+    Quantities that need two readings (tensor activity, rates) have values from the second one on. A
+    recording plays at its own pace. Raises UsageError as `snapshot` does, when called.
     """
-    import msgspec
-
     from accelwatch.readings import read_repeatedly
 
-    settings = _settings(timeout_s, backends, groups, processes)
-    every = msgspec.structs.replace(settings, one_shot=False, interval_s=interval_s)
-    return read_repeatedly(every, count=count)
+    settings = _settings(timeout_s, backends, groups, processes, replay)
+    return read_repeatedly(_repeated(settings, interval_s, count), count=count)
+
+
+def watch_async(
+    interval_s: float = 2.0,
+    *,
+    count: int | None = None,
+    timeout_s: float = 2.0,
+    backends: Iterable[str] = (),
+    groups: Iterable[str] = (),
+    processes: bool = True,
+    replay: "str | PathLike[str] | None" = None,
+) -> "AsyncGenerator[Snapshot, None]":
+    """As `watch`, for `async for`: the event loop goes on between the snapshots and while it stops.
+
+    The collector ends when the generator is closed: at the end of `count`, by `aclose()`, or at the end
+    of a `contextlib.aclosing` block that it is iterated in.
+    """
+    from accelwatch.readings import read_repeatedly_async
+
+    settings = _settings(timeout_s, backends, groups, processes, replay)
+    return read_repeatedly_async(_repeated(settings, interval_s, count), count=count)
+
+
+def read_recording(path: "str | PathLike[str]") -> "Generator[Snapshot, None, None]":
+    """Every snapshot of a recording, in the order of time and without waiting; close it to stop.
+
+    Raises UsageError for a name without a file when called, and AccelwatchError for a file that holds
+    none when iterated.
+    """
+    from pathlib import Path
+
+    from accelwatch.readings import recorded
+
+    return recorded(Path(path))
 
 
 def _settings(
-    timeout_s: float, backends: Iterable[str], groups: Iterable[str], processes: bool
+    timeout_s: float,
+    backends: Iterable[str],
+    groups: Iterable[str],
+    processes: bool,
+    replay: "str | PathLike[str] | None",
 ) -> "CollectSettings":
+    import os
+
+    from accelwatch.collecting import installed, names, opt_in, recording_file
     from accelwatch.sampler.settings import CollectSettings
 
+    chosen = installed(names(backends, "backends"), "backends:")
+    options: dict[str, dict[str, object]] = {}
+    if replay is not None:
+        options["replay"] = {"file": recording_file(os.fspath(replay))}
+        chosen = chosen or ("replay",)
     return CollectSettings(
         one_shot=True,
         timeout_s=timeout_s,
-        backends=tuple(backends),
-        groups=frozenset(groups),
+        backends=chosen,
+        groups=opt_in(names(groups, "groups")),
         processes=processes,
+        options=options,
     )
+
+
+def _repeated(
+    settings: "CollectSettings", interval_s: float, count: int | None
+) -> "CollectSettings":
+    import msgspec
+
+    from accelwatch.errors import UsageError
+
+    if not interval_s > 0:
+        raise UsageError(f"interval_s is above 0, not {interval_s!r}")
+    if count is not None and count < 1:
+        raise UsageError(f"count is at least 1, not {count!r}")
+    return msgspec.structs.replace(settings, one_shot=False, interval_s=interval_s)

@@ -3,19 +3,31 @@
 The command line and the Python API (`accelwatch.snapshot`, `accelwatch.watch`) both come here.
 """
 
-from collections.abc import Generator
+import contextlib
+from collections.abc import AsyncGenerator, Generator
 from typing import TYPE_CHECKING
 
+from accelwatch.errors import UsageError
 from accelwatch.sampler.one_shot import Isolation, OneShot, read_once
 from accelwatch.sampler.settings import CollectSettings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from accelwatch.clock import Clock
     from accelwatch.sampler.supervisor import Supervisor
     from accelwatch.schema.snapshot import Snapshot
     from accelwatch.store.reports import Report
 
-__all__ = ["CollectSettings", "Isolation", "OneShot", "read_once", "read_repeatedly"]
+__all__ = [
+    "CollectSettings",
+    "Isolation",
+    "OneShot",
+    "read_once",
+    "read_repeatedly",
+    "read_repeatedly_async",
+    "recorded",
+]
 
 
 def read_repeatedly(
@@ -56,6 +68,67 @@ def read_repeatedly(
     finally:
         supervisor.stop()
         store.close()
+
+
+async def read_repeatedly_async(
+    settings: CollectSettings, *, count: int | None = None, clock: "Clock | None" = None
+) -> AsyncGenerator["Snapshot", None]:
+    """As `read_repeatedly`, on the running event loop, which is never kept waiting."""
+    import asyncio
+
+    from accelwatch.clock import SystemClock
+    from accelwatch.sampler.stores import store_for
+    from accelwatch.sampler.supervisor import supervise
+
+    clock = clock or SystemClock()
+    store = store_for(settings, clock)
+    first = _FirstTurn(settings)
+    told = asyncio.Event()
+
+    def sink(report: "Report") -> None:
+        first.note(report)
+        store.apply(report)
+        if not first.waiting:
+            told.set()
+
+    collector = asyncio.create_task(supervise(settings, sink, clock=clock))
+    collector.add_done_callback(lambda _: told.set())
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(settings.timeout_s):
+                await told.wait()
+        began = clock.monotonic()
+        given = 0
+        while not collector.done():
+            yield store.snapshot()
+            given += 1
+            if given == count:
+                return
+            tick = _next_tick(began, settings.interval_s, clock)
+            await asyncio.wait((collector,), timeout=max(0.0, tick - clock.monotonic()))
+        collector.result()
+    finally:
+        collector.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await collector
+        store.close()
+
+
+def recorded(path: "Path") -> Generator["Snapshot", None, None]:
+    """Every snapshot of a recording, without waiting. Raises UsageError for a name without a file."""
+    from accelwatch.recording import names_recording
+
+    if not names_recording(path):
+        raise UsageError(f"no recording {str(path)!r}")
+    return _played(path)
+
+
+def _played(path: "Path") -> Generator["Snapshot", None, None]:
+    from accelwatch.recording import Recording
+
+    with Recording.open(path) as recording:
+        for index in range(len(recording)):
+            yield recording.at(index)
 
 
 def _next_tick(began: float, interval_s: float, clock: "Clock") -> float:

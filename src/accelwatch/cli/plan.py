@@ -10,6 +10,7 @@ import msgspec
 
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.output import OWN, file_mode
+from accelwatch.collecting import installed, opt_in, recording_file
 from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
@@ -105,26 +106,11 @@ def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
     asked = set(split_list(arguments.collect))
     if not asked and not names:
         return frozenset()
-    from accelwatch.schema.metrics import by_key, opt_in_groups
+    from accelwatch.schema.metrics import by_key
     from accelwatch.schema.series import series_of
 
-    known = set(opt_in_groups())
-    if "all" in asked:
-        return frozenset(known)
-    for group in asked - known:
-        raise UsageError(f"no opt-in group {group!r}; there are {', '.join(opt_in_groups())}")
     rows = [by_key().get(series_of(name)[0]) for name in names]
-    return frozenset(asked | {row.group for row in rows if row is not None and row.group})
-
-
-def _backends(arguments: Arguments) -> tuple[str, ...]:
-    asked = split_list(arguments.backend)
-    if asked:
-        from accelwatch import plugins
-
-        if missing := plugins.unknown(plugins.BACKENDS, asked):
-            raise UsageError(f"--backend {missing}")
-    return asked
+    return opt_in(asked) | {row.group for row in rows if row is not None and row.group}
 
 
 def _without(groups: frozenset[str]) -> frozenset[str]:
@@ -138,25 +124,11 @@ def _root(text: str) -> str:
     return str(Path(text).absolute())
 
 
-def _recording(name: str) -> str:
-    """Path of the recording; `demo` is the shipped one unless there is a file of that name."""
-    path = Path(name)
-    if name == "demo" and not path.exists():
-        from accelwatch_replay import demo_file
-
-        return str(demo_file())
-    from accelwatch.recording import names_recording
-
-    if not names_recording(path):
-        raise UsageError(f"no recording {name!r}; `demo` is the shipped one")
-    return str(path.absolute())
-
-
 def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
     options: dict[str, dict[str, object]] = {}
-    backends = _backends(arguments)
+    backends = installed(split_list(arguments.backend), "--backend")
     if arguments.replay is not None:
-        options["replay"] = {"file": _recording(arguments.replay)}
+        options["replay"] = {"file": recording_file(arguments.replay)}
         backends = backends or ("replay",)
     groups = _groups(arguments, names)
     return CollectSettings(

@@ -12,6 +12,7 @@ import typer
 
 from accelwatch.cli.arguments import split_list
 from accelwatch.cli.output import complain
+from accelwatch.collecting import installed, opt_in
 from accelwatch.durations import seconds, size_bytes
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import INTERRUPTED, OK
@@ -101,19 +102,14 @@ def record_command(
 
 
 def collect_settings(plan: Plan) -> "CollectSettings":
-    """What the collector is told. Raises UsageError for a group that does not exist."""
+    """What the collector is told. Raises UsageError for a group or backend that does not exist."""
     from accelwatch.sampler.settings import CollectSettings
-    from accelwatch.schema.metrics import opt_in_groups
 
-    known = opt_in_groups()
-    groups = frozenset(known if "all" in plan.groups else plan.groups)
-    for group in sorted(groups - set(known)):
-        raise UsageError(f"no opt-in group {group!r}; there are {', '.join(known)}")
     return CollectSettings(
-        backends=plan.backends,
+        backends=installed(plan.backends, "--backend"),
         interval_s=plan.interval_s,
         timeout_s=2.0,
-        groups=groups,
+        groups=opt_in(plan.groups),
         processes=plan.processes,
         argv=plan.argv,
     )
