@@ -35,6 +35,7 @@ AFFECTED = {
     "AcceleratorUncorrectedEcc": "nvidia3",
     "AcceleratorMemoryRepairFailed": "nvidia4",
     "AcceleratorResetRequired": "nvidia5",
+    "AcceleratorFabricFault": "nvidia6",
     "AcceleratorPcieDegraded": "nvidia6",
     "AcceleratorLinkDown": "nvidia6",
     "AcceleratorHot": "nvidia7",
@@ -74,6 +75,7 @@ def _sick(index: int, now: float, elapsed_s: float) -> DeviceView:
         values["reset_required",] = 1
     elif index == NARROW:
         values["pcie_link_width_lanes", "current"] = 8
+        values["fabric_state_info", "failed"] = 1
         values["interconnect_links", "nvlink", "down"] = 2
     elif index == HOT:
         values["window_temperature_max_celsius", "gpu"] = 88.0
