@@ -237,6 +237,17 @@ def _slowdown_margin(view: DeviceView, _: Machine) -> str | None:
     return None if margin is None or headroom is None else f"{margin - headroom:.0f}"
 
 
+def _device_memory_errors(severity: str) -> Callable[[DeviceView, Machine], str | None]:
+    """Errors of the device memory; what newer parts call DRAM is the same memory."""
+    key = "ecc_location_errors_total"
+
+    def text(view: DeviceView, _: Machine) -> str | None:
+        number = _first(view, (key, severity, "device_memory"), (key, severity, "dram"))
+        return None if number is None else str(number)
+
+    return text
+
+
 _SPECIAL: dict[str, Callable[[DeviceView, Machine], str | None]] = {
     "timestamp": lambda _, machine: moment(machine.time),
     "count": lambda _, machine: str(machine.count),
@@ -247,6 +258,8 @@ _SPECIAL: dict[str, Callable[[DeviceView, Machine], str | None]] = {
     "pci.device": _pci_part(2),
     "memory.free": _memory_free,
     "temperature.gpu": _temperature,
+    "device_memory.corrected": _device_memory_errors("corrected"),
+    "device_memory.uncorrected": _device_memory_errors("uncorrected"),
     "power.draw": _power,
     "clocks_event_reasons.active": _active_mask,
     "clocks_event_reasons.supported": _supported_mask,

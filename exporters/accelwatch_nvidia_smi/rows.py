@@ -74,7 +74,6 @@ def _max_clock(name: str, alias: str) -> QueryField:
 
 
 _ECC_PLACES = (
-    "device_memory",
     "dram",
     "register_file",
     "l1_cache",
@@ -96,6 +95,14 @@ def _ecc() -> tuple[QueryField, ...]:
             for place in _ECC_PLACES
         ]  # fmt: skip
         rows += [QueryField((f"ecc.errors.{word}.aggregate.{place}",)) for place in _ECC_PLACES]
+        rows += [
+            QueryField(
+                (f"ecc.errors.{word}.volatile.device_memory",),
+                series=("ecc_location_errors_total", word, "dram"),
+                special=f"device_memory.{word}",
+            ),
+            QueryField((f"ecc.errors.{word}.aggregate.device_memory",)),
+        ]
         for life, key in (("volatile", "ecc_errors_total"), ("aggregate", "ecc_lifetime_errors")):
             rows.append(_quantity(f"ecc.errors.{word}.{life}.total", "", str, key, word))
     return tuple(rows)

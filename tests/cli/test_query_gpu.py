@@ -6,11 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import smi_pages
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Series
+from accelwatch.schema.device import Device
+from accelwatch.schema.metrics import Series, opt_in_groups
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch_nvidia import smi_document, smi_mapping
 from accelwatch_nvidia_smi import (
     app_fields,
     machine_of,
@@ -380,3 +383,61 @@ def test_modes_places_and_remaps_are_answered() -> None:
 def test_the_fabric_in_nvidia_s_words(state: str, cells: str) -> None:
     one = changed(view(0), {("fabric_state_info", state): 1})
     assert cell("fabric.state,fabric.status,fabric.health.summary", one) == cells
+
+
+MOVING = (
+    "clocks.current.",
+    "clocks_event_reasons.active",
+    "clocks_event_reasons.gpu_idle",
+    "clocks_event_reasons.sw_power_cap",
+    "clocks_event_reasons_counters.",
+    "fan.speed",
+    "power.draw",
+    "temperature.",
+    "utilization.",
+)
+"""What changes between the two commands of a capture, which ran one after the other."""
+NOT_ON_THE_PAGE = ("timestamp", "fabric.clusterUuid", "platform.")
+"""The page has another time, and N/A where --query-gpu prints a made-up 0 or a uuid of zeroes."""
+NOT_WITH_MIG = "remapped_rows.histogram"
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("state", ["idle", "load"])
+@pytest.mark.parametrize("path", CAPTURES)
+def test_answers_are_those_of_the_recordings(path: str, state: str) -> None:
+    """The page of `-q` through our reader, answered as a query, against the recorded answer."""
+    text = sample(path).read_text(errors="replace").replace("\r", "")
+    page = text.split(f"# {state} :: query (-q)", 1)[1].split("\n####", 2)[1]
+    titles, recorded = captured(text)[state == "load"]
+    names = [title.partition(" [")[0] for title in titles]
+    whole = smi_view(smi_pages.document(page))
+    answers = answer(",".join(names), whole, header=False)[0].split(", ")
+    compared = 0
+    for name, ours, theirs in zip(names, answers, recorded, strict=True):
+        left_out = NOT_ON_THE_PAGE + ((NOT_WITH_MIG,) if "mig" in path else ())
+        if not query_fields()[name].read or name.startswith(left_out):
+            continue
+        compared += 1
+        if name == "memory.free":  # of figures that are rounded on the page
+            assert abs(int(ours.split()[0]) - int(theirs.split()[0])) <= 2
+        elif name.startswith(MOVING):
+            assert shape(ours) == shape(theirs), name
+        else:
+            assert ours == theirs, name
+    assert compared > 100
+
+
+def shape(cell: str) -> str:
+    """A cell with its numbers made alike: what differs is the moment."""
+    text = re.sub(r"\d+(?=\.\d\d)|\d+$|\d+(?= )|(?<=0x)[0-9A-F]{16}", "#", cell)
+    return text.replace("Not Active", "Active")
+
+
+def smi_view(document: bytes) -> DeviceView:
+    """The first device of a document, as our reader has it."""
+    found = smi_document.parse(document)
+    blank = Device(id="nvidia:0", vendor="nvidia", backend="nvidia", index=0, name="nvidia0")
+    whole = smi_mapping.complete_device(blank, found.gpus[0], found.driver_version)
+    reading = smi_mapping.read(whole, found.gpus[0], frozenset(opt_in_groups()))
+    return msgspec.structs.replace(view(0), device=whole, reading=reading)
