@@ -34,8 +34,9 @@ def run_dashboard(
     readonly: bool = False,
     condition: str | None = None,
     loop: bool = False,
+    served: bool = False,
 ) -> int:
-    """Show the dashboard until its user quits; returns the exit code.
+    """Show the dashboard until its user quits; returns the exit code. A served one is not quit by key.
 
     Raises UsageError, or ExpressionError for a condition, before the terminal is touched, and
     AccelwatchError when an error has ended the dashboard.
@@ -54,6 +55,7 @@ def run_dashboard(
         looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=ascii_only)
         board = Board(preferences, looks)
         board.set_filter(condition or "", keeps)
+        board.terminal = not served
         app = Dashboard(board, source, readonly=readonly, preferences_path=path)
         if complaint:
             app.call_later(app.say, complaint)

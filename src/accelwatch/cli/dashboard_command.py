@@ -23,6 +23,7 @@ def dashboard_command(
         str | None,
         typer.Option("--filter", metavar="EXPRESSION", help="Show only these devices."),
     ] = None,
+    served: Annotated[bool, typer.Option("--served", hidden=True)] = False,
     loop: Annotated[bool, typer.Option("--loop", help="Begin a recording again.")] = False,
 ) -> None:
     """Show all devices in the terminal, and keep the picture current."""
@@ -35,6 +36,7 @@ def dashboard_command(
             readonly=readonly,
             condition=condition,
             loop=loop,
+            served=served,
         )
     )
     raise typer.Exit(code)

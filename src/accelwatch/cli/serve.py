@@ -7,8 +7,7 @@ otherwise send signals as the user who serves.
 import ipaddress
 import shlex
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,13 +15,12 @@ from accelwatch.cli.output import complain
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.exit_codes import OK
 
+if TYPE_CHECKING:
+    from accelwatch.cli.serve_visits import Dashboards
+
 DEFAULT_PORT = 9879
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "script-src 'self' 'unsafe-inline' 'unsafe-eval'; img-src 'self' data:; connect-src 'self' ws: wss:",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+DEFAULT_VISITORS = 8
+"""A dashboard process each."""
 
 
 def serve_command(
@@ -34,6 +32,12 @@ def serve_command(
     listen_any: Annotated[
         bool, typer.Option("--listen-any", help="Allow an address that other machines can reach.")
     ] = False,
+    visitors: Annotated[
+        int,
+        typer.Option(
+            "--max-visitors", min=1, max=1000, metavar="N", help="Dashboards at one time."
+        ),
+    ] = DEFAULT_VISITORS,
     replay: Annotated[
         str | None, typer.Option(metavar="FILE", help="Show a recording instead of this machine.")
     ] = None,
@@ -47,7 +51,7 @@ def serve_command(
             f"{host} can be reached from other machines and there is no password; "
             "put a proxy that asks for one before 127.0.0.1, or say --listen-any"
         )
-    server = _server(dashboard_words(replay, condition), host, port, public_url)
+    server = _server(dashboard_words(replay, condition), host, port, public_url, visitors)
     complain(f"the dashboard is at {server.public_url} (^C ends it)")
     try:
         server.serve()
@@ -58,7 +62,7 @@ def serve_command(
 
 def dashboard_words(replay: str | None, condition: str | None) -> list[str]:
     """The command line of one visitor's dashboard."""
-    words = [sys.executable, "-m", "accelwatch", "dashboard", "--readonly"]
+    words = [sys.executable, "-m", "accelwatch", "dashboard", "--readonly", "--served"]
     if replay is not None:
         words += ["--replay", replay]
     if condition is not None:
@@ -73,54 +77,25 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _server(words: list[str], host: str, port: int, public_url: str | None) -> Any:
+def _server(
+    words: list[str], host: str, port: int, public_url: str | None, visitors: int
+) -> "Dashboards":
     try:
-        from aiohttp import web
-        from textual_serve.server import Server
+        from accelwatch.cli.serve_visits import Dashboards
     except ImportError as error:
         raise UsageError("serving needs the extra: pip install 'accelwatch[serve]'") from error
 
     shown = f"[{host}]" if ":" in host else host
     url = (public_url or f"http://{shown}:{port}").rstrip("/")
-
-    class Dashboards(Server):
-        """Only pages of this server may open a dashboard on it, and it prints nothing on stdout."""
-
-        async def _make_app(self) -> web.Application:
-            app: web.Application = await super()._make_app()
-            app.middlewares.append(_guard(url))
-            return app
-
-        async def on_startup(self, app: web.Application) -> None:
-            """Say nothing: the address is told before."""
-
-        def initialize_logging(self) -> None:
-            """Leave logging as it is."""
-
-    return Dashboards(shlex.join(words), host=host, port=port, title="accelwatch", public_url=url)
+    return Dashboards(
+        shlex.join(words), host, port, url=url, known=_authorities(url), visitors=visitors
+    )
 
 
-def _guard(url: str) -> Any:
-    """Refuses what another site's page asks of this server in its visitor's name."""
-    from aiohttp import web
-
+def _authorities(url: str) -> set[str]:
+    """Host and port by which browsers may ask."""
     authority = url.partition("://")[2].partition("/")[0]
-    known = {authority}
     name, _, port = authority.rpartition(":")
-    if _is_loopback(name.strip("[]")):
-        known |= {f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}"}
-
-    @web.middleware
-    async def guard(
-        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        origin = request.headers.get("Origin")
-        strange = origin is not None and origin.partition("://")[2] not in known
-        if request.headers.get("Host") not in known or strange:
-            raise web.HTTPForbidden(text="this address is not served here\n")
-        response = await handler(request)
-        if not response.prepared:
-            response.headers.update(_HEADERS)
-        return response
-
-    return guard
+    if not _is_loopback(name.strip("[]")):
+        return {authority}
+    return {authority, f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}"}

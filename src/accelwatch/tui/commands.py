@@ -7,7 +7,7 @@ from accelwatch.tui.drawing.preferences import DENSITIES, slower
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
-from accelwatch.tui.state.actions import SCREEN, numbered_screens
+from accelwatch.tui.state.actions import SCREEN, by_id, numbered_screens
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -35,6 +35,9 @@ class Commands:
 
     def perform(self, action: str) -> bool:
         """Do it; false when there is no such command now."""
+        known = by_id().get(action)
+        if known is not None and known.leaves and not self._app.board.terminal:
+            return False
         if action.startswith(SCREEN):
             self.open(action.removeprefix(SCREEN))
             return True

@@ -18,6 +18,7 @@ def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:
             replay=board.recorded,
             fleet=board.fleet is not None,
             signals=board.signals,
+            terminal=board.terminal,
         ),
         now,
     )

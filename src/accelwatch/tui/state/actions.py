@@ -31,6 +31,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     replay_only: bool = False
     sends: bool = False
     """Sends a signal, which only this machine's processes can get."""
+    leaves: bool = False
+    """Gives the terminal back, which a browser has not."""
 
 
 def _action(
@@ -45,6 +47,7 @@ def _action(
     priority: bool = False,
     replay_only: bool = False,
     sends: bool = False,
+    leaves: bool = False,
 ) -> Action:
     return Action(
         id=id,
@@ -57,11 +60,14 @@ def _action(
         priority=priority,
         replay_only=replay_only,
         sends=sends,
+        leaves=leaves,
     )
 
 
 ACTIONS: tuple[Action, ...] = (
-    _action("Program", "quit", "q ctrl+c f10", "quit", "Quit.", footer=True, priority=True),
+    _action(
+        "Program", "quit", "q ctrl+c f10", "quit", "Quit.", footer=True, priority=True, leaves=True
+    ),
     _action(
         "Program",
         "suspend",
@@ -69,6 +75,7 @@ ACTIONS: tuple[Action, ...] = (
         "suspend",
         "Stop the program and give the terminal back; the shell's `fg` lets it go on.",
         priority=True,
+        leaves=True,
     ),
     _action("Program", "back", "escape", "back", "Back, or clear the filter; never quits."),
     _action("Program", "help", "question_mark f1", "help", "This list of keys.", footer=True),
@@ -354,14 +361,17 @@ def by_id() -> dict[str, Action]:
     return {action.id: action for action in ACTIONS}
 
 
-def usable(screen: str, *, replay: bool, signals: bool = True) -> list[Action]:
-    """The actions of a screen: of a recording or not, where processes can be signalled or not."""
+def usable(
+    screen: str, *, replay: bool, signals: bool = True, terminal: bool = True
+) -> list[Action]:
+    """The actions of a screen: of a recording, where processes can be signalled, on a terminal."""
     return [
         action
         for action in ACTIONS
         if (not action.screens or screen in action.screens)
         and (replay or not action.replay_only)
         and (signals or not action.sends)
+        and (terminal or not action.leaves)
     ]
 
 

@@ -44,6 +44,8 @@ class Board:
         self.recorded = False
         """Whether the time of the snapshots is a recording's."""
         self.signals = True
+        self.terminal = True
+        """Whether it is shown on a terminal, which a user gets back by quitting; not in a browser."""
         """Whether processes can be signalled: they are of this machine, and that is not off."""
         self.hour = False
         """Whether graphs show an hour instead of five minutes."""

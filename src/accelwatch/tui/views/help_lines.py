@@ -37,7 +37,13 @@ def keys_of(action: Action) -> str:
 
 
 def lines(
-    width: int, glyphs: Glyphs, *, replay: bool, fleet: bool = True, signals: bool = True
+    width: int,
+    glyphs: Glyphs,
+    *,
+    replay: bool,
+    fleet: bool = True,
+    signals: bool = True,
+    terminal: bool = True,
 ) -> list[Line]:
     """All of it, in two columns where there is room."""
     half = width if width < 110 else width // 2
@@ -45,6 +51,7 @@ def lines(
     for title, actions in groups().items():
         shown = [action for action in actions if replay or not action.replay_only]
         shown = [action for action in shown if signals or not action.sends]
+        shown = [action for action in shown if terminal or not action.leaves]
         if not fleet:
             shown = [action for action in shown if action.screens != ONLY_FLEET]
         if not shown:
@@ -118,6 +125,7 @@ def markdown() -> str:
             where = ", ".join(sorted(action.screens)) or "everywhere"
             where = "in a recording" if action.replay_only else where
             where += "; only of this machine" if action.sends else ""
+            where += "; not in a browser" if action.leaves else ""
             given.append(f"| {keys} | {action.help} | {where} |")
         given.append("")
     return "\n".join(given)

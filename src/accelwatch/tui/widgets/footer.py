@@ -43,7 +43,9 @@ class Footer(Widget):
     def __init__(self, board: Board, screen_name: str) -> None:
         super().__init__(id="footer")
         self.board = board
-        actions = usable(screen_name, replay=board.recorded, signals=board.signals)
+        actions = usable(
+            screen_name, replay=board.recorded, signals=board.signals, terminal=board.terminal
+        )
         self._shown = sorted(
             (action for action in actions if action.footer),
             key=lambda action: (action.id not in ("help", "quit"), action.group == "Screens"),
