@@ -7,14 +7,13 @@ import xml.etree.ElementTree as ET
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.untrusted_text import printable
 from accelwatch_nvidia_smi.answers import token, token_of, value
 from accelwatch_nvidia_smi.fields import MIB, QueryField, needed_groups, query_fields
 from accelwatch_nvidia_smi.leaves import document_fields, leaves
 from accelwatch_nvidia_smi.machine import Machine, parts_of
 
 _HEAD = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">\n'
-_ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""What XML 1.0 has no character for, and the control characters a terminal would obey."""
 _MINOR = re.compile(r"/dev/nvidia(\d+)")
 _INSTANCE = re.compile(r"gi(\d+)/ci(\d+)")
 _BRANDS = {"nvidia": "NVIDIA", "amd": "AMD"}
@@ -56,12 +55,12 @@ def _put(parent: ET.Element, path: tuple[str, ...], text: str) -> None:
     for tag in path[:-1]:
         last = at[-1] if len(at) else None
         at = last if last is not None and last.tag == tag else ET.SubElement(at, tag)
-    ET.SubElement(at, path[-1]).text = _ILLEGAL.sub("\ufffd", text)
+    ET.SubElement(at, path[-1]).text = printable(text)
 
 
 def _gpu(view: DeviceView, parts: list[DeviceView], machine: Machine) -> ET.Element:
     bus = value(query_fields()["pci.bus_id"], view, machine) or _NOTHING
-    gpu = ET.Element("gpu", id=_ILLEGAL.sub("\ufffd", bus))
+    gpu = ET.Element("gpu", id=printable(bus))
     for leaf in leaves():
         if leaf.path == ("mig_devices",):
             gpu.append(_instances(parts, machine))

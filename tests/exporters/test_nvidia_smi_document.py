@@ -188,10 +188,10 @@ def test_instances_stand_below_their_device_with_their_processes() -> None:
 
 
 def test_what_a_driver_says_cannot_leave_its_element() -> None:
-    model = 'H100</product_name><gpu id="x">&\x1b[31m\ud800'
+    model = 'H100</product_name><gpu id="x">&\x1b[31m\u202e\ud800'
     hostile = msgspec.structs.replace(view(0), device=device(0, model=model))
     text = document(snapshot(hostile), machine_of(snapshot(hostile)))
-    assert "\x1b" not in text
+    assert not {"\x1b", "\u202e"} & set(text)
     (gpu,) = ET.fromstring(text.encode()).findall("gpu")
-    name = 'H100</product_name><gpu id="x">&\ufffd[31m\ufffd'
+    name = 'H100</product_name><gpu id="x">&?[31m??'
     assert gpu.findtext("product_name") == name
