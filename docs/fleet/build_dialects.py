@@ -41,6 +41,27 @@ devices go by address or index, their `uuid` is absent as `error`, and their hea
 "duplicate uuid". A series that has nothing but such a uuid is about none. A uuid on two nodes stays on
 both; the fleet's `conflicts` and `accel_fleet_identity_conflicts` tell it.
 
+## Which device, and which are there
+
+- A uuid that only names a place on the node (all-smi: `GPU-0000:c1:00.0`, `JetsonGPU`, `TPU-2`) is none:
+  a PCI address in it is read as such, and equal nodes are no conflict. Nor are Intel's uuids, which the
+  driver makes of device id and PCI address.
+- A process uses a device that other families tell of; it makes none. all-smi names the device by
+  `device_uuid`: rows without one are the host's. Of a command the program's name alone is shown.
+- A text in place of the model (nvitop-exporter: `ERROR: GPU is Lost`) is a lost device. It goes by the
+  identity that the device of its index had before, unless that device is there.
+- An exporter that says that it could read no device (nvidia_gpu_exporter: `last_collect_success 0`)
+  is up. The devices that it told of before do not answer; with the code for a lost GPU the only device
+  is lost, of several it is not said which.
+- Xids have the category of NVIDIA's catalogue. A critical one degrades its device for ten minutes: from
+  the time that the exporter tells, else from when its count was seen to grow.
+
+## Hosts
+
+What these tell of their host are our host quantities: {hosts}.
+A node_exporter without any accelerator is a host; the busy share of its processors is that since the
+page before. A store is not asked for hosts.
+
 ## Two exporters on one node
 
 Devices are joined by uuid (compared in lower case, without `GPU-`) or PCI id. State and values are those
@@ -73,6 +94,9 @@ def _how(row: Row) -> str:
         )
     if row.flag:
         notes.append("not 0 is 1")
+    if row.equals is not None:
+        notes.append(f"{row.equals:g} is 1, others 0")
+    notes += [f"a {label} that is no hardware is left out" for label in row.without]
     if row.low is not None or row.high is not None:
         low = "" if row.low is None else f"{row.low:g}"
         high = "" if row.high is None else f"{row.high:g}"
@@ -82,6 +106,8 @@ def _how(row: Row) -> str:
 
 def _scale(row: Row) -> str:
     times, per = row.scale
+    if times < 0:
+        return "taken away"
     return f"x {times}" if times != 1 else f"/ {per}" if per != 1 else "-"
 
 
@@ -110,14 +136,16 @@ def _dialect(dialect: Dialect) -> list[str]:
         ]
     parts += ["", "| family | quantity | scale | how |", "|---|---|---|---|"]
     return parts + [
-        f"| `{row.name}` | `{row.target}` | {_scale(row)} | {_how(row)} |" for row in dialect.rows
+        f"| `{row.name}` | `{row.target}` | {_scale(row)} | {_how(row)} |"
+        for row in (*dialect.rows, *dialect.host)
     ]
 
 
 def build() -> str:
     """The whole page."""
     order = "\n".join(f"{rank}. {name}" for rank, name in enumerate(PRECEDENCE, 1))
-    parts = [_HEAD.format(precedence=order)]
+    hosts = ", ".join(dialect.name for dialect in DIALECTS if dialect.host)
+    parts = [_HEAD.format(precedence=order, hosts=hosts)]
     for dialect in DIALECTS:
         parts += _dialect(dialect)
     return "\n".join(parts) + "\n"

@@ -147,6 +147,16 @@ def test_hosts_are_not_asked_of_a_store() -> None:
     assert wanted(names, "default") == []
 
 
+def test_what_tells_of_identity_and_failure_is_asked_of_a_store() -> None:
+    names = {
+        "nvidia_smi_gpu_info",
+        "nvidia_smi_mig_mode_current",
+        "nvidia_smi_nvml_return_code",
+        "nvidia_smi_last_collect_success",
+    }
+    assert set(wanted(names, "default")) == names
+
+
 @pytest.mark.parametrize("dialect", [one for one in DIALECTS if one.host], ids=lambda one: one.name)
 def test_every_row_of_a_host_aims_at_the_catalogue(dialect: Dialect) -> None:
     for row in dialect.host:

@@ -51,6 +51,7 @@ def ours(profile: str) -> frozenset[str]:
 
 def _names(dialect: Dialect) -> frozenset[str]:
     names = {*(row.name for row in dialect.rows), *dialect.identity, *dialect.remarks}
+    names |= {*dialect.facts, *dialect.lost}
     names |= {one for one in dialect.fingerprints if not one.endswith("*")}
     if dialect.processes is not None:
         names |= {*dialect.processes.families(), *dialect.processes.shown_by}
