@@ -20,8 +20,13 @@ from accelwatch_simulator.nodes import Node
 Render = Callable[[Snapshot, bool], str]
 """An exposition of a snapshot; true asks for OpenMetrics."""
 
-_MARK = re.compile("\x01(\\d+)\x02")
+_MARK = re.compile(r"@hole (\d+)@")
+"""Printable, because labels are rendered with what is not escaped; no name or number reads so."""
 _MAX_FORMS = 256
+
+
+def _mark(place: int) -> str:
+    return f"@hole {place}@"
 
 
 class _Hole(float):
@@ -30,7 +35,7 @@ class _Hole(float):
     place = 0
 
     def __repr__(self) -> str:
-        return f"\x01{self.place}\x02"
+        return _mark(self.place)
 
 
 def _hole(place: int) -> _Hole:
@@ -100,7 +105,7 @@ def _holed(view: DeviceView, place: int, moving: tuple[Series, ...]) -> DeviceVi
     values: dict[Series, Number] = dict(view.reading.values)
     for at, series in enumerate(moving):
         values[series] = _hole(place + 2 + at)
-    marks = {"uuid": f"\x01{place}\x02", "serial": f"\x01{place + 1}\x02"}
+    marks = {"uuid": _mark(place), "serial": _mark(place + 1)}
     return replace(
         view,
         device=replace(view.device, **marks),
