@@ -134,14 +134,13 @@ class Session:
         if self._library is not None:
             self._library.enrich(device, request.slow, now, out, sources)
         drop_unasked(out, request.groups)
+        links = xgmi_links(held.nodes, held.own_nodes)
+        partitions = self._partitions(device, held, table)
+        if request.processes:
+            request.numbers([out.reading(links=links, sources=sources), *partitions])
         processes, notes = self._processes(held, function, request, now, out)
-        own = out.reading(
-            processes=processes,
-            links=xgmi_links(held.nodes, held.own_nodes),
-            sources=sources,
-            notes=notes,
-        )
-        return (own, *self._partitions(device, held, table))
+        own = out.reading(processes=processes, links=links, sources=sources, notes=notes)
+        return (own, *partitions)
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """Growth of uncorrectable or deferred error counts, seen while reading."""

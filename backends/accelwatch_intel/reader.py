@@ -27,6 +27,8 @@ from accelwatch_intel.rates import Rates
 from accelwatch_intel.standing import Standing
 from accelwatch_intel.sysman_card import Sink, SysmanCard
 
+_OF_CLIENTS = ("engine_utilization_ratio", "utilization_ratio", "memory_used_bytes")
+"""Quantities that may come from the clients' fdinfo."""
 _CLEAN = "No error state collected"
 _ENERGY_KEYS = ("power_watts", "energy_joules_total")
 _PACKAGE_SOURCE = "hwmon pkg"
@@ -86,6 +88,7 @@ class CardReader:
             self._read_sysfs(out, mine, sensors, now, frozenset())
         if sysman is not None:
             sysman_reading.read(sysman, sink)
+        _tell_numbers(whole, parts, request)
         usage = self._clients.read(device.id, now, request)
         sources = self._fill_usage(whole, usage, bounds)
         for tile, out in parts.items():
@@ -190,6 +193,21 @@ class CardReader:
             if state and _CLEAN not in state:
                 notes.append("the driver holds an error state of a GPU hang (error)")
         return notes
+
+
+def _tell_numbers(whole: Collected, parts: dict[int, Collected], request: Request) -> None:
+    """Tell what is known before the clients are asked, of which load and memory may come."""
+    if not request.processes:
+        return
+    readings = []
+    for out in (whole, *parts.values()):
+        known = Collected(out.device_id)
+        known.values, known.absent = dict(out.values), dict(out.absent)
+        for key in _OF_CLIENTS:
+            known.miss(key, Absence.TIMEOUT)
+        _drop_unwanted(known, request.groups)
+        readings.append(known.reading(sources={"*": "sysfs"}))
+    request.numbers(readings)
 
 
 def _first_line(path: Path) -> str:

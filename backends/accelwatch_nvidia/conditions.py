@@ -11,6 +11,9 @@ from accelwatch_nvidia.calls import FABRIC_STRUCTURES, PLATFORM_STRUCTURES, SRAM
 from accelwatch_nvidia.mapping import Outcome, put_first
 from accelwatch_nvidia.nvml import DeviceCalls
 
+MAX_FANS = 16
+"""More than any board has; a count above it is no count."""
+
 _REASONS_NOW = (
     "nvmlDeviceGetCurrentClocksEventReasons",
     "nvmlDeviceGetCurrentClocksThrottleReasons",
@@ -200,7 +203,7 @@ def read_fans(calls: DeviceCalls, collected: Collected, count: int | Absence) ->
     if isinstance(count, Absence):
         collected.miss("fan_speed_ratio", count)
         return
-    for fan in range(count):
+    for fan in range(min(count, MAX_FANS)):
         answer = calls.ask("nvmlDeviceGetFanSpeed_v2", fan)
         if answer is Absence.UNSUPPORTED and fan == 0:
             answer = calls.ask("nvmlDeviceGetFanSpeed")

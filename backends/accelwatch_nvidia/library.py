@@ -23,6 +23,8 @@ class Library(Protocol):
 
     NVMLError: type[Exception]
     nvmlMemory_v2: int
+    nvmlLib: Any
+    """The library that nvmlInit has loaded (ctypes)."""
 
     def nvmlInit(self) -> None: ...
     def nvmlShutdown(self) -> None: ...

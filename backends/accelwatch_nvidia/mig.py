@@ -10,6 +10,8 @@ from accelwatch.schema.device import Device
 from accelwatch_nvidia.library import Handle
 from accelwatch_nvidia.nvml import DeviceCalls
 
+MAX_SLOTS = 64
+"""Eight times what a GPU has; a count above it is no count."""
 _PROFILE = re.compile(r"\bMIG\s+(\S+)\s*$")
 
 
@@ -64,7 +66,7 @@ def instances(calls: DeviceCalls, parent: Device) -> list[Instance]:
     """MIG devices of a GPU, in NVML's order; slots may be empty."""
     count = calls.ask("nvmlDeviceGetMaxMigDeviceCount")
     found: list[Instance] = []
-    for slot in range(0 if isinstance(count, Absence) else count):
+    for slot in range(0 if isinstance(count, Absence) else min(count, MAX_SLOTS)):
         handle = calls.ask("nvmlDeviceGetMigDeviceHandleByIndex", slot)
         if isinstance(handle, Absence):
             continue

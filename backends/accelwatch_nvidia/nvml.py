@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from accelwatch.errors import ReadError
+from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Number
 from accelwatch_nvidia import returns
 from accelwatch_nvidia.library import FieldValue, Handle, Library
+
+MAX_GPUS = 1024
+"""More than any machine holds; a count above it is no count."""
 
 FieldPair = tuple[int, int]
 """(field id, scope id)."""
@@ -86,6 +89,16 @@ class Nvml:
 
     def count(self) -> int:
         """Number of GPUs; NVML is started again when its driver went. Raises BackendUnavailable."""
+        count = self._count()
+        if count > MAX_GPUS:
+            raise BackendUnavailable(
+                f"NVML speaks of {count} GPUs",
+                reason="implausible_count",
+                remedy="the driver is in a state that only a reboot mends",
+            )
+        return count
+
+    def _count(self) -> int:
         self.start()
         try:
             return int(self.library.nvmlDeviceGetCount())
@@ -148,11 +161,11 @@ class DeviceCalls:
             return Absence.UNSUPPORTED
         call = self._function(function)
         if call is None:
-            return self._judge(returns.FUNCTION_NOT_FOUND, key)
+            return self.judge(returns.FUNCTION_NOT_FOUND, key)
         try:
             return call(self.handle, *args)
         except self.library.NVMLError as error:
-            return self._judge(code_of(error), key)
+            return self.judge(code_of(error), key)
         except UnicodeDecodeError:
             return Absence.ERROR
 
@@ -171,11 +184,11 @@ class DeviceCalls:
             return Absence.UNSUPPORTED
         call = self._function(function)
         if call is None:
-            return self._judge(returns.FUNCTION_NOT_FOUND, key)
+            return self.judge(returns.FUNCTION_NOT_FOUND, key)
         try:
             call(self.handle, *args)
         except self.library.NVMLError as error:
-            return self._judge(code_of(error), key)
+            return self.judge(code_of(error), key)
         return None
 
     def structure(self, function: str, names: Sequence[str]) -> Any:
@@ -233,14 +246,22 @@ class DeviceCalls:
             elif code == returns.INVALID_ARGUMENT:
                 self._unsupported.add(pair)
             else:
-                found[pair] = self._judge(code, pair)
+                found[pair] = self.judge(code, pair)
 
     def _judge_all(self, code: int, asked: tuple[FieldPair, ...]) -> Absence:
         if code in returns.PERMANENT:
             self._unsupported.update(asked)
-        return self._judge(code, ("nvmlDeviceGetFieldValues",))
+        return self.judge(code, ("nvmlDeviceGetFieldValues",))
 
-    def _judge(self, code: int, key: tuple[object, ...]) -> Absence:
+    def symbol(self, function: str) -> Callable[..., int] | None:
+        """The library's own function, which returns a code; None where the device has none."""
+        if (function,) in self._unsupported:
+            return None
+        call: Callable[..., int] | None = getattr(self.library.nvmlLib, function, None)
+        return call
+
+    def judge(self, code: int, key: tuple[object, ...]) -> Absence:
+        """The absence that a return code stands for. Raises ReadError when the device is lost."""
         if code in returns.PERMANENT:
             self._unsupported.add(key)
             return Absence.UNSUPPORTED

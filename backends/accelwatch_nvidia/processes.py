@@ -6,15 +6,15 @@ process is only named when its pid is certainly ours.
 
 import os
 import threading
+from collections.abc import Container
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from accelwatch import proc, sysfs
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.reading import Process
-from accelwatch_nvidia import returns
+from accelwatch.schema.reading import MAX_PROCESSES, Process, cut_note
+from accelwatch_nvidia import lists, returns
 from accelwatch_nvidia.nvml import DeviceCalls
 
 HOST_PID_NAMESPACE = "pid:[4026531836]"
@@ -149,15 +149,17 @@ class ProcessReader:
         self._host = host
         self._held: set[int] = set()
         self._seen_until_us = 0
+        self.notes: tuple[str, ...] = ()
+        """What there is to say of the last list."""
 
     def read(
         self, calls: DeviceCalls, device_id: str, now: float, *, argv: bool, refresh: bool
     ) -> tuple[Process, ...] | Absence:
-        """Processes by pid; facts of /proc are read for new pids and on `refresh`."""
+        """At most MAX_PROCESSES by pid; facts of /proc are read for new pids and on `refresh`."""
         rows, memory = self._rows(calls)
         if isinstance(rows, Absence):
             return rows
-        utilization, why = self._utilization(calls) if rows else ({}, Absence.UNSUPPORTED)
+        utilization, why = self._utilization(calls, rows) if rows else ({}, Absence.UNSUPPORTED)
         arrived = rows.keys() - self._held
         self._held = set(rows)
         found = []
@@ -183,36 +185,55 @@ class ProcessReader:
         rows: dict[int, list[str]] = {}
         memory: dict[int, int | Absence] = {}
         reasons = []
+        total = 0
         for kind, functions in _LISTS:
-            answer = calls.first(functions)
+            answer = lists.running(calls, functions)
             if isinstance(answer, Absence):
                 reasons.append(answer)
                 continue
-            for row in answer:
+            total += answer.total
+            for row in answer.processes:
                 types = rows.setdefault(row.pid, [])
                 if kind not in types:
                     types.append(kind)
-                _add_memory(memory, row.pid, row.usedGpuMemory, kind)
-        if len(reasons) == len(_LISTS):
+                _add_memory(memory, row.pid, row.used_bytes, kind)
+        if len(reasons) == len(_LISTS) or Absence.ERROR in reasons:
             known = [why for why in reasons if why is not Absence.UNSUPPORTED]
             return (known or reasons)[0], {}
-        return rows, memory
+        return self._cut(rows, memory, total), memory
 
-    def _utilization(self, calls: DeviceCalls) -> tuple[dict[int, float], Absence]:
+    def _cut(
+        self, rows: dict[int, list[str]], memory: dict[int, int | Absence], total: int
+    ) -> dict[int, list[str]]:
+        """The processes with the most memory, where there are too many."""
+        self.notes = ()
+        if total <= MAX_PROCESSES:
+            return rows
+
+        def by_memory(pid: int) -> int:
+            used = memory[pid]
+            return -used if isinstance(used, int) else 0
+
+        self.notes = (cut_note(min(len(rows), MAX_PROCESSES), total),)
+        return {pid: rows[pid] for pid in sorted(rows, key=by_memory)[:MAX_PROCESSES]}
+
+    def _utilization(
+        self, calls: DeviceCalls, pids: Container[int]
+    ) -> tuple[dict[int, float], Absence]:
         """Newest SM busy ratio by pid since the last call, and why a pid may have none.
 
         Code 6 (not found) means that no sample is newer.
         """
-        answer = calls.ask("nvmlDeviceGetProcessUtilization", self._seen_until_us)
+        answer = lists.samples(calls, self._seen_until_us, pids)
         if isinstance(answer, Absence):
             no_news = returns.NOT_FOUND in calls.codes
             return {}, Absence.NOT_COLLECTED if no_news else answer
-        newest: dict[int, Any] = {}
+        newest: dict[int, lists.Sample] = {}
         for sample in answer:
-            if sample.pid not in newest or sample.timeStamp > newest[sample.pid].timeStamp:
+            if sample.pid not in newest or sample.time_us > newest[sample.pid].time_us:
                 newest[sample.pid] = sample
-            self._seen_until_us = max(self._seen_until_us, sample.timeStamp)
-        ratios = {pid: s.smUtil / 100 for pid, s in newest.items() if s.smUtil <= 100}
+            self._seen_until_us = max(self._seen_until_us, sample.time_us)
+        ratios = {pid: s.sm_percent / 100 for pid, s in newest.items() if s.sm_percent <= 100}
         return ratios, Absence.NOT_COLLECTED
 
 

@@ -164,7 +164,14 @@ class DeviceReader:
             calls = self._open(device)
             calls.begin()
             whole = self._read_whole(device, calls, request)
-            return _each_process_once(whole, self._read_partitions(request))
+            parts = list(self._partitions)
+            partitions = self._read_partitions(parts, request)
+            if not request.processes:
+                why = Absence.NOT_COLLECTED
+                return [_without_processes(one, why) for one in (whole, *partitions)]
+            request.numbers([whole, *partitions])
+            whole = self._with_processes(whole, calls, self._processes, request)
+            return _each_process_once(whole, self._partition_processes(parts, partitions, request))
         except ReadError as error:
             self._calls = None
             if error.code in {returns.name(code) for code in returns.STACK_GONE}:
@@ -195,8 +202,7 @@ class DeviceReader:
         if returns.RESET_REQUIRED in calls.codes:
             collected.put("reset_required", 1)
         quantities.merge(collected, slow.collected)
-        reading = collected.reading(links=slow.links, sources=sources, notes=slow.notes)
-        return self._with_processes(reading, device.id, calls, self._processes, request)
+        return _settled(collected.reading(links=slow.links, sources=sources, notes=slow.notes))
 
     def _raise_worst(self, calls: DeviceCalls) -> None:
         for code in (*_WORST, *sorted(calls.codes)):
@@ -204,34 +210,39 @@ class DeviceReader:
                 raise calls.failure(code, "every call")
 
     def _with_processes(
-        self,
-        reading: Reading,
-        device_id: str,
-        calls: DeviceCalls,
-        reader: ProcessReader,
-        request: Request,
+        self, reading: Reading, calls: DeviceCalls, reader: ProcessReader, request: Request
     ) -> Reading:
-        absent = settle(reading.absent, reading.values)
-        found = None
-        if not request.processes:
-            absent[("processes",)] = Absence.NOT_COLLECTED
-        else:
-            answer = reader.read(
-                calls,
-                device_id,
-                self._context.clock.monotonic(),
-                argv=request.argv,
-                refresh=request.slow,
-            )
-            if isinstance(answer, Absence):
-                absent[("processes",)] = answer
-            else:
-                found = answer
-        return msgspec.structs.replace(reading, absent=absent, processes=found)
+        answer = reader.read(
+            calls,
+            reading.device_id,
+            self._context.clock.monotonic(),
+            argv=request.argv,
+            refresh=request.slow,
+        )
+        if isinstance(answer, Absence):
+            return _without_processes(reading, answer)
+        notes = (*reading.notes, *reader.notes)
+        return msgspec.structs.replace(reading, processes=answer, notes=notes)
 
-    def _read_partitions(self, request: Request) -> list[Reading]:
+    def _partition_processes(
+        self, parts: list[_Partition], readings: list[Reading], request: Request
+    ) -> list[Reading]:
+        found = []
+        for part, reading in zip(parts, readings, strict=True):
+            if ("*",) in reading.absent:
+                found.append(reading)
+                continue
+            try:
+                found.append(self._with_processes(reading, part.calls, part.processes, request))
+            except DeviceLost:
+                raise
+            except ReadError as error:
+                found.append(_without_processes(reading, error.absence))
+        return found
+
+    def _read_partitions(self, parts: list[_Partition], request: Request) -> list[Reading]:
         readings = []
-        for part in self._partitions:
+        for part in parts:
             part.calls.begin()
             try:
                 readings.append(self._read_partition(part, request))
@@ -254,10 +265,17 @@ class DeviceReader:
         activity = part.gpm.read(self._calls, request.groups, one_shot=self._context.one_shot)
         for series, outcome in activity.items():
             put_first(collected, series, outcome)
-        reading = collected.reading(sources={"*": SOURCE})
-        return self._with_processes(
-            reading, part.instance.device.id, part.calls, part.processes, request
-        )
+        return _settled(collected.reading(sources={"*": SOURCE}))
+
+
+def _settled(reading: Reading) -> Reading:
+    return msgspec.structs.replace(reading, absent=settle(reading.absent, reading.values))
+
+
+def _without_processes(reading: Reading, why: Absence) -> Reading:
+    if ("*",) in reading.absent:
+        return reading
+    return msgspec.structs.replace(reading, absent={**reading.absent, ("processes",): why})
 
 
 def _each_process_once(whole: Reading, partitions: list[Reading]) -> list[Reading]:

@@ -22,7 +22,16 @@ from accelwatch.errors import (
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.reading import Collected, Link, Process, Reading, wholly_absent
+from accelwatch.schema.reading import (
+    MAX_PROCESSES,
+    Collected,
+    Link,
+    Process,
+    Reading,
+    cut_note,
+    largest,
+    wholly_absent,
+)
 from accelwatch_nvidia import (
     conditions,
     identity,
@@ -196,6 +205,8 @@ class SmiSource:
                 readings.append(wholly_absent(part.id, Absence.LOST))
             else:
                 readings.append(smi_mapping.read_partition(part, found, element, request.groups))
+        if request.processes:
+            request.numbers(readings)
         return [self._with_processes(reading, request) for reading in readings]
 
     def _with_shared_memory(self, reading: Reading) -> Reading:
@@ -232,8 +243,12 @@ class SmiSource:
         if not request.processes:
             absent = {**reading.absent, ("processes",): Absence.NOT_COLLECTED}
             return msgspec.structs.replace(reading, processes=None, absent=absent)
-        found = tuple(self._named(process) for process in reading.processes or ())
-        return msgspec.structs.replace(reading, processes=found)
+        listed, notes = reading.processes or (), reading.notes
+        if len(listed) > MAX_PROCESSES:
+            notes = (*notes, cut_note(MAX_PROCESSES, len(listed)))
+            listed = tuple(largest(listed))
+        found = tuple(self._named(process) for process in listed)
+        return msgspec.structs.replace(reading, processes=found, notes=notes)
 
     def _named(self, process: Process) -> Process:
         """With the facts of /proc when the pid is ours and its name agrees."""

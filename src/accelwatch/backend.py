@@ -4,7 +4,7 @@ A backend is found by the entry point `accelwatch.backends`. It sees this module
 small readers (`sysfs`, `proc`, `command`, `drm_fdinfo`), never another backend and never a view.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -61,6 +61,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """True for a single reading: no background threads, no sampling over time."""
 
 
+def _unheard(_: Sequence[Reading]) -> None:
+    """Numbers that nobody wants before the rest."""
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What one read should bring."""
 
@@ -70,6 +74,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     argv: bool = False
     slow: bool = True
     """Whether to read again what hardly changes (limits, ECC totals, links); else it may be reused."""
+    numbers: Callable[[Sequence[Reading]], None] = _unheard
+    """To be called with readings that lack nothing but processes, before these are looked for.
+
+    Should the processes take longer than the device is given, these readings count. The device may then
+    be read again, without processes, on another thread while the search goes on.
+    """
 
 
 class Backend(Protocol):

@@ -13,7 +13,7 @@ from accelwatch.errors import UsageError
 from accelwatch.exposition.selection import Selection, selection
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Kind, Series, Source, Tier, catalogue, opt_in_groups
-from accelwatch.schema.reading import Number, Reading, complete
+from accelwatch.schema.reading import Number, Reading, complete, cut_note
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
 from accelwatch_prometheus.render import MAX_SERIES_PER_DEVICE, Renderer, family_of
 from machines import NOW, device, lost_view, mig_view, processes, snapshot, view
@@ -186,3 +186,13 @@ def test_a_suspended_device_says_so() -> None:
 def test_unknown_selections_name_the_known(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="minimal, default|did you mean pipes"):
         selection(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_list_of_processes_that_was_cut_is_not_counted() -> None:
+    whole = view(0)
+    reading = msgspec.structs.replace(
+        whole.reading, processes=processes(whole.device.id), notes=(cut_note(2, 100_000),)
+    )
+    text = render(snapshot(msgspec.structs.replace(whole, reading=reading)))
+    counted = [line for line in text.splitlines() if line.startswith("accel_processes{")]
+    assert counted == []

@@ -157,10 +157,20 @@ class Fake:
             values["memory_used_bytes",] = float("nan")
             values["memory_size_bytes",] = 1 << 70
             values["temperature_celsius", "gpu"] = "hot"
+        crowd = int(what.removeprefix("crowd=")) if what.startswith("crowd=") else 0
         if request.slow:
             values["power_limit_watts", "default"] = 300.0
         return [
-            Reading(device_id=device.id, values=values),
+            Reading(
+                device_id=device.id,
+                values=values,
+                processes=tuple(
+                    Process(device_id=device.id, pid=pid, gpu_memory_bytes=pid)
+                    for pid in range(1, crowd + 1)
+                )
+                if crowd
+                else None,
+            ),
             *(
                 Reading(device_id=f"{device.id}/{part}", values={("utilization_ratio",): 0.25})
                 for part in listed.get("partitions", ())

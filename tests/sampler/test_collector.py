@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
+import msgspec
 import pytest
 
 from accelwatch.backend import Context, Opened, Probe, Request
@@ -25,6 +26,7 @@ from accelwatch.store.reports import (
     Outcome,
     Part,
     Report,
+    Returned,
     Slots,
 )
 
@@ -77,6 +79,28 @@ class Scripted:
 
     def close(self) -> None:
         self.closed += 1
+
+
+class Searching(Scripted):
+    """A backend whose search for processes a test holds back."""
+
+    def __init__(self, *, serial: bool = False) -> None:
+        super().__init__(serial=serial)
+        self.search = threading.Event()
+        self.searching = threading.Event()
+        self.searches: list[bool] = []
+        self.gates["search"] = self.search
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        self.searches.append(request.processes)
+        numbers = Reading(device_id=device.id, values={("power_watts",): 1.0})
+        if not request.processes:
+            return [numbers]
+        request.numbers([numbers])
+        self.searching.set()
+        self.search.wait(30.0)
+        self.searching.clear()
+        return [msgspec.structs.replace(numbers, processes=())]
 
 
 @pytest.fixture(autouse=True)
@@ -379,6 +403,51 @@ def test_a_held_out_device_is_a_row_that_is_not_called_until_it_is_let_in() -> N
     rig.tick()
     assert ("s:1", True) in rig.backend.reads
     assert rig.cycles()[-1] == "ok"
+
+
+def first_search(*, serial: bool = False) -> tuple[Rig, Searching]:
+    """A collector whose only device has told its numbers, and has not found processes in time."""
+    backend = Searching(serial=serial)
+    rig = Rig(backend)
+    rig.until(backend.searching.is_set)
+    rig.clock.advance(0.6)
+    rig.until(rig.cycles)
+    return rig, backend
+
+
+def readings(rig: Rig) -> list[tuple[object, Absence | None]]:
+    """Of each outcome: its processes, and why there are none."""
+    told = [o for o in rig.of(Outcome) if isinstance(o, Outcome) and o.readings]
+    assert all(o.readings[0].values == {("power_watts",): 1.0} for o in told)
+    return [(o.readings[0].processes, o.readings[0].absent.get(("processes",))) for o in told]
+
+
+def test_numbers_count_when_processes_are_late_and_go_on_without_them() -> None:
+    rig, backend = first_search()
+    assert rig.outcomes() == [("s:0", None)]
+    rig.tick()
+    rig.tick()
+    assert backend.searches == [True, False, False]
+    assert readings(rig) == [(None, Absence.TIMEOUT)] * 3
+    assert rig.cycles() == ["ok"] * 3
+
+
+def test_a_search_that_comes_back_late_is_thrown_away_and_repeated_after_a_pause() -> None:
+    rig, backend = first_search()
+    backend.search.set()
+    rig.until(lambda: len(rig.of(Returned)) == len(rig.of(Called)))
+    rig.tick()
+    rig.tick(5.0)
+    assert backend.searches == [True, False, True]
+    assert readings(rig) == [(None, Absence.TIMEOUT)] * 2 + [((), None)]
+
+
+def test_a_driver_of_one_call_at_a_time_is_not_called_beside_its_search() -> None:
+    rig, backend = first_search(serial=True)
+    assert readings(rig) == [(None, Absence.TIMEOUT)]
+    rig.tick()
+    assert backend.searches == [True]
+    assert rig.outcomes()[-1] == ("s:0", Absence.TIMEOUT)
 
 
 def test_a_stop_ends_the_loop_and_close_gives_backends_back() -> None:

@@ -113,6 +113,17 @@ def test_a_single_reading_lets_a_library_print_nothing(scenario: NvmlScenario) -
     assert done.stderr == b""
 
 
+def test_a_single_reading_has_the_numbers_of_a_gpu_whose_processes_do_not_come(
+    scenario: NvmlScenario,
+) -> None:
+    scenario.fault("nvmlDeviceGetComputeRunningProcesses_v3", "hang", device=3).write()
+    code, document = shot(scenario, "--timeout", "3s")
+    device = document["devices"][3]
+    assert device["power_watts"] > 0
+    assert device["absent"]["processes"] == "timeout"
+    assert code == 0
+
+
 def test_slow_gpus_are_asked_one_by_one_until_the_one_that_exits_is_known(
     scenario: NvmlScenario,
 ) -> None:

@@ -17,6 +17,7 @@ from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
+from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
 from sampler.fakes import ELSEWHERE, FAKE, SECOND, SERIAL, TELLING
 
@@ -125,6 +126,16 @@ def test_impossible_values_become_errors_and_the_rest_stays() -> None:
     assert reading.absent["memory_used_bytes",] is Absence.ERROR
     assert reading.absent["memory_size_bytes",] is Absence.ERROR
     assert reading.absent["temperature_celsius", "gpu"] is Absence.ERROR
+
+
+def test_a_crowd_of_processes_is_cut_whatever_the_backend() -> None:
+    reading = view(shot([{"id": "0", "do": "crowd=100000"}]), "0").reading
+    assert reading.processes is not None
+    assert [p.pid for p in reading.processes] == [*range(100_000 - MAX_PROCESSES + 1, 100_001)]
+    assert reading.notes == (
+        f"processes are cut: {MAX_PROCESSES} of 100000, those with the most memory",
+    )
+    assert reading.values["utilization_ratio",] == 0.5
 
 
 @pytest.mark.parametrize("what", ["segv", "segv_process"])

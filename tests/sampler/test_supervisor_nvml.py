@@ -95,3 +95,41 @@ def test_a_library_that_crashes_when_started_is_held_out_and_the_host_is_still_r
     assert snapshot.node is not None
     assert snapshot.node.state is DeviceState.OK
     assert {v.state for v in snapshot.devices} == {DeviceState.UNRESPONSIVE}
+
+
+LIST = "nvmlDeviceGetComputeRunningProcesses_v3"
+
+
+def test_a_gpu_whose_processes_do_not_come_goes_on_with_its_numbers(
+    agent: Agent, scenario: NvmlScenario
+) -> None:
+    agent.until(all_ok)
+    scenario.fault(LIST, "stall", device=3).write()
+    snapshot = agent.until(is_state(gpu(3), DeviceState.DEGRADED))
+    first = view(snapshot, gpu(3))
+    assert first is not None
+    assert first.reading.values["power_watts",] > 0
+    assert first.reading.absent["processes",] is Absence.TIMEOUT
+
+    def goes_on(snapshot: Snapshot) -> bool:
+        now = view(snapshot, gpu(3))
+        assert now is not None
+        return now.state is DeviceState.DEGRADED and now.sample_time != first.sample_time
+
+    snapshot = agent.until(goes_on)
+    assert [v.state for v in snapshot.devices].count(DeviceState.OK) == 7
+    scenario.heal(LIST, device=3).write()
+    agent.until(all_ok)
+    assert len(agent.children) == 1
+
+
+def test_a_crowd_of_processes_costs_no_row(agent: Agent, scenario: NvmlScenario) -> None:
+    for device in range(8):
+        scenario.set(device, "process_crowd", 100_000)
+    scenario.write()
+    snapshot = agent.until(
+        lambda s: (
+            len(s.devices) == 8 and all(v.reading.values.get(("power_watts",)) for v in s.devices)
+        )
+    )
+    assert {v.state for v in snapshot.devices} <= {DeviceState.OK, DeviceState.DEGRADED}

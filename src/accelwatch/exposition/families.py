@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Scope, Series, by_key
-from accelwatch.schema.reading import Number, Process
+from accelwatch.schema.reading import Number, Process, is_cut
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.untrusted_text import escaped
 
@@ -79,7 +79,7 @@ def _processes(owner: str, view: DeviceView) -> Iterator[Sample]:
     if processes is None:
         return
     kinds = Counter(kind for process in processes for kind in process.type.split("+"))
-    for kind in dict.fromkeys(("compute", "graphics", *kinds)):
+    for kind in dict.fromkeys(("compute", "graphics", *kinds)) if not is_cut(view.reading) else ():
         yield owner, ("processes", kind), kinds[kind]
     largest: list[Process] = sorted(processes, key=lambda one: -(one.gpu_memory_bytes or 0))
     for process in largest[:MAX_PROCESSES]:

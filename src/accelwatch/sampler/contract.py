@@ -15,7 +15,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, Limits, believed_process, fits, limits, told_of
-from accelwatch.schema.reading import Number, Process, Reading
+from accelwatch.schema.reading import MAX_PROCESSES, Number, Process, Reading, cut_note, largest
 from accelwatch.store.reports import Failure
 
 MAX_DEVICES = 1024
@@ -116,17 +116,23 @@ def _sendable(data: _T, kind: type[_T]) -> _T:
 def _sound_reading(reading: Reading) -> Reading:
     values = reading.values
     bad = [series for series, value in values.items() if not _possible(series, value, values)]
-    processes = reading.processes
+    processes, notes = reading.processes, reading.notes
     if isinstance(processes, tuple) and all(isinstance(p, Process) for p in processes):
+        if len(processes) > MAX_PROCESSES:
+            notes = (*notes, cut_note(MAX_PROCESSES, len(processes)))
+            processes = tuple(largest(processes))
         processes = tuple([believed_process(process) for process in processes])
     if not bad:
-        return msgspec.structs.replace(reading, processes=processes) if processes else reading
+        if not processes:
+            return reading
+        return msgspec.structs.replace(reading, processes=processes, notes=notes)
     named = [series for series in bad if _limits_of(series) is not None]
     return msgspec.structs.replace(
         reading,
         values={series: v for series, v in values.items() if series not in bad},
         absent={**reading.absent, **dict.fromkeys(named, Absence.ERROR)},
         processes=processes,
+        notes=notes,
         implausible={series: told_of(series, values[series]) for series in named},
     )
 

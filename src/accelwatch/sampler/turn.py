@@ -15,6 +15,7 @@ from accelwatch.errors import DeviceSuspended
 from accelwatch.sampler.calls import Desk
 from accelwatch.sampler.contract import failure_of, sound_identity, sound_readings
 from accelwatch.sampler.schedule import Backoff
+from accelwatch.sampler.search import Search, without_processes
 from accelwatch.sampler.worker import Answer, Worker
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
@@ -66,6 +67,7 @@ class Slot:
         self._backoff = Backoff(free=1)
         self._slow_at = -math.inf
         self._failure: Failure | None = None
+        self._search = Search()
 
     @property
     def busy(self) -> bool:
@@ -107,9 +109,27 @@ class Slot:
         else:
             self._ask("read", self._reader(now), self._on_read)
 
-    def expire(self, now: float, failure: Failure | None = None) -> None:
-        """End the present turn as too late."""
-        self._finish(failure or _late(now - self._began), now)
+    def expire(self, now: float) -> None:
+        """End the present turn as too late; the numbers count if only processes are late."""
+        numbers = self._search.numbers(self._identity)
+        if numbers is None:
+            self._finish(_late(now - self._began), now)
+            return
+        self._leave_to_search(now)
+        self._deliver(numbers, now, self._around.desk.clock.wall())
+
+    def _leave_to_search(self, now: float) -> None:
+        """Let the call go on by itself, and have the next one made by another worker.
+
+        A driver that allows one call at a time is not called again before it comes back.
+        """
+        desk = self._around.desk
+        if self._around.backend.serial or desk.settings.one_shot:
+            self._search.came_back(now, late=True)
+            return
+        self._search.call, self._call = self._call, None
+        self.worker.stop()
+        self.worker = desk.worker(f"{self._around.name}:{self.device.id}")
 
     def retire(self) -> None:
         """The device is no longer there: no more turns, and no report of the one that is out."""
@@ -154,8 +174,13 @@ class Slot:
     def _reader(self, now: float) -> Callable[[], tuple[Reading, ...]]:
         settings, identity = self._around.desk.settings, self._identity
         slow = now >= self._slow_at
+        searches = settings.processes and self._search.due(now)
         request = Request(
-            groups=settings.groups, processes=settings.processes, argv=settings.argv, slow=slow
+            groups=settings.groups,
+            processes=searches,
+            argv=settings.argv,
+            slow=slow,
+            numbers=self._search.keep,
         )
         if slow:
             self._slow_at = now + settings.slow_every_s
@@ -163,7 +188,10 @@ class Slot:
         def read() -> tuple[Reading, ...]:
             with self._around.desk.gate.turn():
                 self._guard(identity[0])
-                return sound_readings(self._around.backend.read(identity[0], request), identity)
+                answer = self._around.backend.read(identity[0], request)
+                readings = sound_readings(answer, identity)
+            given_up = settings.processes and not searches
+            return without_processes(readings) if given_up else readings
 
         return read
 
@@ -188,6 +216,9 @@ class Slot:
             self._ask("read", self._reader(answer.moment), self._on_read)
 
     def _on_read(self, answer: Answer) -> None:
+        if answer.call == self._search.call:
+            self._search.came_back(answer.moment, late=True)
+            return
         self._call = None
         self._settle(answer)
 
@@ -201,18 +232,23 @@ class Slot:
             self._succeed(answer)
 
     def _succeed(self, answer: Answer) -> None:
+        assert isinstance(answer.result, tuple)
+        if self._search.call is None:
+            self._search.came_back(answer.moment, late=False)
+        self._deliver(answer.result, answer.moment, answer.wall)
+
+    def _deliver(self, readings: tuple[Reading, ...], moment: float, wall: float) -> None:
         then, self._waiting = self._waiting, None
         self._backoff.succeeded()
         self._failure = None
-        assert isinstance(answer.result, tuple)
         self._around.desk.emit(
             Outcome(
                 backend=self._around.name,
                 slot=self.device.id,
-                moment=answer.moment,
-                wall=answer.wall,
-                duration_s=answer.moment - self._began,
-                readings=answer.result,
+                moment=moment,
+                wall=wall,
+                duration_s=moment - self._began,
+                readings=readings,
             )
         )
         if then is not None:

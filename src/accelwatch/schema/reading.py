@@ -70,7 +70,7 @@ class Collected:
     """Gathers one reading: a backend puts values and absences in, and gets checked, whole data out."""
 
     def __init__(self, device_id: str) -> None:
-        self._device_id = device_id
+        self.device_id = device_id
         self.values: dict[Series, Number] = {}
         self.absent: dict[Series, Absence] = {}
 
@@ -99,7 +99,7 @@ class Collected:
     ) -> Reading:
         """The finished reading."""
         return Reading(
-            device_id=self._device_id,
+            device_id=self.device_id,
             values=self.values,
             absent=self.absent,
             processes=processes,
@@ -107,6 +107,28 @@ class Collected:
             sources=sources or {},
             notes=notes,
         )
+
+
+MAX_PROCESSES = 1024
+"""Processes of one device that a reading lists."""
+CUT = "processes are cut: "
+"""How the note begins that says that a list is not whole."""
+
+
+def largest(processes: Iterable[Process]) -> list[Process]:
+    """At most MAX_PROCESSES, those with the most memory on the device, by pid."""
+    by_memory = sorted(processes, key=lambda one: -(one.gpu_memory_bytes or 0))
+    return sorted(by_memory[:MAX_PROCESSES], key=lambda one: one.pid)
+
+
+def cut_note(listed: int, total: int) -> str:
+    """The note on a list that is not whole."""
+    return f"{CUT}{listed} of {total}, those with the most memory"
+
+
+def is_cut(reading: Reading) -> bool:
+    """Whether there are more processes than the reading lists."""
+    return any(note.startswith(CUT) for note in reading.notes)
 
 
 def wanted(metric: Metric, groups: frozenset[str]) -> bool:

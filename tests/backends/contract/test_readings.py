@@ -1,11 +1,13 @@
 """What is read: in the catalogue, in range, never invented, and with a reason for every gap."""
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 import pytest
 
-from accelwatch.backend import Backend, Request
+from accelwatch.backend import Backend, Elsewhere, Request
+from accelwatch.sampler.contract import sound_readings
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import (
@@ -17,7 +19,7 @@ from accelwatch.schema.metrics import (
     host_metrics,
     reading_metrics,
 )
-from accelwatch.schema.reading import Number, complete
+from accelwatch.schema.reading import Number, Reading, complete
 from fixture_machines import FixtureMachine
 from polling import EVERYTHING, Poll, assert_all_believed, readings
 
@@ -78,6 +80,24 @@ def test_values_are_numbers_in_range(backend: Backend, poll: Poll) -> None:
                 assert type(value) in (int, float), (series, value)
                 assert math.isfinite(value), (series, value)
                 assert in_range(by_key()[series[0]], value), (series, value)
+
+
+def test_numbers_are_told_before_processes_are(backend: Backend, poll: Poll) -> None:
+    """By a backend that looks for processes: of the same devices, enough to stand for a reading."""
+    if isinstance(backend, Elsewhere):
+        pytest.skip("what is recorded takes no time to be read")
+    told: dict[str, Sequence[Reading]] = {}
+
+    def numbers(readings: Sequence[Reading]) -> None:
+        assert told.setdefault(readings[0].device_id, tuple(readings)) == tuple(readings)
+
+    for one in poll(backend, msgspec.structs.replace(EVERYTHING, numbers=numbers)):
+        if not any(reading.processes for reading in one.readings):
+            continue
+        first = sound_readings(told[one.readings[0].device_id], tuple(one.identity))
+        assert [r.device_id for r in first] == [r.device_id for r in one.readings]
+        for early, late in zip(first, one.readings, strict=True):
+            assert set(early.values) <= set(late.values)
 
 
 def test_counters_never_decrease(backend: Backend, poll: Poll) -> None:

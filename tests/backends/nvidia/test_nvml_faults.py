@@ -365,3 +365,25 @@ def test_texts_that_are_no_utf8_do_not_end_the_reading(rig: Rig) -> None:
         device = machine.identify(0)[0]
     assert device.uuid == "GPU-5ca1ab1e-0000-4000-8000-000000000000"
     assert device.absent == {"model": Absence.ERROR}
+
+
+def test_a_count_of_gpus_that_cannot_be_is_no_list_of_them(rig: Rig) -> None:
+    scenario = rig.devices(1).system("told_count", 1 << 31)
+    with pytest.raises(BackendUnavailable) as refused, rig.machine(scenario, **NVML_ONLY):
+        pass
+    assert refused.value.reason == "implausible_count"
+
+
+def test_a_count_of_fans_that_cannot_be_is_cut(rig: Rig) -> None:
+    scenario = rig.devices(1).set(0, "num_fans", 1 << 31).set(0, "fan.0.speed_percent", 40)
+    with rig.machine(scenario) as machine:
+        reading = machine.read(0)[0]
+    assert reading.values["fan_speed_ratio", "0"] == 0.4
+    assert len([series for series in reading.absent if series[0] == "fan_speed_ratio"]) < 32
+
+
+def test_a_count_of_mig_slots_that_cannot_be_is_cut(rig: Rig) -> None:
+    scenario = rig.devices(1, "h100").mig(0, 0, "MIG-5ca1ab1e", gpu_instance_id=1)
+    scenario.set(0, "mig.0.compute_instance_id", 0).set(0, "max_mig_devices", 1 << 31)
+    with rig.machine(scenario) as machine:
+        assert len(machine.identify()) == 2

@@ -1,6 +1,8 @@
 """Processes: joined with /proc where the pid is ours, anonymous where it is not."""
 
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from accelwatch.backend import Request
 from accelwatch.clock import ManualClock
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.reading import Process
+from accelwatch.schema.reading import MAX_PROCESSES, Process, Reading
 from accelwatch_nvidia.processes import HOST_PID_NAMESPACE, holds_gpu, stat_ticks
 
 from .conftest import Machine, Rig
@@ -155,3 +157,41 @@ def test_a_broken_stat_file_is_no_process(tmp_path: Path, content: str) -> None:
     (tmp_path / "proc/1/stat").write_text(content)
     assert stat_ticks(tmp_path, 1) is None
     assert not holds_gpu(tmp_path, 1)
+
+
+def test_of_a_crowd_those_with_the_most_memory_are_listed_and_the_note_says_so(rig: Rig) -> None:
+    scenario = rig.devices(1).processes(0, [{"pid": 7, "kind": "g", "memory": 1 << 40}])
+    with rig.machine(scenario.set(0, "process_crowd", 100_000)) as machine:
+        reading = machine.read(0)[0]
+    assert reading.processes is not None
+    assert len(reading.processes) == MAX_PROCESSES
+    largest = range(5_100_000 - MAX_PROCESSES + 1, 5_100_000)
+    assert [process.pid for process in reading.processes] == [7, *largest]
+    assert reading.notes == (
+        f"processes are cut: {MAX_PROCESSES} of 100001, those with the most memory",
+    )
+    assert reading.values["power_watts",] > 0
+
+
+def test_a_list_of_an_impossible_length_is_not_asked_for(rig: Rig) -> None:
+    with rig.machine(rig.devices(1).set(0, "process_crowd", (1 << 32) - 1)) as machine:
+        reading = machine.read(0)[0]
+    assert reading.processes is None
+    assert reading.absent["processes",] is Absence.ERROR
+    assert reading.values["power_watts",] > 0
+
+
+def test_numbers_are_told_before_processes_are_asked_for(rig: Rig) -> None:
+    told: list[tuple[float, int]] = []
+    with rig.machine(rig.devices(1)) as machine:
+        asked = partial(rig.library.standin_calls, b"nvmlDeviceGetComputeRunningProcesses_v3", 0)
+
+        def numbers(readings: Sequence[Reading]) -> None:
+            told.append((readings[0].values["power_watts",], asked()))
+
+        before = asked()
+        machine.read(0, numbers=numbers)
+        after = asked()
+    ((watts, when),) = told
+    assert watts > 0
+    assert before == when < after
