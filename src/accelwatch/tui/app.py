@@ -27,6 +27,7 @@ from accelwatch.tui.state.board import SLICE, Board
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
 from accelwatch.tui.widgets.heat_grid import HeatGrid
+from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
@@ -347,5 +348,6 @@ class Dashboard(App[None], inherit_bindings=False):
             self.commands.sort_fleet_at(event.rows.size.width, event.x)
 
     @on(Footer.Pressed)
-    def _pressed(self, event: Footer.Pressed) -> None:
+    @on(Panel.Pressed)
+    def _pressed(self, event: Footer.Pressed | Panel.Pressed) -> None:
         self.action_do(event.action_id)

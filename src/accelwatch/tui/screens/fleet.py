@@ -16,8 +16,8 @@ from accelwatch.tui.state.actions import FLEET
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import fleet_head as head
 from accelwatch.tui.views.fleet_list import EventList, FleetList, sight_of
-from accelwatch.tui.views.header import header
 from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.lights import Lights
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
@@ -45,7 +45,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self._held = False
         """Whether the cursor stays with its node; on the first row it stays there: on the worst."""
         bare = self._rows.bare
-        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._header = header_panel(board, now, FLEET)
         self._totals = Panel(board, self._draw_totals, id="totals")
         self._troubles = Panel(board, self._draw_troubles, id="troubles")
         self.nodes = RowList(board, self._rows, id="nodes", moved=self._moved, bare=bare)
@@ -178,9 +178,6 @@ class FleetScreen(Screen[None], inherit_bindings=False):
             self.show()
         else:
             self._header.refresh()
-
-    def _draw_header(self, width: int, height: int) -> list[Line]:
-        return header(self.board, width, height, self._now(), FLEET)
 
     def _draw_totals(self, width: int, height: int) -> list[Line]:
         return head.totals(self.board, self.fleet, width, height, self._now())

@@ -13,9 +13,9 @@ from accelwatch.tui.state.actions import LOCAL
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import strip_graphs
 from accelwatch.tui.views.device_list import DeviceList
-from accelwatch.tui.views.header import header
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.heat_grid import HeatGrid
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
@@ -32,10 +32,9 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         super().__init__()
         self.board = board
         self.processes = processes
-        self._now = now
         self._form = ""
         rows = self._device_rows = DeviceList(board)
-        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._header = header_panel(board, now, LOCAL)
         self._devices = RowList(board, rows, id="devices", moved=self._moved, bare=rows.bare)
         self._grid = HeatGrid(board)
         self._strip = Panel(board, self._draw_strip, id="strip")
@@ -50,9 +49,6 @@ class LocalScreen(Screen[None], inherit_bindings=False):
         """The devices have the keys."""
         self._share_out()
         self._devices.focus()
-
-    def _draw_header(self, width: int, height: int) -> list[Line]:
-        return header(self.board, width, height, self._now(), "local")
 
     def _draw_strip(self, width: int, height: int) -> list[Line]:
         return strip_graphs.strip(self.board, width, height, hour=self.board.hour)

@@ -7,11 +7,10 @@ from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.local.text_rows import TextRows, Write
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.header import header
 from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.panel import Draw, Panel
 from accelwatch.tui.widgets.row_list import RowList
 
@@ -41,10 +40,9 @@ class PageScreen(Screen[None], inherit_bindings=False):
         self.board = board
         self.view_name = view_name
         self.text = TextRows(write)
-        self._now = now
         self._heights = heights
         self._handle = handle
-        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._header = header_panel(board, now, view_name)
         self._strip = Panel(board, draw, id="strip") if draw is not None else None
         self._lines = RowList(board, self.text, id="text", pointed=False)
 
@@ -72,9 +70,6 @@ class PageScreen(Screen[None], inherit_bindings=False):
             lines = self._heights(rows)
             self._strip.styles.height = lines
             self._strip.display = lines > 0
-
-    def _draw_header(self, width: int, height: int) -> list[Line]:
-        return header(self.board, width, height, self._now(), self.view_name)
 
     def show(self) -> None:
         """The board has changed."""

@@ -10,9 +10,9 @@ from textual.screen import Screen
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.state.actions import PROCESSES
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.header import header
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 
@@ -29,8 +29,7 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
         super().__init__()
         self.board = board
         self.processes = processes
-        self._now = now
-        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._header = header_panel(board, now, PROCESSES)
         self._note = Panel(board, self._draw_note, id="note")
         self.process_list = RowList(board, processes, id="processes")
         """The list, with its selection."""
@@ -51,9 +50,6 @@ class ProcessesScreen(Screen[None], inherit_bindings=False):
 
     def _share_out(self) -> None:
         self._header.styles.height = 2 if self.app.size.height >= 16 else 1
-
-    def _draw_header(self, width: int, height: int) -> list[Line]:
-        return header(self.board, width, height, self._now(), PROCESSES)
 
     def _draw_note(self, width: int, _: int) -> list[Line]:
         return [self.processes.note(width)]

@@ -13,8 +13,8 @@ from accelwatch.tui.drawing.preferences import save
 from accelwatch.tui.local import setting_rows
 from accelwatch.tui.local.setting_rows import SettingRows
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.views.header import header
 from accelwatch.tui.widgets.footer import Footer
+from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
 
@@ -32,10 +32,9 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         super().__init__()
         self.board = board
         self._path = path
-        self._now = now
         self._applied = applied
         self._told = f"Enter on the last row writes {path}"
-        self._header = Panel(board, self._draw_header, id="header", edge=True)
+        self._header = header_panel(board, now, self.view_name)
         self._rows = RowList(board, SettingRows(board.preferences), id="settings")
         self._note = Panel(board, self._draw_note, id="note")
 
@@ -55,9 +54,6 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
 
     def _share_out(self) -> None:
         self._header.styles.height = 2 if self.app.size.height >= 16 else 1
-
-    def _draw_header(self, width: int, height: int) -> list[Line]:
-        return header(self.board, width, height, self._now(), "settings")
 
     def _draw_note(self, width: int, _: int) -> list[Line]:
         return [clipped([(f" {self._told}", "dim")], width)]

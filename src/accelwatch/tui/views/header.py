@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING
 
 from accelwatch.display import printable
+from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
 from accelwatch.tui.state.actions import numbered_screens
 from accelwatch.tui.state.board import Board
@@ -11,6 +13,10 @@ from accelwatch.tui.state.board import Board
 if TYPE_CHECKING:
     from accelwatch.tui.fleet.node_view import Heard
 
+Tabs = list[tuple[str, str, str]]
+"""Text, role, and the name of the screen that it leads to."""
+_NARROW = 60
+"""Below this many cells there is no room for words that explain."""
 _SLOW, _LATE = 2.0, 3.0
 """In intervals: from here the age is amber, then red."""
 
@@ -29,23 +35,59 @@ def _of_fleet(board: Board) -> bool:
     return board.fleet is not None and board.heard is None
 
 
+def tab_at(board: Board, width: int, now: float, screen: str, x: int) -> str:
+    """Name of the screen whose tab is at a cell of the first line; empty where there is none."""
+    before, (tabs, _) = _parts(board, width, now, screen)
+    left = width_of(before)
+    for text, _, name in tabs:
+        left += width_of([(text, "")])
+        if x < left:
+            return name
+    return ""
+
+
 def _first_line(board: Board, width: int, now: float, screen: str) -> Line:
-    narrow = width < 60
+    before, (tabs, right) = _parts(board, width, now, screen)
+    left = [*before, *((text, role) for text, role, _ in tabs)]
+    return spread(left, [*right, (" ", "text")], width)
+
+
+def _parts(board: Board, width: int, now: float, screen: str) -> tuple[Line, tuple[Tabs, Line]]:
+    """What is before the tabs, the tabs, and what is at the right end.
+
+    Tabs are the way to the other screens, so the time gives way first, then the names of the other
+    tabs, then the words of states, and at last the machine's name.
+    """
     host = _host(board)
-    left: Line = [] if narrow else [(" accelwatch ", "title")]
-    if host:
-        left += [(f" {host} ", "strong")]
-    label = "" if narrow else "age "
-    right = [] if _of_fleet(board) else states(board)
-    right += _age(board, now, label)
+    named: Line = [(f" {host} ", "strong")] if host else []
+    brand: Line = [] if width < _NARROW else [(" accelwatch ", "title")]
+    whole, short = _tabs(board, screen), _tabs(board, screen, short=True)
+    timed, told = _right(board, width, now), _right(board, width, now, time=False)
+    signs = _right(board, width, now, words=False, time=False)
+    choices = [
+        ([*brand, *named], (whole, timed)),
+        (named, (whole, timed)),
+        (named, (whole, told)),
+        (named, (short, timed)),
+        (named, (short, told)),
+        (named, (short, signs)),
+        ([], (short, signs)),
+    ]
+    for before, (tabs, right) in choices:
+        if width_of(before) + sum(len(text) for text, _, _ in tabs) + width_of(right) + 1 <= width:
+            return before, (tabs, right)
+    only = [tab for tab in short if tab[2] == screen]
+    return named, (only, signs)
+
+
+def _right(board: Board, width: int, now: float, *, words: bool = True, time: bool = True) -> Line:
+    """States, age, and the time of the picture."""
+    right = [] if _of_fleet(board) else states(board, words=words)
+    right += _age(board, now, "" if width < _NARROW else "age ")
     shown = _shown_time(board)
-    if width >= 60 and shown is not None:
+    if width >= _NARROW and shown is not None and time:
         right = [*right, (f" {fmt.clock_time(shown)}", "dim")]
-    if width_of(left) + width_of(right) + 2 > width and host:
-        left = [(f" {host} ", "strong")]
-    room = width - width_of(left) - width_of(right) - 2
-    tabs = _tabs(screen, room, fleet=board.fleet is not None)
-    return spread([*left, *tabs], [*right, (" ", "text")], width)
+    return right
 
 
 def _host(board: Board) -> str:
@@ -63,17 +105,17 @@ def _shown_time(board: Board) -> float | None:
     return board.snapshot.time if board.started else None
 
 
-def _tabs(screen: str, room: int, *, fleet: bool) -> Line:
-    """The numbered screens, the present one marked; only that one where there is no room."""
-    line: Line = [(" ", "text")]
-    tabs = numbered_screens(fleet=fleet)
-    if screen not in {name for _, name in tabs}:
-        line += [(f" {screen} ", "tab")]
-    for key, name in tabs:
-        line += [(f" {key} ", "key"), (f"{name} ", "tab" if name == screen else "dim")]
-    if width_of(line) <= room:
-        return line
-    return [(f" {screen} ", "tab")] if len(screen) + 2 <= room else []
+def _tabs(board: Board, screen: str, *, short: bool = False) -> Tabs:
+    """The numbered screens, the present one marked; when `short` only that one by its name."""
+    numbered = numbered_screens(fleet=board.fleet is not None)
+    tabs: Tabs = [(" ", "text", "")]
+    if screen not in {name for _, name in numbered}:
+        tabs.append((f" {screen} ", "tab", screen))
+    for key, name in numbered:
+        tabs.append((f"{key} " if short else f" {key} ", "key", name))
+        if name == screen or not short:
+            tabs.append((f"{name} ", "tab" if name == screen else "dim", name))
+    return tabs
 
 
 def _second_line(board: Board, width: int, now: float) -> Line:
@@ -99,8 +141,8 @@ def _second_line(board: Board, width: int, now: float) -> Line:
     return spread(left, right, width)
 
 
-def states(board: Board) -> Line:
-    """How many devices are in each state, worst first: sign, number, word."""
+def states(board: Board, *, words: bool = True) -> Line:
+    """How many devices are in each state, worst first: sign, number, and word where there is room."""
     if not board.started:
         return [("reading ", "dim")]
     if not board.snapshot.devices:
@@ -108,9 +150,14 @@ def states(board: Board) -> Line:
         return [(word, "dim")]
     glyphs = board.paint.glyphs
     return [
-        (f"{fmt.state_glyph(view, glyphs)} {count} {fmt.state_word(view)}  ", fmt.state_role(view))
+        (_state(view, count, glyphs, words=words), fmt.state_role(view))
         for view, count in board.summary.states
     ]
+
+
+def _state(view: DeviceView, count: int, glyphs: Glyphs, *, words: bool) -> str:
+    sign = fmt.state_glyph(view, glyphs)
+    return f"{sign} {count} {fmt.state_word(view)}  " if words else f"{sign}{count} "
 
 
 def _age(board: Board, now: float, label: str) -> Line:

@@ -1,9 +1,11 @@
-"""A rectangle of lines that a function makes; nothing in it can be selected."""
+"""A rectangle of lines that a function makes; what is in it may be clicked, nothing can be selected."""
 
 from collections.abc import Callable
 from typing import ClassVar
 
+from textual import events
 from textual.geometry import Region
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -12,6 +14,8 @@ from accelwatch.tui.state.board import Board
 
 Draw = Callable[[int, int], list[Line]]
 """Lines for a width and a height."""
+ActionAt = Callable[[int, int, int], str]
+"""The id of the action of a cell, for a width and the cell's column and line; empty for none."""
 
 
 class Panel(Widget):
@@ -19,8 +23,24 @@ class Panel(Widget):
 
     ALLOW_SELECT: ClassVar[bool] = False
 
-    def __init__(self, board: Board, draw: Draw, *, id: str, edge: bool = False) -> None:
+    class Pressed(Message):
+        """An action was clicked."""
+
+        def __init__(self, action_id: str) -> None:
+            super().__init__()
+            self.action_id = action_id
+
+    def __init__(
+        self,
+        board: Board,
+        draw: Draw,
+        *,
+        id: str,
+        edge: bool = False,
+        action_at: ActionAt | None = None,
+    ) -> None:
         super().__init__(id=id)
+        self._action_at = action_at
         self.board = board
         self._draw = draw
         self._edge = edge
@@ -38,3 +58,12 @@ class Panel(Widget):
         if crop.x == 0 and crop.width == width:
             return strips
         return [strip.crop(crop.x, crop.right) for strip in strips]
+
+    def on_click(self, event: events.Click) -> None:
+        """Do what is under the pointer."""
+        if self._action_at is None:
+            return
+        event.stop()
+        action_id = self._action_at(self.size.width, event.x, event.y)
+        if action_id:
+            self.post_message(self.Pressed(action_id))
