@@ -36,7 +36,7 @@ def test_every_row_fills_the_width_exactly(width: int, glyphs: Glyphs) -> None:
         assert {width_of(line) for line in lines} == {width}
         if glyphs.ascii_only:
             assert all(plain(line).isascii() for line in lines)
-    assert width_of(device_rows.heading(width)) == width
+    assert width_of(device_rows.heading(width, UNICODE)) == width
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])

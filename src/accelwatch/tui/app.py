@@ -19,6 +19,7 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui import suspending
 from accelwatch.tui.commands import Commands
 from accelwatch.tui.drawing.styles import CSS, textual_theme
+from accelwatch.tui.local.device_rows import sort_at
 from accelwatch.tui.local.process_rows import column_at
 from accelwatch.tui.local.replay import ReplaySource, banner
 from accelwatch.tui.opening import OPENINGS
@@ -344,6 +345,10 @@ class Dashboard(App[None], inherit_bindings=False):
     def _heading_clicked(self, event: RowList.HeadingClicked) -> None:
         if event.rows is self.process_list:
             self.commands.sort_by(column_at(event.rows.size.width, event.x))
+        elif event.rows.id == "devices":
+            board = self.board
+            board.sort_devices(sort_at(event.rows.size.width, event.x, owned=board.owned))
+            self.show()
         elif event.rows.id == "nodes":
             self.commands.sort_fleet_at(event.rows.size.width, event.x)
 

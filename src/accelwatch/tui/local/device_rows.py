@@ -26,22 +26,24 @@ class Column(msgspec.Struct, frozen=True):
     right: bool = False
     identity: bool = False
     """Shown of a device that cannot be read too."""
+    sort: str = ""
+    """What a click on its heading sorts by."""
 
 
-_SIGN = Column("", cells.sign_cell, 1, identity=True)
-_MODEL = Column("MODEL", cells.model_cell, 16, identity=True)
+_SIGN = Column("", cells.sign_cell, 1, identity=True, sort="state")
+_MODEL = Column("MODEL", cells.model_cell, 16, identity=True, sort="model")
 _WORK = (
-    Column("WORK", cells.work_cell, 14, 1, identity=True),
-    Column("WORK", cells.work_cell, 10, 1, identity=True),
+    Column("WORK", cells.work_cell, 14, 1, identity=True, sort="work"),
+    Column("WORK", cells.work_cell, 10, 1, identity=True, sort="work"),
 )
 """The wider one where there is room for it."""
-_NAME = Column("DEVICE", cells.name_cell, 9, identity=True)
-_STATE = Column("STATE", cells.state_cell, 10, identity=True)
-_TEMP = Column("TEMP", cells.temperature_cell, 5, right=True)
-_POWER = Column("POWER", cells.power_cell, 10, right=True)
-_CLOCK = Column("CLOCK", cells.clock_cell, 8, right=True)
-_WHY = Column("THROTTLED", cells.throttle_cell, 9)
-_FLAGS = Column("FLAGS", cells.flags_cell, 8)
+_NAME = Column("DEVICE", cells.name_cell, 9, identity=True, sort="name")
+_STATE = Column("STATE", cells.state_cell, 10, identity=True, sort="state")
+_TEMP = Column("TEMP", cells.temperature_cell, 5, right=True, sort="temperature")
+_POWER = Column("POWER", cells.power_cell, 10, right=True, sort="power")
+_CLOCK = Column("CLOCK", cells.clock_cell, 8, right=True, sort="clock")
+_WHY = Column("THROTTLED", cells.throttle_cell, 9, sort="throttled")
+_FLAGS = Column("FLAGS", cells.flags_cell, 8, sort="flags")
 
 _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
     (
@@ -50,9 +52,9 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
             _NAME,
             _MODEL,
             _STATE,
-            Column("UTILISATION", cells.utilization_cell, 15, 3),
-            Column("MEMORY", cells.memory_cell, 22, 3),
-            Column("TEMP", cells.temperature_cell, 8, right=True),
+            Column("UTILISATION", cells.utilization_cell, 15, 3, sort="utilization"),
+            Column("MEMORY", cells.memory_cell, 22, 3, sort="memory"),
+            Column("TEMP", cells.temperature_cell, 8, right=True, sort="temperature"),
             _POWER,
             _CLOCK,
             _WHY,
@@ -64,12 +66,12 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
         (
             _NAME,
             _STATE,
-            Column("UTILISATION", cells.utilization_cell, 11, 1),
-            Column("MEMORY", cells.memory_cell, 20, 1),
-            Column("TEMP", cells.temperature_cell, 8, right=True),
+            Column("UTILISATION", cells.utilization_cell, 11, 1, sort="utilization"),
+            Column("MEMORY", cells.memory_cell, 20, 1, sort="memory"),
+            Column("TEMP", cells.temperature_cell, 8, right=True, sort="temperature"),
             _POWER,
             _CLOCK,
-            Column("FLAGS", cells.flags_cell, 6),
+            Column("FLAGS", cells.flags_cell, 6, sort="flags"),
         ),
     ),
     (
@@ -77,11 +79,11 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
         (
             _NAME,
             _STATE,
-            Column("UTIL", cells.utilization_cell, 10, 1),
-            Column("MEMORY", cells.memory_cell, 14, 1),
+            Column("UTIL", cells.utilization_cell, 10, 1, sort="utilization"),
+            Column("MEMORY", cells.memory_cell, 14, 1, sort="memory"),
             _TEMP,
-            Column("POWER", cells.power_cell, 9, right=True),
-            Column("FLAGS", cells.flags_cell, 5),
+            Column("POWER", cells.power_cell, 9, right=True, sort="power"),
+            Column("FLAGS", cells.flags_cell, 5, sort="flags"),
         ),
     ),
     (
@@ -89,10 +91,10 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
         (
             _SIGN,
             _NAME,
-            Column("UTIL", cells.utilization_cell, 10, 1),
-            Column("MEM", cells.short_memory_cell, 10, 1),
+            Column("UTIL", cells.utilization_cell, 10, 1, sort="utilization"),
+            Column("MEM", cells.short_memory_cell, 10, 1, sort="memory"),
             _TEMP,
-            Column("POWER", cells.power_cell, 6, right=True),
+            Column("POWER", cells.power_cell, 6, right=True, sort="power"),
         ),
     ),
     (
@@ -100,8 +102,8 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
         (
             _SIGN,
             _NAME,
-            Column("UTIL", cells.utilization_cell, 5, 1),
-            Column("MEM", cells.short_memory_cell, 5, 1),
+            Column("UTIL", cells.utilization_cell, 5, 1, sort="utilization"),
+            Column("MEM", cells.short_memory_cell, 5, 1, sort="memory"),
             _TEMP,
         ),
     ),
@@ -138,13 +140,27 @@ def layout(width: int, *, owned: bool = False) -> tuple[tuple[Column, int], ...]
     return tuple((column, column.width + left * column.grow // shares) for column in columns)
 
 
-def heading(width: int, *, owned: bool = False) -> Line:
-    """The titles of the columns."""
-    titles = [
-        (fit(column.title, size, right=column.right) + " " * GAP, "head")
-        for column, size in layout(width - 1, owned=owned)
-    ]
-    return clipped([(" ", "head"), *titles], width)
+def heading(
+    width: int, glyphs: Glyphs, *, owned: bool = False, sort: str = "", descending: bool = True
+) -> Line:
+    """The titles of the columns, the sorted one marked."""
+    line: Line = [(" ", "head")]
+    for column, size in layout(width - 1, owned=owned):
+        here = bool(sort) and column.sort == sort and bool(column.title)
+        arrow = (glyphs.down if descending else glyphs.up) if here else ""
+        title = fit(f"{column.title[: size - len(arrow)]}{arrow}", size, right=column.right)
+        line += [(title, "sorted" if here else "head"), (" " * GAP, "head")]
+    return clipped(line, width)
+
+
+def sort_at(width: int, x: int, *, owned: bool = False) -> str:
+    """What a click on a cell of the heading sorts by; empty beyond the last."""
+    left = 1
+    for column, size in layout(width - 1, owned=owned):
+        left += size + GAP
+        if x < left:
+            return column.sort
+    return ""
 
 
 def row(

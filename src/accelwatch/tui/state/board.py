@@ -10,6 +10,8 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch.tui.drawing.looks import Looks
 from accelwatch.tui.drawing.paint import Paint
 from accelwatch.tui.drawing.preferences import Preferences
+from accelwatch.tui.local import device_sorting
+from accelwatch.tui.local.device_sorting import ordered
 from accelwatch.tui.local.history import History
 from accelwatch.tui.local.process_history import ProcessHistory
 from accelwatch.tui.local.summary import Summary, summary
@@ -53,6 +55,8 @@ class Board:
         """The fleet, where one is followed."""
         self.heard: Heard | None = None
         """How the node of the fleet that is looked at was last heard."""
+        self.device_sort, self.device_descending = device_sorting.MACHINE, True
+        """The column that devices are sorted by."""
         self.message = ""
         """What was just done, in the place of the keys."""
         self.banner = ""
@@ -90,6 +94,7 @@ class Board:
     def restart(self) -> None:
         """Show nothing, as at the beginning."""
         self.forget()
+        self.device_sort, self.device_descending = device_sorting.MACHINE, True
         self.set_filter("", None)
         self.selected_id = ""
         self.paused, self.banner = False, ""
@@ -101,6 +106,12 @@ class Board:
         self.snapshot = snapshot
         self._choose()
 
+    def sort_devices(self, column: str) -> None:
+        """A click on the heading of a column: by it, then turned round, then as they were."""
+        before = self.device_sort, self.device_descending
+        self.device_sort, self.device_descending = device_sorting.following(*before, column)
+        self._choose()
+
     def set_filter(self, text: str, keeps: DeviceFilter | None) -> None:
         """Show only devices that `keeps` is true for."""
         self.filter_text, self._filter = text, keeps
@@ -110,6 +121,8 @@ class Board:
         keeps = self._filter
         views = self.snapshot.devices
         self.devices = views if keeps is None else tuple(view for view in views if keeps(view))
+        sort, descending = self.device_sort, self.device_descending
+        self.devices = ordered(self.devices, sort, descending=descending)
         self.owned = any(view.owners for view in self.devices)
         self._places = {view.device.id: place for place, view in enumerate(self.devices)}
         if self.selected_id not in self._places and self.devices:

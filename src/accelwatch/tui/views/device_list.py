@@ -30,7 +30,14 @@ class DeviceList:
         """Titles of the columns, for rows of one line."""
         if self.full or not len(self):
             return None
-        return heading(width, owned=self._board.owned)
+        board = self._board
+        return heading(
+            width,
+            board.paint.glyphs,
+            owned=board.owned,
+            sort=board.device_sort,
+            descending=board.device_descending,
+        )
 
     def bare(self, width: int) -> list[Line]:
         """Why there is no device."""

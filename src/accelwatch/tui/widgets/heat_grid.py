@@ -113,7 +113,7 @@ class HeatGrid(Widget):
         below = height - y
         if below <= 2 and board.selected is not None:
             if below == 2:
-                return paint.strip(heading(width, owned=board.owned), width)
+                return paint.strip(heading(width, board.paint.glyphs, owned=board.owned), width)
             line = row(board.selected, board.snapshot, width, paint.glyphs, owned=board.owned)
             return paint.strip(line, width, "selected" if self.has_focus else "marked")
         if below <= _BELOW:
