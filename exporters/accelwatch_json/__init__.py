@@ -1,4 +1,4 @@
-"""The snapshot as one JSON document of schema `accelwatch/1`, whole or cut down to some fields."""
+"""The snapshot as one JSON document of schema `accelwatch/2`, whole or cut down to some fields."""
 
 from collections.abc import Mapping
 from typing import Any

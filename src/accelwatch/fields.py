@@ -12,10 +12,11 @@ from accelwatch.errors import UsageError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Metric, Series, by_key, nearest
+from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number
 from accelwatch.schema.series import path_of, primary_value, series_of
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.schema.wire import device_rows, timestamp
+from accelwatch.schema.wire import device_rows
 
 Cell = str | Number | None
 

@@ -61,7 +61,7 @@ def test_json_is_totals_nodes_and_devices_that_were_asked_for(environ: dict[str,
     run = run_with_agent("--json", "-f", "index < 2", "--fields", "power_watts", environ=environ)
     assert run.returncode == 0
     document = json.loads(run.stdout)
-    assert document["schema"] == "accelwatch-fleet/1"
+    assert document["schema"] == "accelwatch-fleet/2"
     assert document["fleet"]["devices_total"] == 8
     assert [node["state"] for node in document["nodes"]] == ["up"]
     assert [one["values"] for one in document["devices"]] == [

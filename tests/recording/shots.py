@@ -13,7 +13,7 @@ def shot(number: int, step_s: float = 1.0) -> Snapshot:
     view = machines.view(0)
     values = {
         **view.reading.values,
-        ("utilization_ratio",): number / 1000,
+        ("utilization_ratio",): number / 1_000_000,
         ("energy_joules_total", "hardware"): 1000.5 + number,
     }
     reading = msgspec.structs.replace(view.reading, values=values)
@@ -32,7 +32,7 @@ def write(path: Path, count: int, *, first: int = 0, **options: object) -> Path:
 def number_of(snapshot: Snapshot) -> int:
     """Which document it is, by its content."""
     values = snapshot.devices[0].reading.values
-    number = round(values[("utilization_ratio",)] * 1000)
+    number = round(values[("utilization_ratio",)] * 1_000_000)
     assert values[("energy_joules_total", "hardware")] == 1000.5 + number
     return number
 

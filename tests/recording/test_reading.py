@@ -125,7 +125,7 @@ def test_what_holds_no_document_says_how_to_make_one(tmp_path: Path) -> None:
     for content in (b"", b"{}\n", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd0000", b"\x00" * 100):
         path = tmp_path / "r.ndjson"
         path.write_bytes(content)
-        with pytest.raises(WireError, match=r"no accelwatch/1 document; .*accelwatch record -o"):
+        with pytest.raises(WireError, match=r"no accelwatch/2 document; .*accelwatch record -o"):
             Recording.open(path)
 
 
@@ -166,17 +166,17 @@ def test_a_newer_major_version_is_refused_with_the_mend(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def newer(snapshot: Snapshot) -> bytes:
-        return encode(snapshot).replace(b"accelwatch/1", b"accelwatch/2")
+        return encode(snapshot).replace(b"accelwatch/2", b"accelwatch/3")
 
     def newer_index(index: BlockIndex) -> bytes:
-        return pack(msgspec.structs.replace(index, major=2))
+        return pack(msgspec.structs.replace(index, major=3))
 
     pack = block_index.pack
     with monkeypatch.context() as patch:
         patch.setattr("accelwatch.recording.recorder.encode", newer)
         patch.setattr(block_index, "pack", newer_index)
         path = write(tmp_path / name, 3)
-    refusal = r"accelwatch/2, newer than .*; upgrade accelwatch"
+    refusal = r"accelwatch/3, newer than .*; upgrade accelwatch"
     with pytest.raises(WireError, match=refusal):
         Recording.open(path)
     path.write_bytes(zstandard.compress(newer(shot(0)) + b"\n"))

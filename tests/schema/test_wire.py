@@ -1,5 +1,8 @@
 """The JSON form: keys, absences, versions, and the way back."""
 
+import json
+from collections.abc import Iterator
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -7,9 +10,19 @@ from hypothesis import strategies as st
 
 from accelwatch.errors import WireError
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.moments import timestamp, unix_seconds
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.series import path_of, series_of
-from accelwatch.schema.wire import decode, device_rows, encode, timestamp, to_document, unix_seconds
+from accelwatch.schema.snapshot import (
+    BackendState,
+    BackendStatus,
+    EventCount,
+    Owner,
+    ReadFailure,
+    Snapshot,
+)
+from accelwatch.schema.wire import decode, device_rows, encode, to_document
 from machines import NOW, device, lost_view, mig_view, snapshot, view
 
 
@@ -57,6 +70,83 @@ def test_one_absent_series_is_null_beside_its_sisters() -> None:
     assert item["absent"]["temperature_celsius.memory"] == "permission"
 
 
+def full() -> Snapshot:
+    """Every part that a document can have, with and without what may be unknown."""
+    parts = (
+        Owner(kind="job", scheduler="slurm", job_id="7", user="anna"),
+        Owner(kind="kubernetes", namespace="ml", pod="p", container="c"),
+    )
+    counts = (
+        EventCount(code="xid_13", category="app", total=2, last_time=NOW),
+        EventCount(code="xid_8", category="app", total=1, last_time=0.0),
+    )
+    one = msgspec.structs.replace(view(0), owners=parts, event_counts=counts)
+    event = ErrorEvent(
+        code="xid_79", category=Category.BUS, time=NOW + 0.25, text="off the bus", source="nvml"
+    )
+    return msgspec.structs.replace(
+        snapshot(one),
+        events=(event, msgspec.structs.replace(event, subject="0000:18:00.0", device_id="x")),
+        errors=(ReadFailure(backend="nvidia", code="c"), ReadFailure(backend="amd", device_id="y")),
+        backends=(BackendStatus(name="nvidia", vendor="", state=BackendState.UNAVAILABLE),),
+    )
+
+
+def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from leaves(part, f"{path}.{key}")
+    elif isinstance(value, list):
+        for part in value:
+            yield from leaves(part, path)
+    else:
+        yield path, value
+
+
+def test_every_moment_has_one_form_and_no_text_is_empty() -> None:
+    document = json.loads(encode(full()))
+    assert document["schema"] == "accelwatch/2"
+    moments = 0
+    for path, value in leaves(document):
+        assert value != "", path
+        if path.rpartition(".")[2] in (
+            "time",
+            "last_time",
+            "start_time",
+            "state_since",
+            "sample_time",
+        ):
+            moments += value is not None
+            assert value is None or timestamp(unix_seconds(str(value))) == value, path
+        elif isinstance(value, float):
+            assert value < 1e9, path
+    assert moments >= 8
+
+
+def test_what_a_document_has_comes_back() -> None:
+    before = full()
+    after = decode(encode(before))
+    for name in ("events", "errors", "backends", "devices"):
+        assert getattr(after, name) == getattr(before, name)
+
+
+def test_documents_of_the_first_version_are_read() -> None:
+    new = full()
+    document = json.loads(encode(new))
+    document["schema"] = "accelwatch/1"
+    for part in ("events", "errors", "backends"):
+        document[part] = [msgspec.to_builtins(one) for one in getattr(new, part)]
+    document["processes"] = [msgspec.to_builtins(one) for one in new.processes()]
+    for item, one in zip(document["devices"], new.devices, strict=True):
+        item["owners"] = msgspec.to_builtins(one.owners)
+        item["event_counts"] = msgspec.to_builtins(one.event_counts)
+    assert document["events"][0]["time"] == NOW + 0.25
+    assert document["events"][0]["subject"] == ""
+    after = decode(json.dumps(document).encode())
+    for name in ("events", "errors", "backends", "devices"):
+        assert getattr(after, name) == getattr(new, name)
+
+
 def test_unknown_fields_are_ignored() -> None:
     document = msgspec.json.decode(encode(snapshot(view(0))))
     document["from_the_future"] = 1
@@ -66,7 +156,7 @@ def test_unknown_fields_are_ignored() -> None:
 
 def test_a_newer_major_is_refused_with_the_mend() -> None:
     document = msgspec.json.decode(encode(snapshot(view(0))))
-    document["schema"] = "accelwatch/2"
+    document["schema"] = "accelwatch/3"
     with pytest.raises(WireError, match="newer than this version reads.*upgrade accelwatch"):
         decode(msgspec.json.encode(document))
 

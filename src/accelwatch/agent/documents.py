@@ -10,6 +10,7 @@ from accelwatch.errors import UsageError
 from accelwatch.exporter import Exporter
 from accelwatch.fields import resolve
 from accelwatch.schema.metrics import opt_in_groups
+from accelwatch.schema.plain import plain
 from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot
 from accelwatch.web.page import JSON, Page, Query, ask_again, many
 
@@ -62,7 +63,7 @@ def capabilities_page(
         "configuration": configuration,
         "workloads": workloads,
         "backends": [
-            {**msgspec.structs.asdict(status), "quantities": held.get(status.name, [])}
+            {**plain(status), "quantities": held.get(status.name, [])}
             for status in snapshot.backends
         ],
     }

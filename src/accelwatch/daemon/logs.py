@@ -5,7 +5,7 @@ import sys
 
 import msgspec
 
-from accelwatch.schema.wire import timestamp
+from accelwatch.schema.moments import timestamp
 from accelwatch.untrusted_text import escaped
 
 

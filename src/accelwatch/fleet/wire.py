@@ -9,11 +9,14 @@ import msgspec
 from accelwatch.schema.reading import Number
 from accelwatch.version import __version__
 
-SCHEMA = "accelwatch-fleet/1"
+SCHEMA = "accelwatch-fleet/2"
+"""Of documents, in which every moment is RFC 3339."""
+STREAM = "accelwatch-fleet/1"
+"""Of the stream: its own moments are Unix seconds, `fleet` in a tick is the document."""
 
 
 class StoreNote(msgspec.Struct, frozen=True, kw_only=True):
-    """How reading the store goes, for /v1/fleet."""
+    """How reading the store goes."""
 
     address: str
     read_at: float | None = None
@@ -25,6 +28,22 @@ class StoreNote(msgspec.Struct, frozen=True, kw_only=True):
     """Series of accelerators that no label gives a node."""
     warnings: tuple[str, ...] = ()
     fault: str = ""
+
+
+class StoreState(msgspec.Struct, frozen=True, kw_only=True):
+    """How reading the store goes, for /v1/fleet."""
+
+    address: str
+    read_at: str | float | None = None
+    """When a read last gave something; hubs of accelwatch-fleet/1 tell Unix seconds."""
+    read_duration_s: float | None = None
+    series: int = 0
+    targets: int = 0
+    unplaced_series: int = 0
+    """Series of accelerators that no label gives a node."""
+    warnings: tuple[str, ...] = ()
+    fault: str = ""
+    """Empty when there is none."""
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +74,7 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
     utilization_ratio: float | None
     """Mean over the devices that have one."""
     conflicts: tuple[Conflict, ...]
-    store: StoreNote | None = None
+    store: StoreState | None = None
     """How the store is read, where the fleet is read from one."""
     problems: tuple[str, ...] = ()
     """What the hub itself cannot do: keep what it expects, or find targets."""
@@ -72,7 +91,7 @@ class FleetDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
-    """An error event of a node, in `/v1/events` and in the stream."""
+    """An error event of a node; `/v1/events` has the same words, null in place of empty ones."""
 
     sequence: int
     """Grows with every event that this hub has taken in; the order is that of arrival."""
@@ -98,7 +117,7 @@ class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
 class FleetHello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     """First message of a stream."""
 
-    schema: str = SCHEMA
+    schema: str = STREAM
     version: str = __version__
     interval_s: float
     fields: tuple[str, ...]

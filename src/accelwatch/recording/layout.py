@@ -1,4 +1,4 @@
-"""What a recording is made of: one `accelwatch/1` document a line, in blocks of whole lines.
+"""What a recording is made of: one `accelwatch/2` document a line, in blocks of whole lines.
 
 A block is a zstd frame, a gzip member or, in a plain file, just some lines.
 docs/recording.md has the whole format.

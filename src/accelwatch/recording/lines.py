@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.errors import WireError
 from accelwatch.recording.block_index import MAJOR
 from accelwatch.recording.layout import MAX_LINE
-from accelwatch.schema.wire import unix_seconds
+from accelwatch.schema.moments import unix_seconds
 
 _SCHEMA = re.compile(r"accelwatch/(\d{1,9})")
 

@@ -21,8 +21,9 @@ from accelwatch.recording.layout import (
 )
 from accelwatch.recording.packing import Packer, block_end, new_packer
 from accelwatch.recording.rotation import Family
+from accelwatch.schema.moments import timestamp, unix_seconds
 from accelwatch.schema.snapshot import Snapshot
-from accelwatch.schema.wire import encode, timestamp, unix_seconds
+from accelwatch.schema.wire import encode
 
 MIN_FILE = 64 << 10
 """Bytes; a smaller bound would make a file of each document."""

@@ -26,7 +26,10 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading
-from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+
+STREAM = "accelwatch/1"
+"""Schema of streams: all their moments are Unix seconds."""
 
 _LETTERS = {
     Absence.UNSUPPORTED: "u",
@@ -45,7 +48,7 @@ _STANDING = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
 class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     """First message of a stream."""
 
-    schema: str = SCHEMA
+    schema: str = STREAM
     version: str
     host: str
     boot_id: str = ""
@@ -208,8 +211,8 @@ class CompactDecoder:
             return self._tick(message)
         match message:
             case Hello():
-                if message.schema != SCHEMA:
-                    text = f"the stream speaks {message.schema!r}, this version {SCHEMA!r}"
+                if message.schema != STREAM:
+                    text = f"the stream speaks {message.schema!r}, this version {STREAM!r}"
                     raise WireError(text)
                 self.hello = message
             case Layout():

@@ -11,7 +11,8 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Number, Process, Reading
 
-SCHEMA = "accelwatch/1"
+SCHEMA = "accelwatch/2"
+"""Of documents and recordings; streams have their own (`schema/compact.py`)."""
 
 
 class BackendState(StrEnum):

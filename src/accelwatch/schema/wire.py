@@ -1,10 +1,10 @@
-"""The JSON form `accelwatch/1`: a snapshot as a document and back.
+"""The JSON form `accelwatch/2`: a snapshot as a document and back.
 
-Keys are the catalogue's. An unknown value is null and has its reason in the sibling map `absent`;
-reading ignores unknown fields and refuses a newer major version.
+Keys are the catalogue's. An unknown value is null and has its reason in the sibling map `absent`; every
+moment is RFC 3339. Reading ignores unknown fields, takes `accelwatch/1` too, and refuses a newer major
+version.
 """
 
-import datetime
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -18,6 +18,8 @@ from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, Metric, Scope, Source, catalogue, host_metrics
+from accelwatch.schema.moments import timestamp, unix_seconds
+from accelwatch.schema.plain import parts_of, plain_all
 from accelwatch.schema.plausible import believed
 from accelwatch.schema.reading import Link, Process, Reading
 from accelwatch.schema.series import flatten, nest, path_of, series_of
@@ -59,20 +61,6 @@ _DERIVED_KEYS = frozenset(
 )
 
 
-def timestamp(unix_s: float) -> str:
-    """Unix seconds as RFC 3339 in UTC with milliseconds."""
-    moment = datetime.datetime.fromtimestamp(unix_s, datetime.UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def unix_seconds(text: str) -> float:
-    """The inverse of `timestamp`. Raises WireError."""
-    try:
-        return datetime.datetime.fromisoformat(text).timestamp()
-    except (TypeError, ValueError) as error:
-        raise WireError(f"not a time: {text!r}") from error
-
-
 def _quantities(reading: Reading, rows: Iterable[Metric]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for row in rows:
@@ -104,10 +92,10 @@ def view_document(view: DeviceView, rows: Iterable[Metric]) -> dict[str, Any]:
         "sample_age_s": None if view.sample_age_s is None else round(view.sample_age_s, 3),
         "health": view.health,
         "health_reasons": view.health_reasons,
-        "owners": view.owners,
+        "owners": plain_all(view.owners),
         **_quantities(view.reading, rows),
         "links": view.reading.links,
-        "event_counts": view.event_counts,
+        "event_counts": plain_all(view.event_counts),
         "absent": _absences(view),
         "sources": view.reading.sources,
         "notes": view.reading.notes,
@@ -125,12 +113,12 @@ def to_document(snapshot: Snapshot) -> dict[str, Any]:
         "boot_id": snapshot.boot_id or None,
         "time": timestamp(snapshot.time),
         "interval_s": snapshot.interval_s,
-        "backends": snapshot.backends,
+        "backends": plain_all(snapshot.backends),
         "node": None if node is None else view_document(node, host_metrics()),
         "devices": [view_document(view, rows) for view in snapshot.devices],
-        "processes": tuple(snapshot.processes()),
-        "events": snapshot.events,
-        "errors": snapshot.errors,
+        "processes": plain_all(snapshot.processes()),
+        "events": plain_all(snapshot.events),
+        "errors": plain_all(snapshot.errors),
     }
 
 
@@ -164,7 +152,7 @@ def _check_schema(schema: object) -> None:
 
 def _snapshot(document: dict[str, Any]) -> Snapshot:
     node = document.get("node")
-    processes = msgspec.convert(document.get("processes", []), tuple[Process, ...])
+    processes = parts_of(document.get("processes"), Process)
     held: dict[str, list[Process]] = {}
     for process in processes:
         held.setdefault(process.device_id, []).append(process)
@@ -174,11 +162,11 @@ def _snapshot(document: dict[str, Any]) -> Snapshot:
         version=str(document.get("version", "")),
         boot_id=document.get("boot_id") or "",
         interval_s=document.get("interval_s"),
-        backends=msgspec.convert(document.get("backends", []), tuple[BackendStatus, ...]),
+        backends=parts_of(document.get("backends"), BackendStatus),
         node=None if node is None else _view(node, host_metrics(), held),
         devices=tuple(_view(item, device_rows(), held) for item in document.get("devices", [])),
-        events=msgspec.convert(document.get("events", []), tuple[ErrorEvent, ...]),
-        errors=msgspec.convert(document.get("errors", []), tuple[ReadFailure, ...]),
+        events=parts_of(document.get("events"), ErrorEvent),
+        errors=parts_of(document.get("errors"), ReadFailure),
     )
 
 
@@ -223,6 +211,6 @@ def _view(
         sample_age_s=item.get("sample_age_s"),
         health=Health(item.get("health", "unknown")),
         health_reasons=msgspec.convert(item.get("health_reasons", []), tuple[str, ...]),
-        owners=msgspec.convert(item.get("owners", []), tuple[Owner, ...]),
-        event_counts=msgspec.convert(item.get("event_counts", []), tuple[EventCount, ...]),
+        owners=parts_of(item.get("owners"), Owner),
+        event_counts=parts_of(item.get("event_counts"), EventCount),
     )

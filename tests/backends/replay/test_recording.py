@@ -265,7 +265,7 @@ def test_gzip_and_a_pretty_single_document_are_read(tmp_path: Path) -> None:
 
 
 def test_a_newer_major_is_refused(tmp_path: Path) -> None:
-    line = encode(documents()[0]).replace(b"accelwatch/1", b"accelwatch/2")
+    line = encode(documents()[0]).replace(b"accelwatch/2", b"accelwatch/3")
     (tmp_path / "r").write_bytes(line + b"\n")
     with pytest.raises(BackendUnavailable, match="newer") as caught:
         replay(tmp_path / "r")
@@ -275,9 +275,9 @@ def test_a_newer_major_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\x28\xb5\x2f\xfd0000", "holds no accelwatch/1 document"),
-        (b"{}\n{}\n", "holds no accelwatch/1 document"),
-        (b"\x1f\x8b\x08", "holds no accelwatch/1 document"),
+        (b"\x28\xb5\x2f\xfd0000", "holds no accelwatch/2 document"),
+        (b"{}\n{}\n", "holds no accelwatch/2 document"),
+        (b"\x1f\x8b\x08", "holds no accelwatch/2 document"),
     ],
 )
 def test_what_cannot_be_played_says_why(tmp_path: Path, content: bytes, message: str) -> None:

@@ -281,6 +281,8 @@ def test_events_are_paged_and_filtered(tmp_path: Path) -> None:
                 found = page["events"] + rest["events"]
                 assert [event["sequence"] for event in found] == [4, 3, 2, 1]
                 assert rest["next"] is None
+                assert all(event["time"].endswith("Z") for event in found)
+                assert "" not in {word for event in found for word in event.values()}
                 assert {(e["name"], e["type"], e["severity"]) for e in found} == {
                     ("nvidia3", "event", "critical"),
                     ("nvidia3", "event", "info"),

@@ -58,6 +58,14 @@ def test_a_tick_is_read_with_what_a_later_version_adds() -> None:
     assert tick.fleet.nodes_total == 2
 
 
+@pytest.mark.parametrize("read_at", [None, 1.8e9, "2027-01-15T08:00:00.000Z"])
+def test_the_store_is_read_from_hubs_of_both_schemas(read_at: object) -> None:
+    store = {"address": "http://prometheus", "read_at": read_at, "fault": "refused"}
+    fleet = {**_FLEET, "store": store}
+    tick = _decoded(_packed(**{**_TICK, "fleet": fleet}, nodes=[], devices=[]))
+    assert tick.fleet.troubles == ("store http://prometheus: refused",)
+
+
 def test_a_message_of_an_unknown_kind_is_left_out() -> None:
     assert message(_packed(type="weather", rain=True)) is None
     assert message(b"") is None

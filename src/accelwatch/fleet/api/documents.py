@@ -2,7 +2,6 @@
 
 import msgspec
 
-from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.reading import Number
 
 
@@ -102,13 +101,37 @@ class DevicesPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+class EventRow(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
+    """An error event of a node."""
+
+    sequence: int
+    """Grows with every event that this hub has taken in; the order is that of arrival."""
+    node: str
+    device: str | None
+    """Id of the device; null when the fault belongs to the node."""
+    name: str | None
+    """Short name of the device (`gpu3`); null for the node."""
+    code: str
+    category: str
+    severity: str
+    """`critical`, `warning` or `info`."""
+    time: str | None
+    """On the hub's clock, at which the fault was reported; null where nobody tells it."""
+    text: str
+    source: str
+    subject: str | None
+    """What the source named, such as a PCI id."""
+    trusted: bool
+    """False for kernel log records that user space wrote."""
+
+
 class EventsPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page of events, newest first; `next` is the cursor of the page after it, null at the end.
 
     A page may hold fewer events than asked for, even none, and still have a page after it.
     """
 
-    events: tuple[FleetEvent, ...]
+    events: tuple[EventRow, ...]
     next: str | None
 
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from accelwatch.durations import is_duration, seconds
 from accelwatch.errors import UsageError, WireError
 from accelwatch.expr import MISSING, Expression, Key, Missing, NameTable, Type, Value
-from accelwatch.fleet.api.documents import EventsPage
+from accelwatch.fleet.api.documents import EventRow, EventsPage
 from accelwatch.fleet.api.names import compiled
 from accelwatch.fleet.api.rows import cursor_of, place_of
 from accelwatch.fleet.state.events import SEVERITIES, Noted, severity
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import FleetEvent
 from accelwatch.schema.event import Category
-from accelwatch.schema.wire import unix_seconds
+from accelwatch.schema.moments import moment_or_none, unix_seconds
 
 _NAMES = ("node", "device", "name", "code", "category", "severity", "source", "subject", "text")
 _UNIX_S = 1e8
@@ -20,7 +20,7 @@ _UNIX_S = 1e8
 
 
 def event_row(noted: Noted) -> FleetEvent:
-    """An event as it is answered."""
+    """An event as the stream has it."""
     event = noted.event
     return FleetEvent(
         sequence=noted.sequence,
@@ -35,6 +35,24 @@ def event_row(noted: Noted) -> FleetEvent:
         source=event.source,
         subject=event.subject,
         trusted=event.trusted,
+    )
+
+
+def _answered(told: FleetEvent) -> EventRow:
+    """The event as a page has it: null where the stream has an empty word, its time RFC 3339."""
+    return EventRow(
+        sequence=told.sequence,
+        node=told.node,
+        device=told.device or None,
+        name=told.name or None,
+        code=told.code,
+        category=told.category,
+        severity=told.severity,
+        time=moment_or_none(told.time),
+        text=told.text,
+        source=told.source,
+        subject=told.subject or None,
+        trusted=told.trusted,
     )
 
 
@@ -71,13 +89,14 @@ def events_page(
     found: list[FleetEvent] = []
     for noted in fleet.events.before(begin):
         if len(found) >= limit:
-            return EventsPage(events=tuple(found), next=cursor_of(("", found[-1].sequence, "")))
+            next_page = cursor_of(("", found[-1].sequence, ""))
+            return EventsPage(events=tuple(map(_answered, found)), next=next_page)
         told = (node is None or noted.node == node) and (since is None or noted.event.time >= since)
         if told:
             row = event_row(noted)
             if wanted is None or wanted.evaluate(_lookup(row, _labels(fleet, noted.node))) is True:
                 found.append(row)
-    return EventsPage(events=tuple(found), next=None)
+    return EventsPage(events=tuple(map(_answered, found)), next=None)
 
 
 def _labels(fleet: Fleet, node: str) -> Mapping[str, str]:

@@ -17,8 +17,8 @@ from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.fleet.tsdb.settings import Federation
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.moments import timestamp
 from accelwatch.schema.reading import Number
-from accelwatch.schema.wire import timestamp
 from accelwatch.web.negotiation import choose, takes_gzip
 from accelwatch.web.page import Headers, Page, Query, ask_again, many, plain
 

@@ -11,9 +11,10 @@ from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.state.source import Source
-from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument
+from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument, StoreNote, StoreState
+from accelwatch.schema.moments import moment_or_none, timestamp
 from accelwatch.schema.series import path_of
-from accelwatch.schema.wire import timestamp, to_document
+from accelwatch.schema.wire import to_document
 from accelwatch.version import __version__
 
 _MAX_CONFLICTS = 100
@@ -31,8 +32,21 @@ def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
         nodes={state.value: nodes.get(state.value, 0) for state in NodeState},
         **sums.numbers(),
         conflicts=tuple(Conflict(uuid=uuid, nodes=tuple(sorted(on))) for uuid, on in conflicts),
-        store=fleet.store,
+        store=None if fleet.store is None else _store_state(fleet.store),
         problems=fleet.problems,
+    )
+
+
+def _store_state(note: StoreNote) -> StoreState:
+    return StoreState(
+        address=note.address,
+        read_at=moment_or_none(note.read_at),
+        read_duration_s=note.read_duration_s,
+        series=note.series,
+        targets=note.targets,
+        unplaced_series=note.unplaced_series,
+        warnings=note.warnings,
+        fault=note.fault,
     )
 
 
@@ -78,7 +92,7 @@ def _target(source: Source) -> TargetNote:
 
 
 def node_snapshot(fleet: Fleet, node: Node) -> dict[str, Any]:
-    """The node as `accelwatch/1`, as its own agent would answer; missing devices are lost rows."""
+    """The node as `accelwatch/2`, as its own agent would answer; missing devices are lost rows."""
     return to_document(snapshot_of(fleet, node))
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.wire import (
-    SCHEMA,
+    STREAM,
     DevicePlace,
     FleetEvent,
     FleetHello,
@@ -55,7 +55,7 @@ def message(body: bytes) -> Received | None:
 
 
 def _checked(hello: FleetHello) -> FleetHello:
-    if hello.schema != SCHEMA:
-        text = f"it speaks {hello.schema[:40]!r}, this version {SCHEMA!r}"
+    if hello.schema != STREAM:
+        text = f"it speaks {hello.schema[:40]!r}, this version {STREAM!r}"
         raise TargetFault(Reason.GARBAGE, text)
     return hello

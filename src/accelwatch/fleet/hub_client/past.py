@@ -9,7 +9,7 @@ from accelwatch.fleet.api.documents import HistoryDocument
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.session import HubSession, node_path
 from accelwatch.fleet.picture.model import Past
-from accelwatch.schema.wire import unix_seconds
+from accelwatch.schema.moments import unix_seconds
 
 _decode = msgspec.json.Decoder(HistoryDocument).decode
 

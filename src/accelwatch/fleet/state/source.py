@@ -21,10 +21,10 @@ from accelwatch.fleet.state.liveness import Skew, is_time
 from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
 from accelwatch.fleet.state.usage import Usage
 from accelwatch.fleet.target import Target
-from accelwatch.schema.compact import Hello, Layout
+from accelwatch.schema.compact import STREAM, Hello, Layout
 from accelwatch.schema.context import Event, Findings, Owners
 from accelwatch.schema.device import Device, DeviceKind
-from accelwatch.schema.snapshot import SCHEMA, DeviceView
+from accelwatch.schema.snapshot import DeviceView
 
 MAX_SERIES = 10_000
 _MAX_LAYOUT_BYTES = 32 << 20
@@ -133,8 +133,8 @@ class Source:
         self.faults_total += 1
 
     def _hello(self, hello: Hello) -> None:
-        if hello.schema != SCHEMA:
-            text = f"the stream speaks {hello.schema[:40]!r}, this version {SCHEMA!r}"
+        if hello.schema != STREAM:
+            text = f"the stream speaks {hello.schema[:40]!r}, this version {STREAM!r}"
             raise TargetFault(Reason.GARBAGE, text)
         self._greeted = True
         self.dialect, self.version, self.boot_id = OURS, hello.version[:64], hello.boot_id[:64]
