@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from accelwatch.errors import UnmetError
 from accelwatch.expr import MISSING, Expression, Key, Missing, Value
-from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.schema.device import UP, normal_pci_bus_id, normal_uuid
 from accelwatch.schema.snapshot import DeviceView
 
 VISIBILITY = (
@@ -64,7 +64,7 @@ def _means(selector: str, view: DeviceView) -> bool:
     if device.pci_bus_id and normal_pci_bus_id(selector) == device.pci_bus_id:
         return device.parent_id is None
     uuid = (device.uuid or "").lower()
-    bare = uuid.removeprefix("gpu-").removeprefix("mig-")
+    bare = normal_uuid(uuid)
     prefix = selector.lower()
     return len(prefix) >= _MIN_UUID_PREFIX and (uuid.startswith(prefix) or bare.startswith(prefix))
 
@@ -127,7 +127,7 @@ def _derived(view: DeviceView, key: tuple[str, ...]) -> Value | Missing:
     if key[0] == "health":
         return int(view.health.value == key[1])
     if key == ("device_up",):
-        return int(view.state.value in ("ok", "degraded"))
+        return int(view.state in UP)
     if key == ("device_suspended",):
         return int(view.state.value == "suspended")
     return MISSING

@@ -7,7 +7,7 @@ its label values. Partitions of a device become `accel_partition_*` of the paren
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import UP, Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Scope, Series, by_key
 from accelwatch.schema.reading import Number, Process, is_cut
@@ -18,7 +18,6 @@ Sample = tuple[str, Series, Number]
 
 MAX_CODES = 32
 MAX_PROCESSES = 20
-UP = (DeviceState.OK, DeviceState.DEGRADED)
 
 _PARTITION_KEYS = {
     "memory_size_bytes": "partition_memory_size_bytes",

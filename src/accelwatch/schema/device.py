@@ -23,6 +23,10 @@ class DeviceState(StrEnum):
     """It is present but not for us: no permission, or left out by configuration."""
 
 
+UP = frozenset({DeviceState.OK, DeviceState.DEGRADED})
+"""States of a device that answers: its values are of now, and `device_up` is 1."""
+
+
 class DeviceKind(StrEnum):
     """What kind of thing a row is."""
 
@@ -83,6 +87,11 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
         """Value of the `uuid` label: uuid, else PCI id, else vendor, index and serial."""
         fallback = f"{self.vendor}-{self.index}-{self.serial or 'unknown'}"
         return self.uuid or self.pci_bus_id or fallback
+
+
+def normal_uuid(text: str) -> str:
+    """A uuid for comparison: lower case, without the `GPU-` or `MIG-` that some tools leave out."""
+    return text.strip().lower().removeprefix("gpu-").removeprefix("mig-")
 
 
 def normal_pci_bus_id(text: str) -> str:

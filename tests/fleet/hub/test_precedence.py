@@ -5,8 +5,7 @@ import pytest
 import machines
 from accelwatch.clock import ManualClock
 from accelwatch.errors import UsageError
-from accelwatch.fleet.dialects.merge import PRECEDENCE
-from accelwatch.fleet.dialects.precedence import precedence, ranker
+from accelwatch.fleet.dialects.precedence import PRECEDENCE, precedence, ranker
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of

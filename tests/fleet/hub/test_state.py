@@ -20,8 +20,8 @@ from accelwatch.fleet.follow.backoff import Backoff
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
 from accelwatch.fleet.state.inventory import COMPANIONS, FILE, Changes, Expected, InventoryFile
+from accelwatch.fleet.state.joined import merged
 from accelwatch.fleet.state.liveness import NodeState, Skew
-from accelwatch.fleet.state.merge import merged
 from accelwatch.fleet.state.readings import ReadDevice
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading
@@ -310,7 +310,12 @@ def test_two_exporters_on_a_node_tell_of_one_device() -> None:
     theirs = ReadDevice(machines.view(0, device=other, reading=reading))
     ours = ReadDevice(machines.view(0))
     alone = ReadDevice(machines.view(1))
-    found = merged([{ours.device.id: ours}, {other.id: theirs, alone.device.id: alone}])
+    found = merged(
+        [
+            ("accelwatch", {ours.device.id: ours}),
+            ("dcgm-exporter", {other.id: theirs, alone.device.id: alone}),
+        ]
+    )
     assert list(found) == [ours.device.id, alone.device.id]
     joined = found[ours.device.id]
     assert joined.number(("power_watts",)) == machines.values(0)[("power_watts",)]

@@ -21,7 +21,7 @@ from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import speaks_for
 from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.usage import NOBODY, OWNER_NAMES, Occupancy
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import UP, Device, DeviceState
 from accelwatch.schema.metrics import Series, nearest
 from accelwatch.schema.series import path_of, series_of
 
@@ -137,7 +137,7 @@ def _quantity(subject: Subject, held: Held | None, key: Series) -> Value | Missi
     if key[0] == "health" and len(key) == 2:
         return int(subject.health == key[1])
     if key == ("device_up",):
-        return int(subject.state in ("ok", "degraded"))
+        return int(subject.state in UP)
     if key == ("device_suspended",):
         return int(subject.state == "suspended")
     return MISSING

@@ -12,7 +12,7 @@ from accelwatch.fleet.dialects.doubles import by_place, double_uuids
 from accelwatch.fleet.dialects.models import kind_by, memory_kind_by, vendor_by, vendor_of
 from accelwatch.fleet.dialects.table import Dialect
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceKind, normal_pci_bus_id
+from accelwatch.schema.device import Device, DeviceKind, normal_pci_bus_id, normal_uuid
 
 _PLACEHOLDERS = frozenset(
     {"", "n/a", "[n/a]", "unknown", "none", "null", "[not supported]", "[unknown error]"}
@@ -31,11 +31,6 @@ def known(key: Key, labels: Iterable[str]) -> str:
         if value.lower() not in _PLACEHOLDERS:
             return value
     return ""
-
-
-def normal_uuid(text: str) -> str:
-    """A uuid for comparison: lower case, without the `GPU-` that some exporters leave out."""
-    return text.strip().lower().removeprefix("gpu-")
 
 
 MAX_DEVICES = 1024

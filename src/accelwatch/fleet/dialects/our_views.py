@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.fleet.dialects.sharing import not_told, picker, together
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import UP, Device, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Link, Number, Process, Reading, wholly_absent
@@ -40,7 +40,6 @@ _REASONS = {
     DeviceState.SUSPENDED: Absence.SUSPENDED,
     DeviceState.EXCLUDED: Absence.PERMISSION,
 }
-_UP = (DeviceState.OK, DeviceState.DEGRADED)
 
 
 class OurRow(msgspec.Struct, kw_only=True):
@@ -100,12 +99,12 @@ def read_row(
     whole = row.parent or row
     slot = whole.apart.get(("device_last_read_timestamp_seconds",))
     read_at = float(values[slot]) if slot is not None and math.isfinite(values[slot]) else None
-    if read_at is None and slot is None and state in _UP:
+    if read_at is None and slot is None and state in UP:
         read_at = now
     return DeviceView(
         device=row.device,
         state=state,
-        state_since=now if state in _UP or read_at is None else read_at,
+        state_since=now if state in UP or read_at is None else read_at,
         reading=_reading(row, values, state, rejected),
         sample_time=read_at,
         sample_age_s=None if read_at is None else max(0.0, now - read_at),

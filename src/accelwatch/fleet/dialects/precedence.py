@@ -3,9 +3,29 @@
 from collections.abc import Callable, Sequence
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.dialects.merge import PRECEDENCE
 from accelwatch.schema.metrics import nearest
 
+PRECEDENCE: tuple[str, ...] = (
+    "accelwatch",
+    "dcgm-exporter-4.9",
+    "dcgm-exporter",
+    "amd-device-metrics-exporter",
+    "xpumd",
+    "xpum",
+    "gaudi-metric-exporter",
+    "npu-exporter",
+    "rbln-metrics-exporter",
+    "furiosa-metrics-exporter",
+    "neuron-monitor",
+    "gke-tpu",
+    "tt-metrics-exporter",
+    "nvidia_gpu_exporter",
+    "nvitop-exporter",
+    "all-smi",
+    "node_exporter",
+    "red-hat",
+)
+"""Ours, then the vendor's, then others; a dialect that is not listed comes last."""
 _OURS = PRECEDENCE[0]
 
 

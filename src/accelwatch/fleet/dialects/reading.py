@@ -8,8 +8,9 @@ import msgspec
 
 from accelwatch.exposition import ExpositionReader, Key, Limits
 from accelwatch.fleet.dialects.host import HostPlan
-from accelwatch.fleet.dialects.merge import PRECEDENCE, merge
+from accelwatch.fleet.dialects.merge import merge
 from accelwatch.fleet.dialects.ours import OURS, OurPlan
+from accelwatch.fleet.dialects.precedence import PRECEDENCE
 from accelwatch.fleet.dialects.recognise import families, prefix_of, recognise
 from accelwatch.fleet.dialects.remembered import Remembered
 from accelwatch.fleet.dialects.views import Plan

@@ -1,6 +1,7 @@
 """How bad each state of a node or device is. Pure."""
 
 from accelwatch.fleet.wire import DeviceNow
+from accelwatch.schema.device import UP
 from accelwatch.schema.health import Health
 
 NODE_SEVERITY = {"down": 10, "stale": 5, "never": 4, "slow": 2, "up": 0}
@@ -20,13 +21,11 @@ DEVICE_SEVERITY = {
 BAD = 4
 """From here a device cannot be counted on."""
 _JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
-_ANSWERING = frozenset({"ok", "degraded"})
-"""States of which the health says more."""
 
 
 def standing(now: DeviceNow) -> str:
     """What to say of a device: its state, unless it answers and its health is worse."""
-    if now.state in _ANSWERING and now.health in _JUDGED:
+    if now.state in UP and now.health in _JUDGED:
         return now.health
     return now.state
 

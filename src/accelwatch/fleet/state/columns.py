@@ -27,11 +27,14 @@ REASONS = {
 class Columns:
     """Series of a layout, where each stands in a tick, what it may be, which never have a value."""
 
-    __slots__ = ("__weakref__", "absent", "index", "limits", "series")
+    __slots__ = ("__weakref__", "absent", "index", "limits", "of_key", "series")
 
     def __init__(self, series: Sequence[Series], absent: Sequence[tuple[Series, str]]) -> None:
         self.series = tuple(series)
         self.index = {one: position for position, one in enumerate(self.series)}
+        self.of_key: dict[str, list[int]] = {}
+        for position, one in enumerate(self.series):
+            self.of_key.setdefault(one[0], []).append(position)
         self.limits = tuple(bounds(one[0]) for one in self.series)
         self.absent = {one: REASONS.get(letter, Absence.ERROR) for one, letter in absent}
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError
-from accelwatch.fleet.dialects.merge import PRECEDENCE
-from accelwatch.fleet.dialects.precedence import ranker
+from accelwatch.fleet.dialects.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.state.claims import Claims

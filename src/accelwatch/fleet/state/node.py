@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 
+from accelwatch.fleet.merge import identity
 from accelwatch.fleet.state.claims import claimed
 from accelwatch.fleet.state.history import STEP_S, History
 from accelwatch.fleet.state.inventory import Expected
+from accelwatch.fleet.state.joined import Joined, merged
 from accelwatch.fleet.state.liveness import NodeState, Thresholds
-from accelwatch.fleet.state.merge import Joined, identity, merged
 from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.source import Source
 from accelwatch.schema.device import Device
@@ -91,8 +92,8 @@ class Node:
         """
         self._gathered = self._fresh()
         sources = sorted(self._gathered, key=lambda one: rank(one.dialect))
-        told = [one.devices for one in sources if one.devices]
-        self.devices = told[0] if len(told) == 1 else merged(told)
+        told = [(one.dialect, one.devices) for one in sources if one.devices]
+        self.devices = told[0][1] if len(told) == 1 else merged(told)
         for gone in set(self._history) - set(self.devices) - set(self._expected_devices()):
             del self._history[gone]
 

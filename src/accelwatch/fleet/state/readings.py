@@ -63,6 +63,10 @@ class Held(Protocol):
         """The same of several, without keeping what it took to find them."""
         ...
 
+    def keys(self, wanted: Sequence[str]) -> set[str]:
+        """Those quantities that have a value in any of their series; kept no more than `numbers`."""
+        ...
+
     def release(self) -> None:
         """Let go of what was kept to find numbers; they are found again when asked for."""
         ...
@@ -123,6 +127,12 @@ class StreamDevice:
         values = self._decode() if self._values is None else self._values
         positions = [self.columns.index.get(one) for one in wanted]
         return [None if at is None else self._number(at, values) for at in positions]
+
+    def keys(self, wanted: Sequence[str]) -> set[str]:
+        """Those quantities that have a value in any of their series."""
+        places = [(key, at) for key in set(wanted) for at in self.columns.of_key.get(key, ())]
+        values = self._decode() if places and self._values is None else self._values or ()
+        return {key for key, at in places if self._number(at, values) is not None}
 
     def release(self) -> None:
         """Let go of the decoded values: kept for all devices they would be most of the memory."""
@@ -215,6 +225,15 @@ class ReadDevice:
     def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
         """The same of several."""
         return [self.number(one) for one in wanted]
+
+    def keys(self, wanted: Sequence[str]) -> set[str]:
+        """Those quantities that have a value in any of their series."""
+        asked = set(wanted)
+        return {
+            series[0]
+            for series, value in self._values.items()
+            if series[0] in asked and believed(series, value)
+        }
 
     def release(self) -> None:
         """Nothing: the numbers are all there is."""

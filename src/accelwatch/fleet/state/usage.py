@@ -3,7 +3,7 @@
 Names are worked out once for all devices of the same owners; processes stay bytes until they are shown.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import msgspec
@@ -112,16 +112,4 @@ def usage_of(view: DeviceView) -> Usage:
         processes_total=len(view.reading.processes or ()),
         health_reasons=view.health_reasons,
         event_counts=view.event_counts,
-    )
-
-
-def joined(parts: Sequence[Usage]) -> Usage:
-    """What several sources tell of one device: all owners, the rest of the first that has it."""
-    owners = dict.fromkeys(owner for one in parts for owner in one.occupancy.owners)
-    users = next((one.users for one in parts if one.users), ())
-    return Usage(
-        occupancy=occupancy(tuple(owners), users),
-        users=users,
-        health_reasons=parts[0].health_reasons,
-        event_counts=next((one.event_counts for one in parts if one.event_counts), ()),
     )

@@ -9,8 +9,8 @@ from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours import OURS
 from accelwatch.fleet.dialects.reading import ForeignReader
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.merge import identity
 from accelwatch.fleet.state.history import QUANTITIES
-from accelwatch.fleet.state.merge import identity
 from accelwatch.fleet.tsdb.assembly import Group
 from accelwatch.fleet.tsdb.breath import Breath
 from accelwatch.fleet.tsdb.follow import StoreFollower

@@ -1,0 +1,208 @@
+"""What several exporters of one node tell of its devices, as one: the rules, whoever gathers the parts.
+
+Exporters stand in one page (`dialects.merge`) or are targets of their own (`state.joined`); both ask
+here which devices are the same, whose values count, and where each comes from. Parts come best first.
+Pure.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.schema.device import UP, Device, DeviceState, normal_pci_bus_id, normal_uuid
+from accelwatch.schema.health import Health, Judgement
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.snapshot import Owner
+
+_INDEPENDENT = frozenset(
+    {
+        "temperature_celsius",
+        "temperature_limit_celsius",
+        "clock_hertz",
+        "clock_limit_hertz",
+        "power_limit_watts",
+    }
+)
+"""Quantities whose series are independent of each other: each may come from another exporter. All
+series of any other come from one, as two exporters may tell the same thing under two labels."""
+
+_FACTS = (
+    "model",
+    "architecture",
+    "uuid",
+    "serial",
+    "part_number",
+    "firmware_version",
+    "vbios_version",
+    "driver_version",
+    "pci_bus_id",
+    "numa_node",
+    "partition_profile",
+    "partition_mode",
+)
+"""What one exporter may know of a device's identity and another not."""
+_BADNESS: dict[str, int] = {Health.UNKNOWN: 0, Health.OK: 1, Health.DEGRADED: 2, Health.FAILED: 3}
+
+
+class Same(NamedTuple):
+    """One device of a node."""
+
+    device: Device
+    """As the first source describes it, with the facts that only others know."""
+    parts: tuple[tuple[int, int], ...]
+    """Where it is told of: number of the source, and place in it; the first source first."""
+
+
+def identity(device: Device) -> str:
+    """The best of the names by which a device is found again within its node."""
+    return next(_names(device))
+
+
+def _names(device: Device) -> Iterator[str]:
+    """Best first; of a partition its place within the parent instead of a PCI address it shares."""
+    if device.uuid:
+        yield f"uuid:{normal_uuid(device.uuid)}"
+    if device.parent_id is not None:
+        yield f"partition:{device.parent_id}/{device.partition or device.name}"
+    elif device.pci_bus_id:
+        yield f"pci:{normal_pci_bus_id(device.pci_bus_id)}"
+    yield f"id:{device.id}"
+
+
+def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
+    """Each device of a node once, in the order in which it is first told of."""
+    found: list[Same] = []
+    by_name: dict[str, int] = {}
+    for number, devices in enumerate(sources):
+        ids: dict[str, str] = {}
+        """What this source calls a device, to what it is called here."""
+        met: dict[str, int] = {}
+        # Whole devices first: their partitions may stand before them.
+        for place in sorted(range(len(devices)), key=lambda at: devices[at].parent_id is not None):
+            device = _under(devices[place], ids)
+            at = next((by_name[name] for name in _names(device) if name in by_name), None)
+            # One source never tells of a device twice: two boards behind one address stay two.
+            if at is None or found[at].parts[-1][0] == number:
+                at = len(found)
+                found.append(Same(device, ((number, place),)))
+            else:
+                before = found[at]
+                facts = with_facts(before.device, device)
+                found[at] = Same(facts, (*before.parts, (number, place)))
+            ids[devices[place].id] = found[at].device.id
+            for name in _names(device):
+                met.setdefault(name, at)
+        by_name = {**met, **by_name}
+    return sorted(found, key=lambda one: one.parts[0])
+
+
+def _under(device: Device, ids: dict[str, str]) -> Device:
+    """A partition under what its parent is called here."""
+    parent = device.parent_id
+    if parent is None or ids.get(parent, parent) == parent:
+        return device
+    new = f"{ids[parent]}/{device.partition or device.name}"
+    return msgspec.structs.replace(device, parent_id=ids[parent], id=new)
+
+
+def with_facts(device: Device, other: Device) -> Device:
+    """The device with what only the other description knows; true also of one that is lost."""
+    added = {
+        fact: value
+        for fact in _FACTS
+        if getattr(device, fact) is None and (value := getattr(other, fact)) is not None
+    }
+    if not added:
+        return device
+    absent = {fact: reason for fact, reason in device.absent.items() if fact not in added}
+    return msgspec.structs.replace(device, **added, absent=absent)
+
+
+def speaking(states: Sequence[str]) -> list[int]:
+    """Which parts have a say in values and health, by their states.
+
+    Where the first holds the device for gone or asleep, what others still count are frozen numbers:
+    it speaks alone. Where only another does, that one is silent.
+    """
+    if states[0] not in UP:
+        return [0]
+    return [at for at, state in enumerate(states) if state in UP]
+
+
+class Judged(NamedTuple):
+    """What one speaking part says of a device."""
+
+    state: str
+    health: str
+    reasons: Sequence[str]
+
+
+def health_of(parts: Sequence[Judged]) -> Judgement:
+    """The worst that speaking parts tell, and all that they say to be wrong.
+
+    Exporters see different things wrong and none sees all: what one calls degraded, or fine, hides no
+    failure that another sees. A later one that reads the device badly is degraded itself, which is
+    nothing about the device.
+    """
+    told = [
+        part
+        for at, part in enumerate(parts)
+        if not (at and part.state == DeviceState.DEGRADED and part.health == Health.DEGRADED)
+    ]
+    worst = max((part.health for part in told), key=lambda one: _BADNESS.get(one, 0))
+    reasons = dict.fromkeys(reason for part in told for reason in part.reasons)
+    return Judgement(Health(worst), tuple(reasons))
+
+
+def united(owners: Iterable[Sequence[Owner]]) -> tuple[Owner, ...]:
+    """Every owner that any part tells, once."""
+    return tuple(dict.fromkeys(owner for some in owners for owner in some))
+
+
+def may_fill(series: Series, keys: Collection[str]) -> bool:
+    """Whether a later part may give a series, after earlier ones have given series of these keys."""
+    return series[0] not in keys or series[0] in _INDEPENDENT
+
+
+def reading_of(device_id: str, parts: Sequence[tuple[str, Reading]]) -> Reading:
+    """One reading of speaking parts, each with the name of its exporter.
+
+    Absences are those of the first, for what no part has; `sources` says of every key that the first
+    does not have where it is from.
+    """
+    first = parts[0][1]
+    values = dict(first.values)
+    keys = {series[0] for series in values}
+    processes, links, sources = first.processes, first.links, dict(first.sources)
+    for name, other in parts[1:]:
+        added: dict[Series, Number] = {
+            series: value
+            for series, value in other.values.items()
+            if series not in values and may_fill(series, keys)
+        }
+        new = {series[0] for series in added} - keys
+        if processes is None and other.processes is not None:
+            processes = other.processes
+            new.add("processes")
+        values |= added
+        keys |= new
+        links = links or other.links
+        main = other.sources.get("*", name)
+        sources = {**{key: other.sources.get(key, main) for key in sorted(new)}, **sources}
+    absent = {
+        series: reason
+        for series, reason in first.absent.items()
+        if series not in values and (len(series) > 1 or series[0] not in keys)
+    }
+    return msgspec.structs.replace(
+        first,
+        device_id=device_id,
+        values=values,
+        absent=absent,
+        processes=processes,
+        links=links,
+        sources=sources,
+        notes=tuple(dict.fromkeys(note for _, one in parts for note in one.notes)),
+    )

@@ -1,0 +1,138 @@
+"""A device that several targets of a node tell of, as one, by the rules of `fleet.merge`."""
+
+from collections.abc import Mapping, Sequence
+from operator import is_
+
+from accelwatch.fleet.merge import (
+    Judged,
+    health_of,
+    may_fill,
+    reading_of,
+    same_devices,
+    speaking,
+    united,
+)
+from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.state.usage import UNUSED, Usage, occupancy
+from accelwatch.schema.device import Device
+from accelwatch.schema.health import Judgement
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading
+
+
+class Joined:
+    """One device over its parts, best first; worked out anew with every tick of any of them."""
+
+    __slots__ = ("_names", "_parts", "_told", "_usage", "_words", "device")
+
+    def __init__(self, device: Device, parts: Sequence[tuple[str, Held]]) -> None:
+        """Each part with the name of its exporter."""
+        self.device = device
+        self._names = tuple(name for name, _ in parts)
+        self._parts = tuple(part for _, part in parts)
+        self._told: list[Usage] = []
+        self._words: list[str] = []
+        self._usage = UNUSED
+
+    def _speaking(self) -> list[int]:
+        return speaking([part.state for part in self._parts])
+
+    def _judgement(self) -> Judgement:
+        parts = [self._parts[at] for at in self._speaking()]
+        return health_of([Judged(one.state, one.health, one.usage.health_reasons) for one in parts])
+
+    @property
+    def usage(self) -> Usage:
+        """Who uses it, by all sources; what is wrong with it, by those that speak."""
+        told = [part.usage for part in self._parts]
+        words = [word for part in self._parts for word in (part.state, part.health)]
+        if words != self._words or not all(map(is_, told, self._told)):
+            self._told, self._words, self._usage = told, words, self._joined()
+        return self._usage
+
+    def _joined(self) -> Usage:
+        parts = [part.usage for part in self._parts]
+        owners = united(one.occupancy.owners for one in parts)
+        users = next((one.users for one in parts if one.users), ())
+        return Usage(
+            occupancy=occupancy(owners, users),
+            users=users,
+            health_reasons=self._judgement().reasons,
+            event_counts=next((one.event_counts for one in parts if one.event_counts), ()),
+        )
+
+    @property
+    def state(self) -> str:
+        """A word of DeviceState, from the first source."""
+        return self.first.state
+
+    @property
+    def health(self) -> str:
+        """A word of Health, the worst of those that speak."""
+        return self._judgement().health
+
+    @property
+    def state_since(self) -> float:
+        """Unix seconds, from the first source."""
+        return self.first.state_since
+
+    @property
+    def sample_time(self) -> float | None:
+        """Unix seconds, from the first source."""
+        return self.first.sample_time
+
+    @property
+    def first(self) -> Held:
+        """What the first source tells."""
+        return self._parts[0]
+
+    def number(self, series: Series) -> Number | None:
+        """The value of a series from the first source that tells of its quantity."""
+        for at in self._speaking():
+            part = self._parts[at]
+            value = part.number(series)
+            if value is not None:
+                return value
+            if not may_fill(series, part.keys((series[0],))):
+                return None
+        return None
+
+    def release(self) -> None:
+        """Let go of what was kept to find numbers."""
+        for part in self._parts:
+            part.release()
+
+    def keys(self, wanted: Sequence[str]) -> set[str]:
+        """Those quantities of which any source has a value."""
+        return {key for at in self._speaking() for key in self._parts[at].keys(wanted)}
+
+    def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
+        """The same of several."""
+        first, *others = [self._parts[at] for at in self._speaking()]
+        found, before = first.numbers(wanted), first
+        open_ = list(range(len(wanted)))
+        for part in others:
+            lacking = [at for at in open_ if found[at] is None]
+            keys = before.keys([wanted[at][0] for at in lacking])
+            open_ = [at for at in lacking if may_fill(wanted[at], keys)]
+            for at, value in zip(open_, part.numbers([wanted[at] for at in open_]), strict=True):
+                found[at] = value
+            before = part
+        return found
+
+    def reading(self) -> Reading:
+        """Every value and absence, and the processes."""
+        parts = [(self._names[at], self._parts[at].reading()) for at in self._speaking()]
+        return reading_of(self.device.id, parts)
+
+
+def merged(sources: Sequence[tuple[str, Mapping[str, Held]]]) -> dict[str, Held]:
+    """Devices of several sources, each with the name of its exporter, best first, by id as one."""
+    parts = [(name, tuple(devices.values())) for name, devices in sources]
+    found: dict[str, Held] = {}
+    for device, places in same_devices([[held.device for held in devices] for _, devices in parts]):
+        told = [(parts[source][0], parts[source][1][place]) for source, place in places]
+        only = told[0][1]
+        alone = len(told) == 1 and only.device is device
+        found[device.id] = only if alone else Joined(device, told)
+    return found
