@@ -8,6 +8,7 @@ from accelwatch.errors import UnmetError, UsageError
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.selection import matching, select, visible
+from accelwatch.visibility import Declared
 from machines import device, lost_view, mig_view, view
 
 NODE = [view(0), view(1), mig_view(7, 1), lost_view(3)]
@@ -65,7 +66,7 @@ def test_an_index_of_several_vendors_is_told_with_their_names() -> None:
     ],
 )
 def test_visibility(environ: dict[str, str], indices: list[int]) -> None:
-    assert [one.device.index for one in visible(NODE, environ)] == indices
+    assert [one.device.index for one in visible(NODE, environ, Declared())] == indices
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
@@ -22,6 +22,12 @@ class AmdBackend:
     name = "amd"
     vendor = "amd"
     serial = False
+    visibility = Visibility(
+        variable="ROCR_VISIBLE_DEVICES",
+        uuid_pattern="GPU-[0-9A-Fa-f]+",
+        also=("HIP_VISIBLE_DEVICES",),
+    )
+    """ROCm documentation, GPU isolation: `GPU-` and the unique id, or an index."""
 
     def __init__(self, context: Context, read: ReadBytes = sysfs.read_bytes) -> None:
         self._context = context

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import loader
@@ -26,6 +26,8 @@ class IntelBackend:
     name = "intel"
     vendor = "intel"
     serial = False
+    visibility = Visibility(variable="ZE_AFFINITY_MASK")
+    """Level Zero specification, affinity mask: device indices only."""
 
     def __init__(self, context: Context, pause: Callable[[float], None] = time.sleep) -> None:
         self._context = context

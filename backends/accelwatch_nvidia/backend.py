@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from accelwatch.backend import Context, Opened, Probe, Request
+from accelwatch.backend import Context, Opened, Probe, Request, Visibility
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
@@ -48,6 +48,12 @@ class NvidiaBackend:
     name = "nvidia"
     vendor = "nvidia"
     serial = False
+    visibility = Visibility(
+        variable="CUDA_VISIBLE_DEVICES",
+        uuid_pattern=r"(?:GPU|MIG)-[0-9A-Za-z-]+(?:/\d+/\d+)?",
+    )
+    """CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too; before
+    R470 an instance was MIG-GPU-<uuid>/<gpu instance>/<compute instance>."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -82,6 +82,28 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
+class Visibility(msgspec.Struct, frozen=True, kw_only=True):
+    """How a vendor's runtime is told which devices a process sees.
+
+    Raises ValueError for what is no name of a variable.
+    """
+
+    variable: str
+    """The environment variable, such as `CUDA_VISIBLE_DEVICES`: letters, digits and `_`."""
+    uuid_pattern: str | None = None
+    """Pattern of a whole entry by uuid; None where the runtime takes the vendor's indices only.
+
+    A driver's text that is another could name further devices, or be run by a shell.
+    """
+    also: tuple[str, ...] = ()
+    """Further variables that the runtime heeds, each before `variable`."""
+
+    def __post_init__(self) -> None:
+        for name in (self.variable, *self.also):
+            if not (name.isascii() and name.isidentifier()):
+                raise ValueError(f"{name!r} is no name of an environment variable")
+
+
 class Backend(Protocol):
     """One driver stack. Every method may block; the caller holds deadlines and threads.
 
@@ -128,6 +150,17 @@ class Backend(Protocol):
     def close(self) -> None:
         """Give everything back; never raises."""
         ...
+
+
+@runtime_checkable
+class Confining(Protocol):
+    """Optional declaration of a backend, on its class: how a job is given just some of its devices.
+
+    It is read without building the backend, in a process that loads no driver.
+    """
+
+    vendor: str
+    visibility: Visibility
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from accelwatch.backend import Visibility
 from accelwatch.errors import UnmetError
 from accelwatch.expr import Expression
 from accelwatch.schema.device import DeviceState
@@ -12,33 +13,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.selection import lookup
-
-
-class Visibility(msgspec.Struct, frozen=True):
-    """By which variable a vendor's runtime is told its devices, and by which field it names them."""
-
-    vendor: str
-    variable: str
-    by_uuid: bool
-    alphabet: str = ""
-    """Pattern of one entry by uuid. A driver's text that is another could name further devices, or be
-    run by a shell."""
-
-
-VISIBILITIES = {
-    row.vendor: row
-    for row in (
-        # CUDA programming guide, environment variables: full uuids are accepted, MIG uuids too; before
-        # R470 an instance was MIG-GPU-<uuid>/<gpu instance>/<compute instance>.
-        Visibility(
-            "nvidia", "CUDA_VISIBLE_DEVICES", True, r"(?:GPU|MIG)-[0-9A-Za-z-]+(?:/\d+/\d+)?"
-        ),
-        # ROCm documentation, GPU isolation: `GPU-` and the unique id, or an index.
-        Visibility("amd", "ROCR_VISIBLE_DEVICES", True, r"GPU-[0-9A-Fa-f]+"),
-        # Level Zero specification, affinity mask: device indices only.
-        Visibility("intel", "ZE_AFFINITY_MASK", by_uuid=False),
-    )
-}
+from accelwatch.visibility import Declared
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,23 +43,27 @@ class Pick(msgspec.Struct, frozen=True):
     value: str
 
 
-def pick(views: Sequence[DeviceView], wish: Wish) -> Pick:
+def pick(views: Sequence[DeviceView], wish: Wish, declared: Declared) -> Pick:
     """Devices of one vendor that fulfil the wish, those with most free memory first.
+
+    A device qualifies only when a backend has declared by which variable a job is given it.
 
     Raises UnmetError that tells for every device why it did not qualify.
     """
     refusals: list[Refusal] = []
     fit: dict[str, list[DeviceView]] = {}
     for view in candidates(views):
-        reason = _refusal(view, wish)
+        visibility = declared.of(view.device)
+        reason = _refusal(view, wish, visibility)
         if reason:
             refusals.append(Refusal(view.device.name, reason))
         else:
             fit.setdefault(view.device.vendor, []).append(view)
     for vendor in sorted(fit, key=lambda name: -len(fit[name])):
         chosen = sorted(fit[vendor], key=_preference)[: wish.count]
-        if len(chosen) == wish.count:
-            return Pick(tuple(chosen), VISIBILITIES[vendor].variable, _value(chosen))
+        visibility = declared.of(chosen[0].device)
+        if len(chosen) == wish.count and visibility is not None:
+            return Pick(tuple(chosen), visibility.variable, _value(chosen, visibility))
     if not views:
         raise UnmetError(f"{wish.count} wanted, no device found; `accelwatch doctor` says why")
     found = max(map(len, fit.values()), default=0)
@@ -117,9 +96,9 @@ def _preference(view: DeviceView) -> tuple[float, float, int]:
     return (-(free_memory(view) or 0), busy, view.device.index)
 
 
-def _refusal(view: DeviceView, wish: Wish) -> str:
+def _refusal(view: DeviceView, wish: Wish, visibility: Visibility | None) -> str:
     device = view.device
-    if device.vendor not in VISIBILITIES:
+    if visibility is None:
         return f"no visibility variable is known for {device.vendor}"
     if wish.vendor is not None and device.vendor != wish.vendor:
         return f"is of {device.vendor}"
@@ -127,16 +106,18 @@ def _refusal(view: DeviceView, wish: Wish) -> str:
         return f"is {view.state}"
     if view.health is not Health.OK:
         return f"health is {view.health}: {'; '.join(view.health_reasons) or 'no reason given'}"
-    return _name_refusal(view) or _memory_refusal(view, wish) or _load_refusal(view, wish)
+    return (
+        _name_refusal(view, visibility) or _memory_refusal(view, wish) or _load_refusal(view, wish)
+    )
 
 
-def _name_refusal(view: DeviceView) -> str:
-    visibility, uuid = VISIBILITIES[view.device.vendor], view.device.uuid
-    if not visibility.by_uuid:
+def _name_refusal(view: DeviceView, visibility: Visibility) -> str:
+    uuid = view.device.uuid
+    if visibility.uuid_pattern is None:
         return ""
     if uuid is None:
         return "has no uuid by which a job could be given it"
-    if not re.fullmatch(visibility.alphabet, uuid, re.ASCII):
+    if not re.fullmatch(visibility.uuid_pattern, uuid, re.ASCII):
         return f"its uuid {uuid[:80]!a} is none that {visibility.variable} can hold"
     return ""
 
@@ -171,8 +152,8 @@ def _load_refusal(view: DeviceView, wish: Wish) -> str:
     return ""
 
 
-def _value(views: Sequence[DeviceView]) -> str:
-    by_uuid = VISIBILITIES[views[0].device.vendor].by_uuid
+def _value(views: Sequence[DeviceView], visibility: Visibility) -> str:
+    by_index = visibility.uuid_pattern is None
     return ",".join(
-        (view.device.uuid or "") if by_uuid else str(view.device.index) for view in views
+        str(view.device.index) if by_index else (view.device.uuid or "") for view in views
     )

@@ -6,14 +6,7 @@ from accelwatch.errors import UnmetError
 from accelwatch.expr import MISSING, Expression, Key, Missing, Value
 from accelwatch.schema.device import UP, normal_pci_bus_id, normal_uuid
 from accelwatch.schema.snapshot import DeviceView
-
-VISIBILITY = (
-    ("CUDA_VISIBLE_DEVICES", "nvidia"),
-    ("HIP_VISIBLE_DEVICES", "amd"),
-    ("ROCR_VISIBLE_DEVICES", "amd"),
-    ("ZE_AFFINITY_MASK", "intel"),
-)
-"""Variables by which a process is told its devices, and whose devices they number."""
+from accelwatch.visibility import Declared
 
 _MIN_UUID_PREFIX = 4
 
@@ -69,17 +62,21 @@ def _means(selector: str, view: DeviceView) -> bool:
     return len(prefix) >= _MIN_UUID_PREFIX and (uuid.startswith(prefix) or bare.startswith(prefix))
 
 
-def visible(views: Sequence[DeviceView], environ: Mapping[str, str]) -> list[DeviceView]:
+def visible(
+    views: Sequence[DeviceView], environ: Mapping[str, str], declared: Declared
+) -> list[DeviceView]:
     """The views that the visibility variables of the environment leave; a vendor without one keeps all.
 
     As the vendors' runtimes do, reading stops at the first entry that means no device.
     """
-    kept: list[DeviceView] = []
     allowed: dict[str, set[str]] = {}
-    for variable, vendor in VISIBILITY:
-        if variable in environ and vendor not in allowed:
-            mine = [view for view in views if view.device.vendor == vendor]
+    for vendor in {view.device.vendor for view in views}:
+        mine = [view for view in views if view.device.vendor == vendor]
+        visibility = declared.of(mine[0].device)
+        heeded = () if visibility is None else (*visibility.also, visibility.variable)
+        if variable := next((name for name in heeded if name in environ), None):
             allowed[vendor] = _listed(mine, environ[variable])
+    kept: list[DeviceView] = []
     for view in views:
         ids = allowed.get(view.device.vendor)
         if ids is None or view.device.id in ids or view.device.parent_id in ids:

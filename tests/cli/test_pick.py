@@ -2,24 +2,32 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from accelwatch import picking
 from accelwatch.cli.pick import text_of
 from accelwatch.errors import UnmetError
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.picking import Pick, Wish, free_memory, pick
+from accelwatch.picking import Pick, Wish, free_memory
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.visibility import Declared
 from installed_command import accelwatch
 from machines import GIB, device, lost_view, mig_view, view
 from standins import NvmlScenario
+
+
+def pick(views: Sequence[DeviceView], wish: Wish) -> Pick:
+    """The choice by what the installed backends declare."""
+    return picking.pick(views, wish, Declared())
 
 
 def free(index: int, gib: int = 70, **changes: object) -> DeviceView:

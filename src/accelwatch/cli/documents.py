@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +16,9 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.store.reports import CRASHED
+
+if TYPE_CHECKING:
+    from accelwatch.visibility import Declared
 
 
 def chosen(snapshot: Snapshot, wanted: Plan) -> Snapshot:
@@ -32,10 +36,19 @@ def keep(snapshot: Snapshot, wanted: Plan, selectors: Sequence[str]) -> Snapshot
     if selectors:
         views = select(views, selectors)
     if wanted.arguments.visible:
-        views = visible(views, os.environ)
+        declared = _declared(wanted)
+        views = visible(views, os.environ, declared)
+        for fault in declared.faults:
+            complain(fault)
     if wanted.condition is not None:
         views = matching(views, wanted.condition, snapshot.host)
     return msgspec.structs.replace(snapshot, devices=tuple(views))
+
+
+def _declared(wanted: Plan) -> "Declared":
+    from accelwatch.visibility import Declared
+
+    return Declared(wanted.settings.backends)
 
 
 def render(snapshot: Snapshot, wanted: Plan) -> bytes:

@@ -7,12 +7,13 @@ from typing import Annotated
 import msgspec
 import typer
 
-from accelwatch.cli.output import write_stdout
+from accelwatch.cli.output import complain, write_stdout
 from accelwatch.durations import deadline, size_bytes
-from accelwatch.errors import UsageError
+from accelwatch.errors import UnmetError, UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.picking import VISIBILITIES, Pick, Wish, pick
+from accelwatch.picking import Pick, Wish, pick
+from accelwatch.visibility import Declared
 
 _FORMATS = ("env", "export", "value", "json")
 
@@ -45,8 +46,9 @@ def pick_command(
     """
     if output not in _FORMATS:
         raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {output!r}")
-    if vendor is not None and vendor not in VISIBILITIES:
-        raise UsageError(f"--vendor is {', '.join(sorted(VISIBILITIES))}, not {vendor!r}")
+    declared = Declared()
+    if vendor is not None:
+        _check_vendor(vendor, declared)
     wish = Wish(
         count=count,
         vendor=vendor,
@@ -55,19 +57,36 @@ def pick_command(
         unused=unused,
         condition=None if condition is None else compile_condition(condition, device_names()),
     )
-    chosen = _choose(wish, deadline(timeout))
+    chosen = _choose(wish, deadline(timeout), declared)
     if ctx.args:
         _run(ctx.args, chosen)
     write_stdout(text_of(chosen, output).encode())
     raise typer.Exit(OK)
 
 
-def _choose(wish: Wish, timeout_s: float) -> Pick:
+def _check_vendor(vendor: str, declared: Declared) -> None:
+    known = declared.vendors()
+    if vendor not in known:
+        _complain_of(declared)
+        raise UsageError(f"--vendor is {', '.join(known)}, not {vendor!r}")
+
+
+def _complain_of(declared: Declared) -> None:
+    for fault in declared.faults:
+        complain(fault)
+
+
+def _choose(wish: Wish, timeout_s: float, declared: Declared) -> Pick:
     from accelwatch.readings import read_once
     from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 
     settings = CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS)
-    return pick(read_once(settings).devices, wish)
+    views = read_once(settings).devices
+    try:
+        return pick(views, wish, declared)
+    except UnmetError:
+        _complain_of(declared)
+        raise
 
 
 def _ratio(text: str) -> float:
