@@ -13,7 +13,7 @@ from accelwatch.tui.app import Dashboard, View
 from accelwatch.tui.opening import OPENINGS, Opening
 from accelwatch.tui.screens.process import process_screen
 from accelwatch.tui.state.actions import ACTIONS
-from dashboards import node
+from dashboards import FedSource, board_of, node
 from fleets import FAULTS, FedFleet, fleet_view, following
 
 
@@ -63,5 +63,30 @@ def test_a_screen_that_is_not_mounted_yet_bears_everything(
             assert screen.is_mounted
             assert app.is_running
             assert stage.text().strip()
+
+    asyncio.run(go())
+
+
+def test_a_program_without_any_screen_bears_them_too() -> None:
+    """Timers may fire while the screens are taken down at the end."""
+    app = Dashboard(board_of(), FedSource(node()))
+    app.second()
+    app.show()
+    app.take()
+    assert app.view is None
+    assert app.process_list is None
+    assert app.chosen_process is None
+
+
+def test_a_second_that_comes_between_a_push_and_the_mount_is_borne(tmp_path: Path) -> None:
+    async def go() -> None:
+        source = FedFleet(fleet_view(12, faults=FAULTS))
+        async with following(source, path=tmp_path / "settings.yaml") as stage:
+            for name in OPENINGS:
+                stage.app.push_screen(OPENINGS[name](stage.app))
+                assert stage.app.view is None
+                stage.app.second()
+                await stage.pilot.pause()
+                assert stage.app.view is stage.app.screen
 
     asyncio.run(go())

@@ -140,6 +140,15 @@ def test_a_wrong_filter_is_told_with_its_column_and_not_taken() -> None:
     on(check)
 
 
+def test_a_message_longer_than_the_terminal_ends_with_an_ellipsis() -> None:
+    async def check(stage: Stage) -> None:
+        stage.app.say("a word " * 30)
+        await stage.pilot.pause()
+        assert stage.text().splitlines()[-1].endswith("…")
+
+    on(check, size=(80, 24))
+
+
 def test_pause_holds_the_picture_and_history_goes_on() -> None:
     async def check(stage: Stage) -> None:
         await stage.press("p")
@@ -242,7 +251,7 @@ def test_a_digit_without_a_screen_says_so(key: str) -> None:
     async def check(stage: Stage) -> None:
         await stage.press("3", key)
         assert stage.screen_name == "device"
-        told = f"there is no screen {key}; there are 1 local, 3 device, 4 processes, 6 doctor"
+        told = f"no screen {key}; there are 1 local, 3 device, 4 processes, 6 doctor"
         assert told in stage.text()
 
     on(check)

@@ -156,7 +156,7 @@ class Dashboard(App[None], inherit_bindings=False):
         self._collect()
         if self.desk is not None:
             self.desk.begin()
-        self.set_interval(1.0, self._second)
+        self.set_interval(1.0, self.second)
 
     def _collect(self) -> None:
         self._collecting = asyncio.create_task(self.source.run(self.news))
@@ -283,21 +283,32 @@ class Dashboard(App[None], inherit_bindings=False):
                 footer.refresh()
 
     @property
+    def view(self) -> View | None:
+        """The present screen once it is on the terminal; None before, under a dialog, and at the end."""
+        stack = self.screen_stack
+        screen = stack[-1] if stack else None
+        return (
+            screen
+            if screen is not None and screen.is_mounted and isinstance(screen, View)
+            else None
+        )
+
+    @property
     def process_list(self) -> RowList | None:
         """The list of processes on the present screen, if it has one."""
-        found = getattr(self.screen, "process_list", None)
+        found = getattr(self.view, "process_list", None)
         return found if isinstance(found, RowList) else None
 
     @property
     def chosen_process(self) -> Process | None:
         """The selected process, if the keys go to processes."""
         rows = self.process_list
-        if rows is None or not getattr(self.screen, "on_processes", False):
+        if rows is None or not getattr(self.view, "on_processes", False):
             return None
         place = self.processes.place(rows.selected_key)
         return None if place is None else self.processes.rows[place].process
 
-    def _second(self) -> None:
+    def second(self) -> None:
         """Ages grow, and a source that has fallen silent makes its devices stale."""
         idle = self.clock.monotonic() - self._painted
         if self.desk is not None:
@@ -308,8 +319,8 @@ class Dashboard(App[None], inherit_bindings=False):
             and not self.source.recorded
         ):
             self.take()
-        elif isinstance(self.screen, View) and self.screen.is_mounted:
-            self.screen.show_age()
+        elif (view := self.view) is not None:
+            view.show_age()
 
     def show(self) -> None:
         """Paint the present screen, and the one below a dialog."""
@@ -327,8 +338,8 @@ class Dashboard(App[None], inherit_bindings=False):
 
     def action_do(self, action_id: str) -> None:
         """Route a key: the present screen first, then the whole program."""
-        screen = self.screen
-        if isinstance(screen, View) and screen.perform(action_id):
+        view = self.view
+        if view is not None and view.perform(action_id):
             return
         self.commands.perform(action_id)
 

@@ -88,7 +88,7 @@ class Commands:
         if name not in OPENINGS:
             present = numbered_screens(fleet=app.desk is not None)
             told = ", ".join(f"{key} {screen}" for key, screen in present)
-            app.say(f"there is no screen {name}; there are {told}")
+            app.say(f"no screen {name}; there are {told}")
             return False
         if app.desk is None:
             if name == "fleet":

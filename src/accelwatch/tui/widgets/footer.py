@@ -7,7 +7,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from accelwatch.tui.drawing.lines import Line, width_of
+from accelwatch.tui.drawing.lines import Line, fit, width_of
 from accelwatch.tui.state.actions import Action, key_name, usable
 from accelwatch.tui.state.board import Board
 
@@ -56,7 +56,8 @@ class Footer(Widget):
         width = self.size.width
         line, _ = footer_line(self._shown, width)
         if self.board.message:
-            line = [(f" {self.board.message}", "accent")]
+            ellipsis = self.board.paint.glyphs.ellipsis
+            line = [(fit(f" {self.board.message}", width, ellipsis=ellipsis), "accent")]
         return self.board.paint.strip(line if y == 0 else [], width, "edge")
 
     def on_click(self, event: events.Click) -> None:
