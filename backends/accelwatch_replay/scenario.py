@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import ConfigError
+from accelwatch.located_yaml.document import Document, read
+from accelwatch.located_yaml.nodes import Place
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, MemoryKind, normal_pci_bus_id
 from accelwatch.schema.event import Category
 from accelwatch.schema.metrics import Series, nearest, reading_metrics
 from accelwatch.schema.series import flatten, series_of
-from accelwatch_replay.document import Document, Place, load
 from accelwatch_replay.options import duration_s
 from accelwatch_replay.signals import Given, Terms, fault_of, number
 
@@ -115,8 +116,10 @@ class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Version of this format."""
     length: float | str | None = None
     """After this it begins again; without it time just goes on."""
-    devices: tuple[GroupSpec, ...]
-    faults: tuple[FaultSpec, ...] = ()
+    devices: list[object]
+    """Of GroupSpec."""
+    faults: list[object] = []
+    """Of FaultSpec."""
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -166,46 +169,47 @@ def device_names(groups: tuple[GroupSpec, ...]) -> list[list[str]]:
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Load and check a scenario file. Raises ConfigError with file, line and key."""
-    return check(load(path))
+    """Load and check a scenario file. Raises ConfigError with file, line and key of every mistake."""
+    return check(read(path))
 
 
 def check(document: Document) -> Scenario:
-    """A document as a scenario. Raises ConfigError with file, line and key."""
+    """A document as a scenario. Raises ConfigError with file, line and key of every mistake."""
     if not isinstance(document.data, dict):
         raise document.error((), "no scenario: a mapping with scenario and devices was expected")
     version = document.data.get("scenario")
     if isinstance(version, int) and version > FORMAT:
         raise document.error(("scenario",), f"format {version} is newer than {FORMAT}")
-    known = _known(ScenarioSpec, GroupSpec, FaultSpec, ProcessSpec, PartitionSpec)
-    spec: ScenarioSpec = document.convert(ScenarioSpec, document.data, known)
-    groups = tuple(
-        _group(document, group, ("devices", at)) for at, group in enumerate(spec.devices)
-    )
-    names = {name for row in device_names(spec.devices) for name in row}
+    spec = document.struct(document.data, ScenarioSpec, ())
+    if spec is None:
+        document.refuse()
+        raise document.error((), "no scenario")
+    placed = list(document.structs(spec.devices, GroupSpec, ("devices",)))
+    groups = tuple(_group(document, group, place) for place, group in placed)
+    named = device_names(tuple(group for _, group in placed))
+    names = {name for row in named for name in row}
     faults = tuple(
-        _fault(document, fault, ("faults", at), names) for at, fault in enumerate(spec.faults)
+        _fault(document, fault, place, names)
+        for place, fault in document.structs(spec.faults, FaultSpec, ("faults",))
     )
     length = 0.0 if spec.length is None else _seconds(document, spec.length, ("length",))
+    document.refuse()
     return Scenario(groups, faults, length)
-
-
-def _known(*kinds: type[msgspec.Struct]) -> list[str]:
-    return sorted({name for kind in kinds for name in kind.__struct_fields__})
 
 
 def _seconds(document: Document, given: float | str, place: Place) -> float:
     try:
         return duration_s(given)
     except ConfigError as error:
-        raise document.error(place, str(error)) from error
+        document.complain(place, str(error))
+        return 0.0
 
 
 def _group(document: Document, spec: GroupSpec, place: Place) -> Group:
     if not 1 <= spec.count <= 1024:
-        raise document.error((*place, "count"), "count must be between 1 and 1024")
+        document.complain((*place, "count"), "count must be between 1 and 1024")
     if spec.pci_bus_id is not None and len(normal_pci_bus_id(spec.pci_bus_id)) != 12:
-        raise document.error((*place, "pci_bus_id"), "write it as 0000:18:00.0")
+        document.complain((*place, "pci_bus_id"), "write it as 0000:18:00.0")
     for path in spec.absent:
         _series(document, path, (*place, "absent", path))
     for at, process in enumerate(spec.processes):
@@ -222,61 +226,68 @@ def _number(document: Document, given: Given | None, place: Place) -> None:
     try:
         number(given or 0)
     except ValueError as error:
-        raise document.error(place, str(error)) from error
+        document.complain(place, str(error))
 
 
-def _series(document: Document, path: str, place: Place) -> Series:
+def _series(document: Document, path: str, place: Place) -> Series | None:
     series = series_of(path)
     rows = {row.key: row for row in reading_metrics()}
     row = rows.get(series[0])
     if row is None:
         close = nearest(series[0], list(rows))
         hint = f"; did you mean {close!r}?" if close else ""
-        raise document.error(place, f"no quantity {series[0]!r} that a device can have{hint}")
+        document.complain(place, f"no quantity {series[0]!r} that a device can have{hint}")
+        return None
     if len(series) not in (1, len(row.labels) + 1):
-        raise document.error(place, f"{row.key} has the labels {', '.join(row.labels) or 'none'}")
+        labels = ", ".join(row.labels) or "none"
+        document.complain(place, f"{row.key} has the labels {labels}")
+        return None
     return series
 
 
 def _signals(document: Document, values: dict[str, Any], place: Place) -> dict[Series, Terms]:
-    found: dict[Series, Terms] = {}
+    signals: dict[Series, Terms] = {}
     rows = {row.key: row for row in reading_metrics()}
     for key, tree in values.items():
-        _series(document, key, (*place, key))
+        if _series(document, key, (*place, key)) is None:
+            continue
         if "." in key:
-            raise document.error((*place, key), "labels are written one level down")
+            document.complain((*place, key), "labels are written one level down")
+            continue
         leaves = dict(flatten(key, tree, len(rows[key].labels)))
         if not leaves:
             labels = ", ".join(rows[key].labels)
-            raise document.error((*place, key), f"{key} needs one level for each label: {labels}")
+            text = f"{key} needs one level for each label: {labels}"
+            document.complain((*place, key), text)
         for series, leaf in leaves.items():
-            found[series] = _terms(document, leaf, (*place, *series))
-    return found
+            if terms := _terms(document, leaf, (*place, *series)):
+                signals[series] = terms
+    return signals
 
 
-def _terms(document: Document, leaf: object, place: Place) -> Terms:
+def _terms(document: Document, leaf: object, place: Place) -> Terms | None:
     if isinstance(leaf, bool) or not isinstance(leaf, int | float | str | dict):
-        raise document.error(place, f"{leaf!r} is neither a number nor a signal")
-    terms: Terms = document.convert(
-        Terms, leaf if isinstance(leaf, dict) else {"constant": leaf}, _known(Terms), place
-    )
-    if wrong := fault_of(terms):
-        raise document.error(place, wrong)
+        document.complain(place, f"{leaf!r} is neither a number nor a signal")
+        return None
+    terms = document.struct(leaf if isinstance(leaf, dict) else {"constant": leaf}, Terms, place)
+    if terms is not None and not document.is_wrong(place) and (wrong := fault_of(terms)):
+        document.complain(place, wrong)
     return terms
 
 
 def _fault(document: Document, spec: FaultSpec, place: Place, names: set[str]) -> Fault:
-    if spec.device != "*" and spec.device not in names:
+    # With a mistake in the devices their names are not known: one mistake is told once.
+    if spec.device != "*" and spec.device not in names and not document.is_wrong(("devices",)):
         known = ", ".join(sorted(names)[:8])
-        raise document.error((*place, "device"), f"no device {spec.device!r}; there are {known}")
+        document.complain((*place, "device"), f"no device {spec.device!r}; there are {known}")
     if spec.kind is FaultKind.EVENT and not spec.code:
-        raise document.error(place, "an event needs a code, such as xid_79")
+        document.complain((*place, "code"), "an event needs a code, such as xid_79")
     at_s = _seconds(document, spec.at, (*place, "at"))
     back_s = None if spec.back is None else _seconds(document, spec.back, (*place, "back"))
     if back_s is not None and back_s <= at_s:
-        raise document.error((*place, "back"), "back must be after at")
+        document.complain((*place, "back"), "back must be after at")
     series: Series = ()
     if spec.kind is FaultKind.ABSENT:
-        series = _series(document, spec.quantity, (*place, "quantity"))
+        series = _series(document, spec.quantity, (*place, "quantity")) or ()
     delay_s = _seconds(document, spec.delay, (*place, "delay"))
     return Fault(spec, at_s, back_s, delay_s, series)

@@ -9,9 +9,10 @@ import msgspec
 from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
 from accelwatch.fleet.ranges import expand
+from accelwatch.located_yaml.document import Document, read
+from accelwatch.located_yaml.nodes import Place
 from accelwatch.schema.event import Category
 from accelwatch_simulator.jobs import Job, Stall, StallKind
-from accelwatch_simulator.located import Located, Place, read
 
 FORMAT = 1
 Duration = float | int | str
@@ -82,8 +83,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     step: Duration = "8s"
     load: float = 0.92
     memory: float = 0.82
-    checkpoint: dict[str, object] = {}
-    stalls: list[dict[str, object]] = []
+    checkpoint: CheckpointSpec = CheckpointSpec()
+    stalls: tuple[StallSpec, ...] = ()
 
 
 class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,8 +123,8 @@ class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True):
     scenario: int
     rack_size: int = 16
     noise: float = 1.0
-    jobs: list[dict[str, object]] = []
-    faults: list[dict[str, object]] = []
+    jobs: list[object] = []
+    faults: list[object] = []
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,44 +161,59 @@ def everyday(names: tuple[str, ...]) -> Scenario:
 def read_scenario(path: Path, names: tuple[str, ...], devices: int, order: list[str]) -> Scenario:
     """Load and check a file for a fleet of these nodes; `order` deals out shares of it.
 
-    Raises ConfigError with file, line and key.
+    Raises ConfigError with file, line and key of every mistake.
     """
     return check(read(path), names, devices, order)
 
 
-def check(document: Located, names: tuple[str, ...], devices: int, order: list[str]) -> Scenario:
+def check(document: Document, names: tuple[str, ...], devices: int, order: list[str]) -> Scenario:
     """A document as a scenario. Raises ConfigError with file, line and key."""
     if not isinstance(document.data, dict) or "scenario" not in document.data:
         raise document.error((), "no scenario: `scenario: 1` is expected at the top")
-    spec = document.convert(document.data, ScenarioSpec, ())
+    spec = document.struct(document.data, ScenarioSpec, ())
+    if spec is None:
+        document.refuse()
+        raise document.error((), "no scenario")
     if spec.scenario != FORMAT:
         raise document.error(("scenario",), f"this version reads format {FORMAT}")
     _within(document, spec.rack_size, 1, 10_000, ("rack_size",))
     _within(document, spec.noise, 0, 5, ("noise",))
     reader = _Reader(document, names, devices, order)
-    jobs = tuple(reader.job(data, ("jobs", at)) for at, data in enumerate(spec.jobs))
-    taken: dict[str, str] = {}
-    for at, job in enumerate(jobs):
-        for node in job.nodes:
-            if taken.setdefault(node, job.name) != job.name:
-                text = f"{node} belongs to {taken[node]} already"
-                raise document.error(("jobs", at, "nodes"), text)
+    jobs = [
+        (place, reader.job(job, place))
+        for place, job in document.structs(spec.jobs, JobSpec, ("jobs",))
+    ]
+    _check_owners(document, jobs)
+    faults = tuple(
+        reader.fault(fault, place)
+        for place, fault in document.structs(spec.faults, FaultSpec, ("faults",))
+    )
+    document.refuse()
     return Scenario(
         rack_size=spec.rack_size,
         noise=spec.noise,
-        jobs=jobs,
-        faults=tuple(reader.fault(data, ("faults", at)) for at, data in enumerate(spec.faults)),
+        jobs=tuple(job for _, job in jobs),
+        faults=faults,
     )
 
 
-def _within(document: Located, value: float, least: float, most: float, place: Place) -> None:
+def _check_owners(document: Document, jobs: list[tuple[Place, Job]]) -> None:
+    """A node has one job."""
+    owners: dict[str, str] = {}
+    for place, job in jobs:
+        for node in job.nodes:
+            if owners.setdefault(node, job.name) != job.name:
+                document.complain((*place, "nodes"), f"{node} belongs to {owners[node]} already")
+
+
+def _within(document: Document, value: float, least: float, most: float, place: Place) -> None:
     if not least <= value <= most:
-        raise document.error(place, f"{value:g} is not between {least:g} and {most:g}")
+        document.complain(place, f"{value:g} is not between {least:g} and {most:g}")
 
 
 class _Reader:
     def __init__(
-        self, document: Located, names: tuple[str, ...], devices: int, order: list[str]
+        self, document: Document, names: tuple[str, ...], devices: int, order: list[str]
     ) -> None:
         self._document = document
         self._names = names
@@ -206,21 +222,13 @@ class _Reader:
         self._order = order
         self._dealt = 0
 
-    def job(self, data: dict[str, object], place: Place) -> Job:
-        spec = self._document.convert(data, JobSpec, place)
-        saving = self._document.convert(spec.checkpoint, CheckpointSpec, (*place, "checkpoint"))
-        stalls = tuple(
-            self._stall(one, (*place, "stalls", at)) for at, one in enumerate(spec.stalls)
-        )
-        for before, after in pairwise(stalls):
-            if after.at_s < before.at_s + before.lasts_s:
-                text = "stalls must be in order of time, each after the end of the one before"
-                raise self._document.error((*place, "stalls"), text)
+    def job(self, spec: JobSpec, place: Place) -> Job:
+        saving = spec.checkpoint
         _within(self._document, spec.load, 0, 1, (*place, "load"))
         _within(self._document, spec.memory, 0, 0.95, (*place, "memory"))
         step_s = self._seconds(spec.step, (*place, "step"))
         if step_s <= 0:
-            raise self._document.error((*place, "step"), "a step takes time")
+            self._document.complain((*place, "step"), "a step takes time")
         return Job(
             name=spec.name,
             id=str(spec.id) or spec.name,
@@ -238,27 +246,36 @@ class _Reader:
             memory=spec.memory,
             checkpoint_every_s=self._seconds(saving.every, (*place, "checkpoint", "every")),
             checkpoint_lasts_s=self._seconds(saving.lasts, (*place, "checkpoint", "lasts")),
-            stalls=stalls,
+            stalls=self._stalls(spec, (*place, "stalls")),
         )
 
-    def _stall(self, data: dict[str, object], place: Place) -> Stall:
-        spec = self._document.convert(data, StallSpec, place)
-        at_s = self._seconds(spec.at, (*place, "at"))
-        return Stall(at_s, self._seconds(spec.lasts, (*place, "lasts")), spec.kind)
+    def _stalls(self, spec: JobSpec, place: Place) -> tuple[Stall, ...]:
+        stalls = tuple(
+            Stall(
+                self._seconds(stall.at, (*place, at, "at")),
+                self._seconds(stall.lasts, (*place, at, "lasts")),
+                stall.kind,
+            )
+            for at, stall in enumerate(spec.stalls)
+        )
+        for before, after in pairwise(stalls):
+            if after.at_s < before.at_s + before.lasts_s and not self._document.is_wrong(place):
+                text = "stalls must be in order of time, each after the end of the one before"
+                self._document.complain(place, text)
+        return stalls
 
-    def fault(self, data: dict[str, object], place: Place) -> Fault:
-        spec = self._document.convert(data, FaultSpec, place)
+    def fault(self, spec: FaultSpec, place: Place) -> Fault:
         self._check_device(spec, place)
         at_s = self._seconds(spec.at, (*place, "at"))
         back_s = self._optional(spec.back, (*place, "back"))
         if back_s is not None and back_s <= at_s:
-            raise self._document.error((*place, "back"), "back must be after at")
+            self._document.complain((*place, "back"), "back must be after at")
         lasts_s = None if back_s is None else back_s - at_s
         every_s = self._optional(spec.every, (*place, "every"))
         once = spec.kind is FaultKind.XID
         if every_s is not None and (every_s <= 0 or (not once and (lasts_s or every_s) >= every_s)):
             text = "a fault that comes again must be back before that"
-            raise self._document.error((*place, "every"), text)
+            self._document.complain((*place, "every"), text)
         _within(self._document, spec.factor, 0, 1, (*place, "factor"))
         _within(self._document, spec.count, 1, 1_000_000, (*place, "count"))
         return Fault(
@@ -274,12 +291,12 @@ class _Reader:
         device = spec.device
         if isinstance(device, int) and not 0 <= device < self._devices:
             text = f"no device {device}; there are 0 to {self._devices - 1}"
-            raise self._document.error((*place, "device"), text)
+            self._document.complain((*place, "device"), text)
         if isinstance(device, str) and device != "*":
-            raise self._document.error((*place, "device"), "an index or * is expected")
+            self._document.complain((*place, "device"), "an index or * is expected")
         if spec.kind in NODE_KINDS and device != "*":
             text = f"{spec.kind.value} befalls the whole node"
-            raise self._document.error((*place, "device"), text)
+            self._document.complain((*place, "device"), text)
 
     def _nodes(self, text: str, place: Place) -> tuple[str, ...]:
         if text == "*":
@@ -291,11 +308,12 @@ class _Reader:
             try:
                 wanted = expand(piece)
             except UsageError as error:
-                raise self._document.error(place, str(error)) from error
+                self._document.complain(place, str(error))
+                continue
             for name in wanted:
                 if name not in self._known:
                     told = f"no node {name!r}; there are {self._names[0]} to {self._names[-1]}"
-                    raise self._document.error(place, told)
+                    self._document.complain(place, told)
             found += wanted
         return tuple(dict.fromkeys(found))
 
@@ -305,7 +323,8 @@ class _Reader:
         except ValueError:
             share = -1.0
         if not 0 < share <= 1:
-            raise self._document.error(place, f"{text!r} is no share of the fleet")
+            self._document.complain(place, f"{text!r} is no share of the fleet")
+            return ()
         count = max(1, round(share * len(self._order)))
         dealt = [self._order[(self._dealt + at) % len(self._order)] for at in range(count)]
         self._dealt += count
@@ -314,7 +333,7 @@ class _Reader:
     def _seconds(self, given: Duration, place: Place) -> float:
         value = self._signed(given, place)
         if value < 0:
-            raise self._document.error(place, "a duration must not be negative")
+            self._document.complain(place, "a duration must not be negative")
         return value
 
     def _signed(self, given: Duration, place: Place) -> float:
@@ -323,7 +342,8 @@ class _Reader:
         try:
             return -seconds(given[1:]) if given.startswith("-") else seconds(given)
         except UsageError as error:
-            raise self._document.error(place, str(error)) from error
+            self._document.complain(place, str(error))
+            return 0.0
 
     def _optional(self, given: Duration | None, place: Place) -> float | None:
         return None if given is None else self._seconds(given, place)

@@ -72,7 +72,7 @@ BAD = [
     ),
     (
         "basic_auth_users: {a: x, a: y}",
-        "F:1: basic_auth_users: the key 'a' is no word or given twice",
+        "F:1: basic_auth_users.a: given twice, first on line 1",
     ),
     (
         "bearer_token_file: short",

@@ -57,7 +57,7 @@ BAD = [
     ("collect: 3", "F:1: collect: expected a mapping"),
     (
         "collect:\n  options: {a: {b: 1, b: 2}}",
-        "F:2: collect.options: the key 'b' is no word or given twice",
+        "F:2: collect.options.a.b: given twice, first on line 2",
     ),
     (
         "collect:\n  options:\n    ipmi:\n      password: hunter2",

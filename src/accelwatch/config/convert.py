@@ -3,15 +3,29 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 from msgspec import inspect
 
-from accelwatch.config.document import kind
 from accelwatch.config.forms import FORMS, duration_text, expected
+from accelwatch.located_yaml import nodes
+from accelwatch.located_yaml.nodes import PlainReader, kind
 
 
 class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and becomes a complaint
-    """A value does not fit; the text says what is wrong and what is expected."""
+    """A value does not fit; the text says what is wrong and what is expected.
+
+    `inside` gives the mistakes of plain data, each with its own line and its place in that data.
+    """
+
+    def __init__(self, text: str, *, inside: tuple[nodes.Mistake, ...] = ()) -> None:
+        super().__init__(text)
+        self.inside = inside
+
+    def under(self, key: str, node: yaml.Node) -> list[nodes.Mistake]:
+        """As mistakes of the mapping that has the node under a key."""
+        inside = self.inside or (nodes.Mistake(nodes.line(node), (), str(self)),)
+        return [msgspec.structs.replace(one, place=(key, *one.place)) for one in inside]
 
 
 def convert(wanted: inspect.Type, node: yaml.Node, base: Path) -> Any:
@@ -54,36 +68,27 @@ def _items(wanted: inspect.Type, node: yaml.Node, base: Path) -> list[Any]:
 def _mapping(wanted: inspect.DictType, node: yaml.Node, base: Path) -> dict[str, Any]:
     if not isinstance(node, yaml.MappingNode):
         raise Mistake(f"{_shape(node)} is out of place; expected a mapping")
-    found: dict[str, Any] = {}
-    for key, value in node.value:
-        if not isinstance(key, yaml.ScalarNode) or key.value in found:
-            raise Mistake(f"the key {_shown(key)} is no word or given twice")
-        if isinstance(wanted.value_type, inspect.CustomType | inspect.AnyType):
-            found[key.value] = plain(value)
-        else:
-            found[key.value] = convert(wanted.value_type, value, base)
-    return found
+    free = isinstance(wanted.value_type, inspect.CustomType | inspect.AnyType)
+    given: dict[str, Any] = {}
+    mistakes: list[nodes.Mistake] = []
+    for key_node, value in nodes.pairs(node, (), mistakes):
+        key = str(key_node.value)
+        try:
+            given[key] = plain(value) if free else convert(wanted.value_type, value, base)
+        except Mistake as mistake:
+            mistakes += mistake.under(key, value)
+    if mistakes:
+        raise Mistake(mistakes[0].text, inside=tuple(mistakes))
+    return given
 
 
 def plain(node: yaml.Node) -> Any:
     """The node as plain data, for mappings that are passed through. Raises Mistake."""
-    if isinstance(node, yaml.SequenceNode):
-        return [plain(item) for item in node.value]
-    if isinstance(node, yaml.MappingNode):
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.value in found:
-                raise Mistake(f"the key {_shown(key)} is no word or given twice")
-            found[str(key.value)] = plain(value)
-        return found
-    try:
-        return yaml.safe_load(f"!!{kind(node)} {_quoted(node)}")
-    except (yaml.YAMLError, ValueError) as error:
-        raise Mistake(f"{_shown(node)} cannot be read") from error
-
-
-def _quoted(node: yaml.Node) -> str:
-    return "'" + str(node.value).replace("'", "''").replace("\n", "\n\n") + "'"
+    reader = PlainReader()
+    data = reader.read(node)
+    if reader.mistakes:
+        raise Mistake(reader.mistakes[0].text, inside=tuple(reader.mistakes))
+    return data
 
 
 def _formed(form: str, wanted: inspect.Type, node: yaml.ScalarNode, base: Path) -> Any:

@@ -10,12 +10,12 @@ import msgspec
 import yaml
 from msgspec import inspect
 
-from accelwatch.config.complaint import Complaint, refuse, unknown
 from accelwatch.config.convert import Mistake, convert
-from accelwatch.config.document import joined, scalar
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import Found, Reader, Values, build
 from accelwatch.config.secret import secret_key
+from accelwatch.located_yaml.complaint import Complaint, refuse, unknown
+from accelwatch.located_yaml.nodes import joined, scalar
 
 PREFIX = "ACCELWATCH_"
 FILE_VARIABLE = "ACCELWATCH_CONFIG_FILE"

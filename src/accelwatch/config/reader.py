@@ -8,10 +8,11 @@ import msgspec
 import yaml
 from msgspec import inspect
 
-from accelwatch.config.complaint import Complaint, unknown
 from accelwatch.config.convert import Mistake, convert
-from accelwatch.config.document import compose, entries, joined, kind, line, read_file
 from accelwatch.errors import ConfigError
+from accelwatch.located_yaml import nodes
+from accelwatch.located_yaml.complaint import Complaint, unknown
+from accelwatch.located_yaml.nodes import compose, joined, kind, line, read_file
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -71,13 +72,16 @@ class _Walk:
         """Take every key of a mapping that stands for a struct."""
         assert isinstance(shape, inspect.StructType)
         known = {field.encode_name: field.type for field in shape.fields}
-        for key, key_node, value in entries(node, self._file, prefix, self._complaints):
+        mistakes: list[nodes.Mistake] = []
+        for key_node, value in nodes.pairs(node, (), mistakes):
+            key = str(key_node.value)
             dotted = joined(prefix, key)
             if key in known:
                 self._value(known[key], value, key_node, dotted)
             else:
                 text = self._refused.get(_NUMBER.sub("", dotted)) or unknown(key, known)
                 self._complain(key_node, dotted, text)
+        self._complaints += nodes.complaints_of(mistakes, self._file, prefix)
 
     def _value(self, shape: inspect.Type, node: yaml.Node, key: yaml.Node, dotted: str) -> None:
         if isinstance(shape, inspect.StructType):
@@ -94,7 +98,8 @@ class _Walk:
         try:
             value = convert(shape, node, self._base)
         except Mistake as mistake:
-            self._complain(node, dotted, str(mistake))
+            inside = mistake.inside or (nodes.Mistake(line(node), (), str(mistake)),)
+            self._complaints += nodes.complaints_of(inside, self._file, dotted)
             return
         self._values[dotted] = Found(value, f"{self._file}:{line(key)}")
 

@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.complaint import Complaint, refuse
-from accelwatch.config.document import read_file
 from accelwatch.config.reader import Reader, Values, build
 from accelwatch.errors import ConfigError
+from accelwatch.located_yaml.complaint import Complaint, refuse
+from accelwatch.located_yaml.nodes import read_file
 from accelwatch.web.tls import TlsSettings, server_context
 
 FilePath = Annotated[str, Meta(extra={"form": "path"})]

@@ -275,14 +275,14 @@ def test_partitions_follow_their_parent(tmp_path: Path) -> None:
 WRONG = {
     "": "no scenario",
     "[1, 2]": "no scenario",
-    "a: [": "no YAML",
+    "a: [": "x.yaml:1: bad YAML",
     "scenario: 2\ndevices: []": "format 2 is newer",
     "devices: []": "scenario",
-    "scenario: 1\nscenario: 1\ndevices: []": "x.yaml:2: scenario is given twice",
+    "scenario: 1\nscenario: 1\ndevices: []": "x.yaml:2: scenario: given twice, first on line 1",
     "scenario: 1\ndevices: &a []\nfaults: *a": "aliases",
     GROUP.replace(
         "count:", "cuont:"
-    ): "x.yaml:4: devices[0]: unknown key 'cuont'; did you mean 'count'?",
+    ): "x.yaml:6: devices[0].cuont: unknown key; did you mean count?",
     GROUP.replace("count: 2", "count: 0"): "x.yaml:6: devices[0].count: count must be between",
     GROUP.replace("count: 2", "count: two"): "x.yaml:6: devices[0].count: Expected `int`",
     GROUP.replace(
@@ -295,14 +295,14 @@ WRONG = {
     GROUP.replace("memory: 70", "memory: yes"): "True is neither a number nor a signal",
     GROUP.replace(
         "memory: 70", "memory: {sin: 3}"
-    ): "temperature_celsius.memory: unknown key 'sin'",
+    ): "temperature_celsius.memory.sin: unknown key; did you mean sine?",
     GROUP.replace("80GiB", "80 potatoes"): "is no number; write 0.5",
     with_power("{sine: {amplitude: 1, period_s: 0}}"): "must be above 0",
     with_power("{steps: [[5, 1], [1, 1]]}"): "in order of time",
     with_power("{max: 4}"): "a signal needs",
     with_power(".nan"): "no number that can be shown",
     with_power("1e400"): "no number that can be shown",
-    "[" * 5000: "no YAML",
+    "[" * 5000: "nested deeper than 16 levels",
     with_fault("{kind: lots}"): "x.yaml:15: faults[0].kind: Invalid enum value 'lots'",
     with_fault("{kind: lost, device: nvidia7}"): "no device 'nvidia7'; there are nvidia0, nvidia1",
     with_fault("{kind: lost, at: 5, back: 5}"): "back must be after at",
@@ -320,6 +320,38 @@ def test_a_wrong_scenario_names_file_line_and_key(tmp_path: Path, text: str) -> 
         ReplayBackend(Context(options={"file": str(path)})).open()
     assert WRONG[text] in str(caught.value)
     assert caught.value.reason == "config"
+
+
+def test_one_run_names_every_mistake_from_the_top(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    bad = (
+        GROUP.replace("count: 2", "cuont: 2")
+        .replace("80GiB", "much")
+        .replace("{gpu: 61", "{gpu: no")
+    )
+    path.write_text(f"{bad}\nfaults:\n  - {{kind: event, at: soon}}\n  - {{kind: lots}}\n")
+    with pytest.raises(BackendUnavailable) as caught:
+        ReplayBackend(Context(options={"file": str(path)})).open()
+    where = [
+        line.split(": ")[1:3] for line in str(caught.value).replace(f"{path}:", ": ").splitlines()
+    ]
+    assert [place for _, place in where] == [
+        "devices[0].cuont",
+        "devices[0].values.temperature_celsius.gpu",
+        "devices[0].values.memory_size_bytes",
+        "faults[0].code",
+        "faults[0].at",
+        "faults[1].kind",
+    ]
+    assert [int(line) for line, _ in where] == [6, 10, 11, 15, 15, 16]
+
+
+def test_what_depends_on_a_mistake_is_not_told_as_another(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(with_fault("{kind: lost, device: nvidia1}").replace("count: 2", "count: two"))
+    with pytest.raises(BackendUnavailable) as caught:
+        ReplayBackend(Context(options={"file": str(path)})).open()
+    assert str(caught.value).count(str(path)) == 1
 
 
 def test_the_demo_shows_one_lost_device_among_healthy_ones() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.errors import ConfigError
-from accelwatch_simulator.located import parse
+from accelwatch.located_yaml.document import parse
 from accelwatch_simulator.scenario import Scenario, check, everyday, read_scenario
 
 NAMES = tuple(f"n{number:03d}" for number in range(1, 17))
@@ -24,7 +24,7 @@ def checked(text: str) -> Scenario:
         ("scenario: 1\nfault: []", "day.yaml:2: fault: unknown key; did you mean faults?"),
         ("scenario: 1\nscenario: 1", "day.yaml:2: scenario: given twice"),
         ("scenario: [", "day.yaml:1: bad YAML"),
-        ("scenario: 1\nfaults:\n- {nodes: n001}", "day.yaml:3: faults[0]: Object missing"),
+        ("scenario: 1\nfaults:\n- {nodes: n001}", "day.yaml:3: faults[0].kind: is missing"),
         (
             "scenario: 1\nfaults:\n- nodes: n001\n  kind: explode",
             "day.yaml:4: faults[0].kind: Invalid enum value 'explode'",
@@ -85,6 +85,23 @@ def test_a_mistake_is_named_with_file_line_and_key(text: str, message: str) -> N
     with pytest.raises(ConfigError) as told:
         checked(text)
     assert message in str(told.value)
+
+
+def test_one_run_names_every_mistake_from_the_top() -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked(
+            "scenario: 1\nnoise: -1\njobs:\n- {name: a, nodes: n099, step: 0}\n- {nodes: n001}\n"
+            "faults:\n- {kind: lost, nodes: '*', bak: 1m, at: soon}\n- {kind: explode, nodes: n001}"
+        )
+    assert str(caught.value).splitlines() == [
+        "day.yaml:2: noise: -1 is not between 0 and 5",
+        "day.yaml:4: jobs[0].step: a step takes time",
+        "day.yaml:4: jobs[0].nodes: no node 'n099'; there are n001 to n016",
+        "day.yaml:5: jobs[1].name: is missing",
+        "day.yaml:7: faults[0].bak: unknown key; did you mean back?",
+        "day.yaml:7: faults[0].at: 'soon' is no duration; write 2, 2s, 500ms or 5m",
+        "day.yaml:8: faults[1].kind: Invalid enum value 'explode'",
+    ]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

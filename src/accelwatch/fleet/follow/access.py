@@ -13,10 +13,10 @@ from typing import Protocol
 
 import msgspec
 
-from accelwatch.config.document import read_file
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.scrape_settings import Credentials, Scrape, TlsConfig
 from accelwatch.fleet.target import Target
+from accelwatch.located_yaml.nodes import read_file
 from accelwatch.web.listeners import is_loopback
 
 _LOOK_EVERY_S = 10.0

@@ -8,7 +8,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.complaint import Complaint, refuse
 from accelwatch.config.layers import Flag, values_of_flags
 from accelwatch.config.model import Log, Long, Path, Short, Web
 from accelwatch.config.reader import Reader, Values, build, place_of
@@ -21,6 +20,7 @@ from accelwatch.fleet.targets.checks import Mistake, mistakes, refused_keys
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import REFUSED as REFUSED_OF_PEERS
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check_peers
+from accelwatch.located_yaml.complaint import Complaint, refuse
 
 DEFAULT_ADDRESS = "127.0.0.1:9878"
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")

@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from accelwatch.config.complaint import refuse
 from accelwatch.config.reader import Reader, build
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.follow.access import check_access
@@ -16,6 +15,7 @@ from accelwatch.fleet.scrape_settings import (
     Scrape,
     TlsConfig,
 )
+from accelwatch.located_yaml.complaint import refuse
 
 DEFAULT_PORT = 9878
 _REFUSED = {key.removeprefix("scrape."): why for key, why in REFUSED.items()}

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import yaml
 
-from accelwatch.config.convert import Mistake, plain
-from accelwatch.config.document import compose
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.groups import targets_in
 from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
+from accelwatch.located_yaml.complaint import refuse
+from accelwatch.located_yaml.nodes import PlainReader, complaints_of, compose
 
 MAX_FILE_BYTES = 64 << 20
 
@@ -81,10 +81,10 @@ def _parsed(data: bytes, path: Path) -> Any:
 
 
 def _plain(root: yaml.Node, path: Path) -> Any:
-    try:
-        return plain(root)
-    except Mistake as mistake:
-        raise ConfigError(f"{path}: {mistake}") from mistake
+    reader = PlainReader()
+    data = reader.read(root)
+    refuse(complaints_of(reader.mistakes, str(path)))
+    return data
 
 
 def _matching(pattern: str) -> Iterable[str]:

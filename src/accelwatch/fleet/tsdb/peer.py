@@ -7,13 +7,13 @@ from pathlib import Path
 
 import aiohttp
 
-from accelwatch.config.document import read_file
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.follow.session import faults, open_session
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store, scrape_of
+from accelwatch.located_yaml.nodes import read_file
 
 _TENANT = "X-Scope-OrgID"
 

@@ -1,0 +1,164 @@
+"""A YAML file as nodes that know their line. Aliases and duplicate keys are mistakes here."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from accelwatch.errors import ConfigError
+from accelwatch.located_yaml.complaint import Complaint
+
+MAX_FILE_BYTES = 1 << 20
+_MAX_DEPTH = 16
+_TAG = "tag:yaml.org,2002:"
+
+Place = tuple[str | int, ...]
+"""Where something is in a document: keys and list positions from the top."""
+
+
+class Mistake(msgspec.Struct, frozen=True):
+    """What is wrong with one node."""
+
+    line: int
+    place: Place
+    text: str
+
+
+def read_file(path: Path) -> bytes:
+    """The file's content. Raises ConfigError when it cannot be read or is far too large."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise ConfigError(f"{path}: cannot be read: {reason or error}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"{path}: larger than {MAX_FILE_BYTES} bytes, no configuration file")
+    return data
+
+
+def compose(data: bytes, file: str) -> yaml.Node | None:
+    """The root node; None for an empty document. Raises ConfigError with file and line."""
+    try:
+        _check_events(data, file)
+        return yaml.compose(data, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise ConfigError(_bad_yaml(file, error)) from error
+
+
+def _check_events(data: bytes, file: str) -> None:
+    """Refuse what would take long or loop before anything is built from it."""
+    depth = 0
+    for event in yaml.parse(data, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ConfigError(f"{file}:{line(event)}: aliases are not taken; write it out")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise ConfigError(f"{file}:{line(event)}: nested deeper than {_MAX_DEPTH} levels")
+
+
+def _bad_yaml(file: str, error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = (
+        getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be parsed"
+    )
+    place = file if mark is None else f"{file}:{mark.line + 1}"
+    return f"{place}: bad YAML: {problem}"
+
+
+def line(thing: Any) -> int:
+    """Line of a node or event, from 1."""
+    return int(thing.start_mark.line) + 1
+
+
+def kind(node: yaml.Node) -> str:
+    """`str`, `int`, `float`, `bool`, `null`, `seq`, `map`, or an odd tag as it is."""
+    return str(node.tag).removeprefix(_TAG)
+
+
+def scalar(text: str, *, quoted: bool = False) -> yaml.ScalarNode:
+    """A node for text from a variable or flag; unquoted text is typed as YAML would."""
+    tag = _TAG + "str"
+    if not quoted:
+        loader = yaml.SafeLoader("")
+        try:
+            tag = loader.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+        finally:
+            loader.dispose()
+    return yaml.ScalarNode(tag=tag, value=text)
+
+
+def pairs(
+    node: yaml.MappingNode, place: Place, mistakes: list[Mistake]
+) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
+    """Key node and value node of a mapping, the first of each key; others become mistakes."""
+    first: dict[str, int] = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            mistakes.append(Mistake(line(key), place, "a key must be a word"))
+        elif key.value in first:
+            text = f"given twice, first on line {first[key.value]}"
+            mistakes.append(Mistake(line(key), (*place, str(key.value)), text))
+        else:
+            first[key.value] = line(key)
+            yield key, value
+
+
+def joined(prefix: str, key: str) -> str:
+    """A dotted key."""
+    return f"{prefix}.{key}" if prefix else key
+
+
+def dotted(place: Place) -> str:
+    """`faults[2].node`."""
+    text = ""
+    for step in place:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def complaints_of(mistakes: Iterable[Mistake], file: str, key: str = "") -> list[Complaint]:
+    """The mistakes of a file, in what stands under a key, as complaints."""
+    return [
+        Complaint(f"{file}:{one.line}", dotted((key, *one.place) if key else one.place), one.text)
+        for one in mistakes
+    ]
+
+
+class PlainReader:
+    """Turns nodes into plain data; keeps the line of each place and every mistake on the way."""
+
+    def __init__(self) -> None:
+        self.lines: dict[Place, int] = {}
+        self.mistakes: list[Mistake] = []
+        self._scalars = yaml.SafeLoader("")
+
+    def read(self, node: yaml.Node, place: Place = ()) -> Any:
+        """The node's data; what is wrong is left out and told of in `mistakes`."""
+        self.lines.setdefault(place, line(node))
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, place)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.read(item, (*place, at)) for at, item in enumerate(node.value)]
+        return self._scalar(node, place)
+
+    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for key_node, value in pairs(node, place, self.mistakes):
+            key = str(key_node.value)
+            self.lines[*place, key] = line(key_node)
+            data[key] = self.read(value, (*place, key))
+        return data
+
+    def _scalar(self, node: yaml.Node, place: Place) -> Any:
+        try:
+            return self._scalars.construct_object(node)
+        except (yaml.YAMLError, ValueError):
+            shown = str(node.value)[:60]
+            self.mistakes.append(Mistake(line(node), place, f"{shown!r} cannot be read"))
+            return None
+        finally:
+            self._scalars.constructed_objects.clear()  # it would keep every node of the file
