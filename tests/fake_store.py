@@ -24,6 +24,8 @@ class FakeStore:
         self.samples: list[tuple[Labels, str, float]] = []
         self.warnings: list[str] = []
         self.asked: list[tuple[str, dict[str, str], Labels]] = []
+        self.pause_s = 0.0
+        """How long it waits with its answers."""
         self.written: list[tuple[float, bytes]] = []
         self.fail: Callable[[str, dict[str, str]], web.Response | None] = lambda _path, _form: None
 
@@ -39,6 +41,7 @@ class FakeStore:
 
     async def handle(self, request: web.Request) -> web.Response:
         body = await request.read()
+        await asyncio.sleep(self.pause_s)
         if request.path.endswith("/write"):
             form = {}
             self.written.append((time.monotonic(), body))
@@ -78,7 +81,7 @@ async def fake_store(tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeSto
     store = FakeStore()
     app = web.Application(client_max_size=64 << 20)
     app.router.add_route("*", "/{path:.*}", store.handle)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()

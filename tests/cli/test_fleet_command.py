@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import bcrypt
 import pytest
@@ -18,6 +20,7 @@ import pytest
 import machines
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.web.web_config import load_protection
+from fake_store import FakeStore, fake_store
 from hub_peers import agent, hub
 from installed_command import accelwatch
 
@@ -174,6 +177,69 @@ def test_when_no_node_can_be_found_it_is_said_why(flag: str, environ: dict[str, 
     assert run.returncode == 1
     assert run.stderr.count("http://127.0.0.1:1: cannot connect: Connection refused") == 1
     assert json.loads(run.stdout)["fleet"]["nodes_total"] == 0
+
+
+def run_with_store(
+    *words: str, environ: dict[str, str], prepare: Callable[[FakeStore], None]
+) -> "subprocess.CompletedProcess[str]":
+    """The command over a store."""
+
+    async def main() -> "subprocess.CompletedProcess[str]":
+        async with fake_store() as store:
+            prepare(store)
+            return await asyncio.to_thread(
+                lambda: accelwatch("fleet", "--prometheus", store.url, *words, environ=environ)
+            )
+
+    return asyncio.run(main())
+
+
+def _scraped(store: FakeStore, **named: str) -> None:
+    labels: Any = {"job": "accelwatch", "instance": "10.0.0.1:9877", **named}
+    store.put("up", 1, **labels)
+    store.gpu(**labels)
+
+
+def test_a_store_whose_series_name_no_node_is_told(environ: dict[str, str]) -> None:
+    run = run_with_store(environ=environ, prepare=_scraped)
+    assert run.returncode == 1
+    assert "3 series of accelerators have no label that names a node" in run.stderr
+    assert "instance_as_node" in run.stderr
+
+
+def test_a_store_whose_series_name_nodes_is_read(environ: dict[str, str]) -> None:
+    run = run_with_store(environ=environ, prepare=lambda store: _scraped(store, node="n1"))
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "1 node (1 up)" in run.stdout
+
+
+def test_a_slow_store_is_waited_for(environ: dict[str, str]) -> None:
+    """Longer than the hub has a head start."""
+
+    def prepare(store: FakeStore) -> None:
+        _scraped(store, node="n1")
+        store.pause_s = 1.0
+
+    run = run_with_store("--timeout", "30s", environ=environ, prepare=prepare)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "1 node (1 up)" in run.stdout
+
+
+def test_a_store_that_does_not_answer_in_time_is_told(environ: dict[str, str]) -> None:
+    def prepare(store: FakeStore) -> None:
+        store.pause_s = 60.0
+
+    run = run_with_store("--timeout", "300ms", environ=environ, prepare=prepare)
+    assert run.returncode == 1
+    assert "has not answered yet; give it more time with --timeout" in run.stderr
+
+
+def test_a_store_without_accelerators_is_no_failure(environ: dict[str, str]) -> None:
+    run = run_with_store(
+        environ=environ, prepare=lambda store: store.put("up", 1, job="web", instance="a:1")
+    )
+    assert run.returncode == 3
+    assert "has no series of accelerators" in run.stderr
 
 
 def test_nodes_that_do_not_answer_in_time_are_named(environ: dict[str, str]) -> None:

@@ -14,8 +14,9 @@ from accelwatch.cli.table import Style
 from accelwatch.display import colour, stdout_is_terminal, utf8
 from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, UNWELL
 from accelwatch.fleet.follow.faults import TargetFault
-from accelwatch.fleet.hub_client.once import Answer, ask, first_view, heard, plainly, silent
+from accelwatch.fleet.hub_client.once import Answer, ask, first_view, heard, plainly, silent, unread
 from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.wire import StoreState
 
 _UNWELL_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
 _UNWELL_NODES = ("down", "stale", "never")
@@ -52,6 +53,7 @@ async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
             for one in problems(answer):
                 if one != hub.remark():
                     complain(one)
+            _tell_of_nothing(answer)
         if hub.embedded and not done:
             _tell_silent(answer, asking)
         emit(asking.output, document)
@@ -118,8 +120,30 @@ def _tell_silent(answer: Answer, asking: Asking) -> None:
 def problems(answer: Answer) -> list[str]:
     """What the hub has to say of itself: its inventory, its discoveries, the store that it reads."""
     store = answer.fleet.store
-    told = [f"{store.address}: {store.fault}"] if store is not None and store.fault else []
-    return [*answer.fleet.problems, *told]
+    told = "" if store is None else _wrong_with(store, known=answer.fleet.nodes_total > 0)
+    return [*answer.fleet.problems, *([told] if told else [])]
+
+
+def _wrong_with(store: StoreState, *, known: bool) -> str:
+    """Why a store tells of less than it should; `known` is whether it told of any node."""
+    if store.fault:
+        return f"{store.address}: {store.fault}"
+    if unread(store):
+        return f"{store.address}: has not answered yet; give it more time with --timeout"
+    if store.unplaced_series and not known:
+        return (
+            f"{store.address}: {store.unplaced_series} series of accelerators have no label that "
+            "names a node; give their scrape jobs a label `node`, or set instance_as_node: true in "
+            "the section prometheus of --config.file"
+        )
+    return ""
+
+
+def _tell_of_nothing(answer: Answer) -> None:
+    """Say why there is no node where nothing is wrong."""
+    store = answer.fleet.store
+    if store is not None and not answer.fleet.nodes_total and not problems(answer):
+        complain(f"{store.address}: has no series of accelerators that are known here")
 
 
 def status(answer: Answer, *, strict: bool) -> int:

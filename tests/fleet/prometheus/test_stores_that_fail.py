@@ -305,3 +305,19 @@ def test_store_and_receiver_by_tls_with_a_token(start_hub: Any, tmp_path: Path) 
             assert {one["Authorization"] for one in headers} == {"Bearer s3cret"}
 
     asyncio.run(main())
+
+
+def test_a_read_is_told_with_its_own_numbers(start_hub: Any) -> None:
+    """Sums that were counted while the store was being read are not told with the read."""
+
+    async def main() -> None:
+        async with fake_store() as store:
+            store.put("up", 1, job="dcgm", instance="10.0.0.1:9400", node="n1")
+            store.gpu(job="dcgm", instance="10.0.0.1:9400", node="n1")
+            store.pause_s = 0.05
+            async with start_hub(prometheus=reading(store.url)) as running:
+                while (fleet := await running.get("/v1/fleet"))["store"]["read_at"] is None:
+                    await asyncio.sleep(0)
+                assert fleet["devices_total"] == 1
+
+    asyncio.run(main())

@@ -67,7 +67,8 @@ class HubPages:
         self._render = render
         self._ready = ready
         self._may_act = may_act
-        self._sums: tuple[float, Totals] | None = None
+        self._sums: tuple[float, float | None, Totals] | None = None
+        """When counted, of which read of the store, and what."""
         self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
         self._turns = Turns()
@@ -120,13 +121,18 @@ class HubPages:
         return json_page(Acknowledged(node=name, devices_removed=removed), headers)
 
     async def sums(self) -> Totals:
-        """Sums over the fleet, at most half a second old; those who ask at once share one count."""
+        """Sums over the fleet, at most half a second old; those who ask at once share one count.
+
+        None is older than the read of the store that is told of with it: who waits for that read would
+        find nodes without devices.
+        """
         async with self._counting:
-            now = self._fleet.clock.monotonic()
-            if self._sums is None or now - self._sums[0] >= _HOLD_S:
+            now, held = self._fleet.clock.monotonic(), self._sums
+            read_at = None if self._fleet.store is None else self._fleet.store.read_at
+            if held is None or now - held[0] >= _HOLD_S or held[1] != read_at:
                 async with self._turns.walk() as walk:
-                    self._sums = now, await totals(self._fleet, walk)
-            return self._sums[1]
+                    held = self._sums = now, read_at, await totals(self._fleet, walk)
+            return held[2]
 
     def names(self) -> list[str]:
         """Names of the nodes, sorted."""

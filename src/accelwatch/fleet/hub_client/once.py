@@ -15,7 +15,7 @@ from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.hub_client.stream import NO_HUB, follow
 from accelwatch.fleet.picture.model import FleetView
-from accelwatch.fleet.wire import DevicePlace, FleetDocument, FleetTick
+from accelwatch.fleet.wire import DevicePlace, FleetDocument, FleetTick, StoreState
 
 _GLANCE_S = 0.1
 _PAGE = "5000"
@@ -33,6 +33,12 @@ class HubForbids(AccelwatchError):  # noqa: N818 - a state, not a mistake
     """The hub wants other credentials."""
 
     exit_code = PERMISSION
+
+
+class _FleetsStore(msgspec.Struct, frozen=True):
+    """What of `/v1/fleet` tells of its store."""
+
+    store: StoreState | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,13 +63,27 @@ def plainly(fault: TargetFault, name: str) -> AccelwatchError:
 
 
 async def heard(session: HubSession, timeout_s: float) -> None:
-    """Return when every target has answered or failed, or the time is over. Raises TargetFault."""
+    """Return when store and targets have answered or failed, or the time is over. Raises TargetFault."""
     try:
         async with asyncio.timeout(timeout_s):
-            while silent(await _rows(session, "nodes")):
+            while not await _store_heard(session) or silent(await _rows(session, "nodes")):
                 await asyncio.sleep(_GLANCE_S)
     except TimeoutError:
         return
+
+
+async def _store_heard(session: HubSession) -> bool:
+    body = await session.document("/v1/fleet")
+    try:
+        store = msgspec.json.decode(body, type=_FleetsStore).store
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise TargetFault(Reason.GARBAGE, NO_HUB) from error
+    return store is None or not unread(store)
+
+
+def unread(store: StoreState) -> bool:
+    """Whether the store has neither answered nor failed yet."""
+    return store.read_at is None and not store.fault
 
 
 def silent(nodes: Sequence[msgspec.Raw]) -> list[str]:
