@@ -9,9 +9,10 @@ from dashboards import FedSource, Stage, node, running
 from fleets import FedFleet, fleet_view, following
 
 
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Dashboard, "SAID_S", 0.2)
+@pytest.fixture(autouse=True)
+def long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages go when the test says so."""
+    monkeypatch.setattr(Dashboard, "SAID_S", 3600.0)
 
 
 def foot(stage: Stage) -> str:
@@ -19,13 +20,11 @@ def foot(stage: Stage) -> str:
 
 
 async def expired(stage: Stage) -> None:
-    """Wait until nothing is told any more."""
-    while stage.app.board.message:
-        await asyncio.sleep(0.02)
+    """Its time is over."""
+    stage.app.unsay()
     await stage.pilot.pause()
 
 
-@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize(
     "between",
     [
@@ -52,7 +51,6 @@ def test_a_message_goes_from_every_screen_that_showed_it(between: list[str]) -> 
     asyncio.run(go())
 
 
-@pytest.mark.usefixtures("short")
 def test_a_message_told_in_a_node_is_not_there_back_in_the_fleet() -> None:
     async def go() -> None:
         async with following(FedFleet(fleet_view(3))) as stage:
@@ -60,6 +58,20 @@ def test_a_message_told_in_a_node_is_not_there_back_in_the_fleet() -> None:
             await expired(stage)
             await stage.press("escape")
             assert stage.screen_name == "fleet"
+            assert "q quit" in foot(stage)
+
+    asyncio.run(go())
+
+
+def test_a_message_goes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Dashboard, "SAID_S", 0.01)
+
+    async def go() -> None:
+        async with running(FedSource(node())) as stage:
+            stage.app.say("something")
+            while stage.app.board.message:
+                await asyncio.sleep(0.01)
+            await stage.pilot.pause()
             assert "q quit" in foot(stage)
 
     asyncio.run(go())

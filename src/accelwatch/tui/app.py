@@ -270,9 +270,10 @@ class Dashboard(App[None], inherit_bindings=False):
         self._footers()
         if self._saying is not None:
             self._saying.stop()
-        self._saying = self.set_timer(self.SAID_S, self._said)
+        self._saying = self.set_timer(self.SAID_S, self.unsay)
 
-    def _said(self) -> None:
+    def unsay(self) -> None:
+        """Give the place back to the keys."""
         self.board.message = ""
         self._footers()
 
