@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from accelwatch.clock import ManualClock
 from accelwatch.fleet.follow.frames import MAX_SLOTS
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.plausible import limits
 from accelwatch.schema.wire import decode
 from fleet.bad_days.misbehaving import Behaviour, always, answer, exposed, misbehaving
 from fleet.bad_days.twisted import (
@@ -90,6 +91,7 @@ def run(behaviour: Behaviour, check: Callable[[Ward, str, dict[str, Any]], None]
 
 POWER, SIZE, USED = ("power_watts",), ("memory_size_bytes",), ("memory_used_bytes",)
 ENERGY, SHARE = ("energy_joules_total", "hardware"), ("utilization_ratio",)
+MOVED = ("pcie_bytes_total", "receive")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_a_number_that_cannot_be_is_no_value(series: tuple[str, ...], number: ob
 
 @pytest.mark.parametrize(
     ("series", "number"),
-    [(POWER, 5e-324), (POWER, 1.5e2), (POWER, 0.0), (SHARE, 1.0), (ENERGY, 2**53), (SIZE, 1)],
+    [(POWER, 5e-324), (POWER, 1.5e2), (POWER, 0.0), (SHARE, 1.0), (MOVED, 2**53), (SIZE, 1)],
 )
 def test_a_strange_number_that_can_be_stays(series: tuple[str, ...], number: float) -> None:
     def check(running: Ward, bad: str, page: dict[str, Any]) -> None:
@@ -304,8 +306,9 @@ def test_a_sum_over_many_large_values_is_still_answered() -> None:
     """Every device of a large node claims the most memory that can be believed."""
     told = messages()
     layout, tick = told[1], told[-1]
-    at = layout["series"].index(["memory_used_bytes"])
-    tick["devices"][0][VALUES][at] = 2**53
+    most = int(limits(("memory_size_bytes",)).high)
+    for series in ("memory_size_bytes", "memory_used_bytes"):
+        tick["devices"][0][VALUES][layout["series"].index([series])] = most
     for slot in range(2, MAX_SLOTS):
         device = {**layout["device"], "id": f"nvidia:{slot}", "uuid": f"GPU-{slot}", "index": slot}
         told.insert(-1, {**layout, "slot": slot, "device": device})
@@ -313,6 +316,7 @@ def test_a_sum_over_many_large_values_is_still_answered() -> None:
 
     def check(running: Ward, bad: str, page: dict[str, Any]) -> None:
         assert len(page["snapshot"]["devices"]) == MAX_SLOTS
+        assert page["snapshot"]["devices"][-1]["memory_used_bytes"] == most
 
     run(streamed(framed(told)), check)
 
