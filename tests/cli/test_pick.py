@@ -22,6 +22,7 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.visibility import Declared
 from installed_command import accelwatch
 from machines import GIB, device, lost_view, mig_view, view
+from packed_trees import FakeTree
 from standins import NvmlScenario
 
 
@@ -225,3 +226,39 @@ def test_a_command_that_is_not_there_is_told(node: NvmlScenario) -> None:
     run = accelwatch("pick", "--", "no-such-command", environ=node.environment())
     assert (run.returncode, run.stdout) == (2, "")
     assert "cannot run no-such-command" in run.stderr
+
+
+def test_the_machine_below_a_root_is_picked_from_by_one_backend(
+    node: NvmlScenario, tmp_path: Path
+) -> None:
+    FakeTree(tmp_path / "host").lay_out("amd/mi300x-x2")
+    words = ("pick", "--root", str(tmp_path / "host"))
+    run = accelwatch(*words, "--backend", "amd", environ=node.environment())
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("ROCR_VISIBLE_DEVICES=GPU-")
+    run = accelwatch(*words, "--backend", "intel", environ=node.environment())
+    assert (run.returncode, run.stdout) == (4, "")
+    assert "no device found" in run.stderr
+
+
+@pytest.mark.parametrize(("collect", "code"), [((), 4), (("--collect", "all"), 0)])
+def test_a_filter_sees_an_opt_in_group_that_is_collected(
+    node: NvmlScenario, collect: tuple[str, ...], code: int
+) -> None:
+    words = ("pick", "-f", "power_average_watts >= 0", *collect)
+    run = accelwatch(*words, environ=node.environment())
+    assert run.returncode == code, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--root", "/no/such/root"), "--root /no/such/root: no such directory"),
+        (("--backend", "nvida"), "--backend 'nvida' is not installed; did you mean nvidia?"),
+        (("--collect", "hots"), "no opt-in group 'hots'; did you mean host?"),
+    ],
+)
+@pytest.mark.parametrize("command", ["pick", "dashboard"])
+def test_what_is_not_there_cannot_be_read(command: str, words: tuple[str, str], told: str) -> None:
+    run = accelwatch(command, *words)
+    assert (run.returncode, run.stderr) == (2, f"accelwatch: {told}\n")

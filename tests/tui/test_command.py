@@ -12,6 +12,7 @@ from accelwatch.cli.dashboard import run_dashboard
 from accelwatch.cli.dashboard_command import dashboard_command
 from accelwatch.errors import ExpressionError, UsageError
 from accelwatch.recording import Recorder
+from accelwatch.sampler.settings import CollectSettings
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
 from accelwatch.tui.local.live import LiveSource
@@ -142,6 +143,8 @@ def test_the_options_of_the_command_line_arrive(monkeypatch: pytest.MonkeyPatch)
         "readonly": True,
         "condition": "index == 1",
         "loop": True,
+        "machine": CollectSettings(),
+        "served": False,
     }
 
 
@@ -153,3 +156,35 @@ def test_a_shown_machine_is_read_from_the_start(
     monkeypatch.setattr(LiveSource, "close", lambda self: begun.append("closed"))
     assert run_dashboard() == 0
     assert begun == ["begun", "closed"]
+
+
+def test_the_dashboard_reads_the_machine_that_it_is_told(
+    shown: list[Dashboard], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Processes below another root may be another pid namespace's: no signal is sent to them."""
+    begun: list[tuple[CollectSettings, bool]] = []
+
+    def begin(source: LiveSource) -> None:
+        begun.append((source.settings, source.local))
+
+    monkeypatch.setattr(LiveSource, "begin", begin)
+    app = typer.Typer()
+    app.command()(dashboard_command)
+    words = ["--root", str(tmp_path), "--backend", "amd,intel", "-b", "host", "--collect", "links"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert CliRunner().invoke(app, ["--replay", "demo", "--collect", "all"]).exit_code == 0
+    assert CliRunner().invoke(app, []).exit_code == 0
+    (told, far), (demo, recorded), (plain, here) = begun
+    assert (told.root, told.backends) == (str(tmp_path), ("amd", "intel", "host"))
+    assert told.groups == {"links"}
+    assert demo.backends == ("replay",)
+    assert {"links", "host"} <= demo.groups
+    assert (plain.root, plain.backends, plain.groups) == ("/", (), frozenset())
+    assert (far, recorded, here) == (False, False, True)
+
+
+def test_a_recording_is_not_read_by_a_backend(shown: list[Dashboard], tmp_path: Path) -> None:
+    machine = CollectSettings(backends=("amd",))
+    with pytest.raises(UsageError, match="not for a recording"):
+        run_dashboard(replay=str(recording(tmp_path)), machine=machine)
+    assert shown == []

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from accelwatch.cli import server_flags
+from accelwatch.cli.plan import root_folder
 from accelwatch.exit_codes import OK
+from accelwatch.schema.metrics import opt_in_groups
 
 FLAGS = (
     "web.listen_address",
@@ -20,6 +22,7 @@ FLAGS = (
     "exposition.profile",
     "exposition.groups",
     "collect.backends",
+    "collect.root",
     "collect.interval",
     "collect.timeout",
     "state_dir",
@@ -47,6 +50,12 @@ def run_agent(config_file: Path | None, flags: Mapping[str, server_flags.Given])
 
     asyncio.run(serve_agent(read))
     return OK
+
+
+def _groups(values: list[str] | None) -> list[str] | None:
+    """The groups of the flag; `all` are all that there are."""
+    asked = server_flags.parts(values)
+    return list(opt_in_groups()) if asked and "all" in asked else asked
 
 
 def agent(
@@ -79,6 +88,12 @@ def agent(
         list[str] | None,
         typer.Option("--backend", "-b", metavar="NAME", help="Only these backends; repeatable."),
     ] = None,
+    root: Annotated[
+        server_flags.Text,
+        typer.Option(
+            "--root", metavar="DIR", help="Where /sys, /proc and /dev are, such as /host."
+        ),
+    ] = None,
     interval: Annotated[
         server_flags.Text,
         typer.Option("--interval", metavar="DURATION", help="How often to read. Default: 1s."),
@@ -106,8 +121,9 @@ def agent(
         max_requests,
         max_connections,
         profile,
-        server_flags.parts(groups),
+        _groups(groups),
         server_flags.parts(backends),
+        None if root is None else root_folder(root),
         interval,
         timeout,
         state_dir,

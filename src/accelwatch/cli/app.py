@@ -9,13 +9,13 @@ import typer
 
 from accelwatch.cli.agent_command import agent
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
-from accelwatch.cli.completion import completer
 from accelwatch.cli.config_command import config
 from accelwatch.cli.dashboard_command import dashboard_command
 from accelwatch.cli.demo import demo_command
 from accelwatch.cli.doctor import backends_command, doctor_command
 from accelwatch.cli.fleet import fleet_command
 from accelwatch.cli.hub import hub_command
+from accelwatch.cli.options import declared
 from accelwatch.cli.pick import pick_command
 from accelwatch.cli.record import record_command
 from accelwatch.cli.serve import serve_command
@@ -36,15 +36,11 @@ def _parameter(option: Option) -> inspect.Parameter:
     if option.default is None:
         kind = kind | None
     default = list(option.default) if option.many else option.default
-    declared = typer.Option(
-        default,
-        *option.flags,
-        help=option.help,
-        metavar=option.metavar,
-        autocompletion=completer(option.words) if option.words else None,
-    )
     return inspect.Parameter(
-        option.name, inspect.Parameter.KEYWORD_ONLY, default=declared, annotation=kind
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=declared(option, default),
+        annotation=kind,
     )
 
 

@@ -15,6 +15,7 @@ from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.source import Source
+    from accelwatch.sampler.settings import CollectSettings
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.drawing.preferences import Preferences
     from accelwatch.tui.local.live import LiveSource
@@ -35,8 +36,11 @@ def run_dashboard(
     condition: str | None = None,
     loop: bool = False,
     served: bool = False,
+    machine: "CollectSettings | None" = None,
 ) -> int:
     """Show the dashboard until its user quits; returns the exit code. A served one is not quit by key.
+
+    `machine` says by what and under which root devices are read; without it, all that is here.
 
     Raises UsageError, or ExpressionError for a condition, before the terminal is touched, and
     AccelwatchError when an error has ended the dashboard.
@@ -47,7 +51,7 @@ def run_dashboard(
     preferences, complaint = load(path)
     override(preferences, interval, theme)
     keeps = _filter(condition)
-    with contextlib.closing(_source(replay, preferences, loop=loop)) as source:
+    with contextlib.closing(_source(replay, preferences, machine, loop=loop)) as source:
         from accelwatch.tui.app import Dashboard
         from accelwatch.tui.drawing.looks import looks_for
         from accelwatch.tui.state.board import Board
@@ -93,7 +97,13 @@ def override(preferences: "Preferences", interval: str | None, theme: str | None
         preferences.theme = theme
 
 
-def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "Source":
+def _source(
+    replay: str | None,
+    preferences: "Preferences",
+    machine: "CollectSettings | None",
+    *,
+    loop: bool,
+) -> "Source":
     """This machine, a recording, or a scenario of the replay backend (`demo` is the shipped one).
 
     A collector begins at once, while the rest of the program is still being loaded.
@@ -101,9 +111,10 @@ def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "S
     from accelwatch.sampler.settings import CollectSettings
     from accelwatch.tui.local.live import LiveSource
 
-    settings = CollectSettings(interval_s=preferences.interval_s, argv=True)
+    machine = machine or CollectSettings()
+    settings = msgspec.structs.replace(machine, interval_s=preferences.interval_s, argv=True)
     if replay is None:
-        return _begun(LiveSource(settings))
+        return _begun(LiveSource(settings, local=settings.root == "/"))
     path = Path(replay)
     if replay == DEMO and not path.exists():
         from accelwatch_replay import demo_file
@@ -113,9 +124,12 @@ def _source(replay: str | None, preferences: "Preferences", *, loop: bool) -> "S
         from accelwatch.recording import Recording
         from accelwatch.tui.local.replay import ReplaySource
 
+        if machine != CollectSettings():
+            raise UsageError("--root, --backend and --collect are for devices, not for a recording")
         return ReplaySource(Recording.open(path), loop=loop)
     options: dict[str, dict[str, object]] = {"replay": {"file": str(path.absolute())}}
-    settings = msgspec.structs.replace(settings, backends=("replay",), options=options)
+    backends = settings.backends or ("replay",)
+    settings = msgspec.structs.replace(settings, backends=backends, options=options)
     return _begun(LiveSource(settings, local=False))
 
 

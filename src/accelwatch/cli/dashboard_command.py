@@ -4,8 +4,10 @@ from typing import Annotated
 
 import typer
 
+from accelwatch.cli import collect_flags
 from accelwatch.cli.dashboard import run_dashboard
 from accelwatch.cli.entry import guarded
+from accelwatch.sampler.settings import CollectSettings
 
 
 def dashboard_command(
@@ -23,12 +25,16 @@ def dashboard_command(
         str | None,
         typer.Option("--filter", metavar="EXPRESSION", help="Show only these devices."),
     ] = None,
+    backend: collect_flags.Backends = None,
+    collect: collect_flags.Groups = None,
+    root: collect_flags.Root = "/",
     served: Annotated[bool, typer.Option("--served", hidden=True)] = False,
     loop: Annotated[bool, typer.Option("--loop", help="Begin a recording again.")] = False,
 ) -> None:
     """Show all devices in the terminal, and keep the picture current."""
     code = guarded(
         lambda: run_dashboard(
+            machine=collect_flags.collecting(CollectSettings(), root, backend, collect),
             interval=interval,
             replay=replay,
             theme=theme,

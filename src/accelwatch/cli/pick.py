@@ -7,12 +7,14 @@ from typing import Annotated
 import msgspec
 import typer
 
+from accelwatch.cli import collect_flags
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.durations import deadline, size_bytes
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.picking import Pick, Wish, pick
+from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 from accelwatch.visibility import Declared
 
 _FORMATS = ("env", "export", "value", "json")
@@ -37,6 +39,9 @@ def pick_command(
     output: Annotated[
         str, typer.Option("--format", help="env, export (for eval), value or json.")
     ] = "env",
+    backend: collect_flags.Backends = None,
+    collect: collect_flags.Groups = None,
+    root: collect_flags.Root = "/",
     timeout: Annotated[str, typer.Option(metavar="DURATION", help="For the reading.")] = "2s",
 ) -> None:
     """Choose free, healthy devices; exit 4 when there are not enough.
@@ -46,7 +51,13 @@ def pick_command(
     """
     if output not in _FORMATS:
         raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {output!r}")
-    declared = Declared()
+    settings = collect_flags.collecting(
+        CollectSettings(one_shot=True, timeout_s=deadline(timeout), without=NO_ACCELERATORS),
+        root,
+        backend,
+        collect,
+    )
+    declared = Declared(settings.backends)
     if vendor is not None:
         _check_vendor(vendor, declared)
     wish = Wish(
@@ -57,7 +68,7 @@ def pick_command(
         unused=unused,
         condition=None if condition is None else compile_condition(condition, device_names()),
     )
-    chosen = _choose(wish, deadline(timeout), declared)
+    chosen = _choose(wish, settings, declared)
     if ctx.args:
         _run(ctx.args, chosen)
     write_stdout(text_of(chosen, output).encode())
@@ -76,11 +87,9 @@ def _complain_of(declared: Declared) -> None:
         complain(fault)
 
 
-def _choose(wish: Wish, timeout_s: float, declared: Declared) -> Pick:
+def _choose(wish: Wish, settings: CollectSettings, declared: Declared) -> Pick:
     from accelwatch.readings import read_once
-    from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 
-    settings = CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS)
     views = read_once(settings).devices
     try:
         return pick(views, wish, declared)

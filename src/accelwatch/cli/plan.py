@@ -118,7 +118,8 @@ def _without(groups: frozenset[str]) -> frozenset[str]:
     return NO_ACCELERATORS - {"host"} if "host" in groups else NO_ACCELERATORS
 
 
-def _root(text: str) -> str:
+def root_folder(text: str) -> str:
+    """The absolute path of `--root`. Raises UsageError."""
     if not Path(text).is_dir():
         raise UsageError(f"--root {text}: no such directory")
     return str(Path(text).absolute())
@@ -141,6 +142,6 @@ def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
         timeout_s=deadline(arguments.timeout),
         groups=groups,
         argv=arguments.argv,
-        root=_root(arguments.root),
+        root=root_folder(arguments.root),
         options=options,
     )

@@ -64,6 +64,7 @@ def flag_name(dotted: str) -> str:
 _FLAGS = {
     "collect.backends": "--backend",
     "collect.interval": "--interval",
+    "collect.root": "--root",
     "collect.timeout": "--timeout",
     "exposition.groups": "--collect",
     "exposition.profile": "--profile",

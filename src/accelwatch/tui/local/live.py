@@ -50,6 +50,11 @@ class LiveSource:
         self._supervisor: Supervisor | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    @property
+    def settings(self) -> CollectSettings:
+        """How is collected, from the next start of the collector on."""
+        return self._settings
+
     def snapshot(self) -> Snapshot | None:
         """The state now; None until a device is known or every backend was heard."""
         return self._store.snapshot() if self._store is not None and self._known else None

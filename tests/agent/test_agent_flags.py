@@ -1,0 +1,56 @@
+"""Flags of the agent that say what is read mean what they mean to a snapshot."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from accelwatch.cli import agent_command
+from accelwatch.cli.server_flags import Given
+from accelwatch.config.layers import effective
+from accelwatch.config.model import Settings
+from accelwatch.errors import UsageError
+from accelwatch.schema.metrics import opt_in_groups
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings of the agents that were started, without starting them."""
+    given: list[Settings] = []
+
+    def run(file: Path | None, flags: Mapping[str, Given]) -> int:
+        given.append(effective(file, {}, flags).settings)
+        return 0
+
+    monkeypatch.setattr(agent_command, "run_agent", run)
+    monkeypatch.setattr("accelwatch.daemon.privacy.keep_to_ourselves", lambda: None)
+    return given
+
+
+def agent(*words: str) -> Result:
+    app = typer.Typer()
+    app.command()(agent_command.agent)
+    return CliRunner().invoke(app, list(words))
+
+
+def test_root_backends_and_groups(started: list[Settings], tmp_path: Path) -> None:
+    words = ("--root", str(tmp_path), "--backend", "amd,host", "-b", "intel", "--collect", "pcie")
+    assert agent(*words).exit_code == 0
+    assert agent("--collect", "pcie,links").exit_code == 0
+    assert agent("--collect", "links", "--collect", "all").exit_code == 0
+    told, plain, everything = started
+    assert str(told.collect.root) == str(tmp_path)
+    assert told.collect.backends == ("amd", "host", "intel")
+    assert told.exposition.groups == {"pcie"}
+    assert str(plain.collect.root) == "/"
+    assert plain.exposition.groups == {"pcie", "links"}
+    assert everything.exposition.groups == set(opt_in_groups())
+
+
+def test_a_root_that_is_not_there_is_a_mistake(started: list[Settings]) -> None:
+    error = agent("--root", "/no/such/root").exception
+    assert isinstance(error, UsageError)
+    assert str(error) == "--root /no/such/root: no such directory"
+    assert started == []
