@@ -62,10 +62,27 @@ def _grow(mebibytes: str) -> None:
     del filled
 
 
-def _spin(_: str) -> None:
-    """A C call that keeps the interpreter lock, as a badly written extension does."""
+def runs_sleep(seconds: str) -> bool:
+    """Whether a command `sleep SECONDS` runs on this machine."""
+    wanted = b"sleep\0%s\0" % seconds.encode()
+    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if cmdline.read_bytes() == wanted:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _spin(seconds: str) -> None:
+    """A C call that keeps the interpreter lock, as a badly written extension does.
+
+    With an argument, once a command `sleep SECONDS` runs.
+    """
     import ctypes
 
+    while seconds and not runs_sleep(seconds):
+        time.sleep(0.01)
     ctypes.PyDLL(None).sleep(int(FOR_EVER))
 
 

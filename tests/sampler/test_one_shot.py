@@ -4,22 +4,27 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from accelwatch.cli.documents import status as status_code
+from accelwatch.clock import Clock
 from accelwatch.exit_codes import NOTHING_READ
 from accelwatch.sampler.launch import reap_leftovers
 from accelwatch.sampler.one_shot import Isolation, read_once
 from accelwatch.sampler.settings import CollectSettings
+from accelwatch.sampler.stores import store_for
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.reading import MAX_PROCESSES
 from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
-from sampler.fakes import ELSEWHERE, FAKE, SECOND, SERIAL, TELLING
+from accelwatch.store import Store
+from accelwatch.store.reports import Called, Identified, Outcome, Report
+from sampler.agents import GUARD_S, AheadClock
+from sampler.fakes import ELSEWHERE, FAKE, SECOND, SERIAL, TELLING, runs_sleep
 
 
 def settings(
@@ -67,29 +72,84 @@ def test_healthy_devices_are_read_whole(isolation: Isolation) -> None:
     assert snapshot.interval_s is None
 
 
-def test_one_hung_device_of_eight_costs_only_its_row() -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what must come; a machine that is too slow for that has other troubles."""
+    end = time.monotonic() + GUARD_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+When = Callable[[Callable[[Report], bool]], AheadClock]
+
+
+@pytest.fixture
+def when(monkeypatch: pytest.MonkeyPatch) -> When:
+    """A clock on which time is up once a report shows what a test waits for."""
+    clock = AheadClock()
+
+    def begin(condition: Callable[[Report], bool]) -> AheadClock:
+        def watched(settings: CollectSettings, its_clock: Clock) -> Store:
+            store = store_for(settings, its_clock)
+            apply = store.apply
+
+            def watch(report: Report) -> None:
+                apply(report)
+                if condition(report):
+                    clock.advance(3600.0)
+
+            monkeypatch.setattr(store, "apply", watch)
+            return store
+
+        monkeypatch.setattr("accelwatch.sampler.stores.store_for", watched)
+        return clock
+
+    return begin
+
+
+def test_one_hung_device_of_eight_costs_only_its_row(when: When) -> None:
     devices = [{"id": str(n), "do": "hang" if n == 3 else ""} for n in range(8)]
-    snapshot = shot(devices, timeout_s=0.5)
+    told: set[tuple[type[Report], str]] = set()
+
+    def all_but_one_read(report: Report) -> bool:
+        if isinstance(report, Outcome | Identified):
+            told.add((type(report), report.slot))
+        return len(told) == 8 + 7
+
+    snapshot = read_once(
+        settings({FAKE: {"devices": devices}}, timeout_s=600.0), clock=when(all_but_one_read)
+    )
     assert state(snapshot, "3") == (DeviceState.UNRESPONSIVE, {("*",): Absence.TIMEOUT})
     assert view(snapshot, "3").device.model == "Fake 9000"
     assert [v.state for v in snapshot.devices].count(DeviceState.OK) == 7
     assert [e.code for e in snapshot.errors] == ["timeout"]
 
 
-def test_all_devices_hung_still_gives_a_document() -> None:
-    snapshot = shot([{"id": "0", "do": "hang"}, {"id": "1", "identify": "hang"}], timeout_s=0.3)
+def test_all_devices_hung_still_gives_a_document(when: When) -> None:
+    devices = [{"id": "0", "do": "hang"}, {"id": "1", "identify": "hang"}]
+    called: set[tuple[str, str]] = set()
+
+    def both_called(report: Report) -> bool:
+        if isinstance(report, Called):
+            called.add((report.slot, report.action))
+        return {("fake:0", "read"), ("fake:1", "identify")} <= called
+
+    clock = when(both_called)
+    snapshot = read_once(settings({FAKE: {"devices": devices}}, timeout_s=600.0), clock=clock)
     assert [v.state for v in snapshot.devices] == [DeviceState.UNRESPONSIVE] * 2
     assert view(snapshot, "1").device.model is None
 
 
-def test_a_call_that_holds_the_interpreter_does_not_hold_the_document() -> None:
-    snapshot = shot([{"id": "0", "do": "spin"}, {"id": "1", "do": "spin"}], timeout_s=0.3)
+def test_a_call_that_holds_the_interpreter_does_not_hold_the_document(when: When) -> None:
+    devices = [{"id": "0", "do": "spin"}, {"id": "1", "do": "spin"}]
+    clock = when(lambda report: isinstance(report, Called) and report.action == "read")
+    snapshot = read_once(settings({FAKE: {"devices": devices}}, timeout_s=600.0), clock=clock)
     assert {v.state for v in snapshot.devices} == {DeviceState.UNRESPONSIVE}
     assert {v.reading.absent["*",] for v in snapshot.devices} == {Absence.TIMEOUT}
 
 
 def test_a_backend_that_hangs_in_open_costs_only_itself() -> None:
-    snapshot = read_once(settings({FAKE: {}, SECOND: {"open": "hang"}}, timeout_s=0.4))
+    snapshot = read_once(settings({FAKE: {}, SECOND: {"open": "hang"}}, timeout_s=3.0))
     assert [v.state for v in snapshot.devices] == [DeviceState.OK]
     second = next(b for b in snapshot.backends if b.name == SECOND)
     assert (second.state, second.reason) == (BackendState.UNAVAILABLE, "timeout")
@@ -199,7 +259,7 @@ def test_an_unknown_backend_is_a_failed_backend() -> None:
 
 def test_a_serial_driver_that_hangs_makes_the_devices_behind_late_and_no_more() -> None:
     devices = [{"id": "0"}, {"id": "1", "do": "hang"}, {"id": "2"}]
-    snapshot = shot(devices, timeout_s=0.4, backend=SERIAL)
+    snapshot = shot(devices, timeout_s=3.0, backend=SERIAL)
     assert [v.state for v in snapshot.devices] == [
         DeviceState.OK,
         DeviceState.UNRESPONSIVE,
@@ -304,26 +364,22 @@ def test_where_no_process_can_be_started_a_thread_reads(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("also", ["", "spin"])
-def test_a_command_that_never_ends_is_ended(also: str) -> None:
+def test_a_command_that_never_ends_is_ended(when: When, also: str) -> None:
     seconds = f"97.{os.getpid()}"
-    devices = [{"id": "0", "do": f"command={seconds}"}, {"id": "1", "do": also}]
-    snapshot = shot(devices, timeout_s=0.6)
+    devices = [
+        {"id": "0", "do": f"command={seconds}"},
+        {"id": "1", "do": also and f"{also}={seconds}"},
+    ]
+
+    def runs(report: Report) -> bool:
+        if not (isinstance(report, Called) and report.action == "read" and report.slot == "fake:0"):
+            return False
+        wait_until(lambda: runs_sleep(seconds))
+        return True
+
+    snapshot = read_once(settings({FAKE: {"devices": devices}}, timeout_s=600.0), clock=when(runs))
     assert view(snapshot, "0").state is DeviceState.UNRESPONSIVE
-    end = time.monotonic() + 10.0
-    while _runs_sleep(seconds):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def _runs_sleep(seconds: str) -> bool:
-    wanted = b"sleep\0%s\0" % seconds.encode()
-    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if cmdline.read_bytes() == wanted:
-                return True
-        except OSError:
-            continue
-    return False
+    wait_until(lambda: not runs_sleep(seconds))
 
 
 def test_no_child_is_left_behind() -> None:

@@ -7,15 +7,18 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from accelwatch.sampler import early
 from accelwatch.sampler.blame import CallsOut, part_of
 from accelwatch.sampler.commands import end_commands
 from accelwatch.sampler.frames import encode, write_all
 from accelwatch.sampler.inside import threads_inside
-from accelwatch.sampler.printed import Printed, bounded_file
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.store.reports import Called, CollectorEnded, Part
+
+if TYPE_CHECKING:
+    from accelwatch.sampler.printed import Printed
 
 _MAX_CRASH_REPORT = 65536
 _FATAL = b"Fatal Python error"
@@ -37,7 +40,7 @@ class Child:
         reports: int,
         orders: int | None,
         crash: int,
-        printed: Printed | None = None,
+        printed: "Printed | None" = None,
     ) -> None:
         self.pid = pid
         self.printed = printed
@@ -179,6 +182,8 @@ def _ordered(begun: early.Begun, order: Begin) -> Child | None:
 def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:
     """A collector as a new interpreter, for a process with threads, or that lives long."""
     import subprocess
+
+    from accelwatch.sampler.printed import Printed, bounded_file
 
     reap_leftovers()
     crash, printed = _anonymous_file(), bounded_file()
