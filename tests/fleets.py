@@ -11,7 +11,8 @@ import msgspec
 
 from accelwatch.clock import ManualClock
 from accelwatch.errors import AccelwatchError
-from accelwatch.fleet.picture.model import SPEAKING, FleetView, Past, Problem
+from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot

@@ -6,6 +6,7 @@ import pytest
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView, EventCount
+from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from accelwatch.tui.drawing.lines import Line, plain, width_of
@@ -120,7 +121,7 @@ def test_every_state_has_a_word_a_sign_and_a_role() -> None:
         assert state in UNICODE.states
         assert state in ASCII.states
         assert state in fmt.STATE_ROLES
-        assert state in fmt.STATE_ORDER
+        assert state in WORST_FIRST
     for glyphs in GLYPHS:
         signs = [*glyphs.states.values(), glyphs.stale]
         assert len(set(signs)) == len(signs)

@@ -7,8 +7,8 @@ from accelwatch.cli.table import Cells, Style, aligned
 from accelwatch.display import printable
 from accelwatch.fleet.api.documents import DeviceRow
 from accelwatch.fleet.hub_client.once import Answer
-from accelwatch.fleet.picture.states import device_severity
 from accelwatch.natural_order import natural
+from accelwatch.schema.standing import severity, standing
 
 _DEVICE_COLUMNS = (
     "node",
@@ -37,20 +37,17 @@ def device_table(answer: Answer, style: Style) -> list[str]:
         identity = [one.node, one.name, one.model or "-", word]
         values = [quantity_cell(name, one.values[name], style) for name in names]
         rows.append([*(printable(text, ascii_only=style.ascii_only) for text in identity), *values])
-        codes.append("" if word in _WELL else "31" if device_severity(word) > 3 else "33")
+        codes.append("" if word in _WELL else "31" if severity(word) > 3 else "33")
     return aligned(header, rows, style, codes) if rows else ["no device"]
 
 
 def _word(one: DeviceRow) -> str:
-    judged = one.health if one.health not in ("ok", "unknown") else "ok"
-    return judged if one.state == "ok" else one.state
+    return standing(one.state, one.health)
 
 
 def worst_first(devices: Iterable[DeviceRow]) -> list[DeviceRow]:
     """The devices by how bad their state is, then by node and index."""
-    return sorted(
-        devices, key=lambda one: (-device_severity(_word(one)), natural(one.node), one.index)
-    )
+    return sorted(devices, key=lambda one: (-severity(_word(one)), natural(one.node), one.index))
 
 
 def device_csv(answer: Answer) -> bytes:

@@ -7,8 +7,8 @@ from accelwatch.cli.table import Cells, Style, aligned
 from accelwatch.display import printable, size
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.hub_client.once import Answer
-from accelwatch.fleet.picture.states import BAD, DEVICE_SEVERITY, device_severity
 from accelwatch.natural_order import natural
+from accelwatch.schema.standing import BAD, SEVERITY, severity
 
 _COLUMNS = (
     "group",
@@ -35,15 +35,13 @@ def group_table(answer: Answer, by: str, style: Style) -> list[str]:
 def _worst_first(groups: Sequence[GroupRow]) -> list[GroupRow]:
     return sorted(
         groups,
-        key=lambda one: (-device_severity(one.worst), one.group is None, natural(one.group or "")),
+        key=lambda one: (-severity(one.worst), one.group is None, natural(one.group or "")),
     )
 
 
 def _cells(group: GroupRow, style: Style) -> Cells:
     used, whole = group.memory_used_bytes, group.memory_size_bytes
-    bad = sum(
-        count for state, count in group.devices.items() if DEVICE_SEVERITY.get(state, BAD) >= BAD
-    )
+    bad = sum(count for state, count in group.devices.items() if SEVERITY.get(state, BAD) >= BAD)
     silent = {state: count for state, count in group.nodes.items() if state != "up"}
     return [
         "-" if group.group is None else printable(group.group, ascii_only=style.ascii_only),

@@ -10,6 +10,7 @@ from accelwatch.fleet.hub_client.once import Answer
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import ordered
 from accelwatch.fleet.picture.tally import Counting, FleetRow
+from accelwatch.schema.standing import standing
 
 _NODE_HEADER = ["NODE", "STATE", "AGE", "DEVICES", "BAD", "BUSY", "MEMORY", "POWER", "TEMP", ""]
 _NODE_COLUMNS = (
@@ -82,7 +83,7 @@ def _remark(row: FleetRow, told: NodeSummary | None, view: FleetView) -> str:
     if row.worst is not None and row.speaks:
         place = view.places[row.worst.slot]
         name = "a device" if place is None else place.name
-        word = row.worst.health if row.worst.state == "ok" else row.worst.state
+        word = standing(row.worst.state, row.worst.health)
         parts.append(f"{name} {word}")
     faults = [] if told is None else [target.fault for target in told.targets if target.fault]
     if row.state != "up":

@@ -144,6 +144,8 @@ class DevicePlace(msgspec.Struct, frozen=True, kw_only=True, tag="device"):
     """Whose job it is, else who runs processes on it."""
     queue: str | None = None
     """The job's queue or Slurm partition."""
+    account: str | None = None
+    scheduler: str | None = None
     namespace: str | None = None
     pod: str | None = None
     container: str | None = None

@@ -18,10 +18,11 @@ from accelwatch.errors import AccelwatchError, UnmetError
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.fleet.follow.backoff import Backoff
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
 from accelwatch.fleet.state.inventory import COMPANIONS, FILE, Changes, Expected, InventoryFile
 from accelwatch.fleet.state.joined import merged
-from accelwatch.fleet.state.liveness import NodeState, Skew
+from accelwatch.fleet.state.liveness import Skew
 from accelwatch.fleet.state.readings import ReadDevice
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.reading import Reading

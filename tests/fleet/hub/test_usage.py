@@ -9,9 +9,8 @@ import pytest
 
 import machines
 from accelwatch.agent.stream import framed
-from accelwatch.fleet.api.groups import _WORST_FIRST
-from accelwatch.fleet.api.names import SHOWN_STATES
 from accelwatch.fleet.follow.frames import FrameReader
+from accelwatch.fleet.names import SHOWN_STATES
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.source import MAX_CONTEXT_BYTES
 from accelwatch.fleet.state.usage import UNUSED, occupancy, usage_of
@@ -19,6 +18,7 @@ from accelwatch.schema.compact import Hello
 from accelwatch.schema.context import Owners
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.schema.wire import decode
 from accelwatch.web.stream import MSGPACK
 from hub_bench import Bench
@@ -262,7 +262,7 @@ def test_partitions_stand_for_their_device_where_owners_are_counted() -> None:
 
 
 def test_every_state_has_its_place_among_the_worst() -> None:
-    assert set(SHOWN_STATES) <= set(_WORST_FIRST)
+    assert set(SHOWN_STATES) <= set(WORST_FIRST)
 
 
 def test_events_are_paged_and_filtered(tmp_path: Path) -> None:

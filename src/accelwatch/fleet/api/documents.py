@@ -86,6 +86,8 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     """Whose job it is, else who runs processes on it."""
     queue: str | None = None
     """The job's queue or Slurm partition."""
+    account: str | None = None
+    scheduler: str | None = None
     namespace: str | None = None
     pod: str | None = None
     container: str | None = None

@@ -7,29 +7,16 @@ from accelwatch.errors import UsageError
 from accelwatch.expr import Expression, Type, device_names
 from accelwatch.expr.names import did_you_mean
 from accelwatch.fleet.api.documents import GroupRow
-from accelwatch.fleet.api.names import GONE, Subject, every, fleet_names, lookup
+from accelwatch.fleet.api.names import Subject, every, lookup
 from accelwatch.fleet.api.rows import Totals, release, subjects
 from accelwatch.fleet.api.turns import Walk
+from accelwatch.fleet.names import GONE, OWNER_NAMES, NodeState, fleet_names
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.usage import OWNER_NAMES
+from accelwatch.schema.standing import WORST_FIRST, standing
 
-_WORST_FIRST = (
-    "lost",
-    "missing",
-    "unresponsive",
-    "failed",
-    "unreachable",
-    "stale",
-    "degraded",
-    "excluded",
-    "suspended",
-    "ok",
-)
 _USUAL = ("rack", "pool")
 """Labels that may be asked for though no target has them."""
-_ILL = frozenset({"degraded", "failed"})
 
 
 def check_grouping(by: str, labels: Iterable[str]) -> None:
@@ -47,18 +34,17 @@ class _Group:
         self.totals = Totals()
         self.nodes: dict[str, str] = {}
         """State by name."""
-        self.worst = len(_WORST_FIRST) - 1
+        self.worst = len(WORST_FIRST) - 1
 
     def add(self, subject: Subject) -> None:
         self.totals.add(subject)
         self.nodes[subject.node] = subject.node_state.value
-        ill = subject.state == "ok" and subject.health in _ILL
-        word = subject.health if ill else subject.state
-        self.worst = min(self.worst, _WORST_FIRST.index(word))
+        word = standing(subject.state, subject.health)
+        self.worst = min(self.worst, WORST_FIRST.index(word))
 
     def add_bare(self, node: str, state: NodeState) -> None:
         self.nodes[node] = state.value
-        self.worst = min(self.worst, _WORST_FIRST.index(GONE.get(state, "ok")))
+        self.worst = min(self.worst, WORST_FIRST.index(GONE.get(state, "ok")))
 
     def row(self, name: str | None) -> GroupRow:
         nodes = Counter(self.nodes.values())
@@ -66,7 +52,7 @@ class _Group:
             group=name,
             nodes_total=len(self.nodes),
             nodes=dict(sorted(nodes.items())),
-            worst=_WORST_FIRST[self.worst],
+            worst=WORST_FIRST[self.worst],
             **self.totals.numbers(),
         )
 

@@ -11,21 +11,19 @@ from accelwatch.expr import (
     Key,
     Missing,
     NameTable,
-    Type,
     Value,
     compile_condition,
     device_names,
 )
 from accelwatch.expr.names import Fault
-from accelwatch.fleet.state.liveness import NodeState
+from accelwatch.fleet.names import GONE, NodeState, fleet_names
 from accelwatch.fleet.state.node import speaks_for
 from accelwatch.fleet.state.readings import Held
-from accelwatch.fleet.state.usage import NOBODY, OWNER_NAMES, Occupancy
-from accelwatch.schema.device import UP, Device, DeviceState
+from accelwatch.fleet.state.usage import NOBODY, Occupancy
+from accelwatch.schema.device import UP, Device
 from accelwatch.schema.metrics import Series, nearest
 from accelwatch.schema.series import path_of, series_of
 
-SHOWN_STATES = (*DeviceState, "stale", "unreachable", "missing")
 DEFAULT_FIELDS = (
     "utilization_ratio",
     "memory_used_bytes",
@@ -35,8 +33,6 @@ DEFAULT_FIELDS = (
 )
 _MAX_EXPRESSION = 2000
 _MAX_FIELDS = 64
-GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}
-"""What devices are called whose node is silent."""
 
 Column = tuple[str, tuple[Series, ...]]
 """A field as it was asked for, and the series of which the first present one is its value."""
@@ -71,16 +67,6 @@ class Subject(msgspec.Struct, kw_only=True):
         if self.held is None or not speaks_for(self.node_state):
             return "unknown"
         return self.held.health
-
-
-def fleet_names(labels: Iterable[str]) -> NameTable:
-    """The names of a device in a fleet whose targets have these labels."""
-    table = device_names()
-    more = (*sorted(labels), *OWNER_NAMES, "node", "node_state")
-    extra = {name: Type.STRING for name in more if name not in table.rows}
-    identity = {**extra, **table.identity}
-    words = {**table.words, "state": SHOWN_STATES, "node_state": tuple(NodeState)}
-    return msgspec.structs.replace(table, identity=identity, words=words)
 
 
 def condition(text: str, labels: Iterable[str]) -> Expression:

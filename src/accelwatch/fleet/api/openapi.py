@@ -16,7 +16,7 @@ from accelwatch.fleet.api.documents import (
     NodesPage,
     NodeSummary,
 )
-from accelwatch.fleet.state.liveness import NodeState
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.version import __version__
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.fleet.api.rows import Totals
 from accelwatch.fleet.api.turns import Walk
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 

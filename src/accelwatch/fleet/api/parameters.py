@@ -1,7 +1,7 @@
 """Query parameters that several pages take."""
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.state.liveness import NodeState
+from accelwatch.fleet.names import NodeState
 from accelwatch.web.page import Query, many
 
 _DEFAULT_LIMIT = 1000

@@ -142,7 +142,7 @@ def row(subject: Subject, columns: Sequence[Column]) -> DeviceRow:
 def place(subject: Subject) -> dict[str, Any]:
     """Who a device is, where it stands and who has it: what rows and streams have in common."""
     device: Device = subject.device
-    owned = subject.occupancy.shown.get
+    shown = subject.occupancy.shown
     return {
         "node": subject.node,
         "labels": subject.labels,
@@ -154,12 +154,7 @@ def place(subject: Subject) -> dict[str, Any]:
         "model": device.model,
         "uuid": device.uuid,
         "parent_id": device.parent_id,
-        "job": owned("job"),
-        "user": owned("user"),
-        "queue": owned("queue"),
-        "namespace": owned("namespace"),
-        "pod": owned("pod"),
-        "container": owned("container"),
+        **shown,
     }
 
 

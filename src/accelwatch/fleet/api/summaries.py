@@ -5,9 +5,9 @@ from typing import Any
 
 from accelwatch.fleet.api.documents import FaultNote, HistoryDocument, NodeSummary, TargetNote
 from accelwatch.fleet.api.rows import Totals, rounded
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import QUANTITIES, STEP_S
-from accelwatch.fleet.state.liveness import NodeState
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.state.source import Source

@@ -12,7 +12,7 @@ from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client import silence
 from accelwatch.fleet.hub_client.aging import Told, aged, silenced
 from accelwatch.fleet.hub_client.session import HubSession, node_path
-from accelwatch.fleet.picture.model import SPEAKING
+from accelwatch.fleet.names import SPEAKING
 from accelwatch.schema import wire
 from accelwatch.schema.snapshot import Snapshot
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from accelwatch.fleet.picture.model import OWNER_NAMES, FleetView
+from accelwatch.fleet.names import OWNER_NAMES
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.tally import GroupOf
 
 NONE = "none"

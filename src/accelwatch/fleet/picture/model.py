@@ -21,11 +21,6 @@ FIELDS = (
 """What the values of a device are, in order: the fields that the screen asks for, in base units."""
 UTILIZATION, MEMORY_USED, MEMORY_SIZE, POWER, TEMPERATURE = range(len(FIELDS))
 
-NODE_STATES = ("never", "down", "stale", "slow", "up")
-"""Worst first."""
-SPEAKING = frozenset({"up", "slow"})
-"""States of a node whose values are of now; those of any other are the last that were heard."""
-OWNER_NAMES = ("job", "user", "queue", "namespace", "pod", "container")
 MOST_EVENTS = 1000
 """Events that a source keeps; older ones are left out."""
 

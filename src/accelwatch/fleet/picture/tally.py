@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from accelwatch.fleet.picture.model import SPEAKING, FleetView
-from accelwatch.fleet.picture.states import BAD, NODE_SEVERITY, device_severity, standing
+from accelwatch.fleet.names import NODE_SEVERITY, SPEAKING
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
+from accelwatch.schema.standing import BAD, severity, standing
 
 SLICE = 1000
 """Devices between two chances for other work; about two milliseconds."""
@@ -89,9 +90,9 @@ class FleetRow:
         """Count a device."""
         self.devices.append(now)
         self.whole += 1
-        word = now.state if now.health in _CALM else standing(now)
+        word = now.state if now.health in _CALM else standing(now.state, now.health)
         if word != "ok":
-            self._judge(now, device_severity(word))
+            self._judge(now, severity(word))
         load, used, size, power, hot = now.values
         if load is not None:
             self.load += load

@@ -13,12 +13,13 @@ from accelwatch.errors import UnmetError
 from accelwatch.fleet.dialects.precedence import PRECEDENCE, ranker
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.events import EventLog, counted, first_seen
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
 from accelwatch.fleet.state.keeping import open_inventory
-from accelwatch.fleet.state.liveness import NodeState, Thresholds
+from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.source import Source

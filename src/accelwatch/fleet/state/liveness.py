@@ -1,27 +1,16 @@
 """Whether a node is up, and how far its clock is off. Pure but for what is handed in."""
 
 from collections import deque
-from enum import StrEnum
 
 import msgspec
+
+from accelwatch.fleet.names import NodeState
 
 SKEW_LIMIT_S = 60.0
 """Above this the node's times are not shown as they are: those of arrival take their place."""
 _SAMPLES = 8
 _LATEST_S = 253_402_300_799.0
 """The end of the year 9999, the last that a time can be written in."""
-
-
-class NodeState(StrEnum):
-    """How fresh what we know of a node is; the words are part of the API."""
-
-    UP = "up"
-    SLOW = "slow"
-    """It is late, or drops ticks."""
-    STALE = "stale"
-    DOWN = "down"
-    NEVER = "never"
-    """It has never been seen."""
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):

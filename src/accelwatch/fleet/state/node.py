@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator
 
 from accelwatch.fleet.merge import identity
+from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.claims import claimed
 from accelwatch.fleet.state.history import STEP_S, History
 from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.joined import Joined, merged
-from accelwatch.fleet.state.liveness import NodeState, Thresholds
+from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.source import Source
 from accelwatch.schema.device import Device
 
 _BEHIND_S = 30.0
-_SPOKEN_FOR = (NodeState.UP, NodeState.SLOW)
 
 
 class Node:
@@ -158,4 +158,4 @@ class Node:
 
 def speaks_for(state: NodeState) -> bool:
     """Whether the states of a node's devices can be believed."""
-    return state in _SPOKEN_FOR
+    return state in SPEAKING

@@ -8,12 +8,11 @@ from functools import lru_cache
 
 import msgspec
 
+from accelwatch.fleet.names import OWNER_NAMES
 from accelwatch.schema.context import MAX_OWNERS, MAX_USERS, ProcessRow, process_of
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 
-OWNER_NAMES = ("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container")
-"""What filters, fields of rows and groups call the parts of owners."""
 _FIELDS = {"job": "job_id"}
 _HELD = 8192
 _rows = msgspec.msgpack.Decoder(tuple[ProcessRow, ...]).decode

@@ -23,15 +23,6 @@ STATE_ROLES = {
     DeviceState.SUSPENDED: "info",
     DeviceState.EXCLUDED: "dim",
 }
-STATE_ORDER = (
-    DeviceState.LOST,
-    DeviceState.UNRESPONSIVE,
-    DeviceState.DEGRADED,
-    DeviceState.EXCLUDED,
-    DeviceState.SUSPENDED,
-    DeviceState.OK,
-)
-"""Worst first."""
 _SHORT = {DeviceState.UNRESPONSIVE: "hung", DeviceState.SUSPENDED: "asleep"}
 _VENDOR_WORDS = ("NVIDIA ", "AMD ", "Advanced Micro Devices, Inc. ", "Intel(R) ", "Intel ")
 GIB = 1 << 30

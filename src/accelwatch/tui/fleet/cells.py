@@ -5,11 +5,11 @@ from collections import Counter
 import msgspec
 
 from accelwatch.display import printable, size
-from accelwatch.fleet.picture import grouping, states
+from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import (
     MEMORY_SIZE,
     MEMORY_USED,
-    SPEAKING,
     TEMPERATURE,
     UTILIZATION,
 )
@@ -17,6 +17,7 @@ from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.reading import Number
+from accelwatch.schema.standing import severity, standing
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, fit
@@ -122,7 +123,7 @@ def lights_cell(row: FleetRow, sight: Sight, width: int) -> Line:
 
 def light(now: DeviceNow, sight: Sight, *, live: bool) -> tuple[str, str]:
     """One cell for a device: its trouble as a sign, else its load as a level."""
-    word = states.standing(now)
+    word = standing(now.state, now.health)
     if word != "ok":
         return signs.device_glyph(word, sight.glyphs), signs.device_role(word)
     ratio = shade_of(now, sight.shade)
@@ -222,7 +223,7 @@ def _group_trouble(row: FleetRow, sight: Sight, width: int) -> tuple[str, str]:
         role = signs.NODE_ROLES.get(chief.state, "warn")
         said = chief.state
     else:
-        word = states.standing(chief.worst)
+        word = standing(chief.worst.state, chief.worst.health)
         glyph, role = signs.device_glyph(word, sight.glyphs), signs.device_role(word)
         said = signs.device_word(word)
     room = width - len(f"{glyph}  {said}{more}")
@@ -235,12 +236,10 @@ def trouble(row: FleetRow, sight: Sight) -> tuple[str, str]:
         if row.state == "never":
             return "has never answered", "dim"
         return ("not heard of", "dim") if not row.speaks else ("", "dim")
-    counted = Counter(states.standing(now) for now in row.devices)
-    word = states.standing(row.worst)
+    counted = Counter(standing(now.state, now.health) for now in row.devices)
+    word = standing(row.worst.state, row.worst.health)
     glyph, role = signs.device_glyph(word, sight.glyphs), signs.device_role(word)
-    others = sum(
-        count for other, count in counted.items() if other != word and states.device_severity(other)
-    )
+    others = sum(count for other, count in counted.items() if other != word and severity(other))
     more = f" +{others}" if others else ""
     if counted[word] > 1:
         return f"{glyph} {counted[word]} {signs.device_word(word)}{more}", role

@@ -3,32 +3,18 @@
 from collections.abc import Callable, Iterable
 from functools import cache
 
-import msgspec
-
-from accelwatch.expr import NameTable, Type, compile_condition, device_names
-from accelwatch.fleet.picture.model import NODE_STATES, OWNER_NAMES, FleetView
-from accelwatch.fleet.picture.states import DEVICE_SEVERITY
+from accelwatch.expr import compile_condition
+from accelwatch.fleet.names import OWNER_NAMES, fleet_names
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
 from accelwatch.tui.local.filters import is_expression
 
-_STATES = tuple(word for word in DEVICE_SEVERITY if word != "failed")
-
-
-@cache
-def fleet_names(labels: frozenset[str]) -> NameTable:
-    """The names that a condition on a fleet's devices may use; `labels` are those of its nodes."""
-    table = device_names()
-    given = {name: Type.STRING for name in sorted(labels) if name not in table.rows}
-    owners = dict.fromkeys((*OWNER_NAMES, "node", "node_state"), Type.STRING)
-    words = {**table.words, "state": _STATES, "node_state": NODE_STATES}
-    return msgspec.structs.replace(
-        table, identity={**given, **table.identity, **owners}, words=words
-    )
+_names = cache(fleet_names)
 
 
 def condition(text: str, labels: Iterable[str]) -> str:
     """The text if it is a condition for the hub; empty for plain text. Raises ExpressionError."""
-    names = fleet_names(frozenset(labels))
+    names = _names(frozenset(labels))
     text = text.strip()
     if not text or not is_expression(text, names):
         return ""
@@ -64,5 +50,5 @@ class TextFilter:
 
 def _words(place: DevicePlace) -> list[str]:
     given = (place.name, place.id, place.node, place.model, place.uuid, place.vendor)
-    owners = (place.job, place.user, place.queue, place.namespace, place.pod, place.container)
+    owners = (getattr(place, name) for name in OWNER_NAMES)
     return [word for word in (*given, *owners, *place.labels.values()) if word]

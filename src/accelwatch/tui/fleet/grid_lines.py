@@ -1,10 +1,11 @@
 """The lights of the fleet as lines: cells, heads of groups, and the selected device in words. Pure."""
 
 from accelwatch.display import printable, size
-from accelwatch.fleet.picture import grouping, states
+from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import MEMORY_SIZE, MEMORY_USED, POWER, TEMPERATURE, UTILIZATION
 from accelwatch.fleet.picture.tally import FleetRow
 from accelwatch.fleet.wire import DeviceNow, DevicePlace
+from accelwatch.schema.standing import standing
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, width_of
 from accelwatch.tui.fleet import cells, signs
@@ -92,7 +93,7 @@ def detail(cell: Cell | None, row: FleetRow | None, sight: Sight, width: int) ->
 
 
 def _who(place: DevicePlace, now: DeviceNow, sight: Sight) -> Line:
-    word = states.standing(now)
+    word = standing(now.state, now.health)
     ascii_only = sight.glyphs.ascii_only
     sign = signs.device_glyph(word, sight.glyphs)
     return [

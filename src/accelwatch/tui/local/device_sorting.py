@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from accelwatch.natural_order import Natural, natural
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.local import device_cells as cells
 
@@ -14,7 +15,7 @@ _Value = Number | Natural | None
 SORTS: dict[str, Callable[[DeviceView], _Value]] = {
     "name": lambda view: natural(view.device.name),
     "model": lambda view: natural(fmt.model_name(view)),
-    "state": lambda view: -fmt.STATE_ORDER.index(view.state),
+    "state": lambda view: -WORST_FIRST.index(view.state),
     "work": lambda view: natural(cells.work(view)) or None,
     "utilization": cells.utilization,
     "memory": fmt.memory_ratio,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.tui.drawing import format as fmt
 
 
@@ -29,7 +30,7 @@ def summary(views: Iterable[DeviceView]) -> Summary:
         age = view.sample_age_s
         if age is not None and age > oldest and fmt.readable(view):
             oldest = age
-    order = sorted(examples, key=lambda word: fmt.STATE_ORDER.index(examples[word].state))
+    order = sorted(examples, key=lambda word: WORST_FIRST.index(examples[word].state))
     return Summary(
         states=tuple((examples[word], counted[word]) for word in order),
         oldest_s=oldest if oldest >= 0 else None,

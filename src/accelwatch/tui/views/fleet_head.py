@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from accelwatch.display import printable, size
-from accelwatch.fleet.picture import grouping, states
+from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import TITLES
 from accelwatch.fleet.wire import FleetDocument
+from accelwatch.schema.standing import severity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, spread, width_of
 from accelwatch.tui.fleet import signs
@@ -105,7 +106,7 @@ def _nodes_of(board: Board, sums: FleetDocument) -> list[tuple[str, str]]:
 
 def _devices_of(board: Board, counts: Mapping[str, int]) -> list[tuple[str, str]]:
     glyphs = board.paint.glyphs
-    words = sorted(counts, key=states.device_severity, reverse=True)
+    words = sorted(counts, key=severity, reverse=True)
     return [
         (f"{sum(counts.values())} devices", "strong"),
         *(

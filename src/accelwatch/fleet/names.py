@@ -1,0 +1,51 @@
+"""The words of a fleet: states of nodes, what owners are called, which names a filter knows. Pure.
+
+The hub checks a filter with these, and the dashboard before it sends one.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.expr import NameTable, Type, device_names
+from accelwatch.schema.device import DeviceState
+
+
+class NodeState(StrEnum):
+    """How fresh what we know of a node is; the words are part of the API."""
+
+    UP = "up"
+    SLOW = "slow"
+    """It is late, or drops ticks."""
+    STALE = "stale"
+    DOWN = "down"
+    NEVER = "never"
+    """It has never been seen."""
+
+
+SPEAKING = frozenset({NodeState.UP, NodeState.SLOW})
+"""States of a node whose values are of now; those of any other are the last that were heard."""
+NODE_SEVERITY: dict[str, int] = {
+    NodeState.DOWN: 10,
+    NodeState.STALE: 5,
+    NodeState.NEVER: 4,
+    NodeState.SLOW: 2,
+    NodeState.UP: 0,
+}
+GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER: "unreachable"}
+"""What devices are called whose node is silent."""
+SHOWN_STATES = (*DeviceState, *dict.fromkeys(GONE.values()), "missing")
+"""Every state that a device of a fleet can be in."""
+OWNER_NAMES = ("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container")
+"""What filters, groups, rows and places call the parts of owners."""
+
+
+def fleet_names(labels: Iterable[str]) -> NameTable:
+    """The names of a device in a fleet whose targets have these labels."""
+    table = device_names()
+    more = (*sorted(labels), *OWNER_NAMES, "node", "node_state")
+    extra = {name: Type.STRING for name in more if name not in table.rows}
+    identity = {**extra, **table.identity}
+    words = {**table.words, "state": SHOWN_STATES, "node_state": tuple(NodeState)}
+    return msgspec.structs.replace(table, identity=identity, words=words)

@@ -1,0 +1,33 @@
+"""What to say of a device in one word, and how bad each such word is. Pure."""
+
+from accelwatch.schema.device import UP
+from accelwatch.schema.health import Health
+
+SEVERITY = {
+    "lost": 9,
+    "missing": 8,
+    "unresponsive": 7,
+    "failed": 6,
+    "unreachable": 5,
+    "stale": 5,
+    "degraded": 3,
+    "excluded": 0,
+    "suspended": 0,
+    "ok": 0,
+}
+"""Worst first: states of a device; `failed`, which only its health can be; and what a fleet says of it,
+`missing`, or, where its node is silent, `unreachable` and `stale`."""
+WORST_FIRST = tuple(SEVERITY)
+BAD = 4
+"""From here a device cannot be counted on."""
+_JUDGED = frozenset({Health.DEGRADED.value, Health.FAILED.value})
+
+
+def standing(state: str, health: str) -> str:
+    """The state of a device, unless it answers and its health is worse."""
+    return health if state in UP and health in _JUDGED else state
+
+
+def severity(word: str) -> int:
+    """0 for nothing to see; a state that is not known here is as bad as degraded."""
+    return SEVERITY.get(word, SEVERITY["degraded"])
