@@ -8,7 +8,9 @@ from typing import NoReturn
 
 import msgspec
 
-from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
+from accelwatch.errors import DeviceLost
+from accelwatch.scenario.effects import MOST_EVENTS, UNREADABLE, apply, condition_of, events_of
+from accelwatch.scenario.faults import Fault, FaultKind, Spell
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, normal_pci_bus_id
 from accelwatch.schema.event import ErrorEvent
@@ -18,8 +20,6 @@ from accelwatch.schema.series import series_of
 from accelwatch_replay.options import duration_s
 from accelwatch_replay.player import Moment, loop_position
 from accelwatch_replay.scenario import (
-    Fault,
-    FaultKind,
     Group,
     GroupSpec,
     PartitionSpec,
@@ -31,12 +31,9 @@ from accelwatch_replay.signals import At, Terms, number, value
 
 _WHOLE_UNITS = frozenset({"bytes", "hertz", "events", "", "rpm", "lanes", "generation"})
 _LOOK_AGAIN_S = 0.02
-_RAISED: dict[FaultKind, type[ReadError]] = {
-    FaultKind.LOST: DeviceLost,
-    FaultKind.GONE: DeviceLost,
-    FaultKind.PERMISSION: DevicePermission,
-    FaultKind.SUSPENDED: DeviceSuspended,
-}
+_OF_CALLS = frozenset({FaultKind.HANG, FaultKind.ERROR})
+"""Befall the call that the fault names, and no other."""
+_RAISED = {kind: error for kind, error in UNREADABLE.items() if kind not in _OF_CALLS}
 _TEXTS = {
     FaultKind.LOST: "the device fell off the bus",
     FaultKind.GONE: "the device is gone",
@@ -63,14 +60,24 @@ class ScenarioPlayer:
         self._loop = loop
         self._now = now
         self._actors = {actor.device.id: actor for actor in _cast(scenario.groups)}
-        self._told_events: set[tuple[int, int]] = set()
+        self._turns = 0
+        self._given: dict[int, int] = {}
+        """How many events each fault has given in this turn."""
 
     def _position(self, elapsed_s: float) -> tuple[int, float]:
         return loop_position(elapsed_s, self._scenario.length_s, loop=self._loop)
 
     def _active(self, elapsed_s: float, name: str) -> list[Fault]:
+        return [fault for fault, now in self._standing(elapsed_s, name) if now.active]
+
+    def _standing(self, elapsed_s: float, name: str) -> list[tuple[Fault, Spell]]:
+        """The faults of a device, or of a call of no device, that have come by now."""
         position = self._position(elapsed_s)[1]
-        return [f for f in self._scenario.faults if f.active(position) and f.hits(name)]
+        return [
+            (fault, now)
+            for fault in self._scenario.faults
+            if fault.spec.device in ("*", name) and (now := fault.spell(position))
+        ]
 
     def enter(self, call: str, device: Device | None) -> None:
         """Die, block, wait or raise as the active faults of this call say."""
@@ -85,11 +92,11 @@ class ScenarioPlayer:
             elif fault.spec.kind is FaultKind.SLOW:
                 threading.Event().wait(fault.delay_s)
             elif fault.spec.kind is FaultKind.ERROR:
-                raise ReadError(_text(fault), code=fault.spec.code or "error")
+                _raise(fault)
 
     def _hang(self, fault: Fault) -> None:
         never = threading.Event()
-        if fault.back_s is None:
+        if fault.lasts_s is None:
             never.wait()
         while fault.active(self._position(self._now())[1]):
             never.wait(_LOOK_AGAIN_S)
@@ -105,32 +112,32 @@ class ScenarioPlayer:
             )
         )
 
-    def _actor(self, device: Device, moment: Moment) -> tuple[_Actor, list[Fault]]:
+    def _actor(self, device: Device, moment: Moment) -> _Actor:
         actor = self._actors.get(device.id)
         if actor is None:
             raise DeviceLost(f"{device.name} is not in the scenario")
-        active = self._active(moment.elapsed_s, actor.device.name)
-        for fault in active:
+        for fault in self._active(moment.elapsed_s, actor.device.name):
             if fault.spec.kind in _RAISED:
                 _raise(fault)
-        return actor, active
+        return actor
 
     def identity(self, device: Device, moment: Moment) -> Sequence[Device]:
         """The device and its partitions. Raises the ReadError of an active fault."""
-        actor, _ = self._actor(device, moment)
+        actor = self._actor(device, moment)
         parts = (_partition(actor.device, at, part) for at, part in _parts(actor.group))
         return (actor.device, *parts)
 
     def readings(self, device: Device, moment: Moment) -> Sequence[Reading]:
         """Composed readings. Raises the ReadError of an active fault."""
-        actor, active = self._actor(device, moment)
+        actor = self._actor(device, moment)
         whole = Collected(actor.device.id)
         self._fill(whole, actor, actor.group.signals, moment)
         for path, reason in actor.group.spec.absent.items():
             _withhold(whole, series_of(path), reason)
-        for fault in active:
-            if fault.spec.kind is FaultKind.ABSENT:
-                _withhold(whole, fault.series, fault.spec.reason)
+        standing = self._standing(moment.elapsed_s, actor.device.name)
+        suffered = condition_of(actor.device, standing, _fabrics(whole), source="replay")
+        apply(whole.values, suffered)
+        whole.absent.update(suffered.withheld)
         processes = tuple(_process(actor, spec, moment) for spec in actor.group.spec.processes)
         readings = [whole.reading(processes=processes, sources={"*": "replay"})]
         for at, (part, signals) in enumerate(actor.group.partitions):
@@ -152,30 +159,29 @@ class ScenarioPlayer:
     def events(self, moment: Moment) -> Sequence[ErrorEvent]:
         """Event faults whose time has come since the last call, in every loop anew."""
         turns, position = self._position(moment.elapsed_s)
-        found: list[ErrorEvent] = []
-        for number_of, fault in enumerate(self._scenario.faults):
-            key = (turns, number_of)
-            due = fault.spec.kind is FaultKind.EVENT and fault.at_s <= position
-            if due and key not in self._told_events:
-                self._told_events.add(key)
-                found += self._events_of(fault, moment.wall - (position - fault.at_s))
-        self._told_events = {key for key in self._told_events if key[0] == turns}
-        return tuple(found)
+        if turns != self._turns:
+            self._turns, self._given = turns, {}
+        fresh: list[ErrorEvent] = []
+        for at, fault in enumerate(self._scenario.faults):
+            now = fault.spell(position)
+            if now is None or fault.spec.kind is not FaultKind.EVENT:
+                continue
+            missing = now.times - self._given.get(at, 0)
+            self._given[at] = now.times
+            fresh += self._events_of(fault, now.times, missing, moment.wall - position)
+        return tuple(fresh)
 
-    def _events_of(self, fault: Fault, time: float) -> list[ErrorEvent]:
+    def _events_of(self, fault: Fault, times: int, missing: int, origin: float) -> list[ErrorEvent]:
         return [
-            ErrorEvent(
-                code=fault.spec.code,
-                category=fault.spec.category,
-                time=time,
-                text=fault.spec.text,
-                source="replay",
-                device_id=actor.device.id,
-                subject=actor.device.pci_bus_id or "",
-            )
+            msgspec.structs.replace(event, time=event.time + origin)
             for actor in self._actors.values()
-            if fault.hits(actor.device.name)
+            if fault.spec.device in ("*", actor.device.name)
+            for event in events_of(fault, times, min(missing, MOST_EVENTS), actor.device, "replay")
         ]
+
+
+def _fabrics(row: Collected) -> list[str]:
+    return sorted({series[1] for series in row.values if series[0] == "interconnect_links"})
 
 
 def _text(fault: Fault) -> str:
@@ -183,7 +189,8 @@ def _text(fault: Fault) -> str:
 
 
 def _raise(fault: Fault) -> NoReturn:
-    raise _RAISED[fault.spec.kind](_text(fault), code=fault.spec.code or fault.spec.kind.value)
+    code = str(fault.spec.code) or fault.spec.kind.value
+    raise UNREADABLE[fault.spec.kind](_text(fault), code=code)
 
 
 def _withhold(row: Collected, series: Series, reason: Absence) -> None:

@@ -1,50 +1,28 @@
 """What a scenario file may say, and its loader: devices, values over time, faults over time."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from accelwatch.errors import ConfigError
 from accelwatch.located_yaml.document import Document, read
 from accelwatch.located_yaml.nodes import Place
+from accelwatch.scenario.faults import (
+    NODE_KINDS,
+    Fault,
+    FaultSpec,
+    in_todays_words,
+    read_fault,
+    read_seconds,
+    read_series,
+)
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind, MemoryKind, normal_pci_bus_id
-from accelwatch.schema.event import Category
-from accelwatch.schema.metrics import Series, nearest, reading_metrics
-from accelwatch.schema.series import flatten, series_of
-from accelwatch_replay.options import duration_s
+from accelwatch.schema.metrics import Series, reading_metrics
+from accelwatch.schema.series import flatten
 from accelwatch_replay.signals import Given, Terms, fault_of, number
 
 FORMAT = 1
-
-
-class FaultKind(StrEnum):
-    """What goes wrong."""
-
-    LOST = "lost"
-    GONE = "gone"
-    """Lost, and no longer found either."""
-    HANG = "hang"
-    SLOW = "slow"
-    ERROR = "error"
-    PERMISSION = "permission"
-    SUSPENDED = "suspended"
-    CRASH = "crash"
-    """SIGSEGV of the process that reads."""
-    EVENT = "event"
-    ABSENT = "absent"
-    """One quantity has no value, for a reason."""
-
-
-class Call(StrEnum):
-    """Which call of the backend suffers a `hang`, `slow`, `error` or `crash`."""
-
-    OPEN = "open"
-    DISCOVER = "discover"
-    IDENTIFY = "identify"
-    READ = "read"
 
 
 class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,23 +70,6 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     partitions: tuple[PartitionSpec, ...] = ()
 
 
-class FaultSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One fault; from `at` until `back`, or for ever."""
-
-    kind: FaultKind
-    device: str = "*"
-    """Host-local name, or `*` for all."""
-    at: float | str = 0.0
-    back: float | str | None = None
-    call: Call = Call.READ
-    delay: float | str = 0.5
-    code: str = ""
-    category: Category = Category.OTHER
-    text: str = ""
-    quantity: str = ""
-    reason: Absence = Absence.ERROR
-
-
 class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -128,24 +89,6 @@ class Group(msgspec.Struct, frozen=True):
     spec: GroupSpec
     signals: dict[Series, Terms]
     partitions: tuple[tuple[PartitionSpec, dict[Series, Terms]], ...]
-
-
-class Fault(msgspec.Struct, frozen=True):
-    """A fault with its times in seconds; `back_s` is None for one that stays."""
-
-    spec: FaultSpec
-    at_s: float
-    back_s: float | None
-    delay_s: float
-    series: Series = ()
-
-    def active(self, position_s: float) -> bool:
-        """Whether it is there at a moment."""
-        return self.at_s <= position_s and (self.back_s is None or position_s < self.back_s)
-
-    def hits(self, name: str) -> bool:
-        """Whether it is a fault of the device of this host-local name."""
-        return self.spec.device in ("*", name)
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -187,22 +130,16 @@ def check(document: Document) -> Scenario:
     placed = list(document.structs(spec.devices, GroupSpec, ("devices",)))
     groups = tuple(_group(document, group, place) for place, group in placed)
     named = device_names(tuple(group for _, group in placed))
-    names = {name for row in named for name in row}
+    names = [name for row in named for name in row]
     faults = tuple(
         _fault(document, fault, place, names)
-        for place, fault in document.structs(spec.faults, FaultSpec, ("faults",))
+        for place, fault in document.structs(
+            [in_todays_words(fault) for fault in spec.faults], FaultSpec, ("faults",)
+        )
     )
-    length = 0.0 if spec.length is None else _seconds(document, spec.length, ("length",))
+    length = 0.0 if spec.length is None else read_seconds(document, spec.length, ("length",))
     document.refuse()
     return Scenario(groups, faults, length)
-
-
-def _seconds(document: Document, given: float | str, place: Place) -> float:
-    try:
-        return duration_s(given)
-    except ConfigError as error:
-        document.complain(place, str(error))
-        return 0.0
 
 
 def _group(document: Document, spec: GroupSpec, place: Place) -> Group:
@@ -211,9 +148,9 @@ def _group(document: Document, spec: GroupSpec, place: Place) -> Group:
     if spec.pci_bus_id is not None and len(normal_pci_bus_id(spec.pci_bus_id)) != 12:
         document.complain((*place, "pci_bus_id"), "write it as 0000:18:00.0")
     for path in spec.absent:
-        _series(document, path, (*place, "absent", path))
+        read_series(document, path, (*place, "absent", path))
     for at, process in enumerate(spec.processes):
-        _seconds(document, process.age, (*place, "processes", at, "age"))
+        read_seconds(document, process.age, (*place, "processes", at, "age"))
         _number(document, process.gpu_memory_bytes, (*place, "processes", at, "gpu_memory_bytes"))
     partitions = tuple(
         (part, _signals(document, part.values, (*place, "partitions", at, "values")))
@@ -229,27 +166,11 @@ def _number(document: Document, given: Given | None, place: Place) -> None:
         document.complain(place, str(error))
 
 
-def _series(document: Document, path: str, place: Place) -> Series | None:
-    series = series_of(path)
-    rows = {row.key: row for row in reading_metrics()}
-    row = rows.get(series[0])
-    if row is None:
-        close = nearest(series[0], list(rows))
-        hint = f"; did you mean {close!r}?" if close else ""
-        document.complain(place, f"no quantity {series[0]!r} that a device can have{hint}")
-        return None
-    if len(series) not in (1, len(row.labels) + 1):
-        labels = ", ".join(row.labels) or "none"
-        document.complain(place, f"{row.key} has the labels {labels}")
-        return None
-    return series
-
-
 def _signals(document: Document, values: dict[str, Any], place: Place) -> dict[Series, Terms]:
     signals: dict[Series, Terms] = {}
     rows = {row.key: row for row in reading_metrics()}
     for key, tree in values.items():
-        if _series(document, key, (*place, key)) is None:
+        if read_series(document, key, (*place, key)) is None:
             continue
         if "." in key:
             document.complain((*place, key), "labels are written one level down")
@@ -275,19 +196,12 @@ def _terms(document: Document, leaf: object, place: Place) -> Terms | None:
     return terms
 
 
-def _fault(document: Document, spec: FaultSpec, place: Place, names: set[str]) -> Fault:
+def _fault(document: Document, spec: FaultSpec, place: Place, names: list[str]) -> Fault:
+    if spec.kind in NODE_KINDS:
+        text = f"{spec.kind.value} befalls a node that is asked; accelwatch sim plays it"
+        document.complain((*place, "kind"), text)
     # With a mistake in the devices their names are not known: one mistake is told once.
-    if spec.device != "*" and spec.device not in names and not document.is_wrong(("devices",)):
+    if spec.device not in ("*", *names) and not document.is_wrong(("devices",)):
         known = ", ".join(sorted(names)[:8])
         document.complain((*place, "device"), f"no device {spec.device!r}; there are {known}")
-    if spec.kind is FaultKind.EVENT and not spec.code:
-        document.complain((*place, "code"), "an event needs a code, such as xid_79")
-    at_s = _seconds(document, spec.at, (*place, "at"))
-    back_s = None if spec.back is None else _seconds(document, spec.back, (*place, "back"))
-    if back_s is not None and back_s <= at_s:
-        document.complain((*place, "back"), "back must be after at")
-    series: Series = ()
-    if spec.kind is FaultKind.ABSENT:
-        series = _series(document, spec.quantity, (*place, "quantity")) or ()
-    delay_s = _seconds(document, spec.delay, (*place, "delay"))
-    return Fault(spec, at_s, back_s, delay_s, series)
+    return read_fault(document, spec, place)

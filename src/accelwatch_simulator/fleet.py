@@ -6,6 +6,7 @@ keeps what many nodes of one moment share.
 
 import msgspec
 
+from accelwatch.scenario.effects import DeviceCondition, apply
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import judge
@@ -13,7 +14,7 @@ from accelwatch.schema.metrics import Series, host_metrics
 from accelwatch.schema.reading import Number, Process, Reading, complete, wholly_absent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
 from accelwatch.version import __version__
-from accelwatch_simulator.conditions import Conditions, DeviceCondition, NodeCondition
+from accelwatch_simulator.conditions import Conditions, NodeCondition
 from accelwatch_simulator.jobs import IDLE, Job, Load, load
 from accelwatch_simulator.nodes import Node, Unit
 from accelwatch_simulator.scenario import Scenario
@@ -127,6 +128,7 @@ class Fleet:
             device_id=unit.device.id,
             values=values,
             processes=self.processes(node, unit, moment),
+            absent={} if suffered is None else dict(suffered.withheld),
             sources={"*": _SOURCE},
         )
         return complete(reading, frozenset())
@@ -209,20 +211,6 @@ class Fleet:
                 sorted(_on_wall(events, self.origin(condition)), key=lambda one: one.time)
             ),
         )
-
-
-def apply(values: dict[Series, Number], suffered: DeviceCondition) -> None:
-    """Change a healthy device's values into those of one that suffers; foreign series are left out."""
-    for series, factor in suffered.factors.items():
-        if series in values:
-            usual = values[series]
-            values[series] = round(usual * factor) if isinstance(usual, int) else usual * factor
-    for series, more in suffered.added.items():
-        if series in values:
-            values[series] = max(0, values[series] + more)
-    for series, value in suffered.values.items():
-        if series in values:
-            values[series] = value
 
 
 def _on_wall(

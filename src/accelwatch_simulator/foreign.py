@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from accelwatch.scenario.effects import DeviceCondition, apply
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
-from accelwatch_simulator.conditions import DeviceCondition
-from accelwatch_simulator.fleet import Fleet, Moment, apply
+from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import Node, Unit
 
 

@@ -6,15 +6,10 @@ and faults of whole nodes are left out, so that something stays to be seen.
 
 from collections.abc import Sequence
 
+from accelwatch.scenario.faults import NODE_KINDS, FaultKind
 from accelwatch.schema.event import Category
 from accelwatch_simulator.jobs import Job
-from accelwatch_simulator.scenario import (
-    NODE_KINDS,
-    Fault,
-    FaultKind,
-    FaultSpec,
-    Scenario,
-)
+from accelwatch_simulator.scenario import NodeFault, NodeFaultSpec, Scenario
 
 RACK_SIZE = 8
 _MANY = 8
@@ -43,18 +38,17 @@ class _Part:
         *,
         device: int | None = None,
         **spec: object,
-    ) -> Fault:
+    ) -> NodeFault:
         """A fault that comes again, or with no end one that stays."""
         wanted: dict[str, object] = {**spec, "nodes": "*"}
         if device is not None:
             wanted["device"] = device % self._devices
-        return Fault(
-            spec=FaultSpec(**wanted),  # type: ignore[arg-type]  # rows of the table below
+        return NodeFault(
+            spec=NodeFaultSpec(**wanted),  # type: ignore[arg-type]  # rows of the table below
             nodes=(self._names[place % len(self._names)],),
             at_s=at_s - self._begun_s,
             lasts_s=lasts_s,
             every_s=None if lasts_s is None else _ROUND_S,
-            by_s=0.0,
         )
 
 
@@ -65,14 +59,14 @@ def rehearsal(names: Sequence[str], devices: int, begun_s: float = 0.0) -> Scena
     faults = (
         part.fault(2, 6, 150, device=5, kind=kind.THROTTLE, factor=0.55),
         part.fault(
-            5, 12, 180, device=1, kind=kind.XID, code="xid_31", category=Category.APPLICATION,
+            5, 12, 180, device=1, kind=kind.EVENT, code="xid_31", category=Category.APPLICATION,
             text="MMU fault",
         ),
-        part.fault(10, 18, 120, device=3, kind=kind.HUNG),
+        part.fault(10, 18, 120, device=3, kind=kind.HANG),
         part.fault(4, 25, 60, kind=kind.NODE_HUNG),
         part.fault(7, 32, 200, device=2, kind=kind.STRAGGLER, factor=0.5),
         part.fault(
-            13, 38, None, device=6, kind=kind.XID, code="xid_79", category=Category.BUS,
+            13, 38, None, device=6, kind=kind.EVENT, code="xid_79", category=Category.BUS,
             text="GPU has fallen off the bus",
         ),
         part.fault(13, 39, None, device=6, kind=kind.LOST),

@@ -1,53 +1,28 @@
 """What a scenario file may say, and its loader: jobs over time and faults over time."""
 
-from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
-from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
 from accelwatch.fleet.ranges import expand
 from accelwatch.located_yaml.document import Document, read
 from accelwatch.located_yaml.nodes import Place
-from accelwatch.schema.event import Category
+from accelwatch.scenario.faults import (
+    CALL_KINDS,
+    NODE_KINDS,
+    Duration,
+    Fault,
+    FaultSpec,
+    in_todays_words,
+    read_fault,
+    read_seconds,
+    within,
+)
 from accelwatch_simulator.jobs import Job, Stall, StallKind
 
 FORMAT = 1
-Duration = float | int | str
-
-
-class FaultKind(StrEnum):
-    """What goes wrong, with a device or with a whole node."""
-
-    LOST = "lost"
-    HUNG = "hung"
-    XID = "xid"
-    THROTTLE = "throttle"
-    ECC = "ecc"
-    LINK_DOWN = "link_down"
-    STRAGGLER = "straggler"
-    NODE_DOWN = "node_down"
-    """Connections are cut as soon as they ask something."""
-    NODE_HUNG = "node_hung"
-    """Connections are taken and nothing is ever answered; streams fall silent."""
-    SLOW_LORIS = "slow_loris"
-    """Answers drip, a byte at a time."""
-    GARBAGE = "garbage"
-    """Answers are noise with a good status code."""
-    CLOCK_SKEW = "clock_skew"
-
-
-NODE_KINDS = frozenset(
-    {
-        FaultKind.NODE_DOWN,
-        FaultKind.NODE_HUNG,
-        FaultKind.SLOW_LORIS,
-        FaultKind.GARBAGE,
-        FaultKind.CLOCK_SKEW,
-    }
-)
 
 
 class CheckpointSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,34 +62,11 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     stalls: tuple[StallSpec, ...] = ()
 
 
-class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One fault from `at` until `back`, or for ever; with `every` it comes again."""
+class NodeFaultSpec(FaultSpec, frozen=True, kw_only=True):
+    """A fault and the nodes that it befalls."""
 
-    kind: FaultKind
     nodes: str
     """Names, ranges, `*`, or a share of the fleet such as `10%`, disjoint from other shares."""
-    device: int | str = "*"
-    """Index on the node, or `*`."""
-    at: Duration = 0
-    back: Duration | None = None
-    every: Duration | None = None
-    code: str | int = "xid_79"
-    """A bare number is NVIDIA's: 79 is `xid_79`."""
-    category: Category = Category.BUS
-    text: str = ""
-    reason: str = "thermal_hardware"
-    severity: str = "corrected"
-    count: int = 1
-    """Links that are down; errors a second of `ecc`."""
-    factor: float = 0.6
-    """Share of the usual clock and work of `throttle` and `straggler`."""
-    by: Duration = "1m"
-    """Of `clock_skew`; a minus sign sets the clock back."""
-
-    @property
-    def event_code(self) -> str:
-        """The code as events and counters have it."""
-        return self.code if isinstance(self.code, str) else f"xid_{self.code}"
 
 
 class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,15 +79,10 @@ class ScenarioSpec(msgspec.Struct, frozen=True, kw_only=True):
     faults: list[object] = []
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked fault; times in seconds."""
+class NodeFault(Fault, frozen=True, kw_only=True):
+    """A checked fault and where it is."""
 
-    spec: FaultSpec
     nodes: tuple[str, ...]
-    at_s: float
-    lasts_s: float | None
-    every_s: float | None
-    by_s: float
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +91,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     rack_size: int = 16
     noise: float = 1.0
     jobs: tuple[Job, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[NodeFault, ...] = ()
 
 
 def everyday(names: tuple[str, ...]) -> Scenario:
@@ -176,8 +123,8 @@ def check(document: Document, names: tuple[str, ...], devices: int, order: list[
         raise document.error((), "no scenario")
     if spec.scenario != FORMAT:
         raise document.error(("scenario",), f"this version reads format {FORMAT}")
-    _within(document, spec.rack_size, 1, 10_000, ("rack_size",))
-    _within(document, spec.noise, 0, 5, ("noise",))
+    within(document, spec.rack_size, 1, 10_000, ("rack_size",))
+    within(document, spec.noise, 0, 5, ("noise",))
     reader = _Reader(document, names, devices, order)
     jobs = [
         (place, reader.job(job, place))
@@ -186,7 +133,9 @@ def check(document: Document, names: tuple[str, ...], devices: int, order: list[
     _check_owners(document, jobs)
     faults = tuple(
         reader.fault(fault, place)
-        for place, fault in document.structs(spec.faults, FaultSpec, ("faults",))
+        for place, fault in document.structs(
+            [in_todays_words(fault) for fault in spec.faults], NodeFaultSpec, ("faults",)
+        )
     )
     document.refuse()
     return Scenario(
@@ -206,11 +155,6 @@ def _check_owners(document: Document, jobs: list[tuple[Place, Job]]) -> None:
                 document.complain((*place, "nodes"), f"{node} belongs to {owners[node]} already")
 
 
-def _within(document: Document, value: float, least: float, most: float, place: Place) -> None:
-    if not least <= value <= most:
-        document.complain(place, f"{value:g} is not between {least:g} and {most:g}")
-
-
 class _Reader:
     def __init__(
         self, document: Document, names: tuple[str, ...], devices: int, order: list[str]
@@ -224,8 +168,8 @@ class _Reader:
 
     def job(self, spec: JobSpec, place: Place) -> Job:
         saving = spec.checkpoint
-        _within(self._document, spec.load, 0, 1, (*place, "load"))
-        _within(self._document, spec.memory, 0, 0.95, (*place, "memory"))
+        within(self._document, spec.load, 0, 1, (*place, "load"))
+        within(self._document, spec.memory, 0, 0.95, (*place, "memory"))
         step_s = self._seconds(spec.step, (*place, "step"))
         if step_s <= 0:
             self._document.complain((*place, "step"), "a step takes time")
@@ -264,31 +208,17 @@ class _Reader:
                 self._document.complain(place, text)
         return stalls
 
-    def fault(self, spec: FaultSpec, place: Place) -> Fault:
+    def fault(self, spec: NodeFaultSpec, place: Place) -> NodeFault:
         self._check_device(spec, place)
-        at_s = self._seconds(spec.at, (*place, "at"))
-        back_s = self._optional(spec.back, (*place, "back"))
-        if back_s is not None and back_s <= at_s:
-            self._document.complain((*place, "back"), "back must be after at")
-        lasts_s = None if back_s is None else back_s - at_s
-        every_s = self._optional(spec.every, (*place, "every"))
-        once = spec.kind is FaultKind.XID
-        if every_s is not None and (every_s <= 0 or (not once and (lasts_s or every_s) >= every_s)):
-            text = "a fault that comes again must be back before that"
-            self._document.complain((*place, "every"), text)
-        _within(self._document, spec.factor, 0, 1, (*place, "factor"))
-        _within(self._document, spec.count, 1, 1_000_000, (*place, "count"))
-        return Fault(
-            spec=spec,
-            nodes=self._nodes(spec.nodes, (*place, "nodes")),
-            at_s=at_s,
-            lasts_s=lasts_s,
-            every_s=every_s,
-            by_s=self._signed(spec.by, (*place, "by")),
-        )
+        fault = read_fault(self._document, spec, place)
+        nodes = self._nodes(spec.nodes, (*place, "nodes"))
+        return NodeFault(**msgspec.structs.asdict(fault), nodes=nodes)
 
-    def _check_device(self, spec: FaultSpec, place: Place) -> None:
+    def _check_device(self, spec: NodeFaultSpec, place: Place) -> None:
         device = spec.device
+        if spec.kind in CALL_KINDS:
+            text = f"{spec.kind.value} befalls a call of a backend; accelwatch --replay plays it"
+            self._document.complain((*place, "kind"), text)
         if isinstance(device, int) and not 0 <= device < self._devices:
             text = f"no device {device}; there are 0 to {self._devices - 1}"
             self._document.complain((*place, "device"), text)
@@ -331,19 +261,7 @@ class _Reader:
         return tuple(sorted(dealt))
 
     def _seconds(self, given: Duration, place: Place) -> float:
-        value = self._signed(given, place)
-        if value < 0:
-            self._document.complain(place, "a duration must not be negative")
-        return value
-
-    def _signed(self, given: Duration, place: Place) -> float:
-        if isinstance(given, int | float):
-            return float(given)
-        try:
-            return -seconds(given[1:]) if given.startswith("-") else seconds(given)
-        except UsageError as error:
-            self._document.complain(place, str(error))
-            return 0.0
+        return read_seconds(self._document, given, place)
 
     def _optional(self, given: Duration | None, place: Place) -> float | None:
         return None if given is None else self._seconds(given, place)

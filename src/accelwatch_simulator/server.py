@@ -13,6 +13,7 @@ import msgspec
 
 from accelwatch.agent.stream import framed
 from accelwatch.clock import Clock
+from accelwatch.scenario.faults import FaultKind
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.web.negotiation import choose
 from accelwatch.web.stream import MSGPACK, OFFERED
@@ -23,7 +24,6 @@ from accelwatch_simulator.exposition import Render
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import Dialect, Node
 from accelwatch_simulator.pages import Page, Pages, encoded, garbage
-from accelwatch_simulator.scenario import FaultKind
 from accelwatch_simulator.ticks import TickWriter, tick_message
 
 _SLICES: Final = 20

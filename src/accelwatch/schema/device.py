@@ -27,6 +27,19 @@ UP = frozenset({DeviceState.OK, DeviceState.DEGRADED})
 """States of a device that answers: its values are of now, and `device_up` is 1."""
 
 
+STATE_WITHOUT_VALUES = {
+    Absence.LOST: DeviceState.LOST,
+    Absence.TIMEOUT: DeviceState.UNRESPONSIVE,
+    Absence.STALE: DeviceState.UNRESPONSIVE,
+    Absence.SUSPENDED: DeviceState.SUSPENDED,
+    Absence.PERMISSION: DeviceState.EXCLUDED,
+    Absence.NOT_COLLECTED: DeviceState.EXCLUDED,
+    Absence.ERROR: DeviceState.DEGRADED,
+    Absence.UNSUPPORTED: DeviceState.DEGRADED,
+}
+"""The state of a device of which nothing can be read, by the reason."""
+
+
 class DeviceKind(StrEnum):
     """What kind of thing a row is."""
 

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.accumulate import DERIVED_KEYS, Accumulator
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.health import Health, signals
 from accelwatch.schema.metrics import Series, host_metrics
 from accelwatch.schema.reading import Reading, complete, wholly_absent
@@ -14,16 +14,6 @@ from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import ReadFailure, is_host
 from accelwatch.store.reports import CRASHED, Failure
 
-_STATE_OF = {
-    Absence.LOST: DeviceState.LOST,
-    Absence.TIMEOUT: DeviceState.UNRESPONSIVE,
-    Absence.STALE: DeviceState.UNRESPONSIVE,
-    Absence.SUSPENDED: DeviceState.SUSPENDED,
-    Absence.PERMISSION: DeviceState.EXCLUDED,
-    Absence.NOT_COLLECTED: DeviceState.EXCLUDED,
-    Absence.ERROR: DeviceState.DEGRADED,
-    Absence.UNSUPPORTED: DeviceState.DEGRADED,
-}
 _PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
 _CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
 """Quantities of which a device that works answers at least one."""
@@ -81,7 +71,9 @@ class Row:
         fault_of_device = fault_of_device and failure.code != CRASHED
         self.failure = failure
         self.fault_of_device = fault_of_device
-        state = _STATE_OF[failure.absence] if fault_of_device else DeviceState.UNRESPONSIVE
+        state = (
+            STATE_WITHOUT_VALUES[failure.absence] if fault_of_device else DeviceState.UNRESPONSIVE
+        )
         self._enter(state, wall)
 
     def whole(self, moment: float, groups: frozenset[str], one_shot: bool) -> Reading:

@@ -17,6 +17,7 @@ from accelwatch.errors import (
     DeviceSuspended,
     ReadError,
 )
+from accelwatch.scenario.faults import NODE_KINDS
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -193,6 +194,79 @@ def test_events_come_once_in_each_loop(tmp_path: Path) -> None:
     assert [second for second, count in enumerate(counts) if count] == [4, 14]
 
 
+def test_an_event_may_come_again_within_a_loop(tmp_path: Path) -> None:
+    text = with_fault("{kind: event, device: nvidia1, at: 1, every: 3, code: 31}")
+    stage = Stage(tmp_path, text.replace("scenario: 1", "scenario: 1\nlength: 10"))
+    seconds = []
+    for second in range(13):
+        for event in stage.backend.wait_events(0):
+            seconds.append(second)
+            assert (event.code, event.category) == ("xid_31", "application")
+            assert event.time == pytest.approx(stage.clock.wall())
+        stage.clock.advance(1)
+    assert seconds == [1, 4, 7, 11]
+
+
+SUFFERING = GROUP.replace(
+    "power_watts: 500",
+    "power_watts: 500\n      clock_hertz: {sm: 2e9}\n      reset_required: 0\n"
+    "      throttle_active: {thermal_hardware: 0}\n      ecc_errors_total: {uncorrected: 7}\n"
+    "      interconnect_links: {nvlink: {up: 18, down: 0}, c2c: {up: 2, down: 0}}",
+)
+
+
+@pytest.mark.parametrize(
+    ("fault", "changed"),
+    [
+        (
+            "kind: throttle, factor: 0.5",
+            {
+                "power_watts": 250.0,
+                "clock_hertz.sm": 1_000_000_000,
+                "throttle_active.thermal_hardware": 1,
+                "temperature_celsius.gpu": 75,
+            },
+        ),
+        (
+            "kind: throttle, reason: power, factor: 0.5",
+            {"power_watts": 250.0, "clock_hertz.sm": 10**9},
+        ),
+        ("kind: straggler, factor: 0.25", {"power_watts": 125.0, "clock_hertz.sm": 5 * 10**8}),
+        (
+            "kind: ecc, severity: uncorrected, count: 2",
+            {"ecc_errors_total.uncorrected": 14, "reset_required": 1},
+        ),
+        (
+            "kind: link_down, count: 2",
+            {
+                "interconnect_links.nvlink.up": 16,
+                "interconnect_links.nvlink.down": 2,
+                "interconnect_links.c2c.up": 0,
+                "interconnect_links.c2c.down": 2,
+            },
+        ),
+    ],
+)
+def test_a_fault_changes_what_the_device_reads(
+    tmp_path: Path, fault: str, changed: dict[str, float]
+) -> None:
+    text = f"{SUFFERING}\nfaults:\n  - {{{fault}, device: nvidia1, at: 2, back: 8}}\n"
+    stage = Stage(tmp_path, text)
+    usual = stage.read("nvidia1").values
+    stage.clock.advance(5)
+    now = stage.read("nvidia1").values
+    different = {".".join(series): now[series] for series in now if now[series] != usual[series]}
+    assert different == changed
+    assert stage.read("nvidia0").values == usual
+    assert now.keys() == usual.keys()
+
+
+@pytest.mark.parametrize("kind", sorted(NODE_KINDS))
+def test_a_fault_of_a_node_is_refused_with_who_plays_it(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(BackendUnavailable, match=f"{kind} befalls a node.*accelwatch sim plays it"):
+        Stage(tmp_path, with_fault(f"{{kind: {kind}}}"))
+
+
 def test_closing_ends_the_wait_for_events(tmp_path: Path) -> None:
     stage = Stage(tmp_path, GROUP)
     waiting = threading.Thread(target=stage.backend.wait_events, args=(60,), daemon=True)
@@ -339,8 +413,8 @@ def test_one_run_names_every_mistake_from_the_top(tmp_path: Path) -> None:
         "devices[0].cuont",
         "devices[0].values.temperature_celsius.gpu",
         "devices[0].values.memory_size_bytes",
-        "faults[0].code",
         "faults[0].at",
+        "faults[0].code",
         "faults[1].kind",
     ]
     assert [int(line) for line, _ in where] == [6, 10, 11, 15, 15, 16]

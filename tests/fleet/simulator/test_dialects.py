@@ -1,6 +1,7 @@
 """What the hub reads from the simulated dialects is what the devices have."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +35,22 @@ def test_the_hub_reads_what_the_devices_have(fleet_of: Callable[..., Fleet], dia
             assert seen.reading.values[series] == pytest.approx(
                 expected, rel=_ROUNDED, abs=_ROUNDED
             ), series
+
+
+@pytest.mark.parametrize("dialect", _TEXTS)
+@pytest.mark.parametrize("quantity", ["power_watts", "clock_hertz", "memory_used_bytes"])
+def test_an_absent_quantity_is_absent_in_every_dialect(
+    fleet_of: Callable[..., Fleet], tmp_path: Path, dialect: str, quantity: str
+) -> None:
+    file = tmp_path / "day.yaml"
+    file.write_text(
+        f"scenario: 1\nfaults: [{{kind: absent, nodes: n001, device: 2, quantity: {quantity}}}]"
+    )
+    fleet = fleet_of(scenario=file)
+    text = _TEXTS[dialect](fleet, fleet.nodes[0], fleet.moment(100.0))
+    keys = [
+        {series[0] for series in view.reading.values}
+        for view in read_devices(text, fleet.start + 100).devices
+    ]
+    assert quantity not in keys[2]
+    assert quantity in keys[1]

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from accelwatch.cli.sim import SimPlan, build_fleet
 from accelwatch.clock import ManualClock
 from accelwatch.errors import UsageError
+from accelwatch.scenario.faults import FaultKind
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -16,6 +18,7 @@ from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.nodes import Dialect
 
 FleetOf = Callable[..., Fleet]
+PAGE = Path(__file__).resolve().parents[3] / "docs/fleet/simulator.md"
 
 
 def seen(fleet: Fleet, name: str, time_s: float) -> Snapshot:
@@ -107,6 +110,49 @@ def test_a_hung_device_times_out(fleet_of: FleetOf) -> None:
     hung = device(fleet_of(), "n002", 0, 150.0)
     assert hung.state is DeviceState.UNRESPONSIVE
     assert hung.reading.absent == {("*",): Absence.TIMEOUT}
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "reason"),
+    [
+        ("gone", DeviceState.LOST, Absence.LOST),
+        ("permission", DeviceState.EXCLUDED, Absence.PERMISSION),
+        ("suspended", DeviceState.SUSPENDED, Absence.SUSPENDED),
+        ("error", DeviceState.DEGRADED, Absence.ERROR),
+    ],
+)
+def test_a_device_that_cannot_be_read_says_why(
+    fleet_of: FleetOf, tmp_path: Path, kind: str, state: DeviceState, reason: Absence
+) -> None:
+    file = tmp_path / "day.yaml"
+    file.write_text(
+        f"scenario: 1\nfaults: [{{kind: {kind}, nodes: n001, device: 1, at: 5, back: 9}}]"
+    )
+    fleet = fleet_of(scenario=file)
+    suffering = device(fleet, "n001", 1, 6.0)
+    assert (suffering.state, suffering.reading.absent) == (state, {("*",): reason})
+    assert device(fleet, "n001", 1, 9.0).state is DeviceState.OK
+    assert device(fleet, "n001", 0, 6.0).state is DeviceState.OK
+
+
+def test_one_quantity_can_be_absent_for_a_while(fleet_of: FleetOf, tmp_path: Path) -> None:
+    file = tmp_path / "day.yaml"
+    fault = (
+        "{kind: absent, nodes: n001, device: 1, quantity: clock_hertz, reason: timeout, back: 5}"
+    )
+    file.write_text(f"scenario: 1\nfaults: [{fault}]")
+    fleet = fleet_of(scenario=file)
+    reading = device(fleet, "n001", 1, 2.0).reading
+    assert reading.absent["clock_hertz",] is Absence.TIMEOUT
+    assert "clock_hertz" not in {series[0] for series in reading.values}
+    later = device(fleet, "n001", 1, 5.0).reading
+    assert "clock_hertz" in {series[0] for series in later.values}
+    assert ("clock_hertz",) not in later.absent
+
+
+@pytest.mark.parametrize("word", FaultKind)
+def test_every_fault_is_on_the_page(word: str) -> None:
+    assert f"`{word}`" in PAGE.read_text()
 
 
 def test_a_hot_device_throttles_and_counts_the_seconds(fleet_of: FleetOf) -> None:

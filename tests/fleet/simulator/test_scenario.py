@@ -78,6 +78,22 @@ def checked(text: str) -> Scenario:
             "  - {at: 1m, lasts: 1m}\n  - {at: 90s, lasts: 1m}",
             "day.yaml:5: jobs[0].stalls: stalls must be in order",
         ),
+        (
+            "scenario: 1\nfaults:\n- {kind: crash, nodes: n001}",
+            "day.yaml:3: faults[0].kind: crash befalls a call of a backend; accelwatch --replay plays",
+        ),
+        (
+            "scenario: 1\nfaults:\n- {kind: ecc, nodes: n001, severity: bad}",
+            "faults[0].severity: 'bad' is neither corrected nor uncorrected",
+        ),
+        (
+            "scenario: 1\nfaults:\n- {kind: absent, nodes: n001, quantity: power_watts, reason: shy}",
+            "faults[0].reason: 'shy' is no absence; expected one of error, lost",
+        ),
+        (
+            "scenario: 1\nfaults:\n- {kind: event, nodes: n001}",
+            "faults[0].code: an event needs a code, such as xid_79",
+        ),
         ("scenario: 1\njobs:\n- {name: a, nodes: '*', load: 2}", "load: 2 is not between 0 and 1"),
     ],
 )
@@ -123,6 +139,30 @@ def test_without_a_file_there_are_jobs_and_no_faults() -> None:
 
 def test_a_fleet_of_one_has_a_job() -> None:
     assert [job.nodes for job in everyday(("n001",)).jobs] == [("n001",)]
+
+
+@pytest.mark.parametrize(
+    ("older", "today"),
+    [
+        ("kind: hung", "kind: hang"),
+        ("kind: xid", "kind: event, code: xid_79"),
+        ("kind: xid, code: 31", "kind: event, code: xid_31"),
+    ],
+)
+def test_words_of_earlier_versions_mean_what_they_meant(older: str, today: str) -> None:
+    def fault_of(words: str) -> tuple[str, str, str]:
+        spec = checked(f"scenario: 1\nfaults:\n- {{{words}, nodes: n001}}").faults[0].spec
+        return spec.kind, spec.event_code, spec.event_category
+
+    assert fault_of(older) == fault_of(today)
+
+
+def test_a_given_category_counts_before_nvidia_s_own() -> None:
+    fault = "scenario: 1\nfaults:\n- {{kind: event, nodes: n001, code: {}}}"
+    assert checked(fault.format("xid_79")).faults[0].spec.event_category == "bus"
+    assert checked(fault.format("amd_1")).faults[0].spec.event_category == "other"
+    given = checked(fault.format("xid_79, category: power")).faults[0].spec
+    assert given.event_category == "power"
 
 
 def test_numbers_as_ids_and_codes_need_no_quotes() -> None:

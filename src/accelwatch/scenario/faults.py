@@ -1,0 +1,272 @@
+"""The vocabulary of faults in scenario files: words, parameters, times. `effects` says what they do."""
+
+import math
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+
+from accelwatch import xid
+from accelwatch.durations import seconds
+from accelwatch.errors import UsageError
+from accelwatch.located_yaml.document import Document
+from accelwatch.located_yaml.nodes import Place
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.event import Category
+from accelwatch.schema.metrics import Series, nearest, reading_metrics
+from accelwatch.schema.series import series_of
+
+Duration = float | int | str
+
+
+class FaultKind(StrEnum):
+    """What goes wrong: with a device, with a call of its backend, or with a whole node."""
+
+    LOST = "lost"
+    GONE = "gone"
+    """Lost, and no longer found either."""
+    HANG = "hang"
+    """The device, or the call, does not answer."""
+    ERROR = "error"
+    PERMISSION = "permission"
+    SUSPENDED = "suspended"
+    EVENT = "event"
+    ABSENT = "absent"
+    """One quantity has no value, for a reason."""
+    THROTTLE = "throttle"
+    STRAGGLER = "straggler"
+    ECC = "ecc"
+    LINK_DOWN = "link_down"
+    SLOW = "slow"
+    """The call takes longer."""
+    CRASH = "crash"
+    """SIGSEGV of the process that reads."""
+    NODE_DOWN = "node_down"
+    """Connections are cut as soon as they ask something."""
+    NODE_HUNG = "node_hung"
+    """Connections are taken and nothing is ever answered; streams fall silent."""
+    SLOW_LORIS = "slow_loris"
+    """Answers drip, a byte at a time."""
+    GARBAGE = "garbage"
+    """Answers are noise with a good status code."""
+    CLOCK_SKEW = "clock_skew"
+
+
+CALL_KINDS = frozenset({FaultKind.SLOW, FaultKind.CRASH})
+"""Befall a call of a backend and nothing else: only a replay has such calls."""
+NODE_KINDS = frozenset(
+    {
+        FaultKind.NODE_DOWN,
+        FaultKind.NODE_HUNG,
+        FaultKind.SLOW_LORIS,
+        FaultKind.GARBAGE,
+        FaultKind.CLOCK_SKEW,
+    }
+)
+"""Befall a node that is asked over the network: only the simulator has such nodes."""
+_OLDER_WORDS: dict[object, dict[str, object]] = {
+    "hung": {"kind": "hang"},
+    "xid": {"kind": "event", "code": "xid_79"},
+}
+"""Words of earlier versions of the simulator, and what they stand for where nothing else is given."""
+
+
+class Call(StrEnum):
+    """Which call of the backend suffers a `hang`, `slow`, `error` or `crash`."""
+
+    OPEN = "open"
+    DISCOVER = "discover"
+    IDENTIFY = "identify"
+    READ = "read"
+
+
+class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault from `at` until `back`, or for ever; with `every` it comes again."""
+
+    kind: FaultKind
+    device: int | str = "*"
+    """Which device, or `*` for all."""
+    at: Duration = 0.0
+    back: Duration | None = None
+    every: Duration | None = None
+    call: Call = Call.READ
+    delay: Duration = 0.5
+    """Of `slow`."""
+    code: int | str = ""
+    """Of an event or error; a bare number of an event is NVIDIA's: 79 is `xid_79`."""
+    category: Category | None = None
+    """Of an event; without it NVIDIA's own of an Xid, `other` for other codes."""
+    text: str = ""
+    quantity: str = ""
+    """Which quantity or series is `absent`."""
+    reason: str = ""
+    """Why: of `throttle` a reason such as `thermal_hardware`, of `absent` one of the absences."""
+    severity: str = "corrected"
+    """Of `ecc`: `corrected` or `uncorrected`."""
+    count: int = 1
+    """Links that are down; errors a second of `ecc`."""
+    factor: float = 0.6
+    """Share of the usual clock and work of `throttle` and `straggler`."""
+    by: Duration = "1m"
+    """Of `clock_skew`; a minus sign sets the clock back."""
+
+    @property
+    def event_code(self) -> str:
+        """The code as events and counters have it."""
+        return self.code if isinstance(self.code, str) else f"xid_{self.code}"
+
+    @property
+    def event_category(self) -> Category:
+        """The category as events and counters have it."""
+        return self.category or xid.category_of(self.event_code, "")
+
+    @property
+    def throttle_reason(self) -> str:
+        """The reason of a throttle."""
+        return self.reason or "thermal_hardware"
+
+    @property
+    def absence(self) -> Absence:
+        """The reason of an absence."""
+        return Absence(self.reason) if self.reason else Absence.ERROR
+
+
+class Spell(msgspec.Struct, frozen=True):
+    """How a fault stands: whether it is there, since when, how often and how long it was."""
+
+    active: bool
+    since_s: float
+    times: int
+    total_s: float
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A checked fault; times in seconds, `lasts_s` is None for one that stays."""
+
+    spec: FaultSpec
+    at_s: float = 0.0
+    lasts_s: float | None = None
+    every_s: float | None = None
+    delay_s: float = 0.0
+    by_s: float = 0.0
+    series: Series = ()
+    """What is absent."""
+
+    def spell(self, time_s: float) -> Spell | None:
+        """How it stands at a moment; None before it first comes."""
+        since = time_s - self.at_s
+        if since < 0:
+            return None
+        lasts = math.inf if self.lasts_s is None else self.lasts_s
+        if self.every_s is None:
+            return Spell(since < lasts, self.at_s, 1, min(since, lasts))
+        whole = math.floor(since / self.every_s)
+        rest = since - whole * self.every_s
+        lasts = min(lasts, self.every_s)
+        return Spell(rest < lasts, time_s - rest, whole + 1, whole * lasts + min(rest, lasts))
+
+    def active(self, time_s: float) -> bool:
+        """Whether it is there at a moment."""
+        now = self.spell(time_s)
+        return now is not None and now.active
+
+
+Spec = TypeVar("Spec", bound=FaultSpec)
+
+
+def in_todays_words(data: object) -> object:
+    """A fault as written, with words of earlier versions replaced by today's."""
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
+        return data
+    meaning = _OLDER_WORDS.get(data["kind"])
+    return data if meaning is None else {**meaning, **data, "kind": meaning["kind"]}
+
+
+def read_fault(document: Document, spec: FaultSpec, place: Place) -> Fault:
+    """A fault with its times, all that can be said without its device; complains of mistakes."""
+    at_s = read_seconds(document, spec.at, (*place, "at"))
+    lasts_s = None
+    if spec.back is not None:
+        lasts_s = read_seconds(document, spec.back, (*place, "back")) - at_s
+        if lasts_s <= 0:
+            document.complain((*place, "back"), "back must be after at")
+    within(document, spec.factor, 0, 1, (*place, "factor"))
+    within(document, spec.count, 1, 1_000_000, (*place, "count"))
+    _check_words(document, spec, place)
+    series: Series | None = ()
+    if spec.kind is FaultKind.ABSENT:
+        series = read_series(document, spec.quantity, (*place, "quantity"))
+    return Fault(
+        spec=spec,
+        at_s=at_s,
+        lasts_s=lasts_s,
+        every_s=_every(document, spec, lasts_s, place),
+        delay_s=read_seconds(document, spec.delay, (*place, "delay")),
+        by_s=_signed(document, spec.by, (*place, "by")),
+        series=series or (),
+    )
+
+
+def _every(
+    document: Document, spec: FaultSpec, lasts_s: float | None, place: Place
+) -> float | None:
+    if spec.every is None:
+        return None
+    every_s = read_seconds(document, spec.every, (*place, "every"))
+    once = spec.kind is FaultKind.EVENT
+    if every_s <= 0 or (not once and (lasts_s or every_s) >= every_s):
+        text = "a fault that comes again must be back before that"
+        document.complain((*place, "every"), text)
+    return every_s
+
+
+def _check_words(document: Document, spec: FaultSpec, place: Place) -> None:
+    if spec.kind is FaultKind.EVENT and not spec.event_code:
+        document.complain((*place, "code"), "an event needs a code, such as xid_79")
+    if spec.severity not in ("corrected", "uncorrected"):
+        text = f"{spec.severity!r} is neither corrected nor uncorrected"
+        document.complain((*place, "severity"), text)
+    if spec.kind is FaultKind.ABSENT and spec.reason not in ("", *Absence):
+        text = f"{spec.reason!r} is no absence; expected one of {', '.join(sorted(Absence))}"
+        document.complain((*place, "reason"), text)
+
+
+def read_series(document: Document, path: str, place: Place) -> Series | None:
+    """A quantity or series by its dotted path; None, with a complaint, for what no device has."""
+    series = series_of(path)
+    rows = {row.key: row for row in reading_metrics()}
+    row = rows.get(series[0])
+    if row is None:
+        close = nearest(series[0], list(rows))
+        hint = f"; did you mean {close!r}?" if close else ""
+        document.complain(place, f"no quantity {series[0]!r} that a device can have{hint}")
+        return None
+    if len(series) not in (1, len(row.labels) + 1):
+        labels = ", ".join(row.labels) or "none"
+        document.complain(place, f"{row.key} has the labels {labels}")
+        return None
+    return series
+
+
+def read_seconds(document: Document, given: Duration, place: Place) -> float:
+    """A duration that is not negative; 0, with a complaint, for what is none."""
+    value = _signed(document, given, place)
+    if value < 0:
+        document.complain(place, "a duration must not be negative")
+    return value
+
+
+def _signed(document: Document, given: Duration, place: Place) -> float:
+    if isinstance(given, int | float):
+        return float(given)
+    try:
+        return -seconds(given[1:]) if given.startswith("-") else seconds(given)
+    except UsageError as error:
+        document.complain(place, str(error))
+        return 0.0
+
+
+def within(document: Document, value: float, least: float, most: float, place: Place) -> None:
+    """Complain of a number that is out of range."""
+    if not least <= value <= most:
+        document.complain(place, f"{value:g} is not between {least:g} and {most:g}")
