@@ -12,10 +12,10 @@ import machines
 from accelwatch.fleet.dialects import merge
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.merge import identity
-from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.joined import merged
 from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
 from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState

@@ -328,13 +328,14 @@ def test_history_keeps_fifteen_minutes_and_its_gaps() -> None:
     history = History()
     for step in (100, 101, 104):
         reading = Reading(device_id="x", values={("power_watts",): float(step)})
-        history.take(step, ReadDevice(machines.view(0, reading=reading)))
-    rows = history.rows(("power_watts",), 104)
-    assert len(rows) == STEPS
-    assert rows[-5:] == [100.0, 101.0, None, None, 104.0]
-    assert rows[:-5] == [None] * (STEPS - 5)
-    assert history.rows(("utilization_ratio",), 104) == [None] * STEPS
-    assert history.rows(("power_watts",), 104 + STEPS) == [None] * STEPS
+        history.keep(step, [(7, ReadDevice(machines.view(0, reading=reading)))])
+    rows = history.rows(7, 104)
+    assert rows["power_watts",][-5:] == [100.0, 101.0, None, None, 104.0]
+    assert len(rows["power_watts",]) == STEPS
+    assert rows["power_watts",][:-5] == [None] * (STEPS - 5)
+    assert rows["utilization_ratio",] == [None] * STEPS
+    assert history.rows(7, 104 + STEPS)["power_watts",] == [None] * STEPS
+    assert history.rows(8, 104) == {}
 
 
 def test_history_takes_one_row_a_step() -> None:
@@ -342,9 +343,8 @@ def test_history_takes_one_row_a_step() -> None:
     bench.tell("a", machines.view(0))
     bench.clock.advance(STEP_S)
     bench.tell("a", machines.view(0))
-    history = bench.fleet.nodes["a"].history(machines.device(0).id)
-    assert history is not None
-    rows = history.rows(("power_watts",), int(bench.clock.monotonic() // STEP_S))
+    history = bench.fleet.history(bench.fleet.nodes["a"], machines.device(0).id)
+    rows = history["power_watts",]
     assert rows[-2:] == [642.125, 642.125]
 
 

@@ -193,7 +193,7 @@ class HubPages:
         ask_again(query, ("device", "range", "step"))
         node = self._named(name)
         device = only(query, "device")
-        if device is None or not (node.history(device) or device in node.devices):
+        if device is None or not (device in node.devices or self._fleet.history(node, device)):
             known = ", ".join(list(node.devices)[:16])
             told = f"device: name one of {known or 'none'}"
             raise UsageError(told) if device is None else UnmetError(told)

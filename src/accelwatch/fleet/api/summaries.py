@@ -7,7 +7,7 @@ from accelwatch.fleet.api.documents import FaultNote, HistoryDocument, NodeSumma
 from accelwatch.fleet.api.rows import Totals, rounded
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.history import QUANTITIES, STEP_S
+from accelwatch.fleet.state.history import STEP_S
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.state.source import Source
@@ -98,14 +98,11 @@ def node_snapshot(fleet: Fleet, node: Node) -> dict[str, Any]:
 
 def history_document(fleet: Fleet, node: Node, device_id: str) -> HistoryDocument:
     """Recent history of a device; without any values when nothing is kept of it."""
-    step = int(fleet.clock.monotonic() // STEP_S)
-    kept = node.history(device_id)
+    kept = fleet.history(node, device_id)
     return HistoryDocument(
         node=node.name,
         device=device_id,
         step_s=STEP_S,
         end=timestamp(fleet.clock.wall()),
-        values={}
-        if kept is None
-        else {path_of(series): kept.rows(series, step) for series in QUANTITIES},
+        values={path_of(series): values for series, values in kept.items()},
     )

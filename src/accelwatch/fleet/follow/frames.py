@@ -96,16 +96,3 @@ class FrameReader:
                 return None
             raise TargetFault(Reason.GARBAGE, f"no message of ours: {error}") from error
         return message
-
-
-def array_length(raw: msgspec.Raw) -> int:
-    """Number of items of a MessagePack array, from its first bytes; -1 when it is no array."""
-    head = bytes(memoryview(raw)[:5])
-    if not head:
-        return -1
-    first = head[0]
-    if first & 0xF0 == 0x90:
-        return first & 0x0F
-    if first == 0xDC:
-        return int.from_bytes(head[1:3], "big")
-    return int.from_bytes(head[1:5], "big") if first == 0xDD else -1

@@ -15,18 +15,21 @@ from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.claims import Claims
-from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.events import EventLog, counted, first_seen
+from accelwatch.fleet.state.history import STEP_S, History
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
 from accelwatch.fleet.state.keeping import open_inventory
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.table import Table
+from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.wire import StoreNote
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import Device
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.snapshot import DeviceView
 
 _SEEN_EVERY_S = 60.0
@@ -46,6 +49,8 @@ class Fleet:
         self.thresholds = thresholds
         self.nodes: dict[str, Node] = {}
         self.columns = ColumnStore()
+        self._history = History()
+        self.table = Table(self._history.window.clear)
         self.events = EventLog()
         self._claims = Claims()
         self.messages_total = 0
@@ -77,6 +82,8 @@ class Fleet:
             _, source = before.get(target.key, (None, None))
             if source is None:
                 source = Source(target, self.columns)
+            if source.target.labels != target.labels:
+                node.shape += 1
             source.target = target
             node.sources[target.key] = source
             self._by_key[target.key] = node, source
@@ -89,6 +96,7 @@ class Fleet:
                 self._changes.seen[name] = node.expected
             if list(node.sources.values()) != had.get(name):
                 self._regather(node)
+        self.table.sync(self.nodes)
 
     def believe(self, order: Sequence[str]) -> None:
         """In which order the dialects of one node's sources are believed from now on."""
@@ -115,10 +123,11 @@ class Fleet:
         node, source = held
         self.messages_total += 1
         now = self.clock.monotonic()
+        node.version += 1
         if source.take(message, size, self.clock.wall(), now):
             self._regather(node)
         if source.arrived == now:
-            node.keep_history(now)
+            self._keep_history(node, now)
             self._seen(node, source.arrived_wall)
             if source.events:
                 told, source.events = source.events, []
@@ -149,14 +158,27 @@ class Fleet:
         node, source = held
         now = self.clock.monotonic()
         before = source.devices
+        node.version += 1
         source.read(views, interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
         told = [event for one in source.devices for event in _told(source, one, before.get(one))]
         if told:
             self._note(node, source, told, again=False)
         self._regather(node)
-        node.keep_history(now)
+        self._keep_history(node, now)
         self._seen(node, source.arrived_wall)
+
+    def _keep_history(self, node: Node, now: float) -> None:
+        """Keep the values of this step of history, once a step."""
+        step = int(now // STEP_S)
+        if node.due(step):
+            self._history.keep(step, self.table.arrange(node).present)
+
+    def history(self, node: Node, device_id: str) -> dict[Series, list[float | None]]:
+        """Recent history of a device up to now; empty when nothing is kept of it."""
+        row = self.table.rows.get((node.name, device_id))
+        step = int(self.clock.monotonic() // STEP_S)
+        return {} if row is None else self._history.rows(row, step)
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""
@@ -206,6 +228,7 @@ class Fleet:
                 return
             node.expected = Expected(first_seen=wall, last_seen=wall)
             self._changes.seen[node.name] = node.expected
+        node.shape += 1
         for key, held in node.devices.items():
             if key not in node.expected.devices and len(node.expected.devices) < _MAX_EXPECTED:
                 node.expected.devices[key] = held.device
@@ -242,6 +265,7 @@ class Fleet:
             for one in missing:
                 del node.expected.devices[one.id]
                 self._changes.removed.append((name, one.id))
+            node.shape += 1
             self._changes.take_back()
             if device_id is None and self.state_of(node) is NodeState.DOWN:
                 node.expected.acknowledged = self.clock.wall()
@@ -252,6 +276,7 @@ class Fleet:
     async def _forget(self, node: Node) -> int:
         count = len(node.expected.devices) if node.expected is not None else 0
         del self.nodes[node.name]
+        self.table.sync(self.nodes)
         self.events.forget(node.name)
         self._changes.seen.pop(node.name, None)
         self._changes.added = [one for one in self._changes.added if one[0] != node.name]

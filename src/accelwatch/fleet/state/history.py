@@ -1,9 +1,12 @@
-"""Recent history of a device: a ring of single-precision numbers, one row every ten seconds."""
+"""Recent history of devices: six quantities every ten seconds for fifteen minutes."""
 
 import math
-from array import array
+from collections.abc import Sequence
+
+import numpy as np
 
 from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.table.windows import Window
 from accelwatch.schema.metrics import Series
 
 STEP_S = 10
@@ -17,40 +20,24 @@ QUANTITIES: tuple[Series, ...] = (
     ("power_watts",),
     ("temperature_celsius", "gpu"),
 )
-_WIDTH = len(QUANTITIES)
-_EMPTY = array("f", [math.nan] * (STEPS * _WIDTH))
 
 
 class History:
-    """One device's last steps; a step without a value is NaN inside and None outside."""
-
-    __slots__ = ("_last", "_ring")
+    """The recent past of all rows."""
 
     def __init__(self) -> None:
-        self._ring = array("f", _EMPTY)
-        self._last = -1
+        self.window = Window(QUANTITIES, STEPS)
 
-    def take(self, step: int, held: Held) -> None:
-        """The values of a step (monotonic seconds divided by STEP_S); the first of a step counts."""
-        if step <= self._last:
+    def keep(self, step: int, devices: Sequence[tuple[int, Held]]) -> None:
+        """The values of a step (monotonic seconds divided by STEP_S) of devices in their rows."""
+        if not devices:
             return
-        skipped = min(step - self._last - 1, STEPS) if self._last >= 0 else 0
-        for missed in range(step - skipped, step):
-            self._put(missed, [math.nan] * _WIDTH)
-        found = held.numbers(QUANTITIES)
-        self._put(step, [math.nan if value is None else float(value) for value in found])
-        self._last = step
+        told = [held.numbers(QUANTITIES) for _, held in devices]
+        lines = [[math.nan if value is None else float(value) for value in line] for line in told]
+        self.window.put(step, [row for row, _ in devices], np.array(lines))
 
-    def _put(self, step: int, values: list[float]) -> None:
-        begin = (step % STEPS) * _WIDTH
-        self._ring[begin : begin + _WIDTH] = array("f", values)
-
-    def rows(self, series: Series, now: int) -> list[float | None]:
-        """The last STEPS steps up to step `now`, oldest first. Raises ValueError for other series."""
-        column = QUANTITIES.index(series)
-        found: list[float | None] = []
-        for step in range(now - STEPS + 1, now + 1):
-            value = self._ring[(step % STEPS) * _WIDTH + column]
-            here = self._last - STEPS < step <= self._last
-            found.append(value if here and not math.isnan(value) else None)
-        return found
+    def rows(self, row: int, now: int) -> dict[Series, list[float | None]]:
+        """Each quantity's last STEPS steps up to step `now`, oldest first; of an empty row nothing."""
+        if not self.window.known(row):
+            return {}
+        return {one: self.window.read(one, row, now) for one in QUANTITIES}

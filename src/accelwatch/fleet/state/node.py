@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from accelwatch.fleet.merge import identity
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.claims import claimed
-from accelwatch.fleet.state.history import STEP_S, History
 from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.joined import Joined, merged
 from accelwatch.fleet.state.liveness import Thresholds
@@ -28,7 +27,10 @@ class Node:
         """Present devices by id, merged over the sources."""
         self._began = began
         self._gathered: list[Source] = []
-        self._history: dict[str, History] = {}
+        self.version = 0
+        """Grows with everything that its sources tell."""
+        self.shape = 0
+        """Grows when devices, expected devices or labels change."""
         self._step = -1
 
     @property
@@ -94,8 +96,7 @@ class Node:
         sources = sorted(self._gathered, key=lambda one: rank(one.dialect))
         told = [(one.dialect, one.devices) for one in sources if one.devices]
         self.devices = told[0][1] if len(told) == 1 else merged(told)
-        for gone in set(self._history) - set(self.devices) - set(self._expected_devices()):
-            del self._history[gone]
+        self.shape += 1
 
     @property
     def settled(self) -> bool:
@@ -115,17 +116,10 @@ class Node:
             and newest - one.arrived <= max(_BEHIND_S, 6 * one.interval_s)
         ]
 
-    def keep_history(self, now: float) -> None:
-        """Keep the values of this step of history, once a step."""
-        step = int(now // STEP_S)
-        if step == self._step:
-            return
-        self._step = step
-        for key, held in self.devices.items():
-            history = self._history.get(key)
-            if history is None:
-                history = self._history[key] = History()
-            history.take(step, held)
+    def due(self, step: int) -> bool:
+        """Whether a step of history is another than the one that was asked about before."""
+        before, self._step = self._step, step
+        return before != step
 
     def origin(self, held: Held) -> Source | None:
         """The source that a device's state and times come from."""
@@ -139,10 +133,6 @@ class Node:
     def host(self) -> Held | None:
         """The host itself, when a source tells of it."""
         return next((one.host for one in self.sources.values() if one.host is not None), None)
-
-    def history(self, device_id: str) -> History | None:
-        """Recent history of a device."""
-        return self._history.get(device_id)
 
     def missing(self) -> Iterator[Device]:
         """Devices that are expected and not there."""

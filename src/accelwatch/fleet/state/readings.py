@@ -6,9 +6,10 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.fleet.follow.frames import RawDevice
-from accelwatch.fleet.state.columns import REASONS, Columns
 from accelwatch.fleet.state.liveness import is_time
 from accelwatch.fleet.state.usage import UNUSED, Usage, usage_of
+from accelwatch.fleet.table.columns import REASONS, Columns
+from accelwatch.fleet.table.pick import Values, decoded
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.health import Health
@@ -17,10 +18,6 @@ from accelwatch.schema.plausible import SENTINELS, believed
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
 
-Values = tuple[int | float | str, ...]
-"""Of a tick: numbers, and letters for why there is none. A tuple is nothing to garbage collection."""
-
-_decode = msgspec.msgpack.Decoder(Values).decode
 _STATES = frozenset(DeviceState)
 _HEALTHS = frozenset(Health)
 
@@ -169,14 +166,8 @@ class StreamDevice:
         return self._values
 
     def _decode(self) -> Values:
-        missing: Values = ("e",) * len(self.columns.series)
-        if self.tick is None:
-            return missing
-        try:
-            found = _decode(self.tick.values)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return missing
-        return found if len(found) == len(missing) else missing
+        count = len(self.columns.series)
+        return ("e",) * count if self.tick is None else decoded(self.tick.values, count)
 
 
 class ReadDevice:

@@ -14,12 +14,12 @@ from accelwatch.fleet.follow.frames import (
     RawProcesses,
     RawTick,
     Received,
-    array_length,
 )
-from accelwatch.fleet.state.columns import ColumnStore
 from accelwatch.fleet.state.liveness import Skew, is_time
 from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
 from accelwatch.fleet.state.usage import Usage
+from accelwatch.fleet.table.columns import ColumnStore
+from accelwatch.fleet.table.pick import count_of
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import STREAM, Hello, Layout
 from accelwatch.schema.context import Event, Findings, Owners
@@ -208,7 +208,7 @@ def _told(usage: Usage, message: Owners | RawProcesses | Findings) -> Usage:
 
 
 def _fits(raw: RawDevice, device: StreamDevice) -> bool:
-    return array_length(raw.values) == len(device.columns.series)
+    return count_of(raw.values) == len(device.columns.series)
 
 
 def _is_accelerator(device: Device) -> bool:

@@ -6,6 +6,7 @@ A fleet has few kinds of device and many devices; names are shared, numbers are 
 import weakref
 from collections.abc import Sequence
 
+from accelwatch.fleet.table.pick import Pick
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import Layout
 from accelwatch.schema.metrics import Series
@@ -24,10 +25,13 @@ REASONS = {
 """Letters of the compact form (`schema/compact.py`)."""
 
 
+_MAX_PICKS = 8
+
+
 class Columns:
     """Series of a layout, where each stands in a tick, what it may be, which never have a value."""
 
-    __slots__ = ("__weakref__", "absent", "index", "limits", "of_key", "series")
+    __slots__ = ("__weakref__", "_picks", "absent", "index", "limits", "of_key", "series")
 
     def __init__(self, series: Sequence[Series], absent: Sequence[tuple[Series, str]]) -> None:
         self.series = tuple(series)
@@ -37,6 +41,17 @@ class Columns:
             self.of_key.setdefault(one[0], []).append(position)
         self.limits = tuple(bounds(one[0]) for one in self.series)
         self.absent = {one: REASONS.get(letter, Absence.ERROR) for one, letter in absent}
+        self._picks: dict[tuple[Series, ...], Pick] = {}
+
+    def pick(self, wanted: tuple[Series, ...]) -> Pick:
+        """Where the wanted series stand; kept for those who ask again for the same."""
+        found = self._picks.get(wanted)
+        if found is None:
+            if len(self._picks) >= _MAX_PICKS:
+                self._picks.clear()
+            positions = [self.index.get(one) for one in wanted]
+            found = self._picks[wanted] = Pick(wanted, positions, len(self.series))
+        return found
 
 
 class ColumnStore:

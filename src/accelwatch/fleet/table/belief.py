@@ -1,0 +1,66 @@
+"""`schema.plausible` over arrays: which numbers are believed, in a few passes whatever their count."""
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.plausible import SENTINELS, believed, bounds
+from accelwatch.schema.reading import Number
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_HASH_BITS = 16
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""The odd number next to 2^64 over the golden ratio: multiplying by it spreads bits (Knuth, 6.4)."""
+
+
+@cache
+def _sentinels() -> tuple[Floats, Bools]:
+    """The sentinels in order, and which of the places of a hash table one of them falls into."""
+    values = np.unique(np.array([float(one) for one in SENTINELS], dtype=np.float64))
+    places = np.zeros(1 << _HASH_BITS, dtype=np.bool_)
+    places[_place(values)] = True
+    return values, places
+
+
+def _place(values: Floats) -> npt.NDArray[np.uint64]:
+    found: npt.NDArray[np.uint64] = (values.view(np.uint64) * _GOLDEN) >> np.uint64(64 - _HASH_BITS)
+    return found
+
+
+def sentinel(values: Floats) -> Bools:
+    """Which numbers are what an empty register becomes; for integers that doubles hold exactly."""
+    known, places = _sentinels()
+    found: Bools = places[_place(values)]
+    if found.any():
+        found[found] = np.isin(values[found], known)
+    return found
+
+
+class Limits:
+    """Least and greatest number of each of some series."""
+
+    __slots__ = ("_series", "high", "low")
+
+    def __init__(self, series: tuple[Series, ...]) -> None:
+        ends = [bounds(one[0]) for one in series]
+        self._series = series
+        self.low: Floats = np.array([low for low, _ in ends], dtype=np.float64)
+        self.high: Floats = np.array([high for _, high in ends], dtype=np.float64)
+
+    def believed(self, values: Floats, exact: Bools) -> Bools:
+        """Which numbers of a matrix, a series a column, are believed; NaN is not.
+
+        Those that are `exact` integers beyond a double were looked at by `believes`.
+        """
+        found: Bools = (values >= self.low) & (values <= self.high)
+        found &= ~sentinel(values)
+        found |= exact
+        return found
+
+    def believes(self, column: int, value: Number) -> bool:
+        """The same of one number."""
+        return believed(self._series[column], value)

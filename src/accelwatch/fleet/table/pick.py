@@ -1,0 +1,243 @@
+"""Which of a layout's values are wanted, and taking those of many devices as one matrix.
+
+A mark stands beside every number: `d` a double, `q` an integer that a double holds exactly, `Q` one that
+it does not hold, else the letter of why there is none (`schema/compact.py`) and NaN as the number.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.fleet.table.belief import Floats, Limits
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.packed import WIDTH, unpack
+from accelwatch.schema.reading import Number
+
+Marks = npt.NDArray[np.uint8]
+Values = tuple[int | float | str, ...]
+"""Of a tick: numbers, and letters for why there is none. A tuple is nothing to garbage collection."""
+
+DOUBLE, INTEGER, LARGE = ord("d"), ord("q"), ord("Q")
+REFUSED = NEVER_READ = ord("e")
+NOT_TOLD = ord("n")
+"""The layout has no such series."""
+EXACT = 2**53
+"""Integers up to this are doubles as well."""
+_2_64 = 1 << 64
+
+_anything = msgspec.msgpack.Decoder(Values).decode
+_numbers = msgspec.msgpack.Decoder(tuple[int | float, ...]).decode
+_bytes = msgspec.msgpack.Decoder(bytes).decode
+_BAD = (msgspec.DecodeError, UnicodeDecodeError, ValueError)
+_ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
+_BINARY = {0xC4: 2, 0xC5: 3, 0xC6: 5}
+"""First byte of a MessagePack bin and the bytes of its head."""
+
+
+class Block(NamedTuple):
+    """Numbers and marks of devices of one layout, a device a row, a wanted series a column."""
+
+    values: Floats
+    marks: Marks
+
+
+def count_of(raw: msgspec.Raw) -> int:
+    """How many values a tick has for a device, from its first bytes; -1 when it is none of our forms."""
+    head = bytes(memoryview(raw)[:5])
+    if not head:
+        return -1
+    first = head[0]
+    if first & 0xF0 == 0x90:
+        return first & 0x0F
+    if first in _BINARY:
+        size = int.from_bytes(head[1 : _BINARY[first]], "big")
+        return -1 if size % WIDTH else size // WIDTH
+    if first == 0xDC:
+        return int.from_bytes(head[1:3], "big")
+    return int.from_bytes(head[1:5], "big") if first == 0xDD else -1
+
+
+def decoded(raw: msgspec.Raw, count: int) -> Values:
+    """The values of one device exactly as they were told; `error` for each when they cannot be read."""
+    try:
+        is_array = memoryview(raw)[0] in _ARRAYS
+        found = _anything(raw) if is_array else unpack(_bytes(raw))
+    except (*_BAD, IndexError):
+        return ("e",) * count
+    return found if len(found) == count else ("e",) * count
+
+
+Line = Sequence[Number] | Values
+Getter = Callable[[Line], Values]
+
+
+class Pick:
+    """The wanted series of a layout."""
+
+    def __init__(
+        self, wanted: tuple[Series, ...], positions: Sequence[int | None], count: int
+    ) -> None:
+        """`positions` are those of the wanted series among the `count` of the layout."""
+        self._count = count
+        self._wanted = len(wanted)
+        self._columns = np.array(
+            [column for column, at in enumerate(positions) if at is not None], dtype=np.intp
+        )
+        self._positions = [at for at in positions if at is not None]
+        self._at = np.array(self._positions, dtype=np.intp)
+        self._limits = Limits(
+            tuple(one for one, at in zip(wanted, positions, strict=True) if at is not None)
+        )
+        self._split: _Split | None = None
+        self._pick = _getter(self._positions)
+
+    def block(self, ticks: Sequence[msgspec.Raw]) -> Block:
+        """The values of devices of this layout, undecoded, as a block with a column a wanted series."""
+        values = np.full((len(ticks), self._wanted), np.nan)
+        marks = np.full((len(ticks), self._wanted), NOT_TOLD, dtype=np.uint8)
+        if self._positions and ticks:
+            found = self._packed(ticks) or self._listed(ticks)
+            believed = self._limits.believed(found.values, found.marks == LARGE)
+            absent = np.isnan(found.values)
+            found.values[~believed] = np.nan
+            found.marks[~(believed | absent)] = REFUSED
+            values[:, self._columns] = found.values
+            marks[:, self._columns] = found.marks
+        return Block(values, marks)
+
+    def _packed(self, ticks: Sequence[msgspec.Raw]) -> Block | None:
+        """All of them in one pass, where all are packed and begin alike; else None."""
+        head = _BINARY.get(memoryview(ticks[0])[0], 0)
+        stride = head + self._count * WIDTH
+        joined = b"".join(ticks)
+        if not head or len(joined) != stride * len(ticks):
+            return None
+        lines = np.frombuffer(joined, dtype=np.uint8).reshape(len(ticks), stride)
+        if (lines[:, :head] != lines[0, :head]).any():
+            return None
+        first = head + self._count
+        marks = lines[:, head:first][:, self._at]
+        whole = np.ascontiguousarray(lines[:, first:]).view("<i8")[:, self._at]
+        values = whole.view(np.float64).copy()
+        integers = marks == INTEGER
+        if integers.any():
+            values[integers] = whole[integers]
+            marks[integers & ((whole > EXACT) | (whole < -EXACT))] = LARGE
+        doubles = marks == DOUBLE
+        other = ~(integers | doubles)
+        if other.any():
+            values[other] = np.nan
+        large = marks == LARGE
+        if large.any():
+            for row, column in np.argwhere(large).tolist():
+                bits = int(whole[row, column])
+                exact = bits if integers[row, column] else bits % _2_64
+                self._set_large(values, marks, (row, column), exact)
+        marks[doubles & np.isnan(values)] = REFUSED
+        return Block(values, marks)
+
+    def _set_large(
+        self, values: Floats, marks: Marks, cell: tuple[int, int], exact: Number
+    ) -> None:
+        """An integer that a double does not hold is looked at as it is."""
+        values[cell] = exact
+        if not self._limits.believes(cell[1], exact):
+            values[cell], marks[cell] = np.nan, REFUSED
+
+    def _listed(self, ticks: Sequence[msgspec.Raw]) -> Block:
+        """The same of values as MessagePack arrays."""
+        try:
+            told: list[tuple[Number, ...]] = [_numbers(one) for one in ticks]
+        except _BAD:
+            return self._one_by_one([decoded(one, self._count) for one in ticks])
+        if {len(one) for one in told} != {self._count}:
+            return self._one_by_one([decoded(one, self._count) for one in ticks])
+        if self._split is None:
+            self._split = _Split(self._positions, self._positions).after(told[:1])
+        found = self._split.block(told)
+        if found is None:  # an integer has become a double, or is a large one
+            self._split = self._split.after(told)
+            return self._one_by_one(told)
+        return found
+
+    def _one_by_one(self, told: Sequence[Values]) -> Block:
+        values = np.full((len(told), len(self._positions)), np.nan)
+        marks = np.full(values.shape, NEVER_READ, dtype=np.uint8)
+        for row, line in enumerate(told):
+            picked = self._pick(line)
+            marks[row] = [_mark(one) for one in picked]
+            values[row] = [np.nan if isinstance(one, str) else one for one in picked]
+            for column in np.flatnonzero(marks[row] == LARGE).tolist():
+                exact = picked[column]
+                if not isinstance(exact, str):
+                    self._set_large(values, marks, (row, column), exact)
+        marks[(marks == DOUBLE) & np.isnan(values)] = REFUSED
+        return Block(values, marks)
+
+
+class _Split:
+    """Wanted positions by whether they hold integers, as far as has been seen."""
+
+    def __init__(self, positions: Sequence[int], integral: Sequence[int]) -> None:
+        self._positions = positions
+        self.integral = integral
+        doubles = [at for at in positions if at not in integral]
+        self._integers, self._doubles = _getter(integral), _getter(doubles)
+        place = {at: column for column, at in enumerate(positions)}
+        self._of_integers = np.array([place[at] for at in integral], dtype=np.intp)
+        self._of_doubles = np.array([place[at] for at in doubles], dtype=np.intp)
+        self._marks = np.full(len(positions), DOUBLE, dtype=np.uint8)
+        self._marks[self._of_integers] = INTEGER
+
+    def after(self, told: Sequence[Sequence[Number]]) -> "_Split":
+        """The same after more values: what was a double once stays among the doubles."""
+        left = [at for at in self.integral if all(isinstance(line[at], int) for line in told)]
+        return _Split(self._positions, left)
+
+    def block(self, told: Sequence[Sequence[Number]]) -> Block | None:
+        """The values; None where one is not of the kind that it was, or a large integer."""
+        doubles: list[Any] = []
+        integers: list[Any] = []  # `array` looks at the kinds faster than we could
+        for line in told:
+            doubles += self._doubles(line)
+            integers += self._integers(line)
+        try:
+            whole = np.frombuffer(array("q", integers), dtype=np.int64)
+        except (TypeError, OverflowError):
+            return None
+        real = np.frombuffer(array("d", doubles), dtype=np.float64)
+        if _beyond(real) or _beyond(whole):
+            return None
+        values = np.empty((len(told), len(self._marks)))
+        values[:, self._of_doubles] = real.reshape(len(told), -1)
+        values[:, self._of_integers] = whole.reshape(len(told), -1)
+        marks = np.repeat(self._marks[np.newaxis], len(told), axis=0)
+        marks[np.isnan(values)] = REFUSED
+        return Block(values, marks)
+
+
+def _beyond(numbers: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> bool:
+    return bool(((numbers > EXACT) | (numbers < -EXACT)).any())
+
+
+def _mark(value: Number | str) -> int:
+    if isinstance(value, str):
+        return ord(value[:1] or "e") & 0xFF
+    if isinstance(value, float):
+        return DOUBLE
+    return INTEGER if -EXACT <= value <= EXACT else LARGE
+
+
+def _getter(positions: Sequence[int]) -> Getter:
+    """The items at positions, always as a tuple."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    if not positions:
+        return lambda _line: ()
+    at = positions[0]
+    return lambda line: (line[at],)

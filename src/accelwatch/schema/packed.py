@@ -1,0 +1,54 @@
+"""The packed form of a tick's values: a mark for each, then eight bytes for each, little-endian.
+
+A mark is `d` (a double), `q` or `Q` (an integer, signed or unsigned), or the letter of why there is no
+value (`compact.py`); the eight bytes of an absent value are zero. Readers of many devices take the
+numbers as they lie, without looking at them one by one.
+"""
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+
+from accelwatch.schema.reading import Number
+
+FORM = "packed"
+"""What a reader asks for and a hello says."""
+WIDTH = 9
+"""Bytes a value."""
+_NUMBERS = b"dqQ"
+_SIGNED = 1 << 63
+_MOST = 1 << 64
+
+Values = tuple[Number | str, ...]
+
+
+@lru_cache(maxsize=64)
+def _plan(marks: bytes) -> struct.Struct:
+    """How the values of these marks lie; absent ones are eight bytes of padding."""
+    return struct.Struct("<" + "".join(chr(one) if one in _NUMBERS else "8x" for one in marks))
+
+
+def _mark(value: Number | str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return "d"
+    if -_SIGNED <= value < _SIGNED:
+        return "q"
+    return "Q" if 0 <= value < _MOST else "d"
+
+
+def pack(values: Sequence[Number | str]) -> bytes:
+    """Numbers and letters as bytes; an integer of more than 64 bits becomes a double."""
+    marks = "".join([_mark(value) for value in values]).encode("latin-1")
+    return marks + _plan(marks).pack(*[value for value in values if not isinstance(value, str)])
+
+
+def unpack(packed: bytes) -> Values:
+    """The inverse of `pack`. Raises ValueError for a length that none has."""
+    count, odd = divmod(len(packed), WIDTH)
+    if odd:
+        raise ValueError(f"{len(packed)} bytes are no packed values")
+    marks = packed[:count]
+    numbers = iter(_plan(marks).unpack_from(packed, count))
+    return tuple([next(numbers) if one in _NUMBERS else chr(one) for one in marks])

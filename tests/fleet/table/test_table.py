@@ -1,0 +1,203 @@
+"""Rows that stay, generations that change, columns that come and go with the questions."""
+
+import asyncio
+import math
+
+import msgspec
+import numpy as np
+import pytest
+
+import machines
+from accelwatch.fleet.state.moment import breath, brought, moment
+from accelwatch.fleet.table import planes as planes_module
+from accelwatch.fleet.table.belief import sentinel
+from accelwatch.fleet.table.planes import KEPT_S, Planes
+from accelwatch.fleet.table.rows import Rows
+from accelwatch.fleet.table.windows import Window
+from accelwatch.fleet.table.words import STATES
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.health import Health
+from accelwatch.schema.plausible import SENTINELS
+from hub_bench import Bench
+
+POWER, USED = ("power_watts",), ("memory_used_bytes",)
+
+
+def bring(bench: Bench) -> None:
+    nodes = bench.fleet.nodes.values()
+    bench.fleet.table.bring(nodes, (POWER, USED), bench.clock.monotonic())
+
+
+def row(bench: Bench, index: int = 0, node: str = "a") -> int:
+    found = bench.fleet.table.rows.get((node, machines.device(index).id))
+    assert found is not None
+    return found
+
+
+def power(bench: Bench, index: int = 0) -> float:
+    bring(bench)
+    return float(bench.fleet.table.planes.column(POWER).values[row(bench, index)])
+
+
+def test_a_row_stays_over_reconnects_and_while_its_device_is_missing() -> None:
+    bench = Bench("a", "b")
+    bench.tell("a", machines.view(0), machines.view(1))
+    bench.tell("b", machines.view(2))
+    bring(bench)
+    before, generation = row(bench, 1), bench.fleet.table.rows.generation[row(bench, 1)]
+    bench.tell("a", machines.view(0))
+    bring(bench)
+    assert row(bench, 1) == before
+    assert math.isnan(power(bench, 1))
+    assert not math.isnan(power(bench, 0))
+    bench.tell("a", machines.view(1), machines.view(0))
+    assert power(bench, 1) == 643.125
+    assert row(bench, 1) == before
+    assert bench.fleet.table.rows.generation[before] == generation
+
+
+@pytest.mark.parametrize("name", ["serial", "uuid"])
+def test_another_device_in_a_row_is_another_generation_without_a_past(name: str) -> None:
+    bench = Bench("a")
+    bench.tell("a", machines.view(0))
+    bring(bench)
+    at = row(bench)
+    generation = int(bench.fleet.table.rows.generation[at])
+    bench.clock.advance(10)
+    bench.tell("a", machines.view(0, device=machines.device(0, **{name: "another"})))
+    past = bench.fleet.history(bench.fleet.nodes["a"], machines.device(0).id)
+    assert bench.fleet.table.rows.generation[at] == generation + 1
+    assert [one is not None for one in past["power_watts",][-2:]] == [False, True]
+
+
+def test_a_restart_is_another_generation_and_keeps_the_past() -> None:
+    rows = Rows()
+    at, other = rows.give(("a", "x"), ("serial", "uuid"), "boot 1")
+    assert (at, other) == (0, True)
+    assert rows.give(("a", "x"), ("serial", "uuid"), "boot 1") == (0, False)
+    first = int(rows.generation[0])
+    assert rows.give(("a", "x"), ("serial", "uuid"), "boot 2") == (0, False)
+    assert rows.generation[0] == first + 1
+
+
+def test_what_a_source_does_not_say_is_no_other_device() -> None:
+    rows = Rows()
+    rows.give(("a", "x"), ("serial", ""), "boot")
+    assert rows.give(("a", "x"), ("", "uuid"), "") == (0, False)
+    assert rows.give(("a", "x"), ("serial", "uuid"), "boot") == (0, False)
+    assert rows.generation[0] == 1
+    assert rows.give(("a", "x"), ("serial", "other"), "boot") == (0, True)
+
+
+def test_rows_of_nodes_that_come_and_go_are_used_again() -> None:
+    rows = Rows()
+    for number in range(5000):
+        rows.give((f"n{number}", "x"), ("", ""), "")
+        if number >= 10:
+            rows.take_back((f"n{number - 10}", "x"))
+    assert rows.size == 64
+    assert len(rows) == 10
+    assert rows.generation.max() > 100
+
+
+def test_a_fleet_whose_nodes_come_and_go_does_not_grow() -> None:
+    from accelwatch.fleet.target import targets_of
+
+    async def main() -> None:
+        bench = Bench()
+        for number in range(100):
+            name = f"n{number}"
+            bench.targets = {one.node: one for one in targets_of([name])}
+            bench.fleet.set_targets(bench.targets.values())
+            bench.tell(name, machines.view(0), machines.view(1))
+            bring(bench)
+            for gone in [one for one in bench.fleet.nodes if one != name]:
+                await bench.fleet.acknowledge(gone)
+        assert len(bench.fleet.table.rows) == 2
+        assert bench.fleet.table.rows.size == 64
+        bench.fleet.close()
+
+    asyncio.run(main())
+
+
+def test_only_what_has_changed_is_decoded_and_only_what_is_asked_for() -> None:
+    bench = Bench("a")
+    bench.tell("a", machines.view(0))
+    assert bench.fleet.table.planes.wanted == ()
+    assert power(bench) == 642.125
+    epoch = bench.fleet.table.planes.epoch
+    assert power(bench) == 642.125
+    assert bench.fleet.table.planes.epoch == epoch
+    changed = machines.view(0)
+    values = {**changed.reading.values, POWER: 100.0}
+    reading = msgspec.structs.replace(changed.reading, values=values)
+    bench.tell("a", msgspec.structs.replace(changed, reading=reading))
+    assert power(bench) == 100.0
+
+
+def test_a_series_nobody_asks_for_goes_after_a_minute() -> None:
+    planes = Planes(64)
+    planes.want([POWER], 0.0)
+    planes.want([USED], KEPT_S)
+    assert planes.wanted == (POWER, USED)
+    planes.want([USED, ("x",)], KEPT_S + 1)
+    assert planes.wanted == (USED, ("x",))
+    assert np.isnan(planes.column(POWER).values).all()
+
+
+def test_planes_take_no_more_than_their_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planes_module, "MOST_BYTES", 9 * 64 * 5)
+    planes = Planes(64)
+    for number in range(15):
+        planes.want([("x", str(number))], float(number) / 100)
+    assert planes.wanted == tuple([("x", str(number)) for number in range(10, 15)])
+    many = [("y", str(number)) for number in range(9)]
+    planes.want(many, 1.0)  # what one reader asks for is never cut
+    assert planes.wanted == tuple(many)
+
+
+def test_states_follow_the_node_and_what_is_missing() -> None:
+    async def main() -> None:
+        bench = Bench("a", "b", "c")
+        lost = machines.view(1, state=DeviceState.LOST, health=Health.FAILED)
+        bench.tell("a", machines.view(0), lost, machines.view(2))
+        bench.tell("a", machines.view(0), lost)
+        bench.tell("b", machines.view(3))
+        bench.clock.advance(12)
+        bench.tell("a", machines.view(0), lost)
+        found = moment(bench.fleet, await brought(bench.fleet, [POWER], breath))
+        called = [STATES[code] for code in found.state]
+        assert called == ["ok", "lost", "missing", "stale"]
+        assert found.speaks.tolist() == [True, True, True, False]
+        ages = found.age_s.tolist()
+        assert ages[0] == pytest.approx(12.25)  # its sample is as old as the machine's
+        assert math.isnan(ages[2])
+        assert ages[3] == pytest.approx(12.25)
+        bench.fleet.close()
+
+    asyncio.run(main())
+
+
+def test_sentinels_are_found_among_numbers_that_are_none() -> None:
+    known = np.array([float(one) for one in SENTINELS])
+    assert sentinel(known).all()
+    others = np.nextafter(known, 0)
+    expected = [float(one) in SENTINELS for one in others]
+    assert sentinel(others).tolist() == expected
+    assert not sentinel(np.array([math.nan, math.inf, 0.0])).any()
+
+
+def test_a_window_straddles_parts_and_takes_the_first_of_a_step() -> None:
+    window = Window([POWER], 5)
+    window.put(10, [1023, 1024], np.array([[1.0], [2.0]]))
+    window.put(10, [1023, 1024], np.array([[9.0], [9.0]]))
+    window.put(9, [1023], np.array([[9.0]]))
+    window.put(12, [1024], np.array([[3.0]]))
+    assert window.read(POWER, 1023, 12) == [None, None, 1.0, None, None]
+    assert window.read(POWER, 1024, 12) == [None, None, 2.0, None, 3.0]
+    window.clear(1024)
+    assert not window.known(1024)
+    assert window.known(1023)
+    assert not window.known(5000)
+    with pytest.raises(ValueError, match="tuple"):
+        window.read(USED, 1023, 12)
