@@ -107,7 +107,7 @@ def test_the_page_asks_nobody_else(served: int) -> None:
 def test_links_to_others_are_taken_out_of_a_page() -> None:
     ours = '<link rel="stylesheet" href="http://here/static/css/xterm.css" />'
     theirs = '<link\n  rel="stylesheet"\n  href="https://fonts.example/css?family=R"\n />'
-    page = own_page(f"<head>{ours}{theirs}</head>", "http://here")
+    page = own_page(f"<head>{ours}{theirs}</head>", "http://here", "here")
     assert ours in page
     assert "fonts.example" not in page
 
@@ -240,14 +240,24 @@ def test_other_machines_are_refused_without_a_word() -> None:
     assert "can be reached from other machines and there is no password" in run.stderr
 
 
-def test_a_browser_shows_the_dashboard(served: int, tmp_path: Path) -> None:
+def test_a_page_asks_under_the_name_by_which_it_was_opened() -> None:
+    link = '<link href="http://127.0.0.1:9879/a.css">'
+    socket_ = 'data-url="ws://127.0.0.1:9879/ws"'
+    page = own_page(f"<head>{link}{socket_}</head>", "http://127.0.0.1:9879", "localhost:9879")
+    assert "http://localhost:9879/a.css" in page
+    assert "ws://localhost:9879/ws" in page
+    assert "127.0.0.1" not in page
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_browser_shows_the_dashboard(served: int, tmp_path: Path, name: str) -> None:
     program = chromium()
     if program is None:
         pytest.skip("chromium is not on PATH (Debian: apt install chromium)")
 
     async def look() -> tuple[int, bytes]:
         async with browser(program) as page:
-            await page.call("Page.navigate", url=f"http://127.0.0.1:{served}/")
+            await page.call("Page.navigate", url=f"http://{name}:{served}/")
             painted = await painted_cells(page)
             return painted, await page.screenshot(tmp_path / "dashboard.png")
 

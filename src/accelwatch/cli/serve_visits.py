@@ -64,10 +64,16 @@ def within(value: object, bounds: tuple[int, int]) -> int:
     return int(max(bounds[0], min(value, bounds[1])))
 
 
-def own_page(html: str, url: str) -> str:
-    """The page without what other servers would be asked for, its keys alive from the beginning."""
+def own_page(html: str, url: str, host: str) -> str:
+    """The page without what other servers would be asked for, its keys alive from the beginning.
+
+    It asks for its parts under the name by which it was opened: `localhost` is another server than
+    `127.0.0.1` to a browser.
+    """
     kept = _LINK.sub(lambda link: link[0] if link[1].startswith(url) else "", html)
-    return kept.replace("</head>", f"{_FOCUS}</head>", 1)
+    authority = url.partition("://")[2].partition("/")[0]
+    asked = kept.replace(f"://{authority}/", f"://{host}/")
+    return asked.replace("</head>", f"{_FOCUS}</head>", 1)
 
 
 class Visit(AppService):
@@ -135,7 +141,7 @@ class Dashboards(Server):
         self._make_sure_of_room()
         response = await super().handle_index(request)
         assert isinstance(response, web.Response)
-        response.text = own_page(response.text or "", self.public_url)
+        response.text = own_page(response.text or "", self.public_url, request.host)
         return response
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
