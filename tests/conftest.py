@@ -2,6 +2,13 @@
 
 import signal
 
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The contract suite can be run over the machines of a backend that is not in this repository."""
+    parser.addoption("--machines", metavar="MODULE", help="module whose MACHINES are tried instead")
+
 
 def pytest_configure() -> None:
     """Hear ^C again: a shell starts its background jobs without, and every child would inherit that."""

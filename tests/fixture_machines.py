@@ -62,11 +62,13 @@ class FixtureMachine(msgspec.Struct, frozen=True):
     vendor: str
     healthy: bool
     stage: Callable[[Path], contextlib.AbstractContextManager[Stage]]
+    can: frozenset[str] = frozenset()
+    """Traits of a machine whose vendor is not ours."""
 
     @property
     def traits(self) -> frozenset[str]:
         """What can be tried on it: `sleeps`, `removable`, `events`, `devices`."""
-        found = set(_TRAITS[self.vendor])
+        found = set(_TRAITS.get(self.vendor, self.can))
         return frozenset(found | {"sleeps"} if self.name in _SLEEPING else found)
 
 

@@ -1,5 +1,9 @@
-"""Every test that takes a machine, or something of one, runs over all fixture machines."""
+"""Every test that takes a machine, or something of one, runs over all fixture machines.
 
+With `--machines MODULE` over those of that module: a backend's author runs the suite from outside.
+"""
+
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,10 +39,18 @@ def poll(stage: Stage) -> Poll:
     return Poll(stage.clock)
 
 
+def _machines(config: pytest.Config) -> tuple[FixtureMachine, ...]:
+    module = config.getoption("--machines")
+    if module is None:
+        return MACHINES
+    found: tuple[FixtureMachine, ...] = importlib.import_module(module).MACHINES
+    return found
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = metafunc.definition.iter_markers("parametrize")
     chosen = any("machine" in str(mark.args[0]) for mark in marks)
     if "machine" in metafunc.fixturenames and not chosen:
         needs = {mark.args[0] for mark in metafunc.definition.iter_markers("needs")}
-        fit = [machine for machine in MACHINES if needs <= machine.traits]
+        fit = [machine for machine in _machines(metafunc.config) if needs <= machine.traits]
         metafunc.parametrize("machine", fit, ids=lambda one: one.name, indirect=True)
