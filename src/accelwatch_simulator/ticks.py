@@ -9,7 +9,7 @@ import struct
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.compact import DeviceTick, Hello, Layout
+from accelwatch.schema.compact import LETTERS, DeviceTick, Hello, Layout
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.version import __version__
 from accelwatch_simulator.conditions import NodeCondition
@@ -20,7 +20,6 @@ from accelwatch_simulator.nodes import Node, Unit
 _FLOAT, _INT, _ARRAY16, _ARRAY32 = 0xCB, 0xD3, 0xDC, 0xDD
 _LENGTH = 4
 _pack = msgspec.msgpack.Encoder().encode
-_LETTERS = {Absence.LOST: "l", Absence.TIMEOUT: "t"}
 _TICK = struct.Struct(">BI")
 _NUMBER = struct.Struct(">Bd")
 
@@ -147,7 +146,7 @@ def _standing(view: DeviceView) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 def _device_tick(slot: int, unit: Unit, view: DeviceView) -> DeviceTick:
     whole = view.reading.absent.get(("*",))
-    letter = "" if whole is None else _LETTERS[whole]
+    letter = "" if whole is None else LETTERS[whole]
     values = view.reading.values
     return DeviceTick(
         slot,

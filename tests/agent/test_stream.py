@@ -13,11 +13,12 @@ import machines
 from accelwatch.agent.server import ServerLimits
 from accelwatch.agent.stream import Pulse, framed, send_stream
 from accelwatch.clock import ManualClock
-from accelwatch.schema.compact import CompactDecoder, Hello, Layout, Message, Tick
+from accelwatch.schema.compact import Hello, Layout, Message, Tick
 from accelwatch.schema.context import Backends, Event, Processes
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.web.stream import MSGPACK, NDJSON, SSE, Stalled
 from fake_feed import FakeFeed
+from streams import StreamFollower
 
 Serve = Callable[..., Any]
 
@@ -71,7 +72,7 @@ def test_a_client_follows_the_store(serve: Serve, accept: str) -> None:
     client, lines = ask(served, accept)
     with client:
         assert f"Content-Type: {accept}".encode() in lines.headers
-        decoder = CompactDecoder()
+        decoder = StreamFollower()
         seen: list[tuple[DeviceView, ...]] = []
         while len(seen) < 3:
             views = decoder.feed(parsed(lines.chunk(), accept))

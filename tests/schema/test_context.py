@@ -3,7 +3,7 @@
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.compact import CompactDecoder, CompactEncoder, Message, Tick, is_spare
+from accelwatch.schema.compact import CompactEncoder, Message, Tick, is_spare
 from accelwatch.schema.context import (
     MAX_PROCESSES,
     Event,
@@ -24,6 +24,7 @@ from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
 from machines import NOW, device, lost_view, processes, snapshot, view
+from streams import StreamFollower
 
 JOB = Owner(kind="job", scheduler="slurm", job_id="4711", user="trainer", queue="train")
 _WIRE = msgspec.msgpack.Decoder(Message)
@@ -54,7 +55,7 @@ def told(encoder: CompactEncoder, shot: Snapshot) -> list[Message]:
 def test_owners_processes_and_findings_come_back() -> None:
     running = processes(device(0).id)
     owned = used_by(view(0), *running, owners=(JOB,))
-    encoder, decoder = CompactEncoder(), CompactDecoder()
+    encoder, decoder = CompactEncoder(), StreamFollower()
     views: tuple[DeviceView, ...] = ()
     for message in encoder.messages(snapshot(owned, lost_view(3))):
         views = decoder.feed(_WIRE.decode(msgspec.msgpack.encode(message))) or views
@@ -69,7 +70,7 @@ def test_owners_processes_and_findings_come_back() -> None:
     assert views[1].event_counts == lost_view(3).event_counts
     assert views[1].reading.processes is None
     assert [event.code for event in decoder.events.values()] == ["xid_79"]
-    assert decoder.backends.backends[0].versions["driver"] == "590.48.01"
+    assert decoder.backends[0].versions["driver"] == "590.48.01"
 
 
 def test_the_host_s_own_findings_travel() -> None:

@@ -9,29 +9,20 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.errors import WireError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.context import (
-    Backends,
     Context,
-    Event,
-    Findings,
-    Owners,
-    Processes,
-    process_of,
 )
 from accelwatch.schema.context_encoder import ContextEncoder, EventNumbers
-from accelwatch.schema.device import Device, DeviceState
-from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.health import Health
+from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Number, Process, Reading
+from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
 STREAM = "accelwatch/1"
 """Schema of streams: all their moments are Unix seconds."""
 
-_LETTERS = {
+LETTERS = {
     Absence.UNSUPPORTED: "u",
     Absence.PERMISSION: "p",
     Absence.TIMEOUT: "t",
@@ -41,7 +32,8 @@ _LETTERS = {
     Absence.STALE: "s",
     Absence.NOT_COLLECTED: "n",
 }
-_REASONS = {letter: reason for reason, letter in _LETTERS.items()}
+"""Of the reasons for absences, in a tick."""
+REASONS = {letter: reason for reason, letter in LETTERS.items()}
 _STANDING = (Absence.UNSUPPORTED, Absence.NOT_COLLECTED)
 
 
@@ -153,7 +145,7 @@ class CompactEncoder:
             view.health.value,
             view.sample_time,
             _values(layout.series, view.reading),
-            _LETTERS[whole] if (whole := view.reading.absent.get(("*",))) else "",
+            LETTERS[whole] if (whole := view.reading.absent.get(("*",))) else "",
         )
 
     def _new_layout(self, view: DeviceView, before: Layout | None) -> Layout:
@@ -168,7 +160,7 @@ class CompactEncoder:
             device=view.device,
             series=tuple(series),
             absent=tuple(
-                (s, _LETTERS[reason])
+                (s, LETTERS[reason])
                 for s, reason in reading.absent.items()
                 if reason in _STANDING and s not in series
             ),
@@ -180,97 +172,10 @@ class CompactEncoder:
 def _values(series: Iterable[Series], reading: Reading) -> tuple[Number | str, ...]:
     values, absent = reading.values, reading.absent
     whole = absent.get(("*",))
-    letters = _LETTERS
+    letters = LETTERS
 
     def letter(one: Series) -> str:
         reason = absent.get(one) or absent.get(one[:1]) or whole or Absence.NOT_COLLECTED
         return letters[reason]
 
     return tuple([values[one] if one in values else letter(one) for one in series])
-
-
-class CompactDecoder:
-    """Turns the messages of one stream back into device views; keeps what layouts said."""
-
-    def __init__(self) -> None:
-        self.hello: Hello | None = None
-        self.backends = Backends()
-        self.events: dict[int, ErrorEvent] = {}
-        """By sequence."""
-        self._layouts: dict[int, Layout] = {}
-        self._owners: dict[int, Owners] = {}
-        self._processes: dict[int, Processes] = {}
-        self._findings: dict[int, Findings] = {}
-        self._sequence = 0
-        self.gaps = 0
-        """Ticks that the stream skipped."""
-
-    def feed(self, message: Message) -> tuple[DeviceView, ...] | None:
-        """Views of the devices when the message was a tick, else None. Raises WireError."""
-        if isinstance(message, Tick):
-            return self._tick(message)
-        match message:
-            case Hello():
-                if message.schema != STREAM:
-                    text = f"the stream speaks {message.schema!r}, this version {STREAM!r}"
-                    raise WireError(text)
-                self.hello = message
-            case Layout():
-                self._layouts[message.slot] = message
-            case Owners():
-                self._owners[message.slot] = message
-            case Processes():
-                self._processes[message.slot] = message
-            case Findings():
-                self._findings[message.slot] = message
-            case Backends():
-                self.backends = message
-            case Event():
-                self.events[message.sequence] = message.event
-        return None
-
-    def _tick(self, tick: Tick) -> tuple[DeviceView, ...]:
-        if self._sequence and tick.sequence > self._sequence + 1:
-            self.gaps += tick.sequence - self._sequence - 1
-        self._sequence = tick.sequence
-        return tuple(self._view(device, tick.time) for device in tick.devices)
-
-    def _view(self, tick: DeviceTick, now: float) -> DeviceView:
-        layout = self._layouts.get(tick.slot)
-        if layout is None or len(layout.series) != len(tick.values):
-            raise WireError(f"values for slot {tick.slot} do not fit its layout")
-        values: dict[Series, Number] = {}
-        absent = {series: _REASONS[letter] for series, letter in layout.absent}
-        if tick.whole:
-            absent = {("*",): _REASONS.get(tick.whole, Absence.ERROR)}
-        for series, value in zip(layout.series, tick.values, strict=True):
-            if isinstance(value, str):
-                absent[series] = _REASONS.get(value, Absence.ERROR)
-            else:
-                values[series] = value
-        device_id, found = layout.device.id, self._findings.get(tick.slot)
-        return DeviceView(
-            device=layout.device,
-            state=DeviceState(tick.state),
-            state_since=tick.state_since,
-            reading=Reading(
-                device_id=device_id,
-                values=values,
-                absent=absent,
-                processes=self._processes_of(tick.slot, device_id, absent),
-            ),
-            sample_time=tick.sample_time,
-            sample_age_s=None if tick.sample_time is None else now - tick.sample_time,
-            health=Health(tick.health),
-            health_reasons=() if found is None else found.health_reasons,
-            owners=self._owners[tick.slot].owners if tick.slot in self._owners else (),
-            event_counts=() if found is None else found.event_counts,
-        )
-
-    def _processes_of(
-        self, slot: int, device_id: str, absent: dict[Series, Absence]
-    ) -> tuple[Process, ...] | None:
-        told = self._processes.get(slot)
-        if told is None or ("processes",) in absent or ("*",) in absent:
-            return None
-        return tuple(process_of(row, device_id) for row in told.rows)

@@ -41,3 +41,17 @@ class ErrorEvent(msgspec.Struct, frozen=True, kw_only=True):
     trusted: bool = True
     detail: dict[str, str] = {}
     """Parsed parts, such as `pid`, `process`, `link`, `gpu_instance`."""
+
+
+FATAL = frozenset(
+    {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
+)
+"""Categories that make a device's health degraded."""
+SEVERITIES = ("critical", "warning", "info")
+
+
+def severity(event: ErrorEvent) -> str:
+    """`critical` for what is fatal, `info` for an application's own and for untrusted records."""
+    if event.category is Category.APPLICATION or not event.trusted:
+        return "info"
+    return "critical" if event.category in FATAL else "warning"

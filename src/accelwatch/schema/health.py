@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.event import FATAL, ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Reading
 
@@ -51,9 +51,6 @@ SIGNALS: tuple[tuple[Series, Health, str], ...] = (
 )
 """Series by which a device that answers says itself that something is wrong: those other than 0."""
 
-FATAL = frozenset(
-    {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
-)
 EVENT_MEMORY_S = 600.0
 """How long a fatal event keeps a device `degraded`, as the alert on it does (docs/metrics.md)."""
 

@@ -10,16 +10,14 @@ from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.state.events import (
     CAPACITY,
     NODE_CAPACITY,
-    SEVERITIES,
     EventLog,
     counted,
-    severity,
 )
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.context import Event
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.event import SEVERITIES, Category, ErrorEvent, severity
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import EventCount

@@ -10,12 +10,13 @@ import pytest
 
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.clock import ManualClock
-from accelwatch.schema.compact import CompactDecoder, Message
+from accelwatch.schema.compact import Message
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.nodes import Node
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import address, open_sockets
+from streams import StreamFollower
 
 BAD_DAY = Path(__file__).parents[3] / "fixtures" / "fleet" / "simulator" / "bad-day.yaml"
 _UNPACK = msgspec.msgpack.Decoder(Message)
@@ -73,7 +74,7 @@ class Follower:
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
-        self.decoder = CompactDecoder()
+        self.decoder = StreamFollower()
 
     async def message(self) -> Message:
         content = self._response.content

@@ -11,10 +11,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from accelwatch.schema import wire
-from accelwatch.schema.compact import CompactDecoder, CompactEncoder
+from accelwatch.schema.compact import CompactEncoder
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.snapshot import DeviceView
+from streams import StreamFollower
 
 Start = Callable[..., Any]
 MSGPACK, NDJSON = {"Accept": "application/msgpack"}, {"Accept": "application/x-ndjson"}
@@ -22,7 +23,7 @@ MSGPACK, NDJSON = {"Accept": "application/msgpack"}, {"Accept": "application/x-n
 
 def compacted(snapshot: Any) -> tuple[DeviceView, ...]:
     """What the agent's own encoder makes of a snapshot."""
-    decoder, found = CompactDecoder(), None
+    decoder, found = StreamFollower(), None
     for message in CompactEncoder().messages(snapshot):
         found = decoder.feed(message)
     assert found is not None

@@ -8,10 +8,10 @@ from accelwatch.expr import MISSING, Expression, Key, Missing, NameTable, Type, 
 from accelwatch.fleet.api.documents import EventRow, EventsPage
 from accelwatch.fleet.api.names import compiled
 from accelwatch.fleet.api.rows import cursor_of, place_of
-from accelwatch.fleet.state.events import SEVERITIES, Noted, severity
+from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.wire import FleetEvent
-from accelwatch.schema.event import Category
+from accelwatch.schema.event import SEVERITIES, Category, severity
 from accelwatch.schema.moments import moment_or_none, unix_seconds
 
 _NAMES = ("node", "device", "name", "code", "category", "severity", "source", "subject", "text")

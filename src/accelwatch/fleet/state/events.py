@@ -8,7 +8,7 @@ import msgspec
 
 from accelwatch.fleet.dialects.counts import COUNTER, counted_event, recent_events
 from accelwatch.schema.context import Event, event_message
-from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import EventCount
 
 CAPACITY = 8192
@@ -17,19 +17,6 @@ NODE_CAPACITY = 128
 _SAME_S = 5.0
 """Time within which an event of a new connection or of another target is one that is known already."""
 _SAME_MOMENT_S = 0.002
-_CRITICAL = frozenset(
-    {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
-)
-
-
-def severity(event: ErrorEvent) -> str:
-    """`critical` for what makes a device's health degraded, `info` for an application's own faults."""
-    if event.category is Category.APPLICATION or not event.trusted:
-        return "info"
-    return "critical" if event.category in _CRITICAL else "warning"
-
-
-SEVERITIES = ("critical", "warning", "info")
 
 
 class Noted(msgspec.Struct, frozen=True, kw_only=True):

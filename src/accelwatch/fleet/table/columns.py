@@ -8,22 +8,9 @@ from collections.abc import Sequence
 
 from accelwatch.fleet.table.pick import Pick
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.compact import Layout
+from accelwatch.schema.compact import REASONS, Layout
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import bounds
-
-REASONS = {
-    "u": Absence.UNSUPPORTED,
-    "p": Absence.PERMISSION,
-    "t": Absence.TIMEOUT,
-    "l": Absence.LOST,
-    "z": Absence.SUSPENDED,
-    "e": Absence.ERROR,
-    "s": Absence.STALE,
-    "n": Absence.NOT_COLLECTED,
-}
-"""Letters of the compact form (`schema/compact.py`)."""
-
 
 _MAX_PICKS = 8
 
