@@ -9,6 +9,8 @@ import os
 PRINTED_BYTES = 16384
 _NEWS = 1000
 _LAST_WORDS = 200
+_MOST_LOOKS = 4
+"""A library that goes on printing is not waited for any longer."""
 _F_ADD_SEALS, _SEAL_SHRINK, _SEAL_GROW = 1033, 2, 4
 """linux/fcntl.h"""
 
@@ -34,12 +36,23 @@ class Printed:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._seen = 0
+        self._coming = b""
+        self._looks = 0
 
     def news(self) -> str:
-        """What was printed since the last look, on one line of bounded length."""
+        """What was printed since it was last told, on one line of bounded length; call it now and then.
+
+        Nothing while more is coming: two halves of one message are not two messages.
+        """
         data = os.pread(self._descriptor, PRINTED_BYTES - self._seen, self._seen)
         data = data.partition(b"\0")[0]
+        at_rest = data == self._coming or self._seen + len(data) >= PRINTED_BYTES
+        self._looks += 1
+        if data and not at_rest and self._looks < _MOST_LOOKS:
+            self._coming = data
+            return ""
         self._seen += len(data)
+        self._coming, self._looks = b"", 0
         return _one_line(data)[:_NEWS]
 
     @property

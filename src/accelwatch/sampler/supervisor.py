@@ -129,8 +129,8 @@ class Supervisor:
             return
         for report in reports:
             self._take(report)
-            if isinstance(report, Heartbeat):
-                _tell_printed(child)
+        if any(isinstance(report, Heartbeat) for report in reports):
+            _tell_printed(child)
         if self._stream.damaged > self._damaged:
             logger.warning("reports were damaged and left out count=%d", self._stream.damaged)
             self._damaged = self._stream.damaged
