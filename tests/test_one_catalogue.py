@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from accelwatch.fields import fields
+from accelwatch.query.fields import fields
 from accelwatch.schema.metrics import Kind, Metric, Series, opt_in_groups
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.wire import device_rows

@@ -6,8 +6,8 @@ import pytest
 from accelwatch.durations import seconds, size_bytes
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.expr import compile_condition, device_names
+from accelwatch.query.selection import matching, select, visible
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.selection import matching, select, visible
 from accelwatch.visibility import Declared
 from machines import device, lost_view, mig_view, view
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Visibility
-from accelwatch.picking import Wish, pick
+from accelwatch.query.picking import Wish, pick
+from accelwatch.query.selection import visible
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.selection import visible
 from accelwatch.visibility import Declared
 from machines import device, view
 

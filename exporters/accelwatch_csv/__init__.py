@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Mapping
 
-from accelwatch.fields import DEFAULT_CSV, Cell, cell, columns
+from accelwatch.query.fields import DEFAULT_CSV, Cell, cell, columns
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.untrusted_text import cell_text
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
+from accelwatch.query.memory import free_memory
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
@@ -117,11 +118,8 @@ def _number(view: DeviceView, machine: Machine) -> str | None:
 
 
 def _memory_free(view: DeviceView, _: Machine) -> str | None:
-    values = view.reading.values
-    size, used = values.get(("memory_size_bytes",)), values.get(("memory_used_bytes",))
-    if size is None or used is None:
-        return None
-    return f"{(size - used - values.get(('memory_reserved_bytes',), 0)) / MIB:.0f}"
+    free = free_memory(view.reading)
+    return None if free is None else f"{free / MIB:.0f}"
 
 
 def _temperature(view: DeviceView, _: Machine) -> str | None:

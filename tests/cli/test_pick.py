@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from accelwatch import picking
 from accelwatch.cli.pick import text_of
 from accelwatch.errors import UnmetError
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.picking import Pick, Wish, free_memory
+from accelwatch.query import picking
+from accelwatch.query.memory import free_memory
+from accelwatch.query.picking import Pick, Wish
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -113,7 +114,7 @@ def test_free_memory_is_what_neither_processes_nor_the_driver_have() -> None:
     }
     reading = Reading(device_id="x", values=values)
     reserved = msgspec.structs.replace(view(0), reading=reading)
-    assert free_memory(reserved) == 18 * GIB
+    assert free_memory(reserved.reading) == 18 * GIB
     assert pick([reserved], Wish(free_memory_bytes=18 * GIB)).views == (reserved,)
     with pytest.raises(UnmetError, match="bytes free"):
         pick([reserved], Wish(free_memory_bytes=18 * GIB + 1))
@@ -127,7 +128,7 @@ def test_free_memory_is_never_less_than_nothing() -> None:
         ("memory_reserved_bytes",): 2 * GIB,
     }
     reading = Reading(device_id="x", values=values)
-    assert free_memory(msgspec.structs.replace(view(0), reading=reading)) == 0
+    assert free_memory(reading) == 0
 
 
 @pytest.mark.parametrize("turned", [False, True])

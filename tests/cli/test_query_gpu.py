@@ -218,6 +218,8 @@ def test_free_memory_is_what_neither_use_nor_reservation_take() -> None:
         ("memory_reserved_bytes",): 30 * mib,
     }
     assert cell("memory.free", changed(view(0), values)) == "370 MiB"
+    over = {**values, ("memory_used_bytes",): 990 * mib}
+    assert cell("memory.free", changed(view(0), over)) == "0 MiB"
     for missing in ("memory_size_bytes", "memory_used_bytes"):
         left = {series: value for series, value in values.items() if series != (missing,)}
         bare = msgspec.structs.replace(view(0), reading=Reading(device_id="x", values=left))

@@ -6,7 +6,7 @@ from accelwatch.errors import AccelwatchError
 
 
 def _fields() -> Iterable[str]:
-    from accelwatch.fields import fields
+    from accelwatch.query.fields import fields
 
     return ("help", *(field.name for field in fields()))
 

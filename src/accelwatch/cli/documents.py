@@ -30,7 +30,7 @@ def keep(snapshot: Snapshot, wanted: Plan, selectors: Sequence[str]) -> Snapshot
     """The snapshot with what the selectors mean, less what visibility or filter leave out."""
     if not (selectors or wanted.arguments.visible or wanted.condition):
         return snapshot
-    from accelwatch.selection import matching, select, visible
+    from accelwatch.query.selection import matching, select, visible
 
     views = list(snapshot.devices)
     if selectors:

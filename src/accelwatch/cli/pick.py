@@ -13,7 +13,7 @@ from accelwatch.durations import deadline, size_bytes
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.picking import Pick, Wish, pick
+from accelwatch.query.picking import Pick, Wish, pick
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 from accelwatch.visibility import Declared
 

@@ -40,7 +40,7 @@ def plan(arguments: Arguments) -> Plan:
     _refuse_empty(arguments)
     names: tuple[str, ...] = ()
     if arguments.fields:
-        from accelwatch.fields import resolve
+        from accelwatch.query.fields import resolve
 
         names = resolve(arguments.fields.split(","))
     interval_s = None

@@ -65,7 +65,7 @@ def _once(before: bytes, table: bytes) -> tuple[bytes, bytes]:
 
 def fields_help(known: Container[str] | None = None) -> str:
     """What `--fields help` prints; of all fields, or only of those that are known."""
-    from accelwatch.fields import fields
+    from accelwatch.query.fields import fields
 
     rows = [
         (".".join((field.name, *(f"<{label}>" for label in field.labels))), field.unit, field.help)

@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from accelwatch.display import duration, printable, quantity, size
-from accelwatch.fields import cell, columns, reason
+from accelwatch.query.fields import cell, columns, reason
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import by_key
 from accelwatch.schema.reading import Number

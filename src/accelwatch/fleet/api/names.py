@@ -1,15 +1,12 @@
 """The names that filters, `fields` and groups may use: a device's, its owners', its node's, labels."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from accelwatch.errors import UsageError
 from accelwatch.expr import (
-    MISSING,
     Expression,
-    Key,
-    Missing,
     NameTable,
     Value,
     compile_condition,
@@ -20,7 +17,8 @@ from accelwatch.fleet.names import GONE, NodeState, fleet_names
 from accelwatch.fleet.state.node import speaks_for
 from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
-from accelwatch.schema.device import UP, Device
+from accelwatch.query.lookup import Lookup, answers
+from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series, nearest
 from accelwatch.schema.series import path_of, series_of
 
@@ -103,30 +101,15 @@ def _column(field: str) -> Column:
     return path_of((name, *labels)), tuple(key for key in keys if isinstance(key, tuple))
 
 
-def lookup(subject: Subject) -> Callable[[Key], Value | Missing]:
+def lookup(subject: Subject) -> Lookup:
     """How an expression sees a device. A silent node's quantities are unknown, not their last value."""
     held = subject.held if speaks_for(subject.node_state) else None
-
-    def value(key: Key) -> Value | Missing:
-        if isinstance(key, tuple):
-            return _quantity(subject, held, key)
-        told = named(subject, key)
-        return MISSING if told is None else told
-
-    return value
+    number = _unknown if held is None else held.number
+    return answers(subject, number, lambda name: named(subject, name))
 
 
-def _quantity(subject: Subject, held: Held | None, key: Series) -> Value | Missing:
-    number = None if held is None else held.number(key)
-    if number is not None:
-        return number
-    if key[0] == "health" and len(key) == 2:
-        return int(subject.health == key[1])
-    if key == ("device_up",):
-        return int(subject.state in UP)
-    if key == ("device_suspended",):
-        return int(subject.state == "suspended")
-    return MISSING
+def _unknown(_series: Series) -> None:
+    return None
 
 
 def named(subject: Subject, key: str) -> Value | None:

@@ -6,47 +6,18 @@ docs/expressions.md. A process has the names of its device, and its own.
 
 import re
 from collections.abc import Callable
-from functools import cache
-
-import msgspec
 
 from accelwatch.errors import ExpressionError
 from accelwatch.expr import (
-    MISSING,
-    Key,
-    Missing,
     NameTable,
-    Type,
-    Value,
     compile_condition,
     device_names,
 )
+from accelwatch.query.lookup import lookup, process_lookup, process_names
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.selection import lookup
 from accelwatch.tui.local.process_rows import ProcessRow, command, workload
 
-PROCESS_NAMES = {
-    "pid": Type.NUMBER,
-    "user": Type.STRING,
-    "command": Type.STRING,
-    "type": Type.STRING,
-    "container": Type.STRING,
-    "pod": Type.STRING,
-    "job": Type.STRING,
-    "gpu_memory_bytes": Type.NUMBER,
-    "host_memory_bytes": Type.NUMBER,
-    "cpu_utilization_ratio": Type.NUMBER,
-    "gpu_utilization_ratio": Type.NUMBER,
-}
-"""Names that a process has besides those of its device."""
 _OPERATOR = re.compile(r"[=<>()!]|\b(and|or|not|in)\b")
-
-
-@cache
-def process_names() -> NameTable:
-    """The names that a condition on processes may use."""
-    names = device_names()
-    return msgspec.structs.replace(names, identity={**names.identity, **PROCESS_NAMES})
 
 
 def is_expression(text: str, names: NameTable) -> bool:
@@ -80,7 +51,7 @@ def process_filter(text: str, host: str) -> Callable[[ProcessRow], bool] | None:
         return None
     if is_expression(text, process_names()):
         condition = compile_condition(text, process_names())
-        return lambda row: condition.evaluate(process_lookup(row, host)) is True
+        return lambda row: condition.evaluate(process_lookup(row.process, row.view, host)) is True
     word = text.lower()
     return lambda row: any(word in one.lower() for one in _process_words(row))
 
@@ -92,21 +63,6 @@ def _process_words(row: ProcessRow) -> tuple[str, ...]:
     given = (str(process.pid), process.user, command(process), workload(process), process.container)
     name = row.view.device.name if row.view else ""
     return (*(word for word in given if word), name)
-
-
-def process_lookup(row: ProcessRow, host: str) -> Callable[[Key], Value | Missing]:
-    """How an expression sees a process."""
-    process = row.process
-    of_device = lookup(row.view, host) if row.view else None
-
-    def value(key: Key) -> Value | Missing:
-        if isinstance(key, str) and key in PROCESS_NAMES and process is not None:
-            name = "utilization_ratio" if key == "gpu_utilization_ratio" else key
-            found: Value | None = getattr(process, name)
-            return MISSING if found is None else found
-        return of_device(key) if of_device else MISSING
-
-    return value
 
 
 def complaint(error: ExpressionError) -> str:

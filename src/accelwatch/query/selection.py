@@ -1,10 +1,11 @@
 """Which devices are meant: by selector (index, name, uuid, PCI id), by visibility, by expression."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from accelwatch.errors import UnmetError
-from accelwatch.expr import MISSING, Expression, Key, Missing, Value
-from accelwatch.schema.device import UP, normal_pci_bus_id, normal_uuid
+from accelwatch.expr import Expression
+from accelwatch.query.lookup import lookup
+from accelwatch.schema.device import normal_pci_bus_id, normal_uuid
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.visibility import Declared
 
@@ -93,41 +94,6 @@ def _listed(views: Sequence[DeviceView], text: str) -> set[str]:
             break
         ids |= found
     return ids
-
-
-def lookup(view: DeviceView, host: str = "") -> Callable[[Key], Value | Missing]:
-    """How an expression sees one device: identity and state by name, quantities by series."""
-
-    def value(key: Key) -> Value | Missing:
-        if isinstance(key, tuple):
-            found = view.reading.values.get(key)
-            return _derived(view, key) if found is None else found
-        named = _named(view, key, host)
-        return MISSING if named is None else named
-
-    return value
-
-
-def _named(view: DeviceView, key: str, host: str) -> Value | None:
-    if key == "host":
-        return host or None
-    if key == "device":
-        return view.device.name
-    if key in ("state", "health", "sample_age_s"):
-        value: Value | None = getattr(view, key)
-        return value
-    identity: Value | None = getattr(view.device, key, None)
-    return identity
-
-
-def _derived(view: DeviceView, key: tuple[str, ...]) -> Value | Missing:
-    if key[0] == "health":
-        return int(view.health.value == key[1])
-    if key == ("device_up",):
-        return int(view.state in UP)
-    if key == ("device_suspended",):
-        return int(view.state.value == "suspended")
-    return MISSING
 
 
 def matching(

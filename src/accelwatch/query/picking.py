@@ -8,11 +8,11 @@ import msgspec
 from accelwatch.backend import Visibility
 from accelwatch.errors import UnmetError
 from accelwatch.expr import Expression
+from accelwatch.query.lookup import lookup
+from accelwatch.query.memory import free_memory
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.selection import lookup
 from accelwatch.visibility import Declared
 
 
@@ -82,18 +82,9 @@ def candidates(views: Iterable[DeviceView]) -> list[DeviceView]:
     ]
 
 
-def free_memory(view: DeviceView) -> Number | None:
-    """Bytes a new job can get; None when size or use is not known."""
-    values = view.reading.values
-    size, used = values.get(("memory_size_bytes",)), values.get(("memory_used_bytes",))
-    if size is None or used is None:
-        return None
-    return max(0, size - used - values.get(("memory_reserved_bytes",), 0))
-
-
 def _preference(view: DeviceView) -> tuple[float, float, int]:
     busy = view.reading.values.get(("utilization_ratio",), 1.0)
-    return (-(free_memory(view) or 0), busy, view.device.index)
+    return (-(free_memory(view.reading) or 0), busy, view.device.index)
 
 
 def _refusal(view: DeviceView, wish: Wish, visibility: Visibility | None) -> str:
@@ -125,7 +116,7 @@ def _name_refusal(view: DeviceView, visibility: Visibility) -> str:
 def _memory_refusal(view: DeviceView, wish: Wish) -> str:
     if wish.free_memory_bytes is None:
         return ""
-    free = free_memory(view)
+    free = free_memory(view.reading)
     if free is None:
         return "free memory is unknown"
     if free < wish.free_memory_bytes:
