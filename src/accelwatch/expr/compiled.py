@@ -31,6 +31,8 @@ class Expression:
     type: Type
     names: frozenset[Key]
     """Every identity field and series that it may look up."""
+    tree: Node = field(repr=False, compare=False)
+    """What it consists of, for those who evaluate it over many devices at once."""
     _run: Run = field(repr=False, compare=False)
 
     def evaluate(self, lookup: Lookup) -> Truth:
@@ -67,7 +69,7 @@ def compile_condition(
 
 def _compiled(text: str, node: Node) -> Expression:
     keys = frozenset(key for reading in _readings(node) for key in reading.keys)
-    return Expression(text=text, type=node.type, names=keys, _run=generate(node))
+    return Expression(text=text, type=node.type, names=keys, tree=node, _run=generate(node))
 
 
 def _readings(node: Node) -> Iterator[Reading]:

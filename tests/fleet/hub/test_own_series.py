@@ -5,7 +5,7 @@ import asyncio
 import machines
 from accelwatch.clock import ManualClock
 from accelwatch.fleet.api.own import own_series
-from accelwatch.fleet.api.rows import Totals
+from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.fleet import Fleet

@@ -2,21 +2,37 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from accelwatch.errors import UsageError
 from accelwatch.expr import Expression, Type, device_names
 from accelwatch.expr.names import did_you_mean
+from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.documents import GroupRow
-from accelwatch.fleet.api.names import Subject, every, lookup
-from accelwatch.fleet.api.rows import Totals, release, subjects
+from accelwatch.fleet.api.names import every
+from accelwatch.fleet.api.totals import SUMMED, Totals, tallied
 from accelwatch.fleet.api.turns import Walk
-from accelwatch.fleet.names import GONE, OWNER_NAMES, NodeState, fleet_names
+from accelwatch.fleet.names import GONE, OWNER_NAMES, fleet_names
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment
 from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.table import Places
+from accelwatch.fleet.table.belief import Bools
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.words import HEALTHS, STATES
 from accelwatch.schema.standing import WORST_FIRST, standing
 
 _USUAL = ("rack", "pool")
 """Labels that may be asked for though no target has them."""
+_OF_NOW = frozenset({"state", "health", "node_state"})
+"""What changes without a change of devices, labels or owners."""
+_RANK = np.array(
+    [[WORST_FIRST.index(standing(state, health)) for health in HEALTHS] for state in STATES],
+    dtype=np.intp,
+)
+"""How bad a device is by its state and its health, worst first."""
 
 
 def check_grouping(by: str, labels: Iterable[str]) -> None:
@@ -27,26 +43,43 @@ def check_grouping(by: str, labels: Iterable[str]) -> None:
         raise UsageError(f"by: no name {by[:60]!r}; {hint}")
 
 
+async def groups(fleet: Fleet, by: str, wanted: Expression | None, walk: Walk) -> list[GroupRow]:
+    """Every group, by name, that of devices without one last.
+
+    A device that several own is counted in the group of each.
+    """
+    nodes = await brought(fleet, [*SUMMED, *series_of(wanted)], walk.rest)
+    found = await _grouping(fleet, by, nodes, walk)
+    kept = await _kept(fleet, nodes, wanted, walk)
+    now, table = moment(fleet, nodes), fleet.table
+    places: Places = np.full(table.rows.size, -1, dtype=np.intp)
+    places[now.rows] = np.arange(len(now.rows))
+    at = places[found.rows]
+    counted = (at >= 0) & kept[found.rows]
+    at, group = at[counted], found.groups[counted]
+    names, states, worst = list(found.names), _states(fleet, now, at, group), _worst(now, at, group)
+    totals = tallied(table, now, at, group, len(names))
+    rows = {
+        name: _Group(totals[code], states[code], worst[code])
+        for code, name in enumerate(names)
+        if code in states
+    }
+    if wanted is None:
+        _add_bare(fleet, nodes, by, rows)
+    return [rows[name].row(name) for name in sorted(rows, key=_order)]
+
+
 class _Group:
-    """One group while it is counted."""
+    """One group in numbers."""
 
-    def __init__(self) -> None:
-        self.totals = Totals()
-        self.nodes: dict[str, str] = {}
+    def __init__(self, totals: Totals, nodes: dict[str, str], worst: int) -> None:
+        self.totals = totals
+        self.nodes = nodes
         """State by name."""
-        self.worst = len(WORST_FIRST) - 1
-
-    def add(self, subject: Subject) -> None:
-        self.totals.add(subject)
-        self.nodes[subject.node] = subject.node_state.value
-        word = standing(subject.state, subject.health)
-        self.worst = min(self.worst, WORST_FIRST.index(word))
-
-    def add_bare(self, node: str, state: NodeState) -> None:
-        self.nodes[node] = state.value
-        self.worst = min(self.worst, WORST_FIRST.index(GONE.get(state, "ok")))
+        self.worst = worst
 
     def row(self, name: str | None) -> GroupRow:
+        """As it is told."""
         nodes = Counter(self.nodes.values())
         return GroupRow(
             group=name,
@@ -57,23 +90,87 @@ class _Group:
         )
 
 
-async def groups(fleet: Fleet, by: str, wanted: Expression | None, walk: Walk) -> list[GroupRow]:
-    """Every group, by name, that of devices without one last.
+class Grouping(NamedTuple):
+    """Rows and the group of each; a device that several own has several."""
 
-    A device that several own is counted in the group of each.
-    """
-    found: defaultdict[str | None, _Group] = defaultdict(_Group)
-    for node in list(fleet.nodes.values()):
+    stamp: tuple[int, int]
+    """What changes and shape of the table were."""
+    rows: Places
+    groups: Places
+    names: tuple[str | None, ...]
+
+
+async def _grouping(fleet: Fleet, by: str, nodes: Sequence[Node], walk: Walk) -> Grouping:
+    """The groups of all devices, worked out again when devices, labels or owners have changed."""
+    table = fleet.table
+    stamp = table.changes, table.shape
+    known = table.groupings.get(by)
+    if isinstance(known, Grouping) and known.stamp == stamp:
+        return known
+    numbers: dict[str | None, int] = {}
+    rows: list[int] = []
+    groups: list[int] = []
+    for node in nodes:
         await walk.rest()
-        if wanted is None and not node.devices and not any(node.missing()):
-            for name in _of_node(fleet, node, by):
-                found[name].add_bare(node.name, fleet.state_of(node))
-        for subject, names in _counted(fleet, node, by):
-            if wanted is None or wanted.evaluate(lookup(subject)) is True:
-                for name in names or (None,):
-                    found[name].add(subject)
-        release(node)
-    return [found[name].row(name) for name in sorted(found, key=_order)]
+        for row, names in _counted(fleet, node, by):
+            for name in names or (None,):
+                rows.append(row)
+                groups.append(numbers.setdefault(name, len(numbers)))
+    found = Grouping(
+        stamp, np.array(rows, dtype=np.intp), np.array(groups, dtype=np.intp), tuple(numbers)
+    )
+    if by not in _OF_NOW:
+        table.groupings[by] = found
+    return found
+
+
+async def _kept(
+    fleet: Fleet, nodes: Sequence[Node], wanted: Expression | None, walk: Walk
+) -> Bools:
+    """By row, what the filter lets through."""
+    size = fleet.table.rows.size
+    if wanted is None:
+        return np.ones(size, dtype=np.bool_)
+    found = np.zeros(size, dtype=np.bool_)
+    for at in range(0, len(nodes), AT_ONCE):
+        await walk.rest()
+        now = moment(fleet, nodes[at : at + AT_ONCE])
+        found = grown(found, fleet.table.rows.size, 0)
+        found[now.rows] = chosen(fleet, now, wanted)
+    return grown(found, fleet.table.rows.size, 0)
+
+
+def _states(fleet: Fleet, now: Moment, at: Places, group: Places) -> dict[int, dict[str, str]]:
+    """The nodes of each group that has devices, and how fresh they are."""
+    seats = fleet.table.at_number
+    pairs = np.unique(group * len(seats) + fleet.table.node[now.rows[at]])
+    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    for pair in pairs.tolist():
+        name = seats[pair % len(seats)].node
+        found[pair // len(seats)][name] = fleet.state_of(fleet.nodes[name]).value
+    return found
+
+
+def _worst(now: Moment, at: Places, group: Places) -> list[int]:
+    """The worst state of each group, as a place in the order."""
+    rank = _RANK[now.state[at], now.health[at]]
+    found = np.full(int(group.max(initial=-1)) + 1, len(WORST_FIRST) - 1, dtype=np.intp)
+    np.minimum.at(found, group, rank)
+    worst: list[int] = found.tolist()
+    return worst
+
+
+def _add_bare(fleet: Fleet, nodes: Iterable[Node], by: str, rows: dict[str | None, _Group]) -> None:
+    """Nodes of which no device is known."""
+    for node in nodes:
+        seats = fleet.table.seats(node.name)
+        if seats is not None and seats.rows:
+            continue
+        state = fleet.state_of(node)
+        for name in _of_node(fleet, node, by):
+            group = rows.setdefault(name, _Group(Totals(), {}, len(WORST_FIRST) - 1))
+            group.nodes[node.name] = state.value
+            group.worst = min(group.worst, WORST_FIRST.index(GONE.get(state, "ok")))
 
 
 def _order(name: str | None) -> tuple[bool, str]:
@@ -88,15 +185,16 @@ def _of_node(fleet: Fleet, node: Node, by: str) -> Sequence[str | None]:
     return () if name is None and of_devices else (name,)
 
 
-def _counted(fleet: Fleet, node: Node, by: str) -> Iterator[tuple[Subject, Sequence[str]]]:
+def _counted(fleet: Fleet, node: Node, by: str) -> Iterator[tuple[int, Sequence[str]]]:
     """Whole devices with their groups; by an owner, partitions in place of a device that has some."""
-    held = subjects(fleet, node)
+    now = moment(fleet, [node])
+    held = [subject_at(fleet, now, at) for at in range(len(now.rows))]
     owned = by in OWNER_NAMES or by == "partition"
     split = {one.device.parent_id for one in held} - {None} if owned else set()
     parents = {one.device.id: every(one, by) for one in held if one.device.id in split}
-    for subject in held:
+    for row, subject in zip(now.rows.tolist(), held, strict=True):
         parent = subject.device.parent_id
         if subject.device.id in split or (parent is not None and not owned):
             continue
         names = every(subject, by)
-        yield subject, names or parents.get(parent or "", ())
+        yield row, names or parents.get(parent or "", ())

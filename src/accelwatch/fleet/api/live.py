@@ -5,19 +5,30 @@ only while somebody listens. A client that reads slowly misses ticks and sees a 
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 from accelwatch.clock import Clock
 from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
+from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.events import event_row
 from accelwatch.fleet.api.framing import framed
-from accelwatch.fleet.api.names import Column, Subject, columns, condition, lookup
-from accelwatch.fleet.api.rows import Totals, place, release, subjects, value
+from accelwatch.fleet.api.names import Column, all_series, columns, condition
+from accelwatch.fleet.api.showing import shown
 from accelwatch.fleet.api.summaries import fleet_document
+from accelwatch.fleet.api.totals import Totals
+from accelwatch.fleet.api.written import place
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.usage import Occupancy
+from accelwatch.fleet.state.moment import AT_ONCE, Moment, breath, brought, moment
+from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.table import Places
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.words import HEALTHS, STATE, STATES
 from accelwatch.fleet.wire import (
     DeviceNow,
     DevicePlace,
@@ -35,11 +46,12 @@ _MAX_FEEDS = 8
 a tick. Filters that are in use never keep a dashboard of the whole fleet out."""
 _BREATH = 500
 """Devices after which the loop may do something else."""
-_SPARE_SLOTS = 4096
 _PIECE = 64 << 10
 """Bytes handed over at a time: what a slow client has not taken is held once for all of them."""
 _PAST_EVENTS = 500
 """Events of before that a new client is told."""
+
+_UNREACHABLE = STATE["unreachable"]
 
 Key = tuple[tuple[str, ...], str]
 
@@ -47,21 +59,21 @@ Key = tuple[tuple[str, ...], str]
 class Feed:
     """Ticks for one set of fields and filter."""
 
-    def __init__(self, shown: tuple[Column, ...], wanted: Expression | None) -> None:
-        self.columns = shown
+    def __init__(self, columns: tuple[Column, ...], wanted: Expression | None) -> None:
+        self.columns = columns
         self.clients = 0
         self.sequence = 0
         self.tick: FleetTick | None = None
         self.places: dict[int, tuple[int, DevicePlace]] = {}
         """Slot to the sequence at which it was last changed, and its device."""
         self._wanted = wanted
-        self._having: dict[int, Occupancy] = {}
-        self._slots: dict[tuple[str, str], int] = {}
+        self._series = [*all_series(columns), *series_of(wanted)]
+        self._placed_as: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        """By row, what the table's `changed` was when its place was told."""
         self._frames: dict[str, bytes] = {}
         self._told: dict[tuple[str, int], list[bytes]] = {}
         self._placed = 0
         """Sequence at which a place was last changed."""
-        self._shown = 0
         self._making = asyncio.Lock()
 
     async def make(self, fleet: Fleet, document: FleetDocument) -> None:
@@ -70,26 +82,15 @@ class Feed:
             await self._make(fleet, document)
 
     async def _make(self, fleet: Fleet, document: FleetDocument) -> None:
-        if len(self._slots) > 2 * self._shown + _SPARE_SLOTS:
-            # Devices have come and gone: number them anew.
-            self._slots, self.places, self._having = {}, {}, {}
         sequence = self.sequence + 1
         devices: list[DeviceNow] = []
         nodes: list[NodeNow] = []
-        looked = 0
-        for node in list(fleet.nodes.values()):
-            found = subjects(fleet, node)
-            age = fleet.age_of(node)
-            gone = sum(subject.held is None for subject in found) if node.best is not None else 0
-            nodes.append(NodeNow(node.name, fleet.state_of(node).value, age, gone))
-            for subject in found:
-                if self._wanted is None or self._wanted.evaluate(lookup(subject)) is True:
-                    devices.append(self._now(subject, sequence))
-            release(node)
-            looked += len(found) + 1
-            if looked >= _BREATH:
-                looked = 0
-                await asyncio.sleep(0)
+        known = await brought(fleet, self._series, breath)
+        for at in range(0, len(known), AT_ONCE):
+            part = known[at : at + AT_ONCE]
+            nodes += [_node_now(fleet, node) for node in part]
+            devices += self._now(fleet, moment(fleet, part), sequence)
+            await breath()
         self.tick = FleetTick(
             sequence=sequence,
             time=fleet.clock.wall(),
@@ -98,25 +99,39 @@ class Feed:
             devices=tuple(devices),
         )
         self.sequence = sequence
-        self._shown = len(devices)
         self._frames, self._told = {}, {}
 
-    def _now(self, subject: Subject, sequence: int) -> DeviceNow:
-        key = subject.node, subject.device.id
-        slot = self._slots.get(key)
-        if slot is None:
-            slot = self._slots[key] = len(self._slots)
-        held, having = self.places.get(slot), subject.occupancy
-        if held is None or not _same(held[1], subject) or self._having_differs(slot, having):
-            self.places[slot] = sequence, DevicePlace(slot=slot, **place(subject))
-            self._placed = sequence
-            self._having[slot] = having
-        values = tuple([value(subject, series) for _, series in self.columns])
-        return DeviceNow(slot, subject.state, subject.health, subject.age_s, values)
+    def _now(self, fleet: Fleet, now: Moment, sequence: int) -> list[DeviceNow]:
+        at = np.flatnonzero(chosen(fleet, now, self._wanted))
+        if not len(at):
+            return []
+        table, rows, state = fleet.table, now.rows[at], now.state[at]
+        self._tell_places(fleet, now, at, sequence)
+        ages = [None if math.isnan(age) else age for age in now.age_s[at].tolist()]
+        return list(
+            map(
+                DeviceNow,
+                rows.tolist(),
+                [STATES[code] for code in state.tolist()],
+                [HEALTHS[code] for code in now.health[at].tolist()],
+                ages,
+                shown(table, rows, state == _UNREACHABLE, self.columns),
+            )
+        )
 
-    def _having_differs(self, slot: int, having: Occupancy) -> bool:
-        before = self._having[slot]
-        return before is not having and before != having
+    def _tell_places(self, fleet: Fleet, now: Moment, at: Places, sequence: int) -> None:
+        """Who stands in the rows that have changed since they were told."""
+        table, rows = fleet.table, now.rows[at]
+        self._placed_as = grown(self._placed_as, table.rows.size, -1)
+        for place_of in np.flatnonzero(self._placed_as[rows] != table.changed[rows]).tolist():
+            row = int(rows[place_of])
+            told = place(subject_at(fleet, now, int(at[place_of])))
+            before = self.places.get(row)
+            found = DevicePlace(slot=row, **told)
+            self._placed_as[row] = table.changed[row]
+            if before is None or before[1] != found:
+                self.places[row] = sequence, found
+                self._placed = sequence
 
     def news(self, media: str, after: int) -> Sequence[bytes]:
         """Places that changed after a tick as bytes, made once for all who saw that tick last."""
@@ -130,9 +145,13 @@ class Feed:
             ]
         return self._told[media, after]
 
-    def shows(self, noted: Noted) -> bool:
+    def shows(self, fleet: Fleet, noted: Noted) -> bool:
         """Whether an event is of this stream: with a filter, of a device that it has let through."""
-        return self._wanted is None or (noted.node, noted.event.device_id) in self._slots
+        if self._wanted is None:
+            return True
+        row = fleet.table.rows.get((noted.node, noted.event.device_id))
+        told = None if row is None else self.places.get(row)
+        return told is not None and told[1].node == noted.node
 
     def frame(self, media: str) -> bytes:
         """The tick as bytes, made once for all clients."""
@@ -141,13 +160,10 @@ class Feed:
         return self._frames.get(media, b"")
 
 
-def _same(place: DevicePlace, subject: Subject) -> bool:
-    device = subject.device
-    return (
-        place.labels == subject.labels
-        and (place.id, place.index, place.name) == (device.id, device.index, device.name)
-        and (place.model, place.uuid, place.node) == (device.model, device.uuid, subject.node)
-    )
+def _node_now(fleet: Fleet, node: Node) -> NodeNow:
+    seats = fleet.table.seats(node.name)
+    gone = seats.missing if seats is not None and node.best is not None else 0
+    return NodeNow(node.name, fleet.state_of(node).value, fleet.age_of(node), gone)
 
 
 class LiveStreams:
@@ -242,7 +258,11 @@ class LiveStreams:
             if feed.sequence > sent and outlet.backlog() == 0:
                 events = self._fleet.events.after(noted)
                 told = b"".join(
-                    [framed(event_row(one), media) for one in events if feed.shows(one)]
+                    [
+                        framed(event_row(one), media)
+                        for one in events
+                        if feed.shows(self._fleet, one)
+                    ]
                 )
                 whole = (*feed.news(media, sent), told, feed.frame(media))
                 sent, noted = feed.sequence, self._fleet.events.last

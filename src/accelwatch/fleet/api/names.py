@@ -86,6 +86,11 @@ def columns(fields: Sequence[str]) -> tuple[Column, ...]:
     return tuple(_column(field) for field in fields or DEFAULT_FIELDS)
 
 
+def all_series(shown: Iterable[Column]) -> list[Series]:
+    """Every series that may be the value of a field."""
+    return [one for _, candidates in shown for one in candidates]
+
+
 def _column(field: str) -> Column:
     name, *labels = series_of(field)
     table = device_names()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from accelwatch.fleet.api.rows import Totals
+from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet

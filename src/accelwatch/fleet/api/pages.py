@@ -16,13 +16,14 @@ from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
 from accelwatch.fleet.api.packing import json_page, listed, packed
 from accelwatch.fleet.api.parameters import limit_of, only, states_of
-from accelwatch.fleet.api.rows import Totals, cursor_of, page, place_of, totals
+from accelwatch.fleet.api.rows import cursor_of, page, place_of
 from accelwatch.fleet.api.summaries import (
     fleet_document,
     history_document,
     node_snapshot,
     node_summary,
 )
+from accelwatch.fleet.api.totals import Totals, counted
 from accelwatch.fleet.api.turns import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
@@ -131,7 +132,7 @@ class HubPages:
             read_at = None if self._fleet.store is None else self._fleet.store.read_at
             if held is None or now - held[0] >= _HOLD_S or held[1] != read_at:
                 async with self._turns.walk() as walk:
-                    held = self._sums = now, read_at, await totals(self._fleet, walk)
+                    held = self._sums = now, read_at, await counted(self._fleet, walk.rest)
             return held[2]
 
     def names(self) -> list[str]:

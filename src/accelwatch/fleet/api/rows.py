@@ -1,35 +1,30 @@
-"""Devices in a standing order, page by page, filtered; and the numbers of a fleet or node."""
+"""Devices in a standing order, page by page, filtered."""
 
 import base64
 import binascii
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
+import numpy as np
 
 from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
-from accelwatch.fleet.api.documents import DeviceRow
-from accelwatch.fleet.api.names import Column, Subject, lookup
+from accelwatch.fleet.api.choosing import chosen, series_of
+from accelwatch.fleet.api.names import Column, all_series
 from accelwatch.fleet.api.turns import Walk
+from accelwatch.fleet.api.written import written
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.node import Node, speaks_for
-from accelwatch.fleet.state.snapshots import source_age_s
-from accelwatch.schema.device import Device
+from accelwatch.fleet.state.moment import AT_ONCE, Moment, moment
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.reading import Number
 
 Place = tuple[str, int, str]
 """Node, index and id of the last device of a page."""
 
-_to_json = msgspec.json.Encoder().encode
-
 SCAN = 1500
 """Devices looked at for one page: a filter that finds little must not hold up the streams."""
-
-_MAX_WHOLE = 2**63 - 1
+_USUAL_DEVICES = 8
+"""Of a node: no more nodes are brought up to date than a page may need."""
 
 
 def cursor_of(place: Place) -> str:
@@ -47,52 +42,6 @@ def place_of(cursor: str) -> Place:
     return place
 
 
-def subjects(fleet: Fleet, node: Node) -> list[Subject]:
-    """The devices of a node, present and missing, by index."""
-    state, labels = fleet.state_of(node), node.labels
-    now = fleet.clock.monotonic()
-    only = next(iter(node.sources.values())) if len(node.sources) == 1 else None
-    found = [
-        Subject(
-            node=node.name,
-            node_state=state,
-            labels=labels,
-            device=held.device,
-            held=held,
-            age_s=source_age_s(only or node.origin(held), held, now),
-        )
-        for held in node.devices.values()
-    ]
-    gone = node.missing() if node.expected is not None else ()
-    found += [
-        Subject(
-            node=node.name, node_state=state, labels=labels, device=device, held=None, age_s=None
-        )
-        for device in gone
-    ]
-    found.sort(key=_order)
-    return found
-
-
-def release(node: Node) -> None:
-    """Let go of what was kept to find the numbers of its devices."""
-    for held in node.devices.values():
-        held.release()
-
-
-def _order(subject: Subject) -> tuple[int, str]:
-    return subject.device.index, subject.device.id
-
-
-def after_place(found: Sequence[Subject], after: Place | None) -> list[Subject]:
-    """Those devices of a node that stand after a place."""
-    return [
-        subject
-        for subject in found
-        if after is None or subject.node != after[0] or _order(subject) > after[1:]
-    ]
-
-
 async def page(
     fleet: Fleet,
     columns: Sequence[Column],
@@ -107,132 +56,52 @@ async def page(
 
     `names` are the nodes' names, sorted.
     """
+    series = [*all_series(columns), *series_of(wanted)]
     rows: list[bytes] = []
     last: Place | None = None
-    seen = 0
-    for name in names[bisect_left(names, after[0]) if after else 0 :]:
+    seen, at = 0, bisect_left(names, after[0]) if after else 0
+    while at < len(names):
         await walk.rest()
-        node = fleet.nodes.get(name)
-        if node is None:
-            continue
-        for subject in after_place(subjects(fleet, node), after):
-            if len(rows) >= limit or (wanted is not None and seen >= SCAN):
-                return rows, None if last is None else cursor_of(last)
-            seen += 1
-            last = (subject.node, subject.device.index, subject.device.id)
-            if wanted is None or wanted.evaluate(lookup(subject)) is True:
-                rows.append(_to_json(row(subject, columns)))
-        release(node)
+        most = SCAN - seen if wanted is not None else limit - len(rows)
+        part = names[at : at + max(min(most // _USUAL_DEVICES, AT_ONCE), 1)]
+        at += len(part)
+        now = _brought(fleet, part, series)
+        begin = _first(fleet, now, after)
+        fits = chosen(fleet, now, wanted)
+        fits[:begin] = False
+        left = len(now.rows) - begin
+        if wanted is not None and left > SCAN - seen:
+            left = max(SCAN - seen, 0)
+        places = [one for one in np.flatnonzero(fits).tolist() if one < begin + left]
+        over = places[limit - len(rows) :]
+        if over:
+            left = over[0] - begin
+            places = places[: limit - len(rows)]
+        rows += written(fleet, now, np.array(places, dtype=np.intp), columns)
+        if left:
+            last = _place(fleet, now, begin + left - 1)
+            seen += left
+        if begin + left < len(now.rows) and last is not None:
+            return rows, cursor_of(last)
     return rows, None
 
 
-def row(subject: Subject, columns: Sequence[Column]) -> DeviceRow:
-    """One device with the values of the columns; a silent node's last values are not shown as now's."""
-    return DeviceRow(
-        **place(subject),
-        node_state=subject.node_state,
-        pci_bus_id=subject.device.pci_bus_id,
-        state=subject.state,
-        health=subject.health,
-        sample_age_s=subject.age_s,
-        values={name: value(subject, series) for name, series in columns},
-    )
+def _brought(fleet: Fleet, names: Sequence[str], series: Sequence[Series]) -> Moment:
+    nodes = [node for name in names if (node := fleet.nodes.get(name)) is not None]
+    fleet.table.bring(nodes, series, fleet.clock.monotonic())
+    return moment(fleet, nodes)
 
 
-def place(subject: Subject) -> dict[str, Any]:
-    """Who a device is, where it stands and who has it: what rows and streams have in common."""
-    device: Device = subject.device
-    shown = subject.occupancy.shown
-    return {
-        "node": subject.node,
-        "labels": subject.labels,
-        "id": device.id,
-        "vendor": device.vendor,
-        "index": device.index,
-        "name": device.name,
-        "kind": device.kind,
-        "model": device.model,
-        "uuid": device.uuid,
-        "parent_id": device.parent_id,
-        **shown,
-    }
+def _place(fleet: Fleet, now: Moment, at: int) -> Place:
+    row = int(now.rows[at])
+    device = fleet.table.devices[row]
+    assert device is not None
+    return fleet.table.at_number[int(fleet.table.node[row])].node, device.index, device.id
 
 
-def value(subject: Subject, candidates: Sequence[Series]) -> Number | None:
-    """The value of the first series that has one; the last known of a stale node, none of one down."""
-    if subject.held is None or subject.state == "unreachable":
-        return None
-    for series in candidates:
-        found = subject.held.number(series)
-        if found is not None:
-            return found
-    return None
-
-
-class Totals:
-    """Sums over devices."""
-
-    def __init__(self) -> None:
-        self.states: Counter[str] = Counter()
-        self.health: Counter[str] = Counter()
-        self.kinds: Counter[tuple[str, str, str]] = Counter()
-        """By vendor, model and state."""
-        self._sums: dict[str, float] = {}
-        self._counts: Counter[str] = Counter()
-
-    def add(self, subject: Subject) -> None:
-        """Count one device."""
-        device, state = subject.device, subject.state
-        self.states[state] += 1
-        self.kinds[device.vendor, device.model or "", state] += 1
-        if subject.held is None or not speaks_for(subject.node_state):
-            return
-        self.health[subject.health] += 1
-        for key in ("power_watts", "memory_used_bytes", "memory_size_bytes", "utilization_ratio"):
-            number = subject.held.number((key,))
-            if number is not None:
-                self._sums[key] = self._sums.get(key, 0) + number
-                self._counts[key] += 1
-
-    def sum(self, key: str) -> float | None:
-        """The sum over the devices that have a value."""
-        return self._sums.get(key)
-
-    def mean(self, key: str) -> float | None:
-        """The mean over the devices that have a value."""
-        return self._sums[key] / self._counts[key] if self._counts[key] else None
-
-    def numbers(self) -> dict[str, Any]:
-        """What the documents of the fleet and of groups have in common."""
-        used, size = self.sum("memory_used_bytes"), self.sum("memory_size_bytes")
-        return {
-            "devices_total": sum(self.states.values()),
-            "devices": dict(sorted(self.states.items())),
-            "health": dict(sorted(self.health.items())),
-            "power_watts": rounded(self.sum("power_watts"), 3),
-            "memory_used_bytes": _whole(used),
-            "memory_size_bytes": _whole(size),
-            "utilization_ratio": rounded(self.mean("utilization_ratio"), 6),
-        }
-
-
-def _whole(number: float | None) -> int | None:
-    """A sum as a whole number; None for one that no reader of JSON could hold."""
-    return None if number is None or number > _MAX_WHOLE else int(number)
-
-
-def rounded(number: float | None, digits: int) -> float | None:
-    """A number that may be none, rounded."""
-    return None if number is None else round(number, digits)
-
-
-async def totals(fleet: Fleet, walk: Walk) -> Totals:
-    """The sums over the whole devices now."""
-    found = Totals()
-    for node in list(fleet.nodes.values()):
-        await walk.rest()
-        for subject in subjects(fleet, node):
-            if subject.device.parent_id is None:
-                found.add(subject)
-        release(node)
-    return found
+def _first(fleet: Fleet, now: Moment, after: Place | None) -> int:
+    """The first device of a moment that stands after a place."""
+    if after is None:
+        return 0
+    count = len(now.rows)
+    return next((at for at in range(count) if _place(fleet, now, at) > after), count)

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from accelwatch.fleet.api.documents import FaultNote, HistoryDocument, NodeSummary, TargetNote
-from accelwatch.fleet.api.rows import Totals, rounded
+from accelwatch.fleet.api.totals import Totals, rounded
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S

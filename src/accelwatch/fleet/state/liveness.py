@@ -9,7 +9,7 @@ from accelwatch.fleet.names import NodeState
 SKEW_LIMIT_S = 60.0
 """Above this the node's times are not shown as they are: those of arrival take their place."""
 _SAMPLES = 8
-_LATEST_S = 253_402_300_799.0
+LATEST_S = 253_402_300_799.0
 """The end of the year 9999, the last that a time can be written in."""
 
 
@@ -54,9 +54,9 @@ class Skew:
         """A time of the node on our clock; only a large skew is taken out."""
         if self.seconds is None or abs(self.seconds) <= SKEW_LIMIT_S:
             return node_time
-        return min(max(node_time - self.seconds, 0.0), _LATEST_S)
+        return min(max(node_time - self.seconds, 0.0), LATEST_S)
 
 
 def is_time(seconds: float) -> bool:
     """Whether a number can be Unix seconds: it is finite and of a year that can be written."""
-    return 0.0 <= seconds <= _LATEST_S
+    return 0.0 <= seconds <= LATEST_S

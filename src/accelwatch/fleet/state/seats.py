@@ -11,7 +11,8 @@ from accelwatch.schema.device import Device
 class Seats:
     """Rows of a node's devices, present and missing."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, node: str, number: int) -> None:
+        self.node = node
         self.number = number
         """Of the node in arrays by node."""
         self.rows: list[int] = []
@@ -21,6 +22,10 @@ class Seats:
         self.present: list[tuple[int, Held]] = []
         """Rows of devices that are there."""
         self.labels: dict[str, str] = {}
+        self.relabelled = False
+        """Whether the latest arrangement found other labels."""
+        self.missing = 0
+        """Devices that are expected and not there."""
         self.keys: set[str] = set()
         """Ids of the devices that have a row: those that are there or expected."""
         self.shape = -1
@@ -47,7 +52,9 @@ class Seats:
                 others.append(row)
             if held is not None:
                 self.present.append((row, held))
-        self.keys, self.labels, self.shape = keys, node.labels, node.shape
+        labels = node.labels
+        self.relabelled = labels != self.labels
+        self.keys, self.labels, self.shape = keys, labels, node.shape
         self._order(node, rows)
         self.version = -1
         return others, freed
@@ -67,7 +74,8 @@ class Seats:
         self.devices = sorted(shown, key=lambda one: (one.index, one.id))
         found = [rows.get((node.name, one.id)) for one in self.devices]
         self.rows = [row for row in found if row is not None]
+        self.missing = len(self.rows) - len(node.devices)
 
-    def leave(self, node: str, rows: Rows) -> list[int]:
+    def leave(self, rows: Rows) -> list[int]:
         """The node has gone; the rows that have become free."""
-        return [self._leave((node, key), rows) for key in self.keys]
+        return [self._leave((self.node, key), rows) for key in self.keys]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.readings import Held, StreamDevice
 from accelwatch.fleet.state.seats import Seats
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.standing import Standing
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.columns import Columns
@@ -29,16 +29,32 @@ from accelwatch.fleet.table.pick import (
 from accelwatch.fleet.table.planes import Planes
 from accelwatch.fleet.table.rows import Rows, grown
 from accelwatch.fleet.table.words import HEALTH, STATE
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import Device
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 _MISSING = STATE["missing"]
-_DEGRADED, _UNKNOWN = STATE[DeviceState.DEGRADED], HEALTH[Health.UNKNOWN]
+_UNKNOWN = HEALTH[Health.UNKNOWN]
 
 Codes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.intp]
+
+
+class Memo:
+    """A field of devices as text, worked out again for those that have changed."""
+
+    def __init__(self) -> None:
+        self.texts: npt.NDArray[np.object_] = np.empty(0, dtype=object)
+        self.stamps: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        """What `Table.changed` was when the text was worked out."""
+
+    def of(self, size: int) -> "Memo":
+        """The same with room for as many rows."""
+        if len(self.texts) < size:
+            self.texts = grown(self.texts, size, math.nan)
+            self.stamps = grown(self.stamps, size, -1)
+        return self
 
 
 class Table:
@@ -75,6 +91,12 @@ class Table:
         """Grows with every change of devices, labels and owners."""
         self.shape = 0
         """Grows when rows come, go or move."""
+        self.texts: dict[str, Memo] = {}
+        """Fields of devices by name."""
+        self.groupings: dict[str, object] = {}
+        """What readers worked out from devices, labels and owners, by name; they know when it is old."""
+        self.at_number: list[Seats] = []
+        """Where the devices of a node stand, by the node's number."""
         self._seats: dict[str, Seats] = {}
         self._free_numbers: list[int] = []
 
@@ -86,7 +108,7 @@ class Table:
         """Forget nodes that have gone."""
         for name in self._seats.keys() - nodes.keys():
             seats = self._seats.pop(name)
-            self._free(seats.leave(name, self.rows))
+            self._leave(seats.leave(self.rows))
             self._free_numbers.append(seats.number)
             self.shape += 1
 
@@ -94,29 +116,42 @@ class Table:
         """Give the devices of a node their rows."""
         seats = self._seats.get(node.name)
         if seats is None:
-            number = self._free_numbers.pop() if self._free_numbers else len(self._seats)
-            seats = self._seats[node.name] = Seats(number)
+            seats = self._seats[node.name] = self._seated(node.name)
         elif seats.shape == node.shape:
             return seats
         others, freed = seats.arrange(node, self.rows)
         for row in others:
             self._forget(row)
         self._grow()
-        self._free(freed)
+        self._leave(freed)
         self.shape += 1
         self.changes += 1
         here = dict(seats.present)
         gone = [row for row in seats.rows if row not in here]
         for row, device in zip(seats.rows, seats.devices, strict=True):
+            left = row not in here and self.occupancy[row] is not NOBODY
+            if seats.relabelled or left or self.devices[row] != device:
+                self.changed[row] = self.changes
             self.devices[row], self.held[row] = device, here.get(row)
             self.whole[row] = device.parent_id is None
             kind = device.vendor, device.model or ""
             self.kind[row] = self.kinds.setdefault(kind, len(self.kinds))
         self.node[seats.rows] = seats.number
-        self.changed[seats.rows] = self.changes
         self._free(gone)
-        self._stand(node, seats)
+        told = Standing()
+        told.add(node, seats.present)
+        self._stand(told)
+        self._own(seats.present)
         return seats
+
+    def _seated(self, node: str) -> Seats:
+        if self._free_numbers:
+            number = self._free_numbers.pop()
+            self.at_number[number] = Seats(node, number)
+        else:
+            number = len(self.at_number)
+            self.at_number.append(Seats(node, number))
+        return self.at_number[number]
 
     def _grow(self) -> None:
         size = self.rows.size
@@ -135,8 +170,14 @@ class Table:
             self.node, self.kind = grown(self.node, size, 0), grown(self.kind, size, 0)
             self.changed, self.whole = grown(self.changed, size, 0), grown(self.whole, size, 0)
 
+    def _leave(self, rows: list[int]) -> None:
+        """Others may be given these rows."""
+        for row in rows:
+            self.devices[row] = None
+        self._free(rows)
+
     def _free(self, rows: list[int]) -> None:
-        """Nobody is in these rows."""
+        """Nobody is there in these rows."""
         for row in rows:
             self.held[row], self.occupancy[row] = None, NOBODY
         self.state[rows], self.health[rows] = _MISSING, _UNKNOWN
@@ -150,38 +191,28 @@ class Table:
         """
         self.planes.want(series, now)
         stale: list[tuple[int, Held]] = []
+        told = Standing()
         epoch = self.planes.epoch
         for node in nodes:
             seats = self.arrange(node)
             if seats.version != node.version or seats.epoch != epoch:
                 seats.version, seats.epoch = node.version, epoch
-                self._stand(node, seats)
+                self._own(seats.present)
+                told.add(node, seats.present)
                 stale += seats.present
         if stale:
+            self._stand(told)
             self._fill(stale)
 
-    def _stand(self, node: Node, seats: Seats) -> None:
-        """State, health, age and owners of the devices that are there."""
-        if not seats.present:
-            return
-        rows = [row for row, _ in seats.present]
-        held = [one for _, one in seats.present]
-        self.state[rows] = [STATE.get(one.state, _DEGRADED) for one in held]
-        self.health[rows] = [HEALTH.get(one.health, _UNKNOWN) for one in held]
-        sources: Sequence[Source | None]
-        if len(node.sources) == 1:
-            sources = tuple(node.sources.values()) * len(held)
-        else:
-            sources = [node.origin(one) for one in held]
-        arrived, behind = [], []
-        for source, one in zip(sources, held, strict=True):
-            sampled = one.sample_time
-            known = source is not None and source.arrived is not None and sampled is not None
-            arrived.append(source.arrived if known and source is not None else math.nan)
-            late = source.time - (sampled or 0.0) if known and source is not None else math.nan
-            behind.append(max(0.0, late) if known else math.nan)
-        self.arrived[rows], self.behind[rows] = arrived, behind
-        for row, one in seats.present:
+    def _stand(self, told: Standing) -> None:
+        """State, health and age of devices that are there."""
+        rows = told.rows
+        self.state[rows], self.health[rows] = told.states, told.healths
+        self.arrived[rows], self.behind[rows] = told.ages()
+
+    def _own(self, present: Iterable[tuple[int, Held]]) -> None:
+        """Who has the devices that are there."""
+        for row, one in present:
             having = one.usage.occupancy
             before = self.occupancy[row]
             if having is not before:

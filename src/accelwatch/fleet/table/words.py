@@ -1,9 +1,9 @@
 """Words of states and health as small numbers, so that they can stand in arrays."""
 
-from accelwatch.schema.device import DeviceState
+from accelwatch.fleet.names import SHOWN_STATES
 from accelwatch.schema.health import Health
 
-STATES: tuple[str, ...] = (*DeviceState, "stale", "unreachable", "missing")
+STATES: tuple[str, ...] = SHOWN_STATES
 """A device's own states, then what it is called whose node is silent or that has gone."""
 STATE = {word: code for code, word in enumerate(STATES)}
 HEALTHS: tuple[str, ...] = tuple(Health)

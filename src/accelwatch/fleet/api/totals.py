@@ -1,0 +1,116 @@
+"""Sums over devices by row: of the whole fleet, or of many groups at once."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.moment import Moment, brought, moment
+from accelwatch.fleet.state.table import Places, Table
+from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.words import HEALTHS, STATE, STATES
+from accelwatch.schema.metrics import Series
+
+SUMMED: tuple[Series, ...] = (
+    ("power_watts",),
+    ("memory_used_bytes",),
+    ("memory_size_bytes",),
+    ("utilization_ratio",),
+)
+_MAX_WHOLE = 2**63 - 1
+_HALF = 2.0**32
+"""Bytes are summed in halves: a sum of doubles would lose the last of them in a large fleet."""
+
+
+class Totals:
+    """Sums over some devices."""
+
+    def __init__(self) -> None:
+        self.states: Counter[str] = Counter()
+        self.health: Counter[str] = Counter()
+        self.kinds: Counter[tuple[str, str, str]] = Counter()
+        """By vendor, model and state; of the whole fleet only."""
+        self.sums: dict[str, float] = {}
+        """By key; what no device has is not there."""
+        self.means: dict[str, float] = {}
+
+    def numbers(self) -> dict[str, Any]:
+        """What the documents of the fleet and of groups have in common."""
+        return {
+            "devices_total": sum(self.states.values()),
+            "devices": dict(sorted(self.states.items())),
+            "health": dict(sorted(self.health.items())),
+            "power_watts": rounded(self.sums.get("power_watts"), 3),
+            "memory_used_bytes": _whole(self.sums.get("memory_used_bytes")),
+            "memory_size_bytes": _whole(self.sums.get("memory_size_bytes")),
+            "utilization_ratio": rounded(self.means.get("utilization_ratio"), 6),
+        }
+
+
+def _whole(number: float | None) -> int | None:
+    """A sum as a whole number; None for one that no reader of JSON could hold."""
+    return None if number is None or number > _MAX_WHOLE else int(number)
+
+
+def rounded(number: float | None, digits: int) -> float | None:
+    """A number that may be none, rounded."""
+    return None if number is None else round(number, digits)
+
+
+async def counted(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> Totals:
+    """The sums over the whole devices now."""
+    return fleet_totals(fleet.table, moment(fleet, await brought(fleet, SUMMED, rest)))
+
+
+def fleet_totals(table: Table, now: Moment) -> Totals:
+    """The sums over the whole devices, partitions not counted."""
+    at = np.flatnonzero(table.whole[now.rows])
+    found = tallied(table, now, at, np.zeros(len(at), dtype=np.intp), 1)[0]
+    kinds = list(table.kinds)
+    kind = table.kind[now.rows[at]] * len(STATES) + now.state[at]
+    for code, count in enumerate(np.bincount(kind, minlength=1).tolist()):
+        if count:
+            vendor, model = kinds[code // len(STATES)]
+            found.kinds[vendor, model, STATES[code % len(STATES)]] = count
+    return found
+
+
+def tallied(table: Table, now: Moment, at: Places, group: Places, groups: int) -> list[Totals]:
+    """Sums of so many groups: of the devices at these places of the moment, each in its group."""
+    found = [Totals() for _ in range(groups)]
+    for row, counts in enumerate(_counted(group, now.state[at], groups, len(STATES))):
+        found[row].states.update({STATES[code]: n for code, n in enumerate(counts) if n})
+    heard = now.speaks[at] & (now.state[at] != STATE["missing"])
+    at, group = at[heard], group[heard]
+    for row, counts in enumerate(_counted(group, now.health[at], groups, len(HEALTHS))):
+        found[row].health.update({HEALTHS[code]: n for code, n in enumerate(counts) if n})
+    for series in SUMMED:
+        values = table.planes.column(series).values[now.rows[at]]
+        known = ~np.isnan(values)
+        _sum(found, series[0], values[known], group[known])
+    return found
+
+
+def _counted(
+    group: Places, codes: npt.NDArray[np.uint8], groups: int, kinds: int
+) -> Sequence[list[int]]:
+    counts = np.bincount(group * kinds + codes, minlength=groups * kinds)
+    found: list[list[int]] = counts.reshape(groups, kinds).tolist()
+    return found
+
+
+def _sum(found: list[Totals], key: str, values: Floats, group: Places) -> None:
+    counts = np.bincount(group, minlength=len(found))
+    exact = key.endswith("_bytes")
+    high = np.floor(values / _HALF) if exact else np.zeros(len(values))
+    above = np.bincount(group, weights=high, minlength=len(found))
+    below = np.bincount(group, weights=values - high * _HALF, minlength=len(found))
+    for row in np.flatnonzero(counts).tolist():
+        total: float = float(below[row])
+        if exact:
+            total = int(above[row]) * int(_HALF) + int(below[row])
+        found[row].sums[key] = total
+        found[row].means[key] = float(total / counts[row])
