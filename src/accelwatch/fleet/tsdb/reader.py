@@ -7,7 +7,7 @@ family of each target tells the truth, on the server's own clock.
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -115,6 +115,8 @@ class StoreReader:
         self._up: set[tuple[str, ...]] = set()
         self._known: dict[Origin, _Known] = {}
         self._counts: Counter[str] = Counter()
+        self._without_up: set[tuple[str, ...]] = set()
+        """Transports of which there are samples and no `up`."""
 
     def groups(self, origin: Origin) -> list[Group]:
         """The groups that stand for an origin: its own, and that of its target without a node."""
@@ -154,11 +156,12 @@ class StoreReader:
         if fault is None:
             self._counts = Counter(self._assembly.counts)
         ages, late = await self._ages(groups)
+        came = await self._came_meanwhile(scraped)
         named, unplaced = self._named(groups)
         told = []
         breath = Breath()
         for origin, its in named.items():
-            if origin in ages:
+            if origin in ages and origin.transport not in came:
                 told += self._tell_or_log(origin, its, ages[origin])
                 await breath.take()
         held = {group.origin for group in self._assembly.groups.values()}
@@ -173,6 +176,23 @@ class StoreReader:
             fault=fault or late,
             warnings=warnings,
         )
+
+    async def _came_meanwhile(
+        self, scraped: Mapping[tuple[str, ...], Scraped]
+    ) -> set[tuple[str, ...]]:
+        """Targets that were scraped for the first time during this read.
+
+        Queries before that lack their families, and their labels were taken without those of `up`: the
+        next read has them whole.
+        """
+        lacking = self._transports() - scraped.keys()
+        unknown = lacking - self._without_up
+        try:
+            came = unknown & (await self._scraped()).keys() if unknown else set()
+        except TargetFault:
+            came = unknown
+        self._without_up = lacking - came
+        return came
 
     async def _look_at_names(self, up: set[tuple[str, ...]]) -> None:
         now = time.monotonic()
