@@ -94,7 +94,7 @@ async def fake_store(tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeSto
         await runner.cleanup()
 
 
-async def soon(happened: Callable[[], bool], within_s: float = 10.0) -> None:
+async def soon(happened: Callable[[], bool], within_s: float = 60.0) -> None:
     async with asyncio.timeout(within_s):
         while not happened():
             await asyncio.sleep(0.01)

@@ -154,8 +154,8 @@ class Running:
             assert response.status == code, body
             return msgspec.json.decode(body) if code == 200 else body.decode()
 
-    async def until(self, happened: Callable[[], bool], within_s: float = 10.0) -> None:
-        """Wait for something to be so."""
+    async def until(self, happened: Callable[[], bool], within_s: float = 60.0) -> None:
+        """Wait for something to be so; the limit is only a guard."""
         async with asyncio.timeout(within_s):
             while not happened():
                 await asyncio.sleep(0.01)

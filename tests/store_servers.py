@@ -61,7 +61,7 @@ class StoreServer:
         return float(found[0]["value"][1]) if found else None
 
     async def until(
-        self, expression: str, right: Callable[[list[dict[str, Any]]], bool], within_s: float = 20.0
+        self, expression: str, right: Callable[[list[dict[str, Any]]], bool], within_s: float = 60.0
     ) -> list[dict[str, Any]]:
         """The answer once it is right."""
         found = await self.query(expression)

@@ -45,7 +45,7 @@ async def whole(running: Running, nodes: int, devices: int) -> None:
         held = running.hub.fleet.nodes.values()
         return len(held) == nodes and all(len(node.devices) == devices for node in held)
 
-    await running.until(there, within_s=60.0)
+    await running.until(there)
 
 
 @pytest.mark.parametrize("kind", ["prometheus", "victoria"])
@@ -96,8 +96,8 @@ async def running_alike(stored: Running, scraping: Running) -> None:
         held = [len(node.devices) for node in running.hub.fleet.nodes.values()]
         return held.count(4) == nodes
 
-    await scraping.until(lambda: known(scraping, 8), 60.0)
-    await stored.until(lambda: known(stored, 8), 60.0)
+    await scraping.until(lambda: known(scraping, 8))
+    await stored.until(lambda: known(stored, 8))
     names = {f"n{number:03d}" for number in range(1, 9)}
     assert names <= set(seen(stored)) <= names | {"n999"}
     of_store, of_scraping = seen(stored), seen(scraping)
@@ -128,7 +128,7 @@ def test_a_target_that_goes_down_keeps_its_devices_with_their_age(
                 await gone.__aexit__(None, None, None)
                 await running.until(lambda: running.fault("leaving") == "connect")
                 node = running.hub.fleet.nodes["leaving"]
-                await running.until(lambda: running.hub.fleet.state_of(node) == "down", 60.0)
+                await running.until(lambda: running.hub.fleet.state_of(node) == "down")
                 assert len(node.devices) == 4
                 page = await running.get("/v1/devices?filter=node=='leaving'")
                 assert {row["state"] for row in page["devices"]} == {"unreachable"}

@@ -50,7 +50,7 @@ async def alike(one: Running, other: Running) -> None:
         found = power(one)
         return found == power(other) and sum(map(len, found.values())) == 11
 
-    await one.until(same, 20.0)
+    await one.until(same)
 
 
 @pytest.mark.parametrize("kind", ["prometheus", "victoria"])
@@ -74,7 +74,7 @@ def test_what_one_hub_writes_another_reads(stores: Any, start_hub: Any, kind: st
                 await _has_history(second, one.address)
                 telling.cancel()
                 await one.server.stop(0.0)
-                await second.until(lambda: _age(second, one.address) > 3.0, 20.0)
+                await second.until(lambda: _age(second, one.address) > 3.0)
                 assert len(second.hub.fleet.nodes[one.address].devices) == 8
 
     asyncio.run(main())
@@ -89,7 +89,7 @@ async def _has_history(running: Running, node: str) -> None:
     device = machines.device(1).id
     path = f"/v1/nodes/{node}/history?device={device}&range=30s&step=1s"
     told: list[float] = []
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(60.0):
         while not told:
             found = await running.get(path)
             assert (found["step_s"], len(found["values"]["power_watts"])) == (1, 30)
