@@ -12,18 +12,18 @@ import msgspec
 import machines
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape as AgentScrape
-from accelwatch.agent.scrape import Wish
 from accelwatch.agent.server import AgentServer
 from accelwatch.agent.stream import framed
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
+from accelwatch.exposition.selection import Selection
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
-from accelwatch.runtime import json_document, prometheus_text
+from accelwatch.rendering import exporter_of
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.snapshot import Snapshot
@@ -52,13 +52,15 @@ async def agent(
     """An agent's server over a composed snapshot."""
     feed, own, clock = FakeFeed(snapshot or machines.snapshot()), OwnMetrics(), SystemClock()
     none: frozenset[str] = frozenset()
-    wish = Wish(profile="default", groups=none, backends=none, inventory=True, openmetrics=False)
+    wish = Selection(
+        profile="default", groups=none, backends=none, inventory=True, openmetrics=False
+    )
     server = AgentServer(
         feed,
-        AgentScrape(feed, prometheus_text(), own, clock, wish),
+        AgentScrape(feed, exporter_of("prometheus"), own, clock, wish),
         own,
         clock,
-        document=json_document(),
+        document=exporter_of("json"),
         ready=lambda: True,
         interval_s=0.1,
         protection=protection,

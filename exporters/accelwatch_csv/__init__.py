@@ -22,6 +22,7 @@ class CsvExporter:
 
     name = "csv"
     content_type = "text/csv; charset=utf-8; header=present"
+    options = frozenset({"fields", "header"})
 
     def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
         """Header and one row a device, lines ended by CR LF."""

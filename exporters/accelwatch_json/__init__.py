@@ -16,6 +16,7 @@ class JsonExporter:
 
     name = "json"
     content_type = "application/json"
+    options = frozenset({"fields", "pretty"})
 
     def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
         """One document, with a final line break."""

@@ -1,28 +1,34 @@
 """The snapshot in Prometheus's text format or OpenMetrics."""
 
 from collections.abc import Mapping
+from typing import Any, cast
 
-from accelwatch.exposition.selection import selection
+from accelwatch.exposition.selection import Selection, selection
 from accelwatch.exposition.text import TEXT
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch_prometheus.render import Renderer
 
+_CHOICES = frozenset(Selection.__struct_fields__)
+
 
 class PrometheusExporter:
-    """Options: `profile`, `groups`, `backends`, `openmetrics`, as in `selection`."""
+    """Options: those of `selection`, and `own` and `own_histograms` as `Renderer.render` takes them."""
 
     name = "prometheus"
     content_type = TEXT
+    options = _CHOICES | {"own", "own_histograms"}
 
     def __init__(self) -> None:
         self._renderer = Renderer()
 
     def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
         """One exposition. Raises UsageError for an unknown profile or group."""
-        profile, groups = options.get("profile"), options.get("groups")
-        chosen = selection(
-            profile=profile if isinstance(profile, str) else "default",
-            groups=groups if isinstance(groups, list | tuple | frozenset) else (),
-            openmetrics=bool(options.get("openmetrics")),
+        asked = cast(Mapping[str, Any], options)  # typed by the contract's names
+        chosen = selection(**{name: asked[name] for name in _CHOICES if name in asked})
+        text = self._renderer.render(
+            snapshot,
+            chosen,
+            own=asked.get("own"),
+            own_histograms=asked.get("own_histograms"),
         )
-        return self._renderer.render(snapshot, chosen).encode()
+        return text.encode("utf-8", "replace")

@@ -1,17 +1,28 @@
 """The contract of an exporter: a pure view of a snapshot in one format."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from accelwatch.schema.snapshot import Snapshot
 
 
+@runtime_checkable
 class Exporter(Protocol):
-    """One output format, found by the entry point `accelwatch.exporters`."""
+    """One output format, found by the entry point `accelwatch.exporters` and built without arguments.
+
+    It may keep what makes the next rendering cheaper; one instance serves one caller.
+    """
 
     name: str
     content_type: str
+    options: frozenset[str]
+    """Names of the options that `render` takes, each of them optional.
+
+    A command passes those of its own that are here: `fields` (sequence of field names), `pretty` (bool),
+    `profile`, `groups`, `backends`, `inventory` and `openmetrics` (as `exposition.Selection` has them).
+    The agent passes `own` and `own_histograms` too, its own series.
+    """
 
     def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
-        """The snapshot as bytes. Options are the exporter's own; an unknown one raises UsageError."""
+        """The snapshot as bytes. Raises UsageError for an option or a value that does not exist."""
         ...

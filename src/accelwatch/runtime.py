@@ -4,15 +4,14 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from accelwatch.agent.collection import Collection
-from accelwatch.agent.feed import Exposition, Histograms, Own
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.scrape import Scrape, Wish
+from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer
 from accelwatch.clock import SystemClock
 from accelwatch.config.layers import Effective
@@ -21,9 +20,9 @@ from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import Notifier, notifier_of
 from accelwatch.errors import ConfigError
-from accelwatch.exporter import Exporter
+from accelwatch.exposition.selection import Selection
+from accelwatch.rendering import exporter_of
 from accelwatch.sampler.settings import CollectSettings
-from accelwatch.schema.snapshot import Snapshot
 from accelwatch.web.exposure import check_kept, checked
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.web_config import Protection
@@ -32,43 +31,6 @@ from accelwatch.workloads import Workloads, WorkloadSettings
 logger = logging.getLogger(__name__)
 
 _SYSTEM_STATE = Path("/var/lib/accelwatch")
-
-
-def prometheus_text() -> Exposition:
-    """The Prometheus exporter's renderer as the server wants it, with a line cache of its own."""
-    from accelwatch.exposition.selection import selection
-    from accelwatch_prometheus.render import Renderer
-
-    renderer = Renderer()
-
-    def render(
-        snapshot: Snapshot,
-        *,
-        profile: str,
-        groups: Iterable[str],
-        backends: Iterable[str],
-        inventory: bool,
-        openmetrics: bool,
-        own: Own,
-        own_histograms: Histograms,
-    ) -> str:
-        chosen = selection(
-            profile=profile,
-            groups=groups,
-            backends=backends,
-            inventory=inventory,
-            openmetrics=openmetrics,
-        )
-        return renderer.render(snapshot, chosen, own=own, own_histograms=own_histograms)
-
-    return render
-
-
-def json_document() -> Exporter:
-    """The JSON exporter."""
-    from accelwatch_json import JsonExporter
-
-    return JsonExporter()
 
 
 def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSettings:
@@ -102,9 +64,9 @@ def workload_settings(settings: Settings) -> WorkloadSettings:
     )
 
 
-def standing_wish(settings: Settings) -> Wish:
+def standing_selection(settings: Settings) -> Selection:
     """What a scrape gets that asks for nothing in particular."""
-    return Wish(
+    return Selection(
         profile=settings.exposition.profile,
         groups=settings.exposition.groups,
         backends=frozenset(),
@@ -152,17 +114,17 @@ class Agent:
         )
         self._scrape = Scrape(
             self._collection,
-            prometheus_text(),
+            exporter_of("prometheus"),
             self._own,
             self._clock,
-            standing_wish(self._settings),
+            standing_selection(self._settings),
         )
         self._server = AgentServer(
             self._collection,
             self._scrape,
             self._own,
             self._clock,
-            document=json_document(),
+            document=exporter_of("json"),
             ready=lambda: self._collection.ready,
             workloads=self._workloads.status,
             limits=server_limits(self._settings.web),
@@ -210,7 +172,7 @@ class Agent:
         self._settings = settings
         set_up_logging(settings.log.level, settings.log.format)
         self._front.change(settings.web, protection)
-        self._scrape.standing = standing_wish(settings)
+        self._scrape.standing = standing_selection(settings)
         collect = collect_settings(settings, self._state)
         if collect != self._collection.settings:
             await self._collection.replace(collect)

@@ -13,10 +13,11 @@ import pytest
 
 import machines
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.scrape import Scrape, Wish
+from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer, ServerLimits
 from accelwatch.clock import SystemClock
-from accelwatch.runtime import json_document, prometheus_text
+from accelwatch.exposition.selection import Selection
+from accelwatch.rendering import exporter_of
 from accelwatch.web.connections import Limits
 from accelwatch.web.listeners import open_tcp, open_unix
 from accelwatch.web.web_config import Protection
@@ -49,7 +50,7 @@ class Served:
         self, protection: Protection | None, limits: ServerLimits | None, path: Path | None
     ) -> None:
         clock = SystemClock()
-        standing = Wish(
+        standing = Selection(
             profile="default",
             groups=frozenset(),
             backends=frozenset(),
@@ -58,13 +59,15 @@ class Served:
         )
 
         async def begin() -> None:
-            scrape = self.scrape = Scrape(self.feed, prometheus_text(), self.own, clock, standing)
+            scrape = self.scrape = Scrape(
+                self.feed, exporter_of("prometheus"), self.own, clock, standing
+            )
             self.server = AgentServer(
                 self.feed,
                 scrape,
                 self.own,
                 clock,
-                document=json_document(),
+                document=exporter_of("json"),
                 ready=lambda: self.ready,
                 interval_s=0.1,
                 limits=limits,

@@ -10,7 +10,7 @@ from accelwatch.config.model import Collect, Settings, Web
 from accelwatch.errors import ConfigError
 from accelwatch.runtime import (
     collect_settings,
-    standing_wish,
+    standing_selection,
     state_folder,
     workload_settings,
 )
@@ -95,7 +95,7 @@ workloads: {sources: [slurm], job_dirs: [jobs], gpu_order: {0: nvidia7}}
     connections = limits.connections
     assert (connections.connections, connections.header_timeout_s) == (4, 5.0)
     assert (connections.request_timeout_s, connections.keepalive_timeout_s) == (6.0, 7.0)
-    wish = standing_wish(settings)
+    wish = standing_selection(settings)
     assert (wish.profile, wish.groups, wish.inventory) == ("minimal", frozenset({"pipes"}), False)
     workloads = workload_settings(settings)
     assert (workloads.sources, workloads.root) == (frozenset({"slurm"}), Path("/host"))

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.scrape import OPENMETRICS, TEXT
 from accelwatch.daemon.logs import JsonFormatter, TextFormatter
 from accelwatch.daemon.notify import Notifier, notifier_of
+from accelwatch.exposition.text import OPENMETRICS, TEXT
 from accelwatch.web.negotiation import choose, takes_gzip
 
 

@@ -5,28 +5,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from accelwatch.agent.feed import Exposition, Feed
+from accelwatch.agent.feed import Feed
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.clock import Clock
 from accelwatch.errors import UsageError
+from accelwatch.exporter import Exporter
+from accelwatch.exposition.selection import Selection
+from accelwatch.exposition.text import OPENMETRICS, TEXT
+from accelwatch.rendering import rendered
 from accelwatch.schema.metrics import nearest
 from accelwatch.web.negotiation import choose, takes_gzip
 from accelwatch.web.page import Page, ask_again, many
 
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
-OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _PARAMETERS = ("profile", "group", "collect[]")
 _MAX_HELD = 16
-
-
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scrape asks for."""
-
-    profile: str
-    groups: frozenset[str]
-    backends: frozenset[str]
-    inventory: bool
-    openmetrics: bool
 
 
 class Rendered:
@@ -48,13 +40,13 @@ class Scrape:
     """Answers scrapes; keeps a few expositions of the latest version of the store."""
 
     def __init__(
-        self, feed: Feed, render: Exposition, own: OwnMetrics, clock: Clock, standing: Wish
+        self, feed: Feed, exporter: Exporter, own: OwnMetrics, clock: Clock, standing: Selection
     ) -> None:
         self._feed = feed
-        self._render = render
+        self._exporter = exporter
         self._own = own
         self._clock = clock
-        self._held: dict[Wish, Rendered] = {}
+        self._held: dict[Selection, Rendered] = {}
         self._version = -1
         self.standing = standing
         """What a scrape gets that asks for nothing in particular."""
@@ -70,7 +62,7 @@ class Scrape:
             return Page(body=rendered.packed(), headers={**headers, "Content-Encoding": "gzip"})
         return Page(body=rendered.body, headers=headers)
 
-    def _wish(self, query: Mapping[str, Sequence[str]], *, openmetrics: bool) -> Wish:
+    def _wish(self, query: Mapping[str, Sequence[str]], *, openmetrics: bool) -> Selection:
         ask_again(query, _PARAMETERS)
         groups = frozenset(many(query, "group"))
         return msgspec.structs.replace(
@@ -92,22 +84,18 @@ class Scrape:
                     raise UsageError(f"no backend {name!r}; {hint}")
         return wanted
 
-    def _rendered(self, wish: Wish) -> Rendered:
+    def _rendered(self, wish: Selection) -> Rendered:
         now = self._clock.monotonic()
         if self._version != self._feed.version or len(self._held) >= _MAX_HELD:
             self._held.clear()
             self._version = self._feed.version
         held = self._held.get(wish)
         if held is None or now - held.made_at >= self.max_age_s:
-            text = self._render(
-                self._feed.snapshot(),
-                profile=wish.profile,
-                groups=wish.groups,
-                backends=wish.backends,
-                inventory=wish.inventory,
-                openmetrics=wish.openmetrics,
-                own=self._own.series(),
-                own_histograms=self._own.histograms(),
-            )
-            held = self._held[wish] = Rendered(text.encode("utf-8", "replace"), now)
+            options = {
+                **msgspec.structs.asdict(wish),
+                "own": self._own.series(),
+                "own_histograms": self._own.histograms(),
+            }
+            body = rendered(self._exporter, self._feed.snapshot(), options)
+            held = self._held[wish] = Rendered(body, now)
         return held

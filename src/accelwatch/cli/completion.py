@@ -11,6 +11,12 @@ def _fields() -> Iterable[str]:
     return ("help", *(field.name for field in fields()))
 
 
+def _formats() -> Iterable[str]:
+    from accelwatch.cli.plan import formats
+
+    return formats()
+
+
 def _groups() -> Iterable[str]:
     from accelwatch.schema.metrics import opt_in_groups
 
@@ -66,7 +72,8 @@ _LISTS: dict[str, Callable[[], Iterable[str]]] = {
     "devices": _devices,
     "query_fields": _query_fields,
     "app_fields": _app_fields,
-    "formats": lambda: ("table", "json", "csv", "prometheus"),
+    "formats": _formats,
+    "fleet_formats": lambda: ("table", "json", "csv", "prometheus"),
     "colors": lambda: ("auto", "always", "never"),
     "groupings": lambda: ("rack", "partition", "job", "user", "model", "vendor", "node"),
     "themes": _themes,

@@ -18,6 +18,7 @@ from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
 from accelwatch.store.reports import CRASHED
 
 if TYPE_CHECKING:
+    from accelwatch.exporter import Exporter
     from accelwatch.visibility import Declared
 
 
@@ -51,27 +52,21 @@ def _declared(wanted: Plan) -> "Declared":
     return Declared(wanted.settings.backends)
 
 
-def render(snapshot: Snapshot, wanted: Plan) -> bytes:
-    """The document."""
+def render(snapshot: Snapshot, wanted: Plan, exporter: "Exporter | None") -> bytes:
+    """The document: an exporter's, or the table."""
+    if exporter is None:
+        return _table(snapshot, wanted)
+    from accelwatch.rendering import rendered
+
     arguments = wanted.arguments
-    match wanted.format:
-        case "json":
-            from accelwatch_json import JsonExporter
-
-            pretty = arguments.pretty or (_to_terminal(arguments) and wanted.interval_s is None)
-            options = {"fields": wanted.fields, "pretty": pretty}
-            return JsonExporter().render(snapshot, options)
-        case "csv":
-            from accelwatch_csv import CsvExporter
-
-            return CsvExporter().render(snapshot, {"fields": wanted.fields})
-        case "prometheus":
-            from accelwatch_prometheus import PrometheusExporter
-
-            asked = {"profile": arguments.profile, "groups": wanted.settings.groups}
-            return PrometheusExporter().render(snapshot, asked)
-        case _:
-            return _table(snapshot, wanted)
+    pretty = arguments.pretty or (_to_terminal(arguments) and wanted.interval_s is None)
+    asked = {
+        "fields": wanted.fields,
+        "pretty": pretty,
+        "profile": arguments.profile,
+        "groups": wanted.settings.groups,
+    }
+    return rendered(exporter, snapshot, asked)
 
 
 def _to_terminal(arguments: Arguments) -> bool:
@@ -134,21 +129,20 @@ def status_of_shown(snapshot: Snapshot, shown: Snapshot, strict: bool) -> int:
     return status(shown, strict)
 
 
-def load_renderer(name: str) -> None:
-    """Load what `render` will need, while the devices are still being read."""
-    import importlib
+def load_renderer(name: str) -> "Exporter | None":
+    """The format's exporter, None for the table; to be called while devices are still being read.
 
+    Raises PluginError.
+    """
     from accelwatch.schema.metrics import by_key, reading_metrics
 
-    importlib.import_module(_RENDERERS[name])
+    exporter = None
+    if name == "table":
+        from accelwatch.cli import table as _table_module  # noqa: F401 - loads what `render` needs
+    else:
+        from accelwatch.rendering import exporter_of
+
+        exporter = exporter_of(name)
     by_key()
     reading_metrics()
-
-
-_RENDERERS = {
-    "json": "accelwatch_json",
-    "csv": "accelwatch_csv",
-    "prometheus": "accelwatch_prometheus",
-    "nvidia-smi": "accelwatch_nvidia_smi",
-    "table": "accelwatch.cli.table",
-}
+    return exporter

@@ -50,7 +50,7 @@ def fleet_command(
             "--format",
             metavar="FORMAT",
             help="table, json, csv or prometheus.",
-            autocompletion=completer("formats"),
+            autocompletion=completer("fleet_formats"),
         ),
     ] = None,
     devices: Annotated[

@@ -40,6 +40,15 @@ class Question(msgspec.Struct, frozen=True):
     groups: frozenset[str] = frozenset()
 
 
+def _load() -> None:
+    """Load what the answer will need."""
+    import accelwatch_nvidia_smi  # noqa: F401
+    from accelwatch.schema.metrics import by_key, reading_metrics
+
+    by_key()
+    reading_metrics()
+
+
 def run_nvidia_smi(arguments: Arguments) -> int:
     """Answer the question; returns the exit code. Raises UsageError for an unknown field or format."""
     if (text := help_text(arguments)) is not None:
@@ -50,7 +59,7 @@ def run_nvidia_smi(arguments: Arguments) -> int:
     wanted = plan(msgspec.structs.replace(arguments, format=None, collect=collect))
     code = OK
     first = True
-    for snapshot in snapshots(wanted):
+    for snapshot in snapshots(wanted, _load):
         if first:
             narrate(snapshot)
         machine = machine_of(snapshot)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from accelwatch.expr import Expression
 
 FORMATS = ("table", "json", "csv", "prometheus")
+"""Those that are shipped; further ones are exporters by entry point."""
 MIN_INTERVAL_S = 0.25
 
 
@@ -89,17 +90,24 @@ def _format(arguments: Arguments) -> str:
     if arguments.asks_as_nvidia_smi:
         return "nvidia-smi"
     name = arguments.format or ("json" if arguments.json else "table")
-    if name not in FORMATS:
+    if name not in FORMATS and name not in (known := formats()):
         from accelwatch.schema.metrics import nearest
 
-        close = nearest(name, list(FORMATS))
+        close = nearest(name, list(known))
         raise UsageError(
             f"no format {name!r}; "
-            + (f"did you mean {close}?" if close else "there are " + ", ".join(FORMATS))
+            + (f"did you mean {close}?" if close else "there are " + ", ".join(known))
         )
     if arguments.json and name != "json":
         raise UsageError(f"--json and --format {name} contradict each other")
     return name
+
+
+def formats() -> tuple[str, ...]:
+    """Every format of a snapshot: those that are shipped, then strangers'."""
+    from accelwatch import rendering
+
+    return tuple(dict.fromkeys((*FORMATS, *rendering.formats())))
 
 
 def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:

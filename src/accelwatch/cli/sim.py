@@ -123,12 +123,12 @@ def build_fleet(plan: SimPlan, clock: "Clock") -> "Fleet":
 
 def own_exposition() -> "Render":
     """The exporter of agents as the simulator takes it."""
-    from accelwatch.exposition.selection import selection
-    from accelwatch_prometheus.render import Renderer
+    from accelwatch.rendering import exporter_of, rendered
 
-    renderer = Renderer()
-    forms = {wanted: selection(openmetrics=wanted) for wanted in (False, True)}
-    return lambda snapshot, openmetrics: renderer.render(snapshot, forms[openmetrics])
+    exporter = exporter_of("prometheus")
+    return lambda snapshot, openmetrics: rendered(
+        exporter, snapshot, {"openmetrics": openmetrics}
+    ).decode()
 
 
 def _check_exposure(plan: SimPlan) -> None:

@@ -1,6 +1,6 @@
 """The one-shot path: read once (or every interval), choose devices, write one document each time."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING
 
 from accelwatch.cli.arguments import Arguments
@@ -9,22 +9,25 @@ from accelwatch.cli.plan import Plan, output_mode, plan
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
+    from accelwatch.exporter import Exporter
     from accelwatch.schema.snapshot import Snapshot
 
 
-def snapshots(wanted: Plan) -> "Iterator[Snapshot]":
-    """One snapshot, or one each interval until the count is reached."""
+def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapshot]":
+    """One snapshot, or one each interval until the count is reached.
+
+    `meanwhile` is called once, where it can be while devices are being read.
+    """
     if wanted.interval_s is not None:
         from accelwatch.readings import read_repeatedly
 
+        meanwhile()
         yield from read_repeatedly(wanted.settings, count=wanted.arguments.count)
         return
     from accelwatch.sampler.one_shot import OneShot
 
     reading = OneShot(wanted.settings)
-    from accelwatch.cli.documents import load_renderer
-
-    load_renderer(wanted.format)
+    meanwhile()
     yield reading.finish()
 
 
@@ -41,14 +44,22 @@ def run(arguments: Arguments) -> int:
     code = OK
     told = False
     header = b""
-    for snapshot in snapshots(wanted):
+    exporter: Exporter | None = None
+
+    def load() -> None:
+        nonlocal exporter
+        from accelwatch.cli.documents import load_renderer
+
+        exporter = load_renderer(wanted.format)
+
+    for snapshot in snapshots(wanted, load):
         from accelwatch.cli.documents import chosen, narrate, render, status_of_shown
 
         if not told:
             narrate(snapshot)
             told = True
         shown = chosen(snapshot, wanted)
-        document = render(shown, wanted)
+        document = render(shown, wanted, exporter)
         if wanted.format == "csv" and arguments.output == "-":
             header, document = _once(header, document)
         emit(arguments.output, document, wanted.mode)

@@ -1,0 +1,113 @@
+"""Exporters are found by name, ours as a stranger's; a broken one is an error with its name."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from accelwatch.errors import PluginError, UsageError
+from accelwatch.exporter import Exporter
+from accelwatch.rendering import exporter_of, formats, rendered
+from accelwatch.schema.snapshot import Snapshot
+from installed_command import accelwatch
+from machines import snapshot
+
+STRANGER = """
+class Names:
+    name = "names"
+    content_type = "text/plain"
+    options = frozenset({{"fields", "groups"}})
+
+    def render(self, snapshot, options):
+        assert set(options) <= self.options, options
+        {body}
+
+class Half:
+    name = "half"
+
+def Never():
+    raise OSError("no licence")
+"""
+NAMES = (
+    "return ''.join(f'{one.device.name} {options[\"fields\"]}\\n'"
+    " for one in snapshot.devices).encode()"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the import path with a stranger's distribution."""
+    (tmp_path / "stranger_of_formats.py").write_text(STRANGER.format(body=NAMES))
+    metadata = tmp_path / "stranger-1.0.dist-info"
+    metadata.mkdir()
+    lines = (f"{name} = stranger_of_formats:{name.title()}" for name in ("names", "half", "never"))
+    (metadata / "entry_points.txt").write_text("\n".join(("[accelwatch.exporters]", *lines)))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("stranger_of_formats", None)
+
+
+@pytest.mark.parametrize("name", ["json", "csv", "prometheus"])
+def test_ours_are_exporters_of_their_names(name: str) -> None:
+    found = exporter_of(name)
+    assert (found.name, found is exporter_of(name)) == (name, False)
+    assert rendered(found, snapshot(), {"nobody_knows": 1}) == found.render(snapshot(), {})
+
+
+def test_a_strangers_format_is_written(folder: Path) -> None:
+    environ = {"PYTHONPATH": str(folder)}
+    run = accelwatch("--replay", "demo", "--format", "names", "-d", "nvidia:0", environ=environ)
+    assert (run.returncode, run.stdout) == (0, "nvidia0 ()\n"), run.stderr
+    watched = ("--watch", "250ms", "-n", "2", "--fields", "power_watts")
+    words = ("--replay", "demo", "--format=names", "-d", "nvidia:0", *watched)
+    run = accelwatch(*words, environ=environ)
+    assert run.stdout == "nvidia0 ('power_watts',)\n" * 2, run.stderr
+
+
+def test_a_format_that_is_not_installed_is_a_mistake(folder: Path) -> None:
+    run = accelwatch("--format", "nmaes", environ={"PYTHONPATH": str(folder)})
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == "accelwatch: no format 'nmaes'; did you mean names?\n"
+    run = accelwatch("--format", "names")
+    assert run.returncode == 2
+    assert "there are table, json, csv, prometheus" in run.stderr
+
+
+def test_a_strangers_format_is_offered(folder: Path) -> None:
+    assert set(formats()) == {"csv", "half", "json", "names", "never", "prometheus"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("half", "exporter half breaks its contract: .* is no Exporter"),
+        ("never", r"exporter never cannot be built: OSError\('no licence'\)"),
+        ("nobody", "no accelwatch.exporters plug-in 'nobody'; installed: csv, half, json"),
+    ],
+)
+def test_a_broken_exporter_is_told_by_its_name(folder: Path, name: str, told: str) -> None:
+    with pytest.raises(PluginError, match=told):
+        exporter_of(name)
+
+
+class Fails:
+    name = "fails"
+    content_type = "text/plain"
+    options = frozenset({"how"})
+
+    def render(self, snapshot: Snapshot, options: Mapping[str, object]) -> bytes:
+        how = options.get("how")
+        if isinstance(how, Exception):
+            raise how
+        return how  # type: ignore[return-value]  # a stranger who does not check types
+
+
+def test_what_an_exporter_does_wrong_is_an_error_with_its_name() -> None:
+    failing: Exporter = Fails()
+    with pytest.raises(PluginError, match=r"exporter fails failed: KeyError\('x'\)"):
+        rendered(failing, snapshot(), {"how": KeyError("x")})
+    with pytest.raises(PluginError, match="exporter fails breaks its contract: a str is no bytes"):
+        rendered(failing, snapshot(), {"how": "text"})
+    with pytest.raises(UsageError, match="no such profile"):
+        rendered(failing, snapshot(), {"how": UsageError("no such profile")})
