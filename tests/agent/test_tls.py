@@ -72,3 +72,15 @@ def test_client_certificates(
         with pytest.raises((ssl.SSLError, ConnectionError)):
             served.get(tls=client)
     assert served.get(tls=admitted).status == 200
+
+
+def test_without_a_certificate_its_names_are_not_judged_but_the_rest_is() -> None:
+    """Whether one must be shown is `client_auth_type`'s to say, in the handshake."""
+    sans = frozenset({"prometheus.example.org"})
+
+    async def verdict(protection: Protection) -> Verdict:
+        return await judge(protection, PasswordChecker(), "", None)
+
+    assert asyncio.run(verdict(Protection(allowed_sans=sans))) is Verdict.ADMIT
+    asked = Protection(allowed_sans=sans, tokens=("t" * 32,))
+    assert asyncio.run(verdict(asked)) is Verdict.CHALLENGE

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from collections import Counter
 
 import msgspec
 import pytest
@@ -15,7 +16,12 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Kind, Series, Source, Tier, catalogue, opt_in_groups
 from accelwatch.schema.reading import Number, Reading, complete, cut_note
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
-from accelwatch_prometheus.render import MAX_SERIES_PER_DEVICE, Renderer, family_of
+from accelwatch_prometheus.render import (
+    MAX_SERIES_PER_DEVICE,
+    MAX_SERIES_PER_NODE,
+    Renderer,
+    family_of,
+)
 from machines import NOW, device, lost_view, mig_view, processes, snapshot, view
 
 DEFAULT = Selection()
@@ -196,3 +202,23 @@ def test_a_list_of_processes_that_was_cut_is_not_counted() -> None:
     text = render(snapshot(msgspec.structs.replace(whole, reading=reading)))
     counted = [line for line in text.splitlines() if line.startswith("accel_processes{")]
     assert counted == []
+
+
+def test_a_node_over_its_cap_is_cut_at_the_series_and_the_cut_is_counted() -> None:
+    links: dict[Series, Number] = {("link_up", "nvlink", str(number)): 1 for number in range(250)}
+    views = [
+        msgspec.structs.replace(
+            view(0),
+            device=device(number, id=f"nvidia:{number}", uuid=f"GPU-{number}"),
+            reading=Reading(device_id=f"nvidia:{number}", values=links),
+        )
+        for number in range(MAX_SERIES_PER_NODE // 250 + 3)
+    ]
+    renderer = Renderer()
+    found = series(renderer.render(snapshot(*views), selection(groups=("links",))))
+    by_device = Counter(name.partition('uuid="')[2].partition('"')[0] for name in found)
+    del by_device[""]
+    sizes = list(by_device.values())
+    assert sum(sizes[:-3]) == MAX_SERIES_PER_NODE
+    assert sizes[-3:] == [3, 3, 3]
+    assert found['accel_exporter_series_dropped_total{reason="node"}'] == 258 * 23 - sum(sizes)

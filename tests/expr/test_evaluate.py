@@ -238,3 +238,17 @@ def test_names_are_those_that_may_be_looked_up() -> None:
 
     expression.evaluate(lookup)
     assert asked == expression.names
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("memory_used_bytes * 3", 3 << 62),
+        ("memory_used_bytes * 4", float(1 << 64)),
+        ("memory_used_bytes * -4", -float(1 << 64)),
+        ("-3 * memory_used_bytes", -(3 << 62)),
+    ],
+)
+def test_whole_numbers_beyond_64_bits_become_floats(text: str, number: float) -> None:
+    found = value(text, {C: 1 << 62})
+    assert (found, type(found)) == (number, type(number))

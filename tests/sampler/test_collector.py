@@ -9,7 +9,13 @@ import pytest
 
 from accelwatch.backend import Context, Opened, Probe, Request
 from accelwatch.clock import ManualClock
-from accelwatch.errors import BackendUnavailable, DeviceLost
+from accelwatch.errors import (
+    BackendUnavailable,
+    DeviceLost,
+    DevicePermission,
+    DeviceSuspended,
+    ReadError,
+)
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.settings import CollectSettings, Held
 from accelwatch.sampler.worker import Admit, Stop
@@ -48,6 +54,7 @@ class Scripted:
         self.gates: dict[str, threading.Event] = {}
         self.error: Exception | None = None
         self.discover_error: Exception | None = None
+        self.uuid: str | None = None
         self.opened = self.closed = 0
 
     def probe(self) -> Probe:
@@ -67,7 +74,7 @@ class Scripted:
 
     def identify(self, device: Device) -> Sequence[Device]:
         self.identified.append(device.id)
-        return [device]
+        return [msgspec.structs.replace(device, uuid=self.uuid)]
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         self.reads.append((device.id, request.slow))
@@ -471,3 +478,81 @@ def test_ticks_stay_on_their_grid(late_s: float) -> None:
     assert len(rig.backend.reads) == reads
     rig.tick(0.02)
     assert len(rig.backend.reads) == reads + 1
+
+
+def test_a_device_that_sleeps_is_asked_at_every_tick() -> None:
+    rig = Rig(Scripted())
+    rig.backend.error = DeviceSuspended("sleeps")
+    rig.first_cycle()
+    for _ in range(8):
+        rig.tick()
+    assert len(rig.backend.reads) == 9
+    assert rig.outcomes() == [("s:0", Absence.SUSPENDED)] * 9
+
+
+def test_a_device_that_failed_is_identified_before_it_is_read_again() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    rig.tick()
+    assert rig.backend.identified == ["s:0"]
+    rig.backend.error = DeviceLost("gone")
+    rig.tick()
+    rig.backend.error = None
+    rig.tick()
+    assert rig.backend.identified == ["s:0", "s:0"]
+    assert rig.outcomes()[-1] == ("s:0", None)
+
+
+def test_slow_quantities_of_another_identity_are_read_at_once() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    for _ in range(4):
+        rig.tick(3.0)
+    rig.until(lambda: len(rig.of(Slots)) == 2)
+    rig.backend.uuid = "another"
+    rig.tick(3.0)
+    assert rig.backend.identified == ["s:0", "s:0"]
+    assert [slow for _, slow in rig.backend.reads] == [True, False, True, False, True, True]
+
+
+def test_slow_quantities_of_the_same_identity_keep_their_rhythm() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    for _ in range(4):
+        rig.tick(3.0)
+    rig.until(lambda: len(rig.of(Slots)) == 2)
+    rig.tick(3.0)
+    assert rig.backend.identified == ["s:0", "s:0"]
+    assert [slow for _, slow in rig.backend.reads] == [True, False, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        (DeviceLost("gone"), "ok"),
+        (DevicePermission("no access"), "ok"),
+        (DeviceSuspended("sleeps"), "ok"),
+        (ReadError("code 999"), "error"),
+    ],
+)
+def test_what_is_a_state_of_the_device_is_no_failure_of_the_collector(
+    error: Exception, result: str
+) -> None:
+    rig = Rig(Scripted())
+    rig.backend.error = error
+    rig.first_cycle()
+    assert rig.cycles() == [result]
+
+
+def test_a_late_answer_is_one_failure_and_the_device_is_asked_at_the_next_tick() -> None:
+    backend = Scripted()
+    backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: backend.reads)
+    rig.clock.advance(0.5)
+    rig.first_cycle()
+    backend.gates.pop("s:0").set()
+    rig.until(lambda: len(rig.of(Returned)) == len(rig.of(Called)))
+    rig.tick()
+    assert len(backend.reads) == 2
+    assert rig.outcomes()[-1] == ("s:0", None)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import Any
 import pytest
 
 from accelwatch.clock import SystemClock
-from accelwatch.sampler.launch import spawn
+from accelwatch.sampler.frames import encode
+from accelwatch.sampler.launch import Child, spawn
 from accelwatch.sampler.settings import Begin, CollectSettings
 from accelwatch.sampler.stores import store_for
-from accelwatch.sampler.supervisor import Limits, supervise
+from accelwatch.sampler.supervisor import Limits, Supervisor, supervise
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.snapshot import BackendState
+from accelwatch.store.reports import Heartbeat, Report
 from sampler.agents import GUARD_S, Agent, is_state, status, view
 from sampler.fakes import FAKE, SECOND, TELLING
 
@@ -304,3 +307,29 @@ def test_on_an_event_loop_it_runs_until_cancelled() -> None:
     asyncio.run(run())
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_one_damaged_report_is_told_and_the_collector_lives_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A child whose pipe the test writes: one frame that is no report, then one that is."""
+    reading, writing = os.pipe()
+    crash = os.memfd_create("crash") if hasattr(os, "memfd_create") else os.dup(writing)
+    process = subprocess.Popen(["sleep", "60"])
+    child = Child(process.pid, reading, None, crash)
+    told: list[Report] = []
+    settings = CollectSettings(backends=(FAKE,), options={FAKE: {}})
+    owner = Supervisor(settings, told.append, launch=lambda _: child)
+    try:
+        owner.check()
+        beat = Heartbeat(cpu_s=1.0, resident_bytes=1)
+        os.write(writing, b"\0\0\0\x02\xc1\xc1" + encode(beat))
+        owner.receive()
+        owner.receive()
+        assert told == [beat]
+        assert owner.pid == process.pid
+        assert caplog.messages == ["reports were damaged and left out count=1"]
+    finally:
+        owner.stop()
+        os.close(writing)
+        process.wait()

@@ -91,3 +91,19 @@ def test_a_tick_without_its_layout_is_refused() -> None:
 def test_another_schema_is_refused() -> None:
     with pytest.raises(TargetFault, match="accelwatch/2"):
         StreamFollower().feed(Hello(schema="accelwatch/2", version="9", host="n"))
+
+
+def test_a_series_that_has_had_a_value_is_in_a_layout_once() -> None:
+    encoder = CompactEncoder()
+    encoder.messages(snapshot(view(0)))
+    reading = view(0).reading
+    values = {key: number for key, number in reading.values.items() if key != ("power_watts",)}
+    changed = msgspec.structs.replace(
+        reading,
+        values=values | {("voltage_volts", "core"): 0.9},
+        absent=reading.absent | {("power_watts",): Absence.UNSUPPORTED},
+    )
+    messages = encoder.messages(snapshot(msgspec.structs.replace(view(0), reading=changed)))
+    (layout,) = [message for message in messages if isinstance(message, Layout)]
+    assert ("power_watts",) in layout.series
+    assert not {series for series, _ in layout.absent} & set(layout.series)

@@ -1,6 +1,7 @@
 """What travels beside the ticks: told when it changes, not too often, events numbered once."""
 
 import msgspec
+import pytest
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import CompactEncoder, Message, Tick, is_spare
@@ -16,6 +17,7 @@ from accelwatch.schema.context_encoder import (
     BACKLOG,
     LOOK_EVERY_S,
     NUMBERS_EVERY_S,
+    SAME_FAULT_S,
     ContextEncoder,
     EventNumbers,
 )
@@ -193,3 +195,12 @@ def test_what_only_a_newer_agent_sends_is_told_from_nonsense() -> None:
     assert not is_spare(encode([1, 2]))
     assert not is_spare(b"\xc1")
     assert not is_spare(b"")
+
+
+@pytest.mark.parametrize(("apart_s", "told"), [(SAME_FAULT_S, 1), (1.25 * SAME_FAULT_S, 2)])
+def test_more_may_become_known_up_to_the_limit_and_no_longer(apart_s: float, told: int) -> None:
+    numbers = EventNumbers()
+    numbers.take((fault(NOW),), NOW)
+    (number,) = numbers.numbered
+    numbers.take((fault(NOW + apart_s, source="kernel_log"),), NOW)
+    assert list(numbers.numbered) == [number + told - 1]

@@ -3,6 +3,7 @@
 import pytest
 
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.health import Health, judge
 from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Reading
@@ -45,3 +46,23 @@ def test_the_worst_signal_counts_and_all_are_told() -> None:
     health, reasons = judged(("memory_repair_pending",), ("memory_unrepairable",))
     assert health is Health.FAILED
     assert len(reasons) == 2
+
+
+@pytest.mark.parametrize(
+    ("age_s", "health"), [(0.0, Health.DEGRADED), (599.0, Health.DEGRADED), (600.0, Health.OK)]
+)
+def test_a_fatal_event_is_remembered_for_ten_minutes(age_s: float, health: Health) -> None:
+    assert judge_event(Category.BUS, age_s) is health
+
+
+def test_what_is_not_fatal_or_not_the_kernel_s_word_is_no_fault() -> None:
+    assert judge_event(Category.OTHER, 0.0) is Health.OK
+    assert judge_event(Category.BUS, 0.0, trusted=False) is Health.OK
+
+
+def judge_event(category: Category, age_s: float, *, trusted: bool = True) -> Health:
+    """The health of a device with one event, `age_s` ago."""
+    event = ErrorEvent(
+        code="xid_79", category=category, time=1000.0, text="", source="nvml", trusted=trusted
+    )
+    return judge(DeviceState.OK, Reading(device_id="x:1"), [event], 1000.0 + age_s).health

@@ -58,11 +58,12 @@ CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_
 @pytest.mark.parametrize(
     ("answered", "state"), [((), DeviceState.DEGRADED), (("memory_used_bytes",), DeviceState.OK)]
 )
+@pytest.mark.parametrize("beside", ["memory", "vr", "soc", "board", "inlet", "outlet"])
 def test_a_device_whose_core_quantities_all_err_is_degraded(
-    node: Node, answered: tuple[str, ...], state: DeviceState
+    node: Node, answered: tuple[str, ...], state: DeviceState, beside: str
 ) -> None:
     values: dict[Series, Number] = {(key,): 1 for key in (*answered, "memory_size_bytes")}
-    values["temperature_celsius", "memory"] = 72
+    values["temperature_celsius", beside] = 72
     absent: dict[Series, Absence] = {(key,): Absence.ERROR for key in CORE if key not in answered}
     node.read("n:0", Reading(device_id="n:0", values=values, absent=absent))
     assert node.view().state is state
@@ -105,3 +106,10 @@ def test_a_clock_jump_of_an_hour_changes_no_age_and_no_integral(node: Node) -> N
         assert node.view().state is DeviceState.OK
         node.read("n:0", power())
     assert node.view().reading.values["energy_joules_total", "integrated"] == pytest.approx(200.0)
+
+
+def test_a_temperature_of_the_chip_itself_is_an_answer(node: Node) -> None:
+    absent: dict[Series, Absence] = {(key,): Absence.ERROR for key in CORE}
+    values: dict[Series, Number] = {("temperature_celsius", "hotspot"): 72}
+    node.read("n:0", Reading(device_id="n:0", values=values, absent=absent))
+    assert node.view().state is DeviceState.OK

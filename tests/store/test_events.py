@@ -1,7 +1,9 @@
 from typing import Any
 
+import pytest
+
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.store.events import RING, UNRESOLVED_S, EventBook
+from accelwatch.store.events import RING, SAME_FAULT_S, UNRESOLVED_S, EventBook
 
 DEVICES = {"0000:65:00.0": "n:0"}
 
@@ -92,3 +94,21 @@ def test_memory_is_bounded_in_events_codes_and_devices() -> None:
     assert len(kept.counts_of("n:0")) == 65
     assert sum(count.total for count in kept.counts_of("n:0")) == 1000
     assert len(kept.counts) == 256
+
+
+@pytest.mark.parametrize("apart_s", [SAME_FAULT_S, -SAME_FAULT_S])
+def test_two_sources_tell_of_one_fault_up_to_the_limit_and_no_longer(apart_s: float) -> None:
+    kept = book()
+    kept.add([event(), event(source="kernel_log", time=100.0 + apart_s)], 0.0)
+    assert len(kept.events()) == 1
+    kept = book()
+    kept.add([event(), event(source="kernel_log", time=100.0 + 1.25 * apart_s)], 0.0)
+    assert len(kept.events()) == 2
+
+
+def test_the_last_time_of_a_count_never_goes_back() -> None:
+    kept = book()
+    kept.add([event(time=200.0), event(time=100.0)], 0.0)
+    assert [(count.total, count.last_time) for count in kept.counts_of("n:0")] == [(2, 200.0)]
+    kept.add([event(time=300.0)], 0.0)
+    assert [(count.total, count.last_time) for count in kept.counts_of("n:0")] == [(3, 300.0)]

@@ -226,6 +226,15 @@ def test_table_2_1_of_an_apu_is_in_hundredths() -> None:
     assert values["power_watts",] == 15.5
 
 
+def test_table_3_0_of_an_apu_counts_activity_in_percent() -> None:
+    values = told(table((3, 0), (42, "H", (25, 50))), "gfx1150/RDNA3.5")
+    assert values["utilization_ratio",] == 0.25
+    assert values["engine_utilization_ratio", "vcn"] == 0.5
+    beyond = told(table((3, 0), (42, "H", (101, 100))), "gfx1150/RDNA3.5")
+    assert ("utilization_ratio",) not in beyond
+    assert beyond["engine_utilization_ratio", "vcn"] == 1.0
+
+
 def test_status_bits_that_need_no_knowledge_of_the_chip() -> None:
     bits = {"power": 5, "thermal_hardware": 44, "memory_thermal": 34, "other": 60}
     for reason, bit in bits.items():

@@ -289,3 +289,15 @@ def test_rows_that_are_added_up_have_one_scale(dialect: Any) -> None:
 def test_names_of_dialects_are_unique() -> None:
     names = [dialect.name for dialect in DIALECTS]
     assert len(set(names)) == len(names)
+
+
+def test_the_clock_of_a_card_is_the_mean_of_its_tiles() -> None:
+    text = (FIXTURES / "fleet" / "dialects" / "xpum.prom").read_text()
+    lines = text.splitlines(keepends=True)
+    (card,) = [line for line in lines if 'type="actual"' in line]
+    tiles = [
+        card.replace("} 1600", f',sub_dev="{number}"}} {mhz}')
+        for number, mhz in enumerate((1600, 1200))
+    ]
+    (view,) = read_devices(text.replace(card, "".join(tiles)), NOW).devices
+    holds(view, clock_hertz__graphics=1_400_000_000)
