@@ -41,10 +41,15 @@ lock:
 		pyproject.toml --group dev -o requirements/dev.lock
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # The tools that benchmarks compare with, in an environment of their own.
 .PHONY: peers
 peers:
 	@test -x .peers/bin/python || $(PYTHON) -m venv .peers
 	@.peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
+
+# Mutation tests (CONTRIBUTING.md): of one module, MODULE=src/accelwatch/picking.py, or of all that are listed.
+.PHONY: mutants
+mutants: $(STAMP)
+	@BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)

@@ -101,6 +101,45 @@ def test_devices_of_two_vendors_are_never_mixed() -> None:
         pick([free(0), amd], Wish(count=2))
 
 
+def loaded(index: int, ratio: float | None) -> DeviceView:
+    """A device with 70 GiB free that is so busy."""
+    idle = free(index)
+    values = {
+        key: number for key, number in idle.reading.values.items() if key[0] != "utilization_ratio"
+    }
+    if ratio is not None:
+        values["utilization_ratio",] = ratio
+    return msgspec.structs.replace(idle, reading=Reading(device_id=idle.device.id, values=values))
+
+
+@pytest.mark.parametrize(
+    ("views", "order"),
+    [
+        ([loaded(0, 0.5), loaded(1, 0.25), loaded(2, 0.75)], [1, 0, 2]),
+        ([loaded(0, None), loaded(1, 0.75)], [1, 0]),
+        ([loaded(1, 1.0), loaded(0, None)], [0, 1]),
+        ([loaded(2, 0.5), loaded(0, 0.5), loaded(1, 0.5)], [0, 1, 2]),
+    ],
+)
+def test_of_equally_free_devices_the_idlest_comes_first_and_then_the_lowest_number(
+    views: list[DeviceView], order: list[int]
+) -> None:
+    """What is not known counts as fully busy."""
+    chosen = pick(views, Wish(count=len(views)))
+    assert [one.device.index for one in chosen.views] == order
+
+
+def test_devices_whose_memory_is_not_known_come_last() -> None:
+    unknown = msgspec.structs.replace(free(0), reading=Reading(device_id="x", values={}))
+    assert [one.device.index for one in pick([unknown, free(1, 1)], Wish(count=2)).views] == [1, 0]
+
+
+def test_where_the_runtime_takes_numbers_devices_are_given_by_number() -> None:
+    views = [free(n, device=device(n, vendor="intel", uuid="anything; at all")) for n in (3, 1)]
+    chosen = pick(views, Wish(count=2))
+    assert (chosen.variable, chosen.value) == ("ZE_AFFINITY_MASK", "1,3")
+
+
 def test_a_device_cut_into_instances_is_given_by_instance() -> None:
     parent = free(0, device=device(0, partition_mode="enabled"))
     assert pick([parent, mig_view(1, 0)], Wish()).value == "MIG-1"

@@ -553,6 +553,6 @@ def test_a_late_answer_is_one_failure_and_the_device_is_asked_at_the_next_tick()
     rig.first_cycle()
     backend.gates.pop("s:0").set()
     rig.until(lambda: len(rig.of(Returned)) == len(rig.of(Called)))
-    rig.tick()
+    rig.tick(0.5)
     assert len(backend.reads) == 2
     assert rig.outcomes()[-1] == ("s:0", None)
