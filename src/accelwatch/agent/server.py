@@ -15,7 +15,7 @@ from accelwatch.clock import Clock
 from accelwatch.exporter import Exporter
 from accelwatch.web.http_server import HttpServer, ServerLimits
 from accelwatch.web.page import Query, ask_again
-from accelwatch.web.stream import Outlet
+from accelwatch.web.stream import OFFERED, PACKED, Outlet
 from accelwatch.web.web_config import Protection
 
 __all__ = ["AgentServer", "ServerLimits"]
@@ -94,6 +94,8 @@ class AgentServer:
 
 class AgentStreams:
     """The store as streams of the compact form."""
+
+    offered = (*OFFERED, PACKED)
 
     def __init__(self, feed: Feed, pulse: Pulse, clock: Clock) -> None:
         self._feed = feed

@@ -11,9 +11,9 @@ import msgspec
 
 from accelwatch.agent.feed import Feed
 from accelwatch.clock import Clock
-from accelwatch.schema.compact import CompactEncoder, Message, Tick
+from accelwatch.schema.compact import CompactEncoder, Message, PackedTick, Tick, packed
 from accelwatch.schema.context_encoder import EventNumbers
-from accelwatch.web.stream import SSE, Outlet, Stalled
+from accelwatch.web.stream import PACKED, SSE, Outlet, Stalled
 
 _LENGTH = 4
 _GATHER = 0.1
@@ -24,7 +24,7 @@ _to_json = msgspec.json.Encoder().encode
 _to_msgpack = msgspec.msgpack.Encoder().encode
 
 
-def framed(message: Message, media: str) -> bytes:
+def framed(message: Message | PackedTick, media: str) -> bytes:
     """One message as bytes: a big-endian four-byte length and MessagePack, a line, or an event."""
     if media.endswith("msgpack"):
         body = _to_msgpack(message)
@@ -95,7 +95,9 @@ async def send_stream(
     while True:
         if outlet.backlog() == 0:
             for message in encoder.messages(feed.snapshot()):
-                await outlet.write(framed(_numbered(message, 1 + last - first), media))
+                numbered = _numbered(message, 1 + last - first)
+                told = packed(numbered) if media == PACKED else numbered
+                await outlet.write(framed(told, media))
             taken_at = clock.monotonic()
         elif clock.monotonic() - taken_at > stall_s:
             raise Stalled(f"the client has not read for {stall_s:g} s")

@@ -16,6 +16,7 @@ from accelwatch.schema.context import (
 from accelwatch.schema.context_encoder import ContextEncoder, EventNumbers
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.packed import FORM, pack
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
@@ -45,6 +46,8 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     host: str
     boot_id: str = ""
     interval_s: float | None = None
+    values: str | msgspec.UnsetType = msgspec.UNSET
+    """`packed` where the values of ticks are bytes (`packed.py`), which a reader must ask for."""
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True, tag="layout"):
@@ -78,7 +81,48 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
     devices: tuple[DeviceTick, ...]
 
 
+class PackedDevice(msgspec.Struct, frozen=True, array_like=True):
+    """`DeviceTick` with its values packed."""
+
+    slot: int
+    state: str
+    state_since: float
+    health: str
+    sample_time: float | None
+    values: bytes
+    whole: str = ""
+
+
+class PackedTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
+    """`Tick` with packed values."""
+
+    sequence: int
+    time: float
+    devices: tuple[PackedDevice, ...]
+
+
 Message = Hello | Layout | Tick | Context
+
+
+def packed(message: Message) -> Message | PackedTick:
+    """A message of a stream whose reader asked for packed values."""
+    if isinstance(message, Hello):
+        return msgspec.structs.replace(message, values=FORM)
+    if not isinstance(message, Tick):
+        return message
+    devices = tuple(
+        PackedDevice(
+            one.slot,
+            one.state,
+            one.state_since,
+            one.health,
+            one.sample_time,
+            pack(one.values),
+            one.whole,
+        )
+        for one in message.devices
+    )
+    return PackedTick(sequence=message.sequence, time=message.time, devices=devices)
 
 
 class _Kind(msgspec.Struct):

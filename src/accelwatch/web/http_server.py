@@ -25,7 +25,7 @@ from accelwatch.web.http_protocol import STANDING_HEADERS, HttpProtocol
 from accelwatch.web.negotiation import choose
 from accelwatch.web.page import OPEN_PATHS, BusyError, Headers, Page, Query, plain
 from accelwatch.web.passwords import Busy, PasswordChecker
-from accelwatch.web.stream import OFFERED, STREAM, Outlet, Stalled
+from accelwatch.web.stream import STREAM, Outlet, Stalled
 from accelwatch.web.web_config import Protection
 
 logger = logging.getLogger(__name__)
@@ -67,6 +67,11 @@ class PageSource(Protocol):
 
 class StreamSource(Protocol):
     """What `/v1/stream` sends."""
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Its media types, that of a client that does not say first."""
+        ...
 
     async def run(self) -> None:
         """Keep time for the streams until cancelled."""
@@ -271,9 +276,10 @@ class HttpServer:
     async def _stream(
         self, request: web.BaseRequest, connection: Connection | None
     ) -> web.StreamResponse:
-        media = choose(request.headers.get("Accept", ""), OFFERED)
+        offered = self._source.offered
+        media = choose(request.headers.get("Accept", ""), offered)
         if media is None:
-            return await self._send(request, plain(406, f"there are {', '.join(OFFERED)}"))
+            return await self._send(request, plain(406, f"there are {', '.join(offered)}"))
         if self.streams >= self.limits.streams or self._stopping:
             return await self._send(request, plain(503, "too many streams", _RETRY))
         if connection is not None:

@@ -6,6 +6,8 @@ STREAM = "/v1/stream"
 MSGPACK: Final = "application/msgpack"
 NDJSON: Final = "application/x-ndjson"
 SSE: Final = "text/event-stream"
+PACKED: Final = "application/vnd.accelwatch.packed+msgpack"
+"""MessagePack with the values of ticks packed (`schema/packed.py`); for a reader that asks for it."""
 OFFERED = (NDJSON, SSE, MSGPACK)
 """JSON lines first: what a client gets that does not say."""
 

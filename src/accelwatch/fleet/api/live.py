@@ -38,7 +38,7 @@ from accelwatch.fleet.wire import (
     NodeNow,
 )
 from accelwatch.web.page import BusyError, Query, ask_again, many
-from accelwatch.web.stream import Outlet, Stalled
+from accelwatch.web.stream import OFFERED, Outlet, Stalled
 
 _PARAMETERS = ("filter", "fields")
 _MAX_FEEDS = 8
@@ -168,6 +168,8 @@ def _node_now(fleet: Fleet, node: Node) -> NodeNow:
 
 class LiveStreams:
     """All streams of the hub; the loop's thread only."""
+
+    offered = OFFERED
 
     def __init__(
         self,

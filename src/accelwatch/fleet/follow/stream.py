@@ -9,9 +9,10 @@ from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader, RawTick, Received
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
-from accelwatch.web.stream import MSGPACK, STREAM
+from accelwatch.web.stream import MSGPACK, PACKED, STREAM
 
-_HEADERS = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
+_HEADERS = {"Accept": f"{PACKED}, {MSGPACK};q=0.9", "Accept-Encoding": "identity"}
+"""Packed values, or from an agent that does not know them the same as arrays of MessagePack."""
 _NO_STREAM = (404, 405, 406)
 
 
@@ -45,7 +46,7 @@ async def follow_stream(
 
 
 def _check_type(response: aiohttp.ClientResponse) -> None:
-    if response.content_type != MSGPACK:
+    if response.content_type not in (MSGPACK, PACKED):
         raise NotOurs(Reason.STATUS, "answers, but with no stream")
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise TargetFault(Reason.GARBAGE, "the stream is compressed, which was not asked for")
