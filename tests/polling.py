@@ -57,7 +57,7 @@ def identities(polled: Sequence[Polled]) -> list[Device]:
 
 def assert_all_believed(devices: Sequence[Device], found: Sequence[Reading]) -> None:
     """What a real or composed device answered passes the look at every number."""
-    for reading in sound_readings(tuple(found), tuple(devices)):
+    for reading in sound_readings(tuple(found), tuple(devices), frozenset(opt_in_groups())):
         assert reading.implausible == {}
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from accelwatch.backend import Backend, EventSource, Request
 from accelwatch.errors import ReadError
-from accelwatch.sampler.contract import failure_of
+from accelwatch.sampler.contract import failure_of, sound_readings
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
@@ -54,7 +54,8 @@ def _turn(store: Store, backend: Backend, device: Device, stage: Stage) -> Outco
     try:
         identity = tuple(backend.identify(device))
         store.apply(Identified(backend=backend.name, slot=device.id, devices=identity))
-        readings = tuple(backend.read(identity[0], Request()))
+        answer = tuple(backend.read(identity[0], Request()))
+        readings = sound_readings(answer, tuple(identity), frozenset())
     except ReadError as error:
         failure = failure_of(error)
     return Outcome(

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Series, by_key
-from accelwatch.schema.reading import Collected, Number, wanted
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Number
 from accelwatch_amd.attributes import read_attributes
 from accelwatch_amd.clocks import read_clocks
 from accelwatch_amd.gpu_metrics import Table, parse
@@ -121,11 +121,3 @@ def _telemetry(
         for key in _FROM_TABLE:
             out.miss(key, reason)
     return None
-
-
-def drop_unasked(out: Collected, groups: frozenset[str]) -> None:
-    """Take out the quantities of opt-in groups that are off."""
-    metrics = by_key()
-    for kept in (out.values, out.absent):
-        for series in [s for s in kept if not wanted(metrics[s[0]], groups)]:
-            del kept[series]

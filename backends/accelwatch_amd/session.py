@@ -19,7 +19,7 @@ from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Collected, Process, Reading
 from accelwatch_amd import amdsmi
-from accelwatch_amd.collecting import Memory, collect, drop_unasked
+from accelwatch_amd.collecting import Memory, collect
 from accelwatch_amd.events import EventQueue
 from accelwatch_amd.functions import Function, device_tree, find_functions, parse_uevent
 from accelwatch_amd.gpu_metrics import Table
@@ -89,7 +89,7 @@ class Session:
     def identify(self, device: Device) -> Sequence[Device]:
         """The device with what its files tell, then its partitions."""
         function = self._function(device)
-        if self._asleep(function.pci_bus_id):
+        if self._context.leaves_asleep(function.pci_bus_id):
             own = nodes_of(read_nodes(self._root), function.pci_bus_id)
             return (_sleeping(device, function, own),)
         own = nodes_of(read_nodes(self._root), function.pci_bus_id)
@@ -105,7 +105,7 @@ class Session:
         When the device was partitioned anew since it was identified, that is a ReadError, once.
         """
         function = self._function(device)
-        if self._asleep(function.pci_bus_id):
+        if self._context.leaves_asleep(function.pci_bus_id):
             raise DeviceSuspended(f"{device.name} ({function.pci_bus_id}) sleeps and was not woken")
         if not function.driver:
             raise ReadError(
@@ -133,7 +133,6 @@ class Session:
         sources = {"*": "sysfs"}
         if self._library is not None:
             self._library.enrich(device, request.slow, now, out, sources)
-        drop_unasked(out, request.groups)
         links = xgmi_links(held.nodes, held.own_nodes)
         partitions = self._partitions(device, held, table)
         if request.processes:
@@ -164,12 +163,6 @@ class Session:
         except ValueError:
             device_id = 0
         return Function(pci_bus_id=bus_id, device_id=device_id, driver=facts.get("DRIVER", ""))
-
-    def _asleep(self, pci_bus_id: str) -> bool:
-        if self._context.wake_suspended:
-            return False
-        status = device_tree(self._root, pci_bus_id).word("power/runtime_status")
-        return status in ("suspended", "suspending")
 
     def _current(self, device: Device, slow: bool) -> _Held:
         """What is kept of a device. Raises ReadError once when its partitions have changed."""

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
-from accelwatch.schema.device import Device
+from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import loader
 from accelwatch_intel.card import DRIVERS, Card, find_cards
@@ -67,6 +67,10 @@ class IntelBackend:
         Raises DeviceSuspended before anything that could wake it, DeviceLost, DevicePermission.
         """
         return self._session().read(device, request)
+
+    def readable_asleep(self, device: Device) -> bool:
+        """Whether the device answers without being woken: an NPU does."""
+        return device.kind is DeviceKind.NPU
 
     def close(self) -> None:
         """Forget everything."""

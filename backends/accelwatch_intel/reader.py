@@ -8,8 +8,7 @@ from accelwatch.backend import Request
 from accelwatch.drm_fdinfo import FdinfoScanner
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
-from accelwatch.schema.metrics import by_key
-from accelwatch.schema.reading import Collected, Link, Process, Reading, wanted
+from accelwatch.schema.reading import Collected, Link, Process, Reading
 from accelwatch_intel import (
     energy,
     gt,
@@ -103,8 +102,6 @@ class CardReader:
             links = sysman_health.links(sysman) if "links" in request.groups else ()
         sources |= dict.fromkeys(sorted(sink.sources), "sysman")
         notes = (*_notes(usage, sources), *self._fault_notes(), *notes)
-        for out in (whole, *parts.values()):
-            _drop_unwanted(out, request.groups)
         reading = whole.reading(
             processes=self._processes(whole, device, usage, request, sysman),
             links=links,
@@ -205,7 +202,6 @@ def _tell_numbers(whole: Collected, parts: dict[int, Collected], request: Reques
         known.values, known.absent = dict(out.values), dict(out.absent)
         for key in _OF_CLIENTS:
             known.miss(key, Absence.TIMEOUT)
-        _drop_unwanted(known, request.groups)
         readings.append(known.reading(sources={"*": "sysfs"}))
     request.numbers(readings)
 
@@ -271,15 +267,6 @@ def _notes(usage: Usage, sources: dict[str, str]) -> list[str]:
     if _PACKAGE_SOURCE in sources.values():
         notes.append("power and energy are the GPU package's: no counter of the whole card counts")
     return notes
-
-
-def _drop_unwanted(out: Collected, groups: frozenset[str]) -> None:
-    """Take out quantities whose opt-in group is off; they are then `not_collected`."""
-    for series in (*out.values, *out.absent):
-        row = by_key().get(series[0])
-        if row is not None and not wanted(row, groups):
-            out.values.pop(series, None)
-            out.absent.pop(series, None)
 
 
 def _tile_reading(out: Collected) -> Reading:

@@ -75,7 +75,7 @@ class Session:
         asleep = self._asleep(card)
         if is_lost(card, asleep=asleep):
             raise DeviceLost(f"{card.pci_bus_id} is gone from the PCI bus", code="gone")
-        if asleep and self._sleep_counts(card):
+        if self._sleep_counts(card):
             absent = {"uuid": Absence.SUSPENDED, "serial": Absence.SUSPENDED}
             return [msgspec.structs.replace(device, absent=absent)]
         firmware = identity.firmware_version(card)
@@ -91,7 +91,7 @@ class Session:
         """
         card = self._card(device)
         asleep = self._asleep(card)
-        if asleep and self._sleep_counts(card):
+        if self._sleep_counts(card):
             raise DeviceSuspended(f"{card.pci_bus_id} is in runtime suspend and was left asleep")
         if is_lost(card, asleep=asleep):
             self._readers.pop(card.pci_bus_id, None)
@@ -146,8 +146,8 @@ class Session:
         return sysfs.runtime_suspended(self._context.root, card.pci_bus_id)
 
     def _sleep_counts(self, card: Card) -> bool:
-        """Whether a sleeping card must be left alone. An NPU's attributes answer without waking it."""
-        return not self._context.wake_suspended and card.kind is not DeviceKind.NPU
+        """Whether a sleeping card must be left alone."""
+        return self._context.leaves_asleep(card.pci_bus_id) and card.kind is not DeviceKind.NPU
 
 
 def _require_driver(card: Card) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from threading import Lock
 
-from accelwatch import sysfs
 from accelwatch.backend import Context
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.device import DeviceKind
@@ -74,10 +73,8 @@ class SysmanSource:
         self.started, self.problem = True, ""
 
     def _anyone_sleeps(self, cards: Sequence[Card]) -> bool:
-        if self._context.wake_suspended:
-            return False
         return any(
-            sysfs.runtime_suspended(self._context.root, card.pci_bus_id)
+            self._context.leaves_asleep(card.pci_bus_id)
             for card in cards
             if card.driver in GPU_DRIVERS
         )

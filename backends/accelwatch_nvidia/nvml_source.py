@@ -4,7 +4,6 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelwatch import sysfs
 from accelwatch.backend import Context, Opened, Request
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.device import Device
@@ -66,11 +65,7 @@ class NvmlSource:
     def _all_asleep(self) -> bool:
         """Whether each GPU of the driver is runtime suspended and is to be left so."""
         gpus = presence.present_gpus(self._context.root)
-        return (
-            bool(gpus)
-            and not self._context.wake_suspended
-            and all(sysfs.runtime_suspended(self._context.root, gpu.pci_bus_id) for gpu in gpus)
-        )
+        return bool(gpus) and all(self._context.leaves_asleep(gpu.pci_bus_id) for gpu in gpus)
 
     def discover(self) -> Sequence[Device]:
         """GPUs as the driver lists them in PCI order, which is NVML's order; else as NVML counts them.

@@ -4,7 +4,6 @@ import threading
 
 import msgspec
 
-from accelwatch import sysfs
 from accelwatch.backend import Context, Request
 from accelwatch.errors import DeviceLost, DevicePermission, DeviceSuspended, ReadError
 from accelwatch.schema.absence import Absence
@@ -93,7 +92,7 @@ class DeviceReader:
         It is asked by PCI id where that is known: NVML renumbers the others when a GPU goes.
         """
         bus = device.pci_bus_id
-        if self._asleep(bus):
+        if self._context.leaves_asleep(bus):
             self._calls = None
             raise DeviceSuspended(f"{device.name}: asleep, left asleep", code="suspended")
         self._nvml.start()
@@ -111,13 +110,6 @@ class DeviceReader:
         self._refuse_another(calls, device)
         self._renew(calls, device)
         return calls
-
-    def _asleep(self, bus: str | None) -> bool:
-        return (
-            bus is not None
-            and not self._context.wake_suspended
-            and sysfs.runtime_suspended(self._context.root, bus)
-        )
 
     def _renew(self, calls: DeviceCalls, device: Device) -> None:
         """Take a new handle into use; partitions that are no longer there keep their void one."""

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element  # only the type; parsing is in smi_do
 
 import msgspec
 
-from accelwatch import command, proc, sysfs
+from accelwatch import command, proc
 from accelwatch.backend import Context, Opened, Request
 from accelwatch.command import CommandResult
 from accelwatch.errors import (
@@ -154,7 +154,7 @@ class SmiSource:
         if bus is None:
             raise ReadError(f"{device.name}: its PCI id is not known", code="no_pci_id")
         root = self._context.root
-        if not self._context.wake_suspended and sysfs.runtime_suspended(root, bus):
+        if self._context.leaves_asleep(bus):
             self._one_by_one = True
             raise DeviceSuspended(f"{device.name}: asleep, left asleep", code="suspended")
         if not self._one_by_one and not self._any_asleep():
@@ -170,11 +170,8 @@ class SmiSource:
         return found
 
     def _any_asleep(self) -> bool:
-        if self._context.wake_suspended:
-            return False
-        root = self._context.root
-        gpus = presence.present_gpus(root)
-        return any(sysfs.runtime_suspended(root, gpu.pci_bus_id) for gpu in gpus)
+        gpus = presence.present_gpus(self._context.root)
+        return any(self._context.leaves_asleep(gpu.pci_bus_id) for gpu in gpus)
 
     def identify(self, device: Device) -> Sequence[Device]:
         """Full identity, then MIG instances. Raises ReadError."""

@@ -11,8 +11,7 @@ from accelwatch.errors import BackendUnavailable, ConfigError, ReadError, WireEr
 from accelwatch.recording import is_recording, names_recording
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.metrics import by_key
-from accelwatch.schema.reading import Reading, wanted
+from accelwatch.schema.reading import Reading
 from accelwatch_replay.acting import ScenarioPlayer
 from accelwatch_replay.options import Options, parse_options
 from accelwatch_replay.playback import RecordingPlayer
@@ -158,16 +157,8 @@ def _is_recording(path: Path) -> bool:
 
 
 def _asked(reading: Reading, request: Request) -> Reading:
-    """A reading cut to what was asked for: opt-in groups, processes, command lines."""
-    rows = by_key()
-    values = {
-        series: value
-        for series, value in reading.values.items()
-        if (row := rows.get(series[0])) is None
-        or row.group == "host"
-        or wanted(row, request.groups)
-    }
+    """A reading cut to what was asked for: processes, command lines."""
     processes = reading.processes if request.processes else None
     if processes is not None and not request.argv:
         processes = tuple(msgspec.structs.replace(one, argv=None) for one in processes)
-    return msgspec.structs.replace(reading, values=values, processes=processes)
+    return msgspec.structs.replace(reading, processes=processes)

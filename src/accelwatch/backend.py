@@ -14,6 +14,7 @@ from accelwatch.clock import Clock, SystemClock
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
+from accelwatch.sysfs import is_left_asleep
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +61,10 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     one_shot: bool = False
     """True for a single reading: no background threads, no sampling over time."""
 
+    def leaves_asleep(self, pci_bus_id: str | None) -> bool:
+        """Whether a device sleeps and must be left alone; asking that does not wake it."""
+        return is_left_asleep(self.root, pci_bus_id, wake=self.wake_suspended)
+
 
 def _unheard(_: Sequence[Reading]) -> None:
     """Numbers that nobody wants before the rest."""
@@ -69,7 +74,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What one read should bring."""
 
     groups: frozenset[str] = frozenset()
-    """Opt-in groups that are on."""
+    """Opt-in groups that are on. What costs nothing may be given all the same: it is left out later."""
     processes: bool = True
     argv: bool = False
     slow: bool = True
@@ -171,6 +176,18 @@ class Elsewhere(Protocol):
     """
 
     elsewhere: bool
+
+
+@runtime_checkable
+class ReadableAsleep(Protocol):
+    """Optional ability of a backend: some of its devices answer without being woken.
+
+    All others are not identified or read while they sleep; the sampler sees to it.
+    """
+
+    def readable_asleep(self, device: Device) -> bool:
+        """Whether identifying and reading the device leaves it asleep."""
+        ...
 
 
 @runtime_checkable

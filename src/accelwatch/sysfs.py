@@ -107,6 +107,11 @@ def runtime_suspended(root: Path, pci_bus_id: str) -> bool:
     return status in ("suspended", "suspending")
 
 
+def is_left_asleep(root: Path, pci_bus_id: str | None, *, wake: bool) -> bool:
+    """Whether a device sleeps and is to be left so; one without a PCI id is not known to sleep."""
+    return not wake and pci_bus_id is not None and runtime_suspended(root, pci_bus_id)
+
+
 def numa_node(root: Path, pci_bus_id: str) -> int | None:
     """NUMA node of a PCI device; None where the kernel says -1 (unknown) or nothing."""
     node = read_int(pci_device_dir(root, pci_bus_id) / "numa_node")

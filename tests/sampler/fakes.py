@@ -237,6 +237,13 @@ class Elsewhere(Fake):
     elsewhere = True
 
 
+class LightSleeper(Fake):
+    """A device whose id is `npu` answers without being woken."""
+
+    def readable_asleep(self, device: Device) -> bool:
+        return device.id == "fake:npu"
+
+
 class Telling(Fake):
     """A backend with an event source; `devices` may be empty."""
 
@@ -263,4 +270,5 @@ FAKE = "sampler.fakes:Fake"
 SECOND = "sampler.fakes:Second"
 SERIAL = "sampler.fakes:Serial"
 ELSEWHERE = "sampler.fakes:Elsewhere"
+LIGHT_SLEEPER = "sampler.fakes:LightSleeper"
 TELLING = "sampler.fakes:Telling"

@@ -24,7 +24,7 @@ from accelwatch.schema.snapshot import BackendState, DeviceView, Snapshot
 from accelwatch.store import Store
 from accelwatch.store.reports import Called, Identified, Outcome, Report
 from sampler.agents import GUARD_S, AheadClock
-from sampler.fakes import ELSEWHERE, FAKE, SECOND, SERIAL, TELLING, runs_sleep
+from sampler.fakes import ELSEWHERE, FAKE, LIGHT_SLEEPER, SECOND, SERIAL, TELLING, runs_sleep
 
 
 def settings(
@@ -305,6 +305,23 @@ def test_a_device_that_is_elsewhere_is_not_looked_up_in_this_machine(tmp_path: A
         options={ELSEWHERE: {"devices": [recorded]}},
     )
     assert state(read_once(chosen), "0")[0] is DeviceState.OK
+
+
+def test_a_device_that_answers_asleep_is_read_and_its_neighbour_is_not(tmp_path: Any) -> None:
+    for bus in ("65", "66"):
+        power = tmp_path / f"sys/bus/pci/devices/0000:{bus}:00.0/power"
+        power.mkdir(parents=True)
+        (power / "runtime_status").write_text("suspended\n")
+    asleep = [{"id": "npu", "pci": "0000:65:00.0"}, {"id": "gpu", "pci": "0000:66:00.0"}]
+    chosen = CollectSettings(
+        backends=(LIGHT_SLEEPER,),
+        timeout_s=5.0,
+        root=str(tmp_path),
+        options={LIGHT_SLEEPER: {"devices": asleep}},
+    )
+    snapshot = read_once(chosen)
+    assert state(snapshot, "npu")[0] is DeviceState.OK
+    assert state(snapshot, "gpu")[0] is DeviceState.SUSPENDED
 
 
 def test_partitions_follow_their_parent() -> None:

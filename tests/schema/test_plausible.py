@@ -87,7 +87,9 @@ def sentinels(draw: st.DrawFn) -> dict[str, Number]:
 
 def sound(values: dict[Series, Number], processes: tuple[Process, ...] = ()) -> Reading:
     (found,) = sound_readings(
-        [Reading(device_id=DEVICE.id, values=values, processes=processes)], (DEVICE,)
+        [Reading(device_id=DEVICE.id, values=values, processes=processes)],
+        (DEVICE,),
+        frozenset(opt_in_groups()),
     )
     return found
 

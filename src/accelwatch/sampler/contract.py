@@ -15,7 +15,15 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, Limits, believed_process, fits, limits, told_of
-from accelwatch.schema.reading import MAX_PROCESSES, Number, Process, Reading, cut_note, largest
+from accelwatch.schema.reading import (
+    MAX_PROCESSES,
+    Number,
+    Process,
+    Reading,
+    cut_note,
+    largest,
+    unasked,
+)
 from accelwatch.store.reports import Failure
 
 MAX_DEVICES = 1024
@@ -81,10 +89,13 @@ def sound_identity(result: object) -> tuple[Device, ...]:
     return devices
 
 
-def sound_readings(result: object, devices: tuple[Device, ...]) -> tuple[Reading, ...]:
+def sound_readings(
+    result: object, devices: tuple[Device, ...], groups: frozenset[str]
+) -> tuple[Reading, ...]:
     """Readings of these devices, the first one's among them, without impossible numbers.
 
-    Raises ContractError.
+    A backend may give quantities of opt-in groups that are off, where it has them for nothing: they
+    are left out here. Raises ContractError.
     """
     if not isinstance(result, Sequence) or not all(isinstance(r, Reading) for r in result):
         raise ContractError(f"a sequence of readings was expected, not {_brief(result)}")
@@ -94,7 +105,8 @@ def sound_readings(result: object, devices: tuple[Device, ...]) -> tuple[Reading
         raise ContractError(f"readings of unknown devices: {sorted(strangers)[:3]}")
     if devices[0].id not in {reading.device_id for reading in result}:
         raise ContractError(f"no reading of {devices[0].id}")
-    readings = tuple(_sound_reading(reading) for reading in result)
+    off = unasked(groups)
+    readings = tuple(_sound_reading(_asked(reading, off)) for reading in result)
     return _sendable(readings, tuple[Reading, ...])
 
 
@@ -111,6 +123,23 @@ def _sendable(data: _T, kind: type[_T]) -> _T:
         return msgspec.msgpack.decode(_encoder.encode(data), type=kind)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ContractError(f"the data cannot be sent: {error}") from error
+
+
+def _asked(reading: Reading, off: frozenset[str]) -> Reading:
+    """The reading without quantities that nobody asked for; they become `not_collected`."""
+    spare = [series for series in reading.values if series[:1] and series[0] in off]
+    untrue = [
+        series
+        for series, reason in reading.absent.items()
+        if series[:1] and series[0] in off and reason is not Absence.NOT_COLLECTED
+    ]
+    if not spare and not untrue:
+        return reading
+    return msgspec.structs.replace(
+        reading,
+        values={series: value for series, value in reading.values.items() if series not in spare},
+        absent={s: reason for s, reason in reading.absent.items() if s not in untrue},
+    )
 
 
 def _sound_reading(reading: Reading) -> Reading:

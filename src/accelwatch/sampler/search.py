@@ -41,13 +41,15 @@ class Search:
             for one in readings
         )
 
-    def numbers(self, identity: tuple[Device, ...]) -> tuple[Reading, ...] | None:
+    def numbers(
+        self, identity: tuple[Device, ...], groups: frozenset[str]
+    ) -> tuple[Reading, ...] | None:
         """What was read before the search; None when the device has not come so far."""
         numbers, self._numbers = self._numbers, None
         if numbers is None or not identity:
             return None
         try:
-            return without_processes(sound_readings(numbers, identity))
+            return without_processes(sound_readings(numbers, identity, groups))
         except ContractError:
             return None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.backend import Backend, Elsewhere, Request
+from accelwatch.backend import Backend, Elsewhere, ReadableAsleep, Request
 from accelwatch.errors import DeviceSuspended
 from accelwatch.sampler.calls import Desk
 from accelwatch.sampler.contract import failure_of, sound_identity, sound_readings
@@ -21,7 +21,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 from accelwatch.store.reports import CRASHED, Failure, Identified, Outcome, Part
-from accelwatch.sysfs import runtime_suspended
+from accelwatch.sysfs import is_left_asleep
 
 _EXCLUDED = Failure(
     absence=Absence.NOT_COLLECTED, code="excluded", message="left out by configuration"
@@ -111,7 +111,7 @@ class Slot:
 
     def expire(self, now: float) -> None:
         """End the present turn as too late; the numbers count if only processes are late."""
-        numbers = self._search.numbers(self._identity)
+        numbers = self._search.numbers(self._identity, self._around.desk.settings.groups)
         if numbers is None:
             self._finish(_late(now - self._began), now)
             return
@@ -156,12 +156,12 @@ class Slot:
 
     def _guard(self, device: Device) -> None:
         settings = self._around.desk.settings
-        if settings.wake_suspended or device.pci_bus_id is None:
-            return
         backend = self._around.backend
         if isinstance(backend, Elsewhere) and backend.elsewhere:
             return
-        if runtime_suspended(Path(settings.root), device.pci_bus_id):
+        if isinstance(backend, ReadableAsleep) and backend.readable_asleep(device):
+            return
+        if is_left_asleep(Path(settings.root), device.pci_bus_id, wake=settings.wake_suspended):
             raise DeviceSuspended(
                 f"{device.pci_bus_id} sleeps (power/runtime_status); it was not woken"
             )
@@ -189,7 +189,7 @@ class Slot:
             with self._around.desk.gate.turn():
                 self._guard(identity[0])
                 answer = self._around.backend.read(identity[0], request)
-                readings = sound_readings(answer, identity)
+                readings = sound_readings(answer, identity, settings.groups)
             given_up = settings.processes and not searches
             return without_processes(readings) if given_up else readings
 

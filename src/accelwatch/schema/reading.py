@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -134,6 +135,12 @@ def is_cut(reading: Reading) -> bool:
 def wanted(metric: Metric, groups: frozenset[str]) -> bool:
     """Whether a row is collected: the standing tiers always, an opt-in row when its group is on."""
     return metric.tier is not Tier.OPT_IN or metric.group in groups
+
+
+@lru_cache(maxsize=32)
+def unasked(groups: frozenset[str]) -> frozenset[str]:
+    """Keys of the opt-in quantities of a device whose group is off."""
+    return frozenset(row.key for row in reading_metrics() if not wanted(row, groups))
 
 
 def complete(

@@ -96,7 +96,9 @@ def test_numbers_are_told_before_processes_are(backend: Backend, poll: Poll) -> 
         searched = any(reading.processes for reading in one.readings)
         if not searched or isinstance(backend, Elsewhere):
             continue
-        first = sound_readings(told[one.readings[0].device_id], tuple(one.identity))
+        first = sound_readings(
+            told[one.readings[0].device_id], tuple(one.identity), EVERYTHING.groups
+        )
         assert [r.device_id for r in first] == [r.device_id for r in one.readings]
         for early, late in zip(first, one.readings, strict=True):
             assert set(early.values) <= set(late.values)
@@ -166,7 +168,9 @@ def test_processes_belong_to_their_device(backend: Backend, poll: Poll) -> None:
 
 def test_only_what_is_asked_for_is_read(backend: Backend, poll: Poll) -> None:
     for one in poll(backend, Request(processes=False)):
-        for reading in one.readings:
+        if not one.readings:
+            continue
+        for reading in sound_readings(tuple(one.readings), tuple(one.identity), frozenset()):
             unasked = {s for s in reading.values if by_key()[s[0]].tier is Tier.OPT_IN}
             assert not unasked
             assert not reading.processes

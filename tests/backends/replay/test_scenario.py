@@ -17,6 +17,7 @@ from accelwatch.errors import (
     DeviceSuspended,
     ReadError,
 )
+from accelwatch.sampler.contract import sound_readings
 from accelwatch.scenario.faults import NODE_KINDS
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
@@ -326,7 +327,9 @@ def test_a_fault_of_opening_or_discovering_is_the_backend_s(tmp_path: Path) -> N
 def test_opt_in_quantities_and_processes_only_when_asked(tmp_path: Path) -> None:
     text = GROUP.replace("power_watts: 500", "power_watts: 500\n      voltage_volts: {core: 0.9}")
     stage = Stage(tmp_path, text)
-    assert ("voltage_volts", "core") not in stage.read().values
+    device = stage.backend.identify(stage.device())[0]
+    (usual,) = sound_readings((stage.read(),), (device,), frozenset())
+    assert ("voltage_volts", "core") not in usual.values
     request = Request(groups=frozenset({"components"}), processes=False)
     reading = stage.read(request=request)
     assert reading.values[("voltage_volts", "core")] == 0.9
