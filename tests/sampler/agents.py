@@ -13,7 +13,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendStatus, DeviceView, Snapshot
 from accelwatch.store import Store
 
-GUARD_S = 20.0
+GUARD_S = 60.0
 """When a condition has not come true by then, the test has failed."""
 
 

@@ -52,8 +52,12 @@ def start() -> Iterator[Callable[..., Agent]]:
 
 def test_readings_flow_and_are_counted(start: Callable[..., Agent]) -> None:
     agent = start({FAKE: {"devices": [{"id": "0"}, {"id": "1"}]}})
-    snapshot = agent.until(lambda s: s.own.get(("collector_cycles_total", FAKE, "ok"), 0) >= 3)
-    assert [v.state for v in snapshot.devices] == [DeviceState.OK] * 2
+    snapshot = agent.until(
+        lambda s: (
+            s.own.get(("collector_cycles_total", FAKE, "ok"), 0) >= 3
+            and [v.state for v in s.devices] == [DeviceState.OK] * 2
+        )
+    )
     assert snapshot.own["collector_up", FAKE] == 1
     assert snapshot.own["exporter_sample_interval_seconds", "fake"] == 0.1
     assert snapshot.own["exporter_window_seconds",] == 60.0
@@ -72,7 +76,11 @@ def test_a_hung_device_is_unresponsive_and_the_others_go_on(start: Callable[...,
     snapshot = agent.until(is_state("fake:0", DeviceState.UNRESPONSIVE))
     before = snapshot.own.get(("collector_cycles_total", FAKE, "timeout"), 0)
     snapshot = agent.until(
-        lambda s: s.own.get(("collector_cycles_total", FAKE, "timeout"), 0) > before + 2
+        lambda s: (
+            s.own.get(("collector_cycles_total", FAKE, "timeout"), 0) > before + 2
+            and is_state("fake:1", DeviceState.OK)(s)
+            and is_state("fake:0", DeviceState.UNRESPONSIVE)(s)
+        )
     )
     hung, well = view(snapshot, "fake:0"), view(snapshot, "fake:1")
     assert hung is not None
@@ -136,10 +144,12 @@ def test_a_crash_is_seen_and_readings_come_back(
     assert snapshot.events[0].detail["backends"] == FAKE
     assert snapshot.errors[-1].code == "SIGSEGV"
     snapshot = agent.until(
-        lambda s: s.own.get(("collector_up", FAKE)) == s.own.get(("collector_up", SECOND)) == 1
+        lambda s: (
+            s.own.get(("collector_up", FAKE)) == s.own.get(("collector_up", SECOND)) == 1
+            and is_state("fake:0", DeviceState.OK)(s)
+            and is_state("fake:9", DeviceState.OK)(s)
+        )
     )
-    assert is_state("fake:0", DeviceState.OK)(snapshot)
-    assert is_state("fake:9", DeviceState.OK)(snapshot)
     assert snapshot.errors == ()
 
 

@@ -50,9 +50,12 @@ def test_a_hung_gpu_is_one_row(agent: Agent, scenario: NvmlScenario) -> None:
     assert hung.device.model == "NVIDIA H100 80GB HBM3"
     cycles = snapshot.own["collector_cycles_total", "nvidia", "timeout"]
     snapshot = agent.until(
-        lambda s: s.own["collector_cycles_total", "nvidia", "timeout"] > cycles + 3
+        lambda s: (
+            s.own["collector_cycles_total", "nvidia", "timeout"] > cycles + 3
+            and [v.state for v in s.devices].count(DeviceState.OK) == 7
+        )
     )
-    assert [v.state for v in snapshot.devices].count(DeviceState.OK) == 7
+    assert is_state(gpu(3), DeviceState.UNRESPONSIVE)(snapshot)
     assert len(agent.children) == 1
 
 
@@ -116,8 +119,7 @@ def test_a_gpu_whose_processes_do_not_come_goes_on_with_its_numbers(
         assert now is not None
         return now.state is DeviceState.DEGRADED and now.sample_time != first.sample_time
 
-    snapshot = agent.until(goes_on)
-    assert [v.state for v in snapshot.devices].count(DeviceState.OK) == 7
+    agent.until(lambda s: goes_on(s) and [v.state for v in s.devices].count(DeviceState.OK) == 7)
     scenario.heal(LIST, device=3).write()
     agent.until(all_ok)
     assert len(agent.children) == 1
