@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from accelwatch.cli import agent_command
-from accelwatch.cli.server_flags import Given
+from accelwatch.cli.options import Given
 from accelwatch.config.layers import effective
 from accelwatch.config.model import Settings
 from accelwatch.errors import UsageError

@@ -5,7 +5,8 @@ from pathlib import Path
 import typer
 import yaml
 
-from accelwatch.cli.agent_command import FLAGS, agent
+from accelwatch.cli.agent_command import AgentOptions, agent
+from accelwatch.cli.options import settings_named
 from accelwatch.config.layers import flag_name, leaves
 from accelwatch.config.model import Settings
 from accelwatch.config.reader import Reader
@@ -44,5 +45,5 @@ def test_every_flag_is_named_as_it_is_given() -> None:
     app = typer.Typer()
     app.command()(agent)
     taken = {name for option in typer.main.get_command(app).params for name in option.opts}
-    for dotted in FLAGS:
+    for dotted in settings_named(AgentOptions).values():
         assert flag_name(dotted) in taken

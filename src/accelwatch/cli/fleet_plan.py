@@ -3,10 +3,13 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+import typer
 
+from accelwatch.cli import target_flags, view_flags
+from accelwatch.cli.completion import completer
 from accelwatch.cli.target_flags import Followed
 from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
@@ -20,14 +23,38 @@ FORMATS = ("table", "json", "csv", "prometheus")
 _COLOURS = ("auto", "always", "never")
 
 
+class Keeping(msgspec.Struct, frozen=True, kw_only=True):
+    """Where is remembered what was there."""
+
+    state_dir: Annotated[
+        str | None,
+        typer.Option("--state-dir", metavar="DIR", help="Where the expected inventory is kept."),
+    ] = None
+    no_state: Annotated[
+        bool, typer.Option("--no-state", help="Keep no inventory: expect only what is seen now.")
+    ] = False
+
+
 class Targeting(msgspec.Struct, frozen=True, kw_only=True):
     """Whom to follow, or which hub does."""
 
     followed: Followed = Followed()
-    prometheus: str | None = None
-    config_file: Path | None = None
-    hub: str | None = None
-    hub_config_file: Path | None = None
+    prometheus: target_flags.Prometheus = None
+    config_file: target_flags.ConfigFile = None
+    hub: Annotated[
+        str | None,
+        typer.Option(
+            "--hub", metavar="URL", help="Ask this hub, http://host:9878, instead of the nodes."
+        ),
+    ] = None
+    hub_config_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--hub.config.file",
+            metavar="FILE",
+            help="Credentials and TLS for --hub (docs/fleet/dashboard.md).",
+        ),
+    ] = None
     state_dir: str | None = None
     no_state: bool = False
     printed: bool = False
@@ -37,19 +64,54 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be printed, and how often."""
 
-    json: bool = False
-    format: str | None = None
-    devices: bool = False
-    by: str | None = None
-    condition: str = ""
-    fields: str | None = None
-    timeout: str = "5s"
-    strict: bool = False
-    watch: str | None = None
-    count: int | None = None
-    output: str = "-"
-    pretty: bool = False
-    color: str = "auto"
+    condition: Annotated[
+        str,
+        typer.Option(
+            "--filter", "-f", metavar="EXPR", help="Only devices for which the expression is true."
+        ),
+    ] = ""
+    json: view_flags.Json = False
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="table, json, csv or prometheus.",
+            autocompletion=completer("fleet_formats"),
+        ),
+    ] = None
+    devices: Annotated[
+        bool, typer.Option("--devices", help="A row a device instead of a row a node.")
+    ] = False
+    by: view_flags.By = None
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            "--fields",
+            metavar="A,B,C",
+            help="These quantities of each device; 'help' lists them.",
+            autocompletion=completer("fields"),
+        ),
+    ] = None
+    timeout: Annotated[
+        str, typer.Option(metavar="DURATION", help="How long nodes may take to answer.")
+    ] = "5s"
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 6 when a node or device is not heard of or lost.")
+    ] = False
+    watch: Annotated[
+        str | None,
+        typer.Option("--watch", "-w", metavar="[INTERVAL]", help="Print again every INTERVAL."),
+    ] = None
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", metavar="N", help="With --watch: stop after N.")
+    ] = None
+    once: view_flags.Once = False
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Write there; '-' is stdout.")
+    ] = "-"
+    pretty: Annotated[bool, typer.Option("--pretty", help="Indented JSON.")] = False
+    color: view_flags.Color = "auto"
 
     @property
     def form(self) -> str:
@@ -99,9 +161,11 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 class Look(msgspec.Struct, frozen=True, kw_only=True):
     """How the dashboard is to look and behave."""
 
-    interval: str | None = None
-    theme: str | None = None
-    ascii_only: bool = False
+    interval: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Time between two pictures: 2, 500ms.")
+    ] = None
+    theme: view_flags.Theme = None
+    ascii_only: view_flags.Ascii = False
     condition: str = ""
     readonly: bool = False
 
@@ -143,7 +207,7 @@ def check_targeting(wanted: Targeting) -> None:
     """Raise UsageError when nobody is to be followed, or a hub besides targets."""
     if wanted.state_dir is not None and wanted.no_state:
         raise UsageError("--state-dir and --no-state contradict each other")
-    own = wanted.followed != Followed() or wanted.prometheus or wanted.config_file
+    own = wanted.followed.anyone or wanted.prometheus or wanted.config_file
     if wanted.hub is not None:
         if own or wanted.state_dir or wanted.no_state:
             raise UsageError("--hub has its own targets; leave --targets, -c and --state-dir out")
@@ -195,13 +259,13 @@ def own_hub(child: "Child", name: str) -> Hub:
 def _called(wanted: Targeting) -> str:
     """What is followed, in a few words."""
     told = wanted.followed
-    names = [
-        *told.static,
-        *(Path(name).name for name in told.files),
-        *told.http,
-        *told.dns,
-        *([f"pods {told.kubernetes}"] if told.kubernetes else []),
-        *(["Slurm"] if told.slurm else []),
+    names: list[str] = [
+        *(told.targets or ()),
+        *(Path(name).name for name in told.targets_file or ()),
+        *(told.targets_http or ()),
+        *(told.targets_dns or ()),
+        *([f"pods {told.targets_kubernetes}"] if told.targets_kubernetes else []),
+        *(["Slurm"] if told.targets_slurm else []),
         *([wanted.prometheus] if wanted.prometheus else []),
         *([wanted.config_file.name] if wanted.config_file else []),
     ]

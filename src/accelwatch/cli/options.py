@@ -1,11 +1,29 @@
-"""An option of the one-shot path's table as typer wants it, for every command that shares it."""
+"""Options as rows that are declared once: a field of a struct is its value, its default and its flag.
 
-from typing import Any
+`command` turns a function of such structs into one of options, as typer wants it; rows that the one-shot
+path parses itself are in `cli.arguments`.
+"""
 
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import msgspec
 import typer
+from typer.models import OptionInfo
 
 from accelwatch.cli.arguments import OPTIONS, Option
 from accelwatch.cli.completion import completer
+
+Given = str | list[str] | bool | None
+"""A flag as the settings take it; None and empty lists are not given."""
+
+
+class Setting(NamedTuple):
+    """Mark of an option that stands for a setting of the configuration, such as `web.config_file`."""
+
+    dotted: str
 
 
 def declared(option: Option, *default: Any) -> Any:
@@ -22,3 +40,92 @@ def declared(option: Option, *default: Any) -> Any:
 def row(name: str) -> Any:
     """The one-shot path's option of this name, for `Annotated`."""
     return declared(next(option for option in OPTIONS if option.name == name))
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """The function with an option for each field of its structs in their place.
+
+    A field is an option when its annotation has a `typer.Option`; one that is a struct brings its own.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    parameters = inspect.signature(function).parameters
+    tables = {name: hints[name] for name in parameters if _is_table(hints[name])}
+
+    @functools.wraps(function)
+    def with_options(**values: Any) -> None:
+        made = {name: _made(table, values) for name, table in tables.items()}
+        function(**made, **{name: values[name] for name in parameters if name not in tables})
+
+    expanded: list[inspect.Parameter] = []
+    for name, parameter in parameters.items():
+        if name in tables:
+            expanded += _parameters(tables[name])
+        else:
+            keyword = inspect.Parameter.KEYWORD_ONLY
+            expanded.append(parameter.replace(kind=keyword, annotation=hints[name]))
+    with_options.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {one.name: one.annotation for one in expanded}
+    return with_options
+
+
+def _is_table(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _rows(table: type[msgspec.Struct]) -> Iterator[tuple[msgspec.structs.FieldInfo, Any]]:
+    hints = get_type_hints(table, include_extras=True)
+    for field in msgspec.structs.fields(table):
+        yield field, hints[field.name]
+
+
+def _is_option(hint: Any) -> bool:
+    return any(isinstance(part, OptionInfo) for part in get_args(hint)[1:])
+
+
+def _parameters(table: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
+    for field, hint in _rows(table):
+        if _is_table(hint):
+            yield from _parameters(hint)
+        elif _is_option(hint):
+            yield inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=hint,
+            )
+
+
+def _made(table: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct:
+    taken = {
+        field.name: _made(hint, values) if _is_table(hint) else values[field.name]
+        for field, hint in _rows(table)
+        if _is_table(hint) or _is_option(hint)
+    }
+    return table(**taken)
+
+
+def settings_named(table: type[msgspec.Struct]) -> dict[str, str]:
+    """The dotted setting that each of the table's options stands for, by field."""
+    return {
+        field.name: mark.dotted
+        for field, hint in _rows(table)
+        for mark in get_args(hint)[1:]
+        if isinstance(mark, Setting)
+    }
+
+
+def given(options: msgspec.Struct) -> dict[str, Given]:
+    """The settings that the options stand for; a switch that is off is not given.
+
+    Lists are taken apart at their commas.
+    """
+    found: dict[str, Given] = {}
+    for name, dotted in settings_named(type(options)).items():
+        value = getattr(options, name)
+        found[dotted] = split(value) if isinstance(value, list) else value or None
+    return found
+
+
+def split(values: list[str] | None) -> list[str] | None:
+    """The items of a flag that is repeated or has commas; None when it is not given."""
+    return [part for value in values for part in value.split(",")] if values else None

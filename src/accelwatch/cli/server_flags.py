@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
+from accelwatch.cli.options import Setting
+
 Texts = list[str] | None
 Text = str | None
-Given = str | list[str] | bool | None
-"""A flag as the settings take it; None and empty lists are not given."""
 
 
 def listen_address(default: str) -> Any:
@@ -25,7 +25,9 @@ def state_dir(kept: str) -> Any:
 
 
 ListenAny = Annotated[
-    bool, typer.Option("--web.listen-any", help="Let other machines read without credentials.")
+    bool,
+    typer.Option("--web.listen-any", help="Let other machines read without credentials."),
+    Setting("web.listen_any"),
 ]
 AllowedHosts = Annotated[
     Texts,
@@ -34,6 +36,7 @@ AllowedHosts = Annotated[
         metavar="NAME",
         help="Name by which clients ask on loopback, as through a proxy; may be repeated.",
     ),
+    Setting("web.allowed_hosts"),
 ]
 WebConfig = Annotated[
     Text,
@@ -42,30 +45,34 @@ WebConfig = Annotated[
         metavar="FILE",
         help="TLS, passwords and tokens, in the format of Prometheus' exporters.",
     ),
+    Setting("web.config_file"),
 ]
 UnixSocket = Annotated[
     Text,
     typer.Option("--web.unix-socket", metavar="PATH", help="Serve on a Unix socket as well."),
+    Setting("web.unix_socket"),
 ]
 MaxRequests = Annotated[
     Text,
     typer.Option(
         "--web.max-requests", metavar="N", help="Requests answered at one time. Default: 40."
     ),
+    Setting("web.max_requests"),
 ]
 MaxConnections = Annotated[
     Text,
     typer.Option(
         "--web.max-connections", metavar="N", help="Connections at one time. Default: 512."
     ),
+    Setting("web.max_connections"),
 ]
 LogLevel = Annotated[
     Text,
     typer.Option("--log.level", metavar="LEVEL", help="debug, info, warning or error."),
+    Setting("log.level"),
 ]
-LogFormat = Annotated[Text, typer.Option("--log.format", metavar="FORMAT", help="text or json.")]
-
-
-def parts(values: Texts) -> Texts:
-    """The items of a flag that is repeated or has commas; None when it is not given."""
-    return [part for value in values for part in value.split(",")] if values else None
+LogFormat = Annotated[
+    Text,
+    typer.Option("--log.format", metavar="FORMAT", help="text or json."),
+    Setting("log.format"),
+]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from accelwatch.cli.options import command
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
@@ -20,63 +21,43 @@ _MIN_INTERVAL_S = 0.05
 
 
 class SimPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to simulate and where to serve it."""
+    """What to simulate and where to serve it: the options of the command."""
 
-    nodes: int = 63
-    devices: int = 8
-    vendor: str = "mixed"
-    dialect: str = "own"
-    seed: int = 0
-    scenario: Path | None = None
-    listen: str = DEFAULT_LISTEN
-    listen_any: bool = False
-    ports: str = "many"
-    targets_file: Path | None = None
-    interval: str = "1s"
-
-
-def sim_command(
-    nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.")] = 63,
-    devices: Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.")] = 8,
-    vendor: Annotated[str, typer.Option(help="nvidia, amd, intel or mixed.")] = "mixed",
+    nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.")] = 63
+    devices: Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.")] = 8
+    vendor: Annotated[str, typer.Option(help="nvidia, amd, intel or mixed.")] = "mixed"
     dialect: Annotated[
         str, typer.Option(help="What /metrics speaks: own, dcgm, dcgm-4.9, all-smi or mixed.")
-    ] = "own",
+    ] = "own"
     scenario: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Jobs and faults over time (docs).")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same values.")] = 0,
+    ] = None
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same values.")] = 0
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Address, or the first of many ports.")
-    ] = DEFAULT_LISTEN,
+    ] = DEFAULT_LISTEN
     listen_any: Annotated[
         bool, typer.Option("--listen-any", help="Let other machines read it too.")
-    ] = False,
+    ] = False
     ports: Annotated[
         str, typer.Option(help="many: a port for each node; one: a path /node/NAME for each.")
-    ] = "many",
-    print_targets: Annotated[
+    ] = "many"
+    targets_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the targets, for --targets-file and Prometheus."),
-    ] = None,
+        typer.Option(
+            "--print-targets",
+            metavar="FILE",
+            help="Write the targets, for --targets-file and Prometheus.",
+        ),
+    ] = None
     interval: Annotated[
         str, typer.Option(metavar="DURATION", help="Time between two ticks of a stream.")
-    ] = "1s",
-) -> None:
+    ] = "1s"
+
+
+@command
+def sim_command(plan: SimPlan) -> None:
     """Serve a fleet of simulated agents on loopback, with jobs and faults, until stopped."""
-    plan = SimPlan(
-        nodes=nodes,
-        devices=devices,
-        vendor=vendor,
-        dialect=dialect,
-        seed=seed,
-        scenario=scenario,
-        listen=listen,
-        listen_any=listen_any,
-        ports=ports,
-        targets_file=print_targets,
-        interval=interval,
-    )
     raise typer.Exit(run_sim(plan))
 
 

@@ -74,12 +74,17 @@ Prometheus = Annotated[
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
     """Whom the flags name."""
 
-    static: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    http: tuple[str, ...] = ()
-    dns: tuple[str, ...] = ()
-    kubernetes: str | None = None
-    slurm: bool = False
+    targets: Static = None
+    targets_file: Files = None
+    targets_http: Http = None
+    targets_dns: Dns = None
+    targets_kubernetes: Kubernetes = None
+    targets_slurm: Slurm = False
+
+    @property
+    def anyone(self) -> bool:
+        """Whether any flag was given."""
+        return any(getattr(self, name) for name in self.__struct_fields__)
 
     def laid_over(self, settings: "HubSettings") -> "HubSettings":
         """The settings with these targets besides their own. Raises ConfigError."""
@@ -87,24 +92,10 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
 
         return with_targets(
             settings,
-            targets=self.static,
-            targets_files=self.files,
-            http=self.http,
-            dns=self.dns,
-            kubernetes=self.kubernetes,
-            slurm=self.slurm,
+            targets=tuple(self.targets or ()),
+            targets_files=tuple(self.targets_file or ()),
+            http=tuple(self.targets_http or ()),
+            dns=tuple(self.targets_dns or ()),
+            kubernetes=self.targets_kubernetes,
+            slurm=self.targets_slurm,
         )
-
-
-def followed(
-    static: Texts, files: Texts, http: Texts, dns: Texts, kubernetes: str | None, slurm: bool
-) -> Followed:
-    """What typer hands over, as one."""
-    return Followed(
-        static=tuple(static or ()),
-        files=tuple(files or ()),
-        http=tuple(http or ()),
-        dns=tuple(dns or ()),
-        kubernetes=kubernetes,
-        slurm=slurm,
-    )

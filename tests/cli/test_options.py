@@ -1,0 +1,102 @@
+"""A command's options are the fields of its structs: declared once, with their defaults and settings."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from accelwatch.cli.agent_command import AgentOptions
+from accelwatch.cli.fleet_plan import Asking, Keeping, Look, Targeting
+from accelwatch.cli.hub import HubOptions
+from accelwatch.cli.options import Given, Setting, command, given, settings_named
+from accelwatch.cli.sim import SimPlan
+
+
+class Inner(msgspec.Struct, frozen=True, kw_only=True):
+    size: Annotated[int, typer.Option(metavar="N", help="How large.")] = 3
+    hidden: int = 7
+
+
+class Outer(msgspec.Struct, frozen=True, kw_only=True):
+    names: Annotated[list[str] | None, typer.Option("--name"), Setting("a.names")] = None
+    inner: Inner = Inner()
+    loud: Annotated[bool, typer.Option("--loud"), Setting("a.loud")] = False
+    file: Annotated[Path | None, typer.Option("--file")] = None
+    word: Annotated[str | None, typer.Option("--word"), Setting("word")] = None
+
+
+def ran(*words: str) -> list[tuple[Outer, bool]]:
+    """What a command was called with."""
+    calls: list[tuple[Outer, bool]] = []
+
+    @command
+    def tried(
+        outer: Outer, last: Annotated[bool, typer.Option("--last", help="The last one.")] = False
+    ) -> None:
+        """Try it."""
+        calls.append((outer, last))
+
+    app = typer.Typer()
+    app.command()(tried)
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == 0, result.output
+    if "--help" in words:
+        places = [result.output.index(flag) for flag in ("Try it", "--name", "--size", "--loud")]
+        assert places == sorted(places)
+        assert "--hidden" not in result.output
+    return calls
+
+
+def test_fields_are_options_in_their_order() -> None:
+    assert ran("--help") == []
+
+
+def test_what_is_not_given_has_the_default_of_its_field() -> None:
+    ((outer, last),) = ran()
+    assert (outer.inner, outer.loud, outer.file, outer.word, last) == (
+        Inner(size=3, hidden=7),
+        False,
+        None,
+        None,
+        False,
+    )
+    assert not outer.names
+
+
+def test_what_is_given_arrives_in_its_struct() -> None:
+    words = ("--name", "a,b", "--name", "c", "--size", "5", "--loud", "--file", "x", "--last")
+    ((outer, last),) = ran(*words)
+    expected = Outer(names=["a,b", "c"], inner=Inner(size=5), loud=True, file=Path("x"))
+    assert (outer, last) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (Outer(), {"a.names": None, "a.loud": None, "word": None}),
+        (Outer(names=[]), {"a.names": None, "a.loud": None, "word": None}),
+        (
+            Outer(names=["a,b", "c"], loud=True, word="w"),
+            {"a.names": ["a", "b", "c"], "a.loud": True, "word": "w"},
+        ),
+    ],
+)
+def test_options_stand_for_settings(options: Outer, settings: dict[str, Given]) -> None:
+    assert given(options) == settings
+
+
+@pytest.mark.parametrize("table", [AgentOptions, HubOptions])
+def test_no_setting_has_two_options(table: type[msgspec.Struct]) -> None:
+    dotted = list(settings_named(table).values())
+    assert len(dotted) == len(set(dotted)) > 10
+
+
+@pytest.mark.parametrize(
+    "tables", [(AgentOptions,), (HubOptions,), (SimPlan,), (Targeting, Asking, Keeping, Look)]
+)
+def test_every_default_can_be_built(tables: tuple[type[msgspec.Struct], ...]) -> None:
+    for table in tables:
+        assert table() == table()
