@@ -49,7 +49,7 @@ peers:
 	@test -x .peers/bin/python || $(PYTHON) -m venv .peers
 	@.peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
 
-# Mutation tests (CONTRIBUTING.md): of one module, MODULE=src/accelwatch/picking.py, or of all that are listed.
+# Mutation tests (CONTRIBUTING.md): of one module, MODULE=src/accelwatch/query/picking.py, or of all that are listed.
 .PHONY: mutants
 mutants: $(STAMP)
 	@BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)

@@ -8,6 +8,7 @@ import bcrypt
 import pytest
 
 from accelwatch.web import passwords
+from accelwatch.web.authentication import Verdict, challenges, judge
 from accelwatch.web.passwords import Busy, PasswordChecker
 from accelwatch.web.web_config import Protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
@@ -132,3 +133,52 @@ def test_the_unix_socket_is_guarded_by_its_mode(serve: Serve, tmp_path: Path) ->
             answer += chunk
     assert answer.count(b"200 OK") == 2
     assert b"accel_device_up{" in answer
+
+
+def verdict_on(authorization: str, protection: Protection) -> Verdict:
+    async def scenario() -> Verdict:
+        checker = PasswordChecker()
+        try:
+            return await judge(protection, checker, authorization, None)
+        finally:
+            checker.close()
+
+    return asyncio.run(scenario())
+
+
+def test_bytes_that_are_no_utf_8_are_a_wrong_token() -> None:
+    protection = Protection(tokens=(TOKEN,))
+    assert verdict_on(f"Bearer {TOKEN}", protection) is Verdict.ADMIT
+    assert verdict_on("Bearer \udcff", protection) is Verdict.CHALLENGE
+
+
+def test_a_password_may_have_colons() -> None:
+    colons = bcrypt.hashpw(b"a:b", bcrypt.gensalt(4)).decode()
+    protection = Protection(users={"u": colons})
+    assert verdict_on(basic("u", "a:b")["Authorization"], protection) is Verdict.ADMIT
+    assert verdict_on(basic("u", "b")["Authorization"], protection) is Verdict.CHALLENGE
+
+
+def test_a_header_with_stray_characters_is_not_read_around_them() -> None:
+    protection = Protection(users={"prometheus": HASH})
+    right = RIGHT["Authorization"]
+    assert verdict_on(right, protection) is Verdict.ADMIT
+    assert verdict_on(f"{right[:12]}*{right[12:]}", protection) is Verdict.CHALLENGE
+
+
+def test_spaces_after_the_scheme_and_its_case_do_not_matter() -> None:
+    assert verdict_on(f"  bearer   {TOKEN} ", Protection(tokens=(TOKEN,))) is Verdict.ADMIT
+
+
+def test_right_credentials_under_another_scheme_are_wrong() -> None:
+    encoded = RIGHT["Authorization"].removeprefix("Basic ")
+    protection = Protection(users={"prometheus": HASH})
+    for scheme in ("Digest", "Bearer", ""):
+        assert verdict_on(f"{scheme} {encoded}", protection) is Verdict.CHALLENGE
+
+
+def test_only_what_is_configured_is_asked_for() -> None:
+    assert challenges(Protection()) == []
+    assert challenges(Protection(tokens=(TOKEN,))) == ['Bearer realm="accelwatch"']
+    users = Protection(users={"prometheus": HASH})
+    assert challenges(users) == ['Basic realm="accelwatch", charset="UTF-8"']

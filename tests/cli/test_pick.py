@@ -101,6 +101,67 @@ def test_devices_of_two_vendors_are_never_mixed() -> None:
         pick([free(0), amd], Wish(count=2))
 
 
+def said(views: Sequence[DeviceView], wish: Wish) -> str:
+    """All that is said where the wish is not met."""
+    with pytest.raises(UnmetError) as refused:
+        pick(views, wish)
+    return str(refused.value)
+
+
+def test_every_device_is_told_with_its_reason() -> None:
+    unwell = free(1, health=Health.DEGRADED, health_reasons=("one thing", "another"))
+    nameless = free(3, device=device(3, uuid=None))
+    assert said(
+        [free(0, 5), unwell, free(2, health=Health.UNKNOWN), nameless],
+        Wish(free_memory_bytes=GIB * 6),
+    ) == (
+        "1 wanted, 0 of one vendor qualify"
+        f"\n  nvidia0: {5 * GIB} bytes free, {6 * GIB} wanted"
+        "\n  nvidia1: health is degraded: one thing; another"
+        "\n  nvidia2: health is unknown: no reason given"
+        "\n  nvidia3: has no uuid by which a job could be given it"
+    )
+    assert said([], Wish(count=2)) == "2 wanted, no device found; `accelwatch doctor` says why"
+
+
+def test_what_is_unknown_is_said_in_words() -> None:
+    silent = [msgspec.structs.replace(free(0), reading=Reading(device_id="x"))]
+    begin = "1 wanted, 0 of one vendor qualify\n  nvidia0: "
+    assert said(silent, Wish(free_memory_bytes=1)) == f"{begin}free memory is unknown"
+    assert said(silent, Wish(max_utilization_ratio=1.0)) == f"{begin}utilization is unknown"
+    assert said(silent, Wish(unused=True)) == f"{begin}its processes are unknown"
+
+
+def test_a_filter_lets_through_what_it_is_true_of_and_nothing_else() -> None:
+    wish = Wish(condition=compile_condition("utilization_ratio < 0.5", device_names()))
+    assert [one.device.index for one in pick([loaded(0, 0.75), loaded(1, 0.25)], wish).views] == [1]
+    begin = "1 wanted, 0 of one vendor qualify\n  nvidia0: "
+    assert said([loaded(0, 0.5)], wish) == f"{begin}the filter is false"
+    assert said([loaded(0, None)], wish) == f"{begin}the filter is unknown"
+
+
+def test_a_device_as_busy_as_allowed_qualifies() -> None:
+    assert pick([loaded(0, 0.5)], Wish(max_utilization_ratio=0.5)).views
+
+
+def test_a_wish_for_a_vendor_is_met_by_its_devices_alone() -> None:
+    amd = free(1, 10, device=device(1, vendor="amd", uuid="GPU-1"))
+    assert pick([free(0), amd], Wish(vendor="amd")).views == (amd,)
+    assert said([free(0)], Wish(vendor="amd")).endswith("\n  nvidia0: is of nvidia")
+
+
+def test_an_instance_of_a_device_that_is_not_cut_is_not_given() -> None:
+    """A driver may list instances for a moment after a device was made whole again."""
+    assert pick([free(0), mig_view(1, 0)], Wish()).views == (free(0),)
+    assert said([free(0), mig_view(1, 0)], Wish(count=2)).startswith("2 wanted, 1 of one vendor")
+
+
+@pytest.mark.parametrize("given", ["memory_size_bytes", "memory_used_bytes"])
+def test_size_alone_or_use_alone_makes_no_free_memory(given: str) -> None:
+    assert free_memory(Reading(device_id="x", values={(given,): GIB})) is None
+    assert free_memory(free(0, 10).reading) == 10 * GIB
+
+
 def loaded(index: int, ratio: float | None) -> DeviceView:
     """A device with 70 GiB free that is so busy."""
     idle = free(index)
@@ -194,6 +255,7 @@ def test_the_vendor_of_the_first_device_comes_first_among_equals() -> None:
         "GPU-\x1b[31m",
         "GPU-`id`",
         "GPU-\N{FULLWIDTH DIGIT ONE}",
+        "GPU-1/\N{FULLWIDTH DIGIT ONE}/1",
         "GPU-",
         "0",
         "",

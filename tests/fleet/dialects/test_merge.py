@@ -46,6 +46,7 @@ def test_the_precedence_is_configured() -> None:
     both = {"one": [first], "two": [second]}
     assert merge(both, ("two", "one"))[0].reading.values == {("power_watts",): 2}
     assert merge(both, ("one", "two"))[0].reading.values == {("power_watts",): 1}
+    assert merge(both, ("two",))[0].reading.values == {("power_watts",): 2}
     assert merge(both, ())[0].reading.values == {("power_watts",): 1}
 
 
