@@ -14,10 +14,9 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import machines
-from accelwatch.agent.stream import framed
 from accelwatch.schema.compact import CompactEncoder, Hello, Layout, Tick
 from accelwatch.schema.reading import complete
-from accelwatch.web.stream import MSGPACK
+from accelwatch.web.stream import MSGPACK, framed
 
 DEVICES = 8
 SERIES = 86

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from accelwatch.agent.stream import framed
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.clock import SystemClock
 from accelwatch.exposition import ExpositionReader
@@ -33,7 +32,7 @@ from accelwatch.fleet.tsdb.query import Instant, Range
 from accelwatch.fleet.tsdb.settings import RemoteWrite, Store
 from accelwatch.fleet.tsdb.writing import Writer
 from accelwatch.schema.compact import CompactEncoder
-from accelwatch.web.stream import MSGPACK
+from accelwatch.web.stream import MSGPACK, framed
 from accelwatch_simulator.connection import Request
 from accelwatch_simulator.fleet import Fleet as Simulated
 from accelwatch_simulator.pages import Pages, encoded

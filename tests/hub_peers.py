@@ -13,7 +13,6 @@ import machines
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape as AgentScrape
 from accelwatch.agent.server import AgentServer
-from accelwatch.agent.stream import framed
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.exposition.selection import Selection
@@ -28,7 +27,7 @@ from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.schema.context_encoder import EventNumbers
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.web.listeners import open_tcp
-from accelwatch.web.stream import MSGPACK
+from accelwatch.web.stream import MSGPACK, framed
 from accelwatch.web.web_config import Protection
 from fake_feed import FakeFeed
 

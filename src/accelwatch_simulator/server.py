@@ -11,12 +11,11 @@ from typing import Final
 
 import msgspec
 
-from accelwatch.agent.stream import framed
 from accelwatch.clock import Clock
 from accelwatch.scenario.faults import FaultKind
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.web.negotiation import choose
-from accelwatch.web.stream import MSGPACK, OFFERED
+from accelwatch.web.stream import MSGPACK, OFFERED, framed
 from accelwatch_simulator.conditions import NodeCondition
 from accelwatch_simulator.connection import Connection, Request, chunked, head_of
 from accelwatch_simulator.context import Told

@@ -10,6 +10,7 @@ import msgspec
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import LETTERS, DeviceTick, Hello, Layout
+from accelwatch.schema.frames import frame
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.version import __version__
 from accelwatch_simulator.conditions import NodeCondition
@@ -18,7 +19,6 @@ from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import Node, Unit
 
 _FLOAT, _INT, _ARRAY16, _ARRAY32 = 0xCB, 0xD3, 0xDC, 0xDD
-_LENGTH = 4
 _pack = msgspec.msgpack.Encoder().encode
 _TICK = struct.Struct(">BI")
 _NUMBER = struct.Struct(">Bd")
@@ -135,7 +135,7 @@ def tick_message(sequence: int, time: float, devices: bytes) -> bytes:
 
 def framed(body: bytes) -> bytes:
     """A body behind its length, four bytes, big-endian."""
-    return len(body).to_bytes(_LENGTH, "big") + body
+    return frame(body)
 
 
 def _standing(view: DeviceView) -> tuple[tuple[tuple[str, ...], str], ...]:

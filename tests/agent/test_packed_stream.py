@@ -5,14 +5,13 @@ import asyncio
 import pytest
 
 import machines
-from accelwatch.agent.stream import framed
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
 from accelwatch.fleet.state.readings import StreamDevice
 from accelwatch.fleet.table.pick import decoded
 from accelwatch.schema.compact import CompactEncoder, Hello, Tick, packed
 from accelwatch.schema.packed import FORM, pack, unpack
 from accelwatch.web.negotiation import choose
-from accelwatch.web.stream import MSGPACK, NDJSON, OFFERED, PACKED
+from accelwatch.web.stream import MSGPACK, NDJSON, OFFERED, PACKED, framed
 from hub_peers import STREAM_HEAD, agent, hub, peer, stream_bytes
 
 HUBS = f"{PACKED}, {MSGPACK};q=0.9"

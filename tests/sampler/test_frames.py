@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from accelwatch.errors import WireError
 from accelwatch.sampler.frames import (
     MAX_FRAME_BYTES,
-    Splitter,
     Stream,
     decode,
     decode_order,
@@ -16,6 +15,7 @@ from accelwatch.sampler.frames import (
 )
 from accelwatch.sampler.settings import Begin, CollectSettings, Held, LetIn
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.frames import Splitter
 from accelwatch.schema.reading import Process, Reading
 from accelwatch.store.reports import Cycle, Failure, Heartbeat, Outcome, Part, Report
 
@@ -36,7 +36,7 @@ REPORTS: list[Report] = [
 def test_reports_cross_the_pipe_unchanged_however_they_are_cut() -> None:
     data = b"".join(encode(report) for report in REPORTS)
     for size in (1, 3, 7, len(data)):
-        splitter = Splitter()
+        splitter = Splitter(MAX_FRAME_BYTES)
         bodies = [
             body
             for start in range(0, len(data), size)
@@ -49,13 +49,13 @@ def test_orders_cross_the_pipe_unchanged() -> None:
     settings = CollectSettings(backends=("nvidia",), options={"nvidia": {"library": "x", "n": 3}})
     held = (Held(part=Part("amd", "amd:0"), reason="crashed"), Held(part=Part("intel")))
     for order in (Begin(settings=settings, held_out=held), LetIn(part=Part("amd", events=True))):
-        (body,) = Splitter().feed(encode(order))
+        (body,) = Splitter(MAX_FRAME_BYTES).feed(encode(order))
         assert decode_order(body) == order
 
 
 def test_an_impossible_length_is_refused() -> None:
-    with pytest.raises(WireError, match="damaged"):
-        Splitter().feed((MAX_FRAME_BYTES + 1).to_bytes(4, "big"))
+    with pytest.raises(WireError, match="at most"):
+        list(Splitter(MAX_FRAME_BYTES).feed((MAX_FRAME_BYTES + 1).to_bytes(4, "big")))
 
 
 def test_what_cannot_be_encoded_is_refused() -> None:

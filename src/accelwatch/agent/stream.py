@@ -11,28 +11,14 @@ import msgspec
 
 from accelwatch.agent.feed import Feed
 from accelwatch.clock import Clock
-from accelwatch.schema.compact import CompactEncoder, Message, PackedTick, Tick, packed
+from accelwatch.schema.compact import CompactEncoder, Message, Tick, packed
 from accelwatch.schema.context_encoder import EventNumbers
-from accelwatch.web.stream import PACKED, SSE, Outlet, Stalled
+from accelwatch.web.stream import PACKED, Outlet, Stalled, framed
 
-_LENGTH = 4
 _GATHER = 0.1
 """Share of an interval after a change in which the cycles of other backends join the tick."""
 _REST = 0.5
 """Share of an interval after a tick in which there is no other."""
-_to_json = msgspec.json.Encoder().encode
-_to_msgpack = msgspec.msgpack.Encoder().encode
-
-
-def framed(message: Message | PackedTick, media: str) -> bytes:
-    """One message as bytes: a big-endian four-byte length and MessagePack, a line, or an event."""
-    if media.endswith("msgpack"):
-        body = _to_msgpack(message)
-        return len(body).to_bytes(_LENGTH, "big") + body
-    if media == SSE:
-        name = type(message).__name__.lower()
-        return b"event: " + name.encode() + b"\ndata: " + _to_json(message) + b"\n\n"
-    return _to_json(message) + b"\n"
 
 
 class Pulse:

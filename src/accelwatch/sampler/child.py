@@ -18,12 +18,13 @@ from accelwatch.clock import SystemClock
 from accelwatch.errors import WireError
 from accelwatch.sampler.collector import Collector
 from accelwatch.sampler.commands import end_commands
-from accelwatch.sampler.frames import Splitter, decode_order, encode, write_all
+from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode_order, encode, write_all
 from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.inside import Inside
 from accelwatch.sampler.load import absent, resolve
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
+from accelwatch.schema.frames import Splitter
 from accelwatch.store.reports import Report
 
 _LAST_MOMENT_S = 0.5
@@ -117,7 +118,7 @@ def _obey(control: int, inbox: Inbox) -> None:
     """Follow orders on a thread; the end of the pipe is the order to stop."""
 
     def follow() -> None:
-        splitter = Splitter()
+        splitter = Splitter(MAX_FRAME_BYTES)
         while chunk := os.read(control, _CHUNK):
             for body in splitter.feed(chunk):
                 order = decode_order(body)
@@ -133,7 +134,7 @@ def _obey(control: int, inbox: Inbox) -> None:
 
 def first_order(control: int) -> Begin | None:
     """The order to begin; None when the owner went away without one."""
-    splitter = Splitter()
+    splitter = Splitter(MAX_FRAME_BYTES)
     while chunk := os.read(control, 1):
         for body in splitter.feed(chunk):
             order = decode_order(body)

@@ -6,10 +6,10 @@ import msgspec
 
 from accelwatch.errors import WireError
 from accelwatch.sampler.settings import Order
+from accelwatch.schema.frames import Splitter, frame
 from accelwatch.store.reports import Report
 
 MAX_FRAME_BYTES = 16 << 20
-_PREFIX = 4
 _CHUNK = 1 << 18
 
 _encoder = msgspec.msgpack.Encoder()
@@ -25,7 +25,7 @@ def encode(report: Report | Order) -> bytes:
         raise WireError(f"{type(report).__name__} cannot be encoded: {error}") from error
     if len(body) > MAX_FRAME_BYTES:
         raise WireError(f"{type(report).__name__} of {len(body)} bytes is too long for a frame")
-    return len(body).to_bytes(_PREFIX, "big") + body
+    return frame(body)
 
 
 def decode(body: bytes | memoryview) -> Report:
@@ -44,36 +44,12 @@ def decode_order(body: bytes) -> Order:
         raise WireError(f"damaged order of {len(body)} bytes: {error}") from error
 
 
-class Splitter:
-    """Cuts a byte stream into frame bodies; holds at most one unfinished frame."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The bodies that `chunk` completes. Raises WireError on an impossible length."""
-        self._buffer += chunk
-        bodies: list[bytes] = []
-        start = 0
-        while len(self._buffer) - start >= _PREFIX:
-            length = int.from_bytes(self._buffer[start : start + _PREFIX], "big")
-            if length > MAX_FRAME_BYTES:
-                raise WireError(f"a frame of {length} bytes is announced; the stream is damaged")
-            end = start + _PREFIX + length
-            if len(self._buffer) < end:
-                break
-            bodies.append(bytes(self._buffer[start + _PREFIX : end]))
-            start = end
-        del self._buffer[:start]
-        return bodies
-
-
 class Stream:
     """Reports from a non-blocking descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._splitter = Splitter()
+        self._splitter = Splitter(MAX_FRAME_BYTES)
         self.damaged = 0
         """Reports that could not be read and were left out."""
 

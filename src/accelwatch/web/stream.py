@@ -2,6 +2,10 @@
 
 from typing import Final, Protocol
 
+import msgspec
+
+from accelwatch.schema.frames import frame
+
 STREAM = "/v1/stream"
 MSGPACK: Final = "application/msgpack"
 NDJSON: Final = "application/x-ndjson"
@@ -10,6 +14,10 @@ PACKED: Final = "application/vnd.accelwatch.packed+msgpack"
 """MessagePack with the values of ticks packed (`schema/packed.py`); for a reader that asks for it."""
 OFFERED = (NDJSON, SSE, MSGPACK)
 """JSON lines first: what a client gets that does not say."""
+
+
+_to_json = msgspec.json.Encoder().encode
+_to_msgpack = msgspec.msgpack.Encoder().encode
 
 
 class Outlet(Protocol):
@@ -26,3 +34,13 @@ class Outlet(Protocol):
 
 class Stalled(Exception):  # noqa: N818 - a state of the client
     """The client has not read for too long."""
+
+
+def framed(message: msgspec.Struct, media: str) -> bytes:
+    """A message as bytes: a length and MessagePack, a line of JSON, or an event named by its tag."""
+    if media in (MSGPACK, PACKED):
+        return frame(_to_msgpack(message))
+    if media == SSE:
+        name = str(message.__struct_config__.tag)
+        return b"event: " + name.encode() + b"\ndata: " + _to_json(message) + b"\n\n"
+    return _to_json(message) + b"\n"

@@ -4,9 +4,8 @@ import gzip
 import zlib
 
 import machines
-from accelwatch.agent.stream import framed
 from accelwatch.schema.compact import Layout
-from accelwatch.web.stream import MSGPACK
+from accelwatch.web.stream import MSGPACK, framed
 from fleet.bad_days.misbehaving import (
     PLAIN_HEAD,
     STREAM_HEAD,

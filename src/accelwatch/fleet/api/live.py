@@ -16,7 +16,6 @@ from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.events import event_row
-from accelwatch.fleet.api.framing import framed
 from accelwatch.fleet.api.names import Column, all_series, columns, condition
 from accelwatch.fleet.api.showing import shown
 from accelwatch.fleet.api.summaries import fleet_document
@@ -38,7 +37,7 @@ from accelwatch.fleet.wire import (
     NodeNow,
 )
 from accelwatch.web.page import BusyError, Query, ask_again, many
-from accelwatch.web.stream import OFFERED, Outlet, Stalled
+from accelwatch.web.stream import OFFERED, Outlet, Stalled, framed
 
 _PARAMETERS = ("filter", "fields")
 _MAX_FEEDS = 8

@@ -12,8 +12,8 @@ import msgspec
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.schema.compact import Hello, Layout, is_spare
 from accelwatch.schema.context import Event, Findings, Owners
+from accelwatch.schema.frames import FrameSizeError, Splitter
 
-_LENGTH = 4
 MAX_SLOTS = 1024
 """Devices of one stream; a tick that tells of more is refused before they are read."""
 
@@ -62,31 +62,18 @@ class FrameReader:
     """Turns chunks into messages; a frame above the limit is refused before it is held."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
-        self._held = bytearray()
+        self._splitter = Splitter(limit_bytes)
         self._decoder = msgspec.msgpack.Decoder(Received)
 
     def feed(self, chunk: bytes) -> Iterator[tuple[Received, int]]:
         """Messages that are complete now, each with its size in bytes. Raises TargetFault."""
-        held = self._held
-        held += chunk
-        begin = 0
         try:
-            while len(held) - begin >= _LENGTH:
-                size = int.from_bytes(held[begin : begin + _LENGTH], "big")
-                if size > self._limit:
-                    text = f"a frame of {size} bytes; at most {self._limit} are taken"
-                    raise TargetFault(Reason.TOO_LARGE, text)
-                end = begin + _LENGTH + size
-                if len(held) < end:
-                    break
-                body = bytes(held[begin + _LENGTH : end])
-                begin = end
+            for body in self._splitter.feed(chunk):
                 message = self._message(body)
                 if message is not None:
-                    yield message, size
-        finally:
-            del held[:begin]
+                    yield message, len(body)
+        except FrameSizeError as error:
+            raise TargetFault(Reason.TOO_LARGE, str(error)) from error
 
     def _message(self, body: bytes) -> Received | None:
         try:

@@ -10,9 +10,9 @@ from accelwatch.fleet.hub_client.messages import Received, message
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.wire import FleetHello
+from accelwatch.schema.frames import PREFIX_BYTES, FrameSizeError, body_size
 from accelwatch.web.stream import MSGPACK, STREAM
 
-_LENGTH = 4
 _MAX_FRAME = 256 << 20
 NO_HUB = "it answers, but not as a hub does; agents are followed with --targets"
 _NO_STREAM = (404, 405, 406)
@@ -59,9 +59,9 @@ async def follow(
 
 async def _frame(content: aiohttp.StreamReader) -> bytes:
     try:
-        size = int.from_bytes(await content.readexactly(_LENGTH), "big")
-        if size > _MAX_FRAME:
-            raise TargetFault(Reason.TOO_LARGE, f"a frame of {size} bytes")
+        size = body_size(await content.readexactly(PREFIX_BYTES), _MAX_FRAME)
         return await content.readexactly(size)
+    except FrameSizeError as error:
+        raise TargetFault(Reason.TOO_LARGE, str(error)) from error
     except asyncio.IncompleteReadError as error:
         raise TargetFault(Reason.CLOSED, "it ended the stream") from error

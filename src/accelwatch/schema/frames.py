@@ -1,0 +1,51 @@
+"""Frames of every stream and pipe of ours: a big-endian four-byte length, then as many bytes."""
+
+from collections.abc import Iterator
+
+from accelwatch.errors import WireError
+
+PREFIX_BYTES = 4
+
+
+class FrameSizeError(WireError):
+    """A length is announced that nobody may send; the stream is damaged, or hostile."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"a frame of {size} bytes; at most {limit} are taken")
+
+
+def frame(body: bytes) -> bytes:
+    """The body with its length before it."""
+    return len(body).to_bytes(PREFIX_BYTES, "big") + body
+
+
+def body_size(prefix: bytes | bytearray, limit: int) -> int:
+    """The length that a prefix announces. Raises FrameSizeError before anything of it is held."""
+    size = int.from_bytes(prefix, "big")
+    if size > limit:
+        raise FrameSizeError(size, limit)
+    return size
+
+
+class Splitter:
+    """Cuts a byte stream into frame bodies; holds at most one unfinished frame."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = bytearray()
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The bodies that `chunk` completes; each is read once given. Raises FrameSizeError."""
+        held = self._held
+        held += chunk
+        begin = 0
+        try:
+            while len(held) - begin >= PREFIX_BYTES:
+                start = begin + PREFIX_BYTES
+                end = start + body_size(held[begin:start], self._limit)
+                if len(held) < end:
+                    return
+                begin = end
+                yield bytes(held[start:end])
+        finally:
+            del held[:begin]
