@@ -15,6 +15,7 @@ from accelwatch.fleet.wire import DeviceNow
 from accelwatch.natural_order import natural
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.columns import GAP
 from accelwatch.tui.drawing.lines import width_of
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import columns
@@ -201,7 +202,7 @@ def test_power_is_told_with_a_fitting_unit(value: float | None, shown: str) -> N
 @given(width=st.integers(20, 260), name=st.integers(1, 60))
 def test_columns_never_take_more_than_the_width(width: int, name: int) -> None:
     layout = columns.layout(width, name)
-    assert sum(size + columns.GAP for _, size in layout) - columns.GAP + 1 <= max(width, 41)
+    assert sum(size + GAP for _, size in layout) - GAP + 1 <= max(width, 41)
     assert {"node", "count", "worst"} <= {column.id for column, _ in layout}
 
 

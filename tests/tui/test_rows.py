@@ -8,6 +8,7 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView, EventCount
 from accelwatch.schema.standing import WORST_FIRST
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.columns import GAP
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE, Glyphs
 from accelwatch.tui.drawing.lines import Line, plain, width_of
 from accelwatch.tui.local import device_cells, device_rows, process_rows
@@ -157,7 +158,7 @@ def test_pid_device_and_command_are_on_every_width(width: int) -> None:
 @pytest.mark.parametrize("column", [column.id for column in COLUMNS])
 def test_every_column_sorts_both_ways_and_the_unknown_come_last(column: str) -> None:
     rows = rows_of(node().devices)
-    value = process_rows.BY_ID[column].sort
+    value = process_rows.BY_ID[column].order
     for descending in (False, True):
         ordered = [value(row) for row in arranged(rows, column, descending=descending, tree=False)]
         known = [one for one in ordered if one is not None]
@@ -171,7 +172,7 @@ def test_a_click_finds_its_column() -> None:
     place = 1
     for column, size in columns_for(140):
         assert column_at(140, place) == column.id
-        place += size + process_rows.GAP
+        place += size + GAP
 
 
 def test_control_characters_of_a_command_do_not_reach_the_terminal() -> None:

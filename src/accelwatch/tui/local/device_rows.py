@@ -4,57 +4,64 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
 
-import msgspec
-
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.columns import GAP, Column, needed, shared
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
 from accelwatch.tui.local import device_cells as cells
 
 Cell = Callable[[DeviceView, int, Glyphs], Line]
-GAP = 2
 
 
-class Column(msgspec.Struct, frozen=True):
-    """One column: `grow` is its share of the width that is left, `right` where its title stands."""
+class DeviceColumn(Column[Cell], frozen=True, kw_only=True):
+    """One column of devices."""
 
-    title: str
-    cell: Cell
-    width: int
-    grow: int = 0
-    right: bool = False
     identity: bool = False
     """Shown of a device that cannot be read too."""
-    sort: str = ""
-    """What a click on its heading sorts by."""
 
 
-_SIGN = Column("", cells.sign_cell, 1, identity=True, sort="state")
-_MODEL = Column("MODEL", cells.model_cell, 16, identity=True, sort="model")
+def _column(
+    title: str,
+    cell: Cell,
+    width: int,
+    grow: int = 0,
+    *,
+    right: bool = False,
+    identity: bool = False,
+    sort: str = "",
+) -> DeviceColumn:
+    return DeviceColumn(
+        title=title, cell=cell, width=width, grow=grow, right=right, identity=identity, sort=sort
+    )
+
+
+_SIGN = _column("", cells.sign_cell, 1, identity=True, sort="state")
+_MODEL = _column("MODEL", cells.model_cell, 16, identity=True, sort="model")
 _WORK = (
-    Column("WORK", cells.work_cell, 14, 1, identity=True, sort="work"),
-    Column("WORK", cells.work_cell, 10, 1, identity=True, sort="work"),
+    _column("WORK", cells.work_cell, 14, 1, identity=True, sort="work"),
+    _column("WORK", cells.work_cell, 10, 1, identity=True, sort="work"),
 )
 """The wider one where there is room for it."""
-_NAME = Column("DEVICE", cells.name_cell, 9, identity=True, sort="name")
-_STATE = Column("STATE", cells.state_cell, 10, identity=True, sort="state")
-_TEMP = Column("TEMP", cells.temperature_cell, 5, right=True, sort="temperature")
-_POWER = Column("POWER", cells.power_cell, 10, right=True, sort="power")
-_CLOCK = Column("CLOCK", cells.clock_cell, 8, right=True, sort="clock")
-_WHY = Column("THROTTLED", cells.throttle_cell, 9, sort="throttled")
-_FLAGS = Column("FLAGS", cells.flags_cell, 8, sort="flags")
+_NAME = _column("DEVICE", cells.name_cell, 9, identity=True, sort="name")
+_STATE = _column("STATE", cells.state_cell, 10, identity=True, sort="state")
+_TEMP = _column("TEMP", cells.temperature_cell, 5, right=True, sort="temperature")
+_POWER = _column("POWER", cells.power_cell, 10, right=True, sort="power")
+_CLOCK = _column("CLOCK", cells.clock_cell, 8, right=True, sort="clock")
+_WHY = _column("THROTTLED", cells.throttle_cell, 9, sort="throttled")
+_FLAGS = _column("FLAGS", cells.flags_cell, 8, sort="flags")
 
-_TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
+_TIERS: tuple[tuple[int, tuple[DeviceColumn, ...]], ...] = (
     (
         133,
         (
             _NAME,
             _MODEL,
             _STATE,
-            Column("UTILISATION", cells.utilization_cell, 15, 3, sort="utilization"),
-            Column("MEMORY", cells.memory_cell, 22, 3, sort="memory"),
-            Column("TEMP", cells.temperature_cell, 8, right=True, sort="temperature"),
+            _column("UTILISATION", cells.utilization_cell, 15, 3, sort="utilization"),
+            _column("MEMORY", cells.memory_cell, 22, 3, sort="memory"),
+            _column("TEMP", cells.temperature_cell, 8, right=True, sort="temperature"),
             _POWER,
             _CLOCK,
             _WHY,
@@ -66,12 +73,12 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
         (
             _NAME,
             _STATE,
-            Column("UTILISATION", cells.utilization_cell, 11, 1, sort="utilization"),
-            Column("MEMORY", cells.memory_cell, 20, 1, sort="memory"),
-            Column("TEMP", cells.temperature_cell, 8, right=True, sort="temperature"),
+            _column("UTILISATION", cells.utilization_cell, 11, 1, sort="utilization"),
+            _column("MEMORY", cells.memory_cell, 20, 1, sort="memory"),
+            _column("TEMP", cells.temperature_cell, 8, right=True, sort="temperature"),
             _POWER,
             _CLOCK,
-            Column("FLAGS", cells.flags_cell, 6, sort="flags"),
+            _column("FLAGS", cells.flags_cell, 6, sort="flags"),
         ),
     ),
     (
@@ -79,11 +86,11 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
         (
             _NAME,
             _STATE,
-            Column("UTIL", cells.utilization_cell, 10, 1, sort="utilization"),
-            Column("MEMORY", cells.memory_cell, 14, 1, sort="memory"),
+            _column("UTIL", cells.utilization_cell, 10, 1, sort="utilization"),
+            _column("MEMORY", cells.memory_cell, 14, 1, sort="memory"),
             _TEMP,
-            Column("POWER", cells.power_cell, 9, right=True, sort="power"),
-            Column("FLAGS", cells.flags_cell, 5, sort="flags"),
+            _column("POWER", cells.power_cell, 9, right=True, sort="power"),
+            _column("FLAGS", cells.flags_cell, 5, sort="flags"),
         ),
     ),
     (
@@ -91,10 +98,10 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
         (
             _SIGN,
             _NAME,
-            Column("UTIL", cells.utilization_cell, 10, 1, sort="utilization"),
-            Column("MEM", cells.short_memory_cell, 10, 1, sort="memory"),
+            _column("UTIL", cells.utilization_cell, 10, 1, sort="utilization"),
+            _column("MEM", cells.short_memory_cell, 10, 1, sort="memory"),
             _TEMP,
-            Column("POWER", cells.power_cell, 6, right=True, sort="power"),
+            _column("POWER", cells.power_cell, 6, right=True, sort="power"),
         ),
     ),
     (
@@ -102,8 +109,8 @@ _TIERS: tuple[tuple[int, tuple[Column, ...]], ...] = (
         (
             _SIGN,
             _NAME,
-            Column("UTIL", cells.utilization_cell, 5, 1, sort="utilization"),
-            Column("MEM", cells.short_memory_cell, 5, 1, sort="memory"),
+            _column("UTIL", cells.utilization_cell, 5, 1, sort="utilization"),
+            _column("MEM", cells.short_memory_cell, 5, 1, sort="memory"),
             _TEMP,
         ),
     ),
@@ -115,52 +122,41 @@ _SPARE = (_MODEL, _CLOCK)
 """What gives way to the owner where there is no room for both."""
 
 
-def _with_work(columns: tuple[Column, ...], width: int) -> tuple[Column, ...]:
+def _with_work(tier: tuple[DeviceColumn, ...], width: int) -> tuple[DeviceColumn, ...]:
     """The columns with that of the owner, if it fits in place of at most one other."""
-    if _STATE not in columns:
-        return columns
-    place = columns.index(_STATE) + 1
+    if _STATE not in tier:
+        return tier
+    place = tier.index(_STATE) + 1
     for work, spare in product(_WORK, (None, *_SPARE)):
-        whole = (*columns[:place], work, *columns[place:])
+        whole = (*tier[:place], work, *tier[place:])
         shown = tuple(column for column in whole if column is not spare)
-        if sum(column.width + GAP for column in shown) - GAP <= width:
+        if needed(shown) <= width:
             return shown
-    return columns
+    return tier
 
 
 @lru_cache(maxsize=32)
-def layout(width: int, *, owned: bool = False) -> tuple[tuple[Column, int], ...]:
+def layout(width: int, *, owned: bool = False) -> tuple[tuple[DeviceColumn, int], ...]:
     """The columns that fit, with the width of each; `owned` where a device's owner is known."""
-    columns = next(columns for least, columns in _TIERS if width >= least)
+    chosen = next(tier for least, tier in _TIERS if width >= least)
     if owned:
-        columns = _with_work(columns, width)
-    fixed = sum(column.width + GAP for column in columns)
-    left = max(width - fixed, 0)
-    shares = sum(column.grow for column in columns) or 1
-    return tuple((column, column.width + left * column.grow // shares) for column in columns)
+        chosen = _with_work(chosen, width)
+    widths = shared(chosen, max(width - needed(chosen) - GAP, 0))
+    return tuple(zip(chosen, widths, strict=True))
 
 
 def heading(
     width: int, glyphs: Glyphs, *, owned: bool = False, sort: str = "", descending: bool = True
 ) -> Line:
     """The titles of the columns, the sorted one marked."""
-    line: Line = [(" ", "head")]
-    for column, size in layout(width - 1, owned=owned):
-        here = bool(sort) and column.sort == sort and bool(column.title)
-        arrow = (glyphs.down if descending else glyphs.up) if here else ""
-        title = fit(f"{column.title[: size - len(arrow)]}{arrow}", size, right=column.right)
-        line += [(title, "sorted" if here else "head"), (" " * GAP, "head")]
-    return clipped(line, width)
+    placed = layout(width - 1, owned=owned)
+    return columns.heading(placed, width, glyphs, sort=sort, descending=descending)
 
 
 def sort_at(width: int, x: int, *, owned: bool = False) -> str:
     """What a click on a cell of the heading sorts by; empty beyond the last."""
-    left = 1
-    for column, size in layout(width - 1, owned=owned):
-        left += size + GAP
-        if x < left:
-            return column.sort
-    return ""
+    column = columns.at(layout(width - 1, owned=owned), x)
+    return "" if column is None else column.sort
 
 
 def row(

@@ -9,13 +9,15 @@ from accelwatch.display import printable
 from accelwatch.natural_order import Natural, natural
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
 
 Key = tuple[int, float | None, str]
 """pid, start time and device: what a selection is held by."""
-GAP = 2
+Text = Callable[["ProcessRow", Snapshot], str]
 
 
 class ProcessRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,17 +70,35 @@ def _share(row: ProcessRow) -> float | None:
     return process.gpu_memory_bytes / size if size else None
 
 
-class Column(msgspec.Struct, frozen=True):
-    """One column: `sort` gives what rows are ordered by, `rank` how early it gives way (1 stays)."""
+class ProcessColumn(Column[Text], frozen=True, kw_only=True):
+    """One column of processes."""
 
-    id: str
-    title: str
-    width: int
-    text: Callable[[ProcessRow, Snapshot], str]
-    sort: Callable[[ProcessRow], float | str | None]
-    """Texts are ordered as people expect of names."""
-    rank: int
-    right: bool = False
+    order: Callable[[ProcessRow], float | str | None]
+    """What rows are ordered by; texts as people expect of names."""
+
+
+def _column(  # noqa: PLR0917 - a row of the table below
+    id_: str,
+    title: str,
+    width: int,
+    text: Text,
+    order: Callable[[ProcessRow], float | str | None],
+    rank: int,
+    *,
+    right: bool = False,
+    grow: int = 0,
+) -> ProcessColumn:
+    return ProcessColumn(
+        id=id_,
+        title=title,
+        width=width,
+        cell=text,
+        order=order,
+        rank=rank,
+        right=right,
+        grow=grow,
+        sort=id_,
+    )
 
 
 def _of(row: ProcessRow) -> Process:
@@ -106,12 +126,12 @@ def _kind(row: ProcessRow, _: Snapshot) -> str:
     return "+".join(_KINDS.get(word, word) for word in _of(row).type.split("+"))
 
 
-COLUMNS: tuple[Column, ...] = (
-    Column("pid", "PID", 7, lambda r, _: str(_of(r).pid), lambda r: _of(r).pid, 1, right=True),
-    Column("user", "USER", 9, lambda r, _: _of(r).user or fmt.NOTHING, lambda r: _of(r).user, 2),
-    Column("device", "DEVICE", 9, lambda r, _: _device(r), _device, 1),
-    Column("type", "TYPE", 4, _kind, lambda r: _of(r).type, 7),
-    Column(
+COLUMNS: tuple[ProcessColumn, ...] = (
+    _column("pid", "PID", 7, lambda r, _: str(_of(r).pid), lambda r: _of(r).pid, 1, right=True),
+    _column("user", "USER", 9, lambda r, _: _of(r).user or fmt.NOTHING, lambda r: _of(r).user, 2),
+    _column("device", "DEVICE", 9, lambda r, _: _device(r), _device, 1),
+    _column("type", "TYPE", 4, _kind, lambda r: _of(r).type, 7),
+    _column(
         "gpu_memory",
         "MEMORY",
         9,
@@ -120,8 +140,8 @@ COLUMNS: tuple[Column, ...] = (
         1,
         right=True,
     ),
-    Column("share", "MEM%", 5, lambda r, _: fmt.percent(_share(r)), _share, 4, right=True),
-    Column(
+    _column("share", "MEM%", 5, lambda r, _: fmt.percent(_share(r)), _share, 4, right=True),
+    _column(
         "gpu",
         "GPU%",
         5,
@@ -130,7 +150,7 @@ COLUMNS: tuple[Column, ...] = (
         2,
         right=True,
     ),
-    Column(
+    _column(
         "cpu",
         "CPU%",
         6,
@@ -139,7 +159,7 @@ COLUMNS: tuple[Column, ...] = (
         3,
         right=True,
     ),
-    Column(
+    _column(
         "host_memory",
         "HOST MEM",
         9,
@@ -148,8 +168,8 @@ COLUMNS: tuple[Column, ...] = (
         5,
         right=True,
     ),
-    Column("time", "TIME", 7, _running, _started, 5, right=True),
-    Column(
+    _column("time", "TIME", 7, _running, _started, 5, right=True),
+    _column(
         "workload",
         "POD/JOB",
         18,
@@ -157,7 +177,9 @@ COLUMNS: tuple[Column, ...] = (
         lambda r: workload(_of(r)) or None,
         6,
     ),
-    Column("command", "COMMAND", 12, lambda r, _: command(_of(r)), lambda r: command(_of(r)), 1),
+    _column(
+        "command", "COMMAND", 12, lambda r, _: command(_of(r)), lambda r: command(_of(r)), 1, grow=1
+    ),
 )
 BY_ID = {column.id: column for column in COLUMNS}
 
@@ -169,36 +191,22 @@ def _bytes(value: int | None) -> str:
 
 
 @lru_cache(maxsize=32)
-def columns_for(width: int) -> tuple[tuple[Column, int], ...]:
+def columns_for(width: int) -> tuple[tuple[ProcessColumn, int], ...]:
     """The columns that fit and their widths; the command takes what is left."""
-    left = width - 1
-    for most in (7, 6, 5, 4, 3, 2, 1):
-        chosen = [column for column in COLUMNS if column.rank <= most]
-        needed = sum(column.width + GAP for column in chosen)
-        if needed <= left or most == 1:
-            break
-    extra = max(left - needed, 0)
-    return tuple((c, c.width + extra if c.id == "command" else c.width) for c in chosen)
+    left = width - 1 - GAP
+    chosen = fitting(COLUMNS, left)
+    return tuple(zip(chosen, filled(chosen, left - needed(chosen)), strict=True))
 
 
 def heading(width: int, sort: str, descending: bool, glyphs: Glyphs) -> Line:
     """The titles, the sorted one marked."""
-    line: Line = [(" ", "head")]
-    for column, size in columns_for(width):
-        arrow = (glyphs.down if descending else glyphs.up) if column.id == sort else ""
-        title = fit(f"{column.title}{arrow}", size, right=column.right)
-        line += [(title, "sorted" if arrow else "head"), (" " * GAP, "head")]
-    return clipped(line, width)
+    return columns.heading(columns_for(width), width, glyphs, sort=sort, descending=descending)
 
 
 def column_at(width: int, x: int) -> str:
     """The column under a cell of the heading."""
-    left = 1
-    for column, size in columns_for(width):
-        left += size + GAP
-        if x < left:
-            return column.id
-    return "command"
+    column = columns.at(columns_for(width), x)
+    return "command" if column is None else column.id
 
 
 def line(
@@ -210,7 +218,7 @@ def line(
     dim = bool(mine) and row.process.user not in (None, mine)
     given: Line = [(glyphs.mark if tagged else " ", "accent")]
     for column, size in columns_for(width):
-        text = printable(column.text(row, shot), ascii_only=glyphs.ascii_only)
+        text = printable(column.cell(row, shot), ascii_only=glyphs.ascii_only)
         role = "faint" if text == fmt.NOTHING else "dim" if dim else _role(column.id)
         if column.id == "command" and row.depth:
             given.append((glyphs.last_branch if row.last else glyphs.branch, "faint"))
@@ -248,7 +256,7 @@ def arranged(
     rows: list[ProcessRow], sort: str, *, descending: bool, tree: bool
 ) -> list[ProcessRow]:
     """The rows in order; what has no value comes last either way."""
-    value = BY_ID[sort].sort
+    value = BY_ID[sort].order
     known = [row for row in rows if value(row) is not None]
     unknown = [row for row in rows if value(row) is None]
     known.sort(key=lambda row: (row.process.pid if row.process else 0, natural(_device(row))))
