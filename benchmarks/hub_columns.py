@@ -124,9 +124,9 @@ async def of_form(bench: Bench, rounds: int, form: str) -> dict[str, float]:
 async def figures(nodes: int, rounds: int) -> dict[str, float]:
     """All of them."""
     found = await of_form(Bench(nodes, True), rounds, "packed")
+    found |= await of_form(Bench(nodes, False), rounds, "listed")
     bench = Bench(nodes, False)
     fleet = bench.fleet
-    found |= await of_form(bench, rounds, "listed")
     document = fleet_document(fleet, await counted(fleet, breath))
     feeds = [Feed(columns(("power_watts", "utilization_ratio")), None) for _ in range(8)]
 

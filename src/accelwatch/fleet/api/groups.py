@@ -16,7 +16,7 @@ from accelwatch.fleet.api.totals import SUMMED, Totals, tallied
 from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.names import GONE, OWNER_NAMES, fleet_names
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment
+from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment, whole_moment
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.table import Places
 from accelwatch.fleet.table.belief import Bools
@@ -51,7 +51,7 @@ async def groups(fleet: Fleet, by: str, wanted: Expression | None, walk: Walk) -
     nodes = await brought(fleet, [*SUMMED, *series_of(wanted)], walk.rest)
     found = await _grouping(fleet, by, nodes, walk)
     kept = await _kept(fleet, nodes, wanted, walk)
-    now, table = moment(fleet, nodes), fleet.table
+    now, table = await whole_moment(fleet, nodes, walk.rest), fleet.table
     places: Places = np.full(table.rows.size, -1, dtype=np.intp)
     places[now.rows] = np.arange(len(now.rows))
     at = places[found.rows]
@@ -147,7 +147,9 @@ def _states(fleet: Fleet, now: Moment, at: Places, group: Places) -> dict[int, d
     found: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for pair in pairs.tolist():
         name = seats[pair % len(seats)].node
-        found[pair // len(seats)][name] = fleet.state_of(fleet.nodes[name]).value
+        node = fleet.nodes.get(name)
+        if node is not None:  # it may have been forgotten while the others were counted
+            found[pair // len(seats)][name] = fleet.state_of(node).value
     return found
 
 

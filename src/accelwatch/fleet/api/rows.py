@@ -62,7 +62,9 @@ async def page(
     seen, at = 0, bisect_left(names, after[0]) if after else 0
     while at < len(names):
         await walk.rest()
-        most = SCAN - seen if wanted is not None else limit - len(rows)
+        most = limit - len(rows)
+        if wanted is not None:  # not knowing how few it finds, we begin with few and look at more
+            most = min(2 * most + seen, SCAN - seen)
         part = names[at : at + max(min(most // _USUAL_DEVICES, AT_ONCE), 1)]
         at += len(part)
         now = _brought(fleet, part, series)

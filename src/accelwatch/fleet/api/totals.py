@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import Moment, brought, moment
+from accelwatch.fleet.state.moment import Moment, brought, whole_moment
 from accelwatch.fleet.state.table import Places, Table
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.words import HEALTHS, STATE, STATES
@@ -62,7 +62,8 @@ def rounded(number: float | None, digits: int) -> float | None:
 
 async def counted(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> Totals:
     """The sums over the whole devices now."""
-    return fleet_totals(fleet.table, moment(fleet, await brought(fleet, SUMMED, rest)))
+    nodes = await brought(fleet, SUMMED, rest)
+    return fleet_totals(fleet.table, await whole_moment(fleet, nodes, rest))
 
 
 def fleet_totals(table: Table, now: Moment) -> Totals:

@@ -5,7 +5,7 @@ said of themselves.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,17 @@ async def brought(
 async def breath() -> None:
     """Let whatever else is due go on."""
     await asyncio.sleep(0)
+
+
+async def whole_moment(
+    fleet: Fleet, nodes: Sequence[Node], rest: Callable[[], Awaitable[None]]
+) -> Moment:
+    """`moment` of many nodes, a few at a time."""
+    parts = [moment(fleet, ())]
+    for at in range(0, len(nodes), AT_ONCE):
+        await rest()
+        parts.append(moment(fleet, nodes[at : at + AT_ONCE]))
+    return Moment(*[np.concatenate(arrays) for arrays in zip(*parts, strict=True)])
 
 
 def moment(fleet: Fleet, nodes: Iterable[Node]) -> Moment:
