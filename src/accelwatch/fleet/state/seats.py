@@ -35,8 +35,8 @@ class Seats:
     def arrange(self, node: Node, rows: Rows) -> tuple[list[int], list[int]]:
         """Take the devices as they are now; rows that others had, and rows that have become free."""
         expected = node.expected.devices if node.expected is not None else {}
-        keys = {*node.devices, *expected}
-        freed = [self._leave((node.name, key), rows) for key in self.keys - keys]
+        keys = dict.fromkeys((*node.devices, *expected))
+        freed = [self._leave((node.name, key), rows) for key in self.keys - keys.keys()]
         others: list[int] = []
         best = node.best
         boot = best.boot_id if best is not None else ""
@@ -54,7 +54,7 @@ class Seats:
                 self.present.append((row, held))
         labels = node.labels
         self.relabelled = labels != self.labels
-        self.keys, self.labels, self.shape = keys, labels, node.shape
+        self.keys, self.labels, self.shape = set(keys), labels, node.shape
         self._order(node, rows)
         self.version = -1
         return others, freed

@@ -27,10 +27,14 @@ class Window:
     def put(self, step: int, rows: Sequence[int], values: Floats) -> None:
         """The values of a step, a row a line; the first of a step counts."""
         at = np.array(rows, dtype=np.intp)
-        numbers = at // _PART
-        for number in np.unique(numbers).tolist():
-            here = numbers == number
-            self._part(number).put(step, at[here] % _PART, values[here])
+        first, last = min(rows) // _PART, max(rows) // _PART
+        if first == last:
+            self._part(first).put(step, at - first * _PART, values)
+            return
+        for number in range(first, last + 1):
+            here = at // _PART == number
+            if here.any():
+                self._part(number).put(step, at[here] % _PART, values[here])
 
     def _part(self, number: int) -> "_Part":
         while len(self._parts) <= number:
@@ -39,7 +43,7 @@ class Window:
 
     def clear(self, row: int) -> None:
         """Another device stands in the row from now on."""
-        if row // _PART < len(self._parts):
+        if self.known(row):
             self._parts[row // _PART].clear(row % _PART)
 
     def known(self, row: int) -> bool:
@@ -63,14 +67,15 @@ class _Part:
         """The newest step of each row."""
 
     def put(self, step: int, at: npt.NDArray[np.intp], values: Floats) -> None:
-        new = self.last[at] < step
-        at = at[new]
         last = self.last[at]
-        begun = last[last != _NEVER]
-        if len(begun):
-            for missed in range(max(step - self._steps + 1, int(begun.min()) + 1), step):
+        if last.max() >= step:
+            new = last < step
+            at, last, values = at[new], last[new], values[new]
+        begun = [one for one in last.tolist() if one != _NEVER]
+        if begun:
+            for missed in range(max(step - self._steps + 1, min(begun) + 1), step):
                 self._values[missed % self._steps][:, at[last < missed]] = math.nan
-        self._values[step % self._steps][:, at] = values[new].T
+        self._values[step % self._steps][:, at] = values.T
         self.last[at] = step
 
     def clear(self, at: int) -> None:
