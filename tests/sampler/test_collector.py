@@ -556,3 +556,36 @@ def test_a_late_answer_is_one_failure_and_the_device_is_asked_at_the_next_tick()
     rig.tick(0.5)
     assert len(backend.reads) == 2
     assert rig.outcomes()[-1] == ("s:0", None)
+
+
+def told_of(rig: Rig) -> list[Outcome]:
+    return [report for report in rig.told if isinstance(report, Outcome)]
+
+
+def test_an_outcome_says_whose_it_is_when_it_came_and_how_long_it_took() -> None:
+    backend = Scripted()
+    gate = backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend, timeout_s=5.0)
+    rig.until(lambda: backend.reads)
+    rig.clock.advance(0.25)
+    gate.set()
+    rig.first_cycle()
+    (well,) = told_of(rig)
+    now, wall = rig.clock.monotonic(), rig.clock.wall()
+    assert (well.backend, well.moment, well.wall) == ("scripted", now, wall)
+    assert well.duration_s == pytest.approx(0.25)
+
+
+def test_a_late_call_is_told_with_its_code_and_how_long_it_is_out() -> None:
+    backend = Scripted()
+    backend.gates["s:0"] = threading.Event()
+    rig = Rig(backend)
+    rig.until(lambda: backend.reads)
+    rig.clock.advance(0.5)
+    rig.first_cycle()
+    (late,) = told_of(rig)
+    now, wall = rig.clock.monotonic(), rig.clock.wall()
+    assert (late.backend, late.moment, late.wall) == ("scripted", now, wall)
+    assert late.failure is not None
+    assert late.failure.code == "timeout"
+    assert late.failure.message == "a call into the device is out since 0.5 s"

@@ -115,3 +115,23 @@ def test_history_is_of_all_sources_of_a_node() -> None:
     history = bench.fleet.history(bench.fleet.nodes["a"], machines.device(0).id)
     assert history["power_watts",][-2] == 300.0
     assert history["utilization_ratio",][-2] == 0.5
+
+
+def test_the_age_of_a_node_is_that_of_its_last_news() -> None:
+    bench = Bench("a", "b")
+    bench.tell("a", machines.view(0))
+    bench.clock.advance(7)
+    now = bench.clock.monotonic()
+    assert bench.fleet.nodes["a"].age_s(now) == 7.0
+    assert bench.fleet.nodes["b"].age_s(now) is None
+
+
+def test_a_broken_connection_of_a_slow_target_is_waited_for_three_of_its_intervals() -> None:
+    bench = Bench("a")
+    key = bench.targets["a"].key
+    bench.fleet.read(key, [machines.view(0)], None, 10.0)
+    bench.fleet.fail(key, REFUSED)
+    bench.clock.advance(30)
+    assert bench.state("a") in ("slow", "stale")
+    bench.clock.advance(1)
+    assert bench.state("a") == "down"
