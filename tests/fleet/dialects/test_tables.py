@@ -243,6 +243,13 @@ def test_furiosa_partitions_repeat_the_device() -> None:
     assert read.rejected["repeated"] == 1
 
 
+def test_what_a_page_still_tells_of_a_lost_device_is_not_of_now() -> None:
+    first, second = foreign("furiosa").devices
+    assert first.reading.values[("power_watts",)] == 51.5
+    assert second.reading.values == {}
+    assert second.reading.absent == {("*",): Absence.LOST}
+
+
 def test_several_dialects_in_one_scrape() -> None:
     read = foreign("others")
     assert set(read.dialects) == {

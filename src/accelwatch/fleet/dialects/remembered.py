@@ -11,13 +11,12 @@ import msgspec
 
 from accelwatch.fleet.dialects.host import CpuTimes
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.device import UP, Device, DeviceState
 from accelwatch.schema.health import judge
 from accelwatch.schema.reading import wholly_absent
 from accelwatch.schema.snapshot import DeviceView, EventCount
 
 MAX_COUNTS = 1 << 16
-_UP = (DeviceState.OK, DeviceState.DEGRADED)
 REASONS: Mapping[DeviceState, Absence] = {
     DeviceState.LOST: Absence.LOST,
     DeviceState.UNRESPONSIVE: Absence.TIMEOUT,
@@ -100,7 +99,7 @@ class Remembered:
         before = self._devices[dialect]
         self._devices[dialect] = {
             view.device.id: _Known(view.device, now, view.event_counts)
-            if view.state in _UP or view.device.id not in before
+            if view.state in UP or view.device.id not in before
             else before[view.device.id]
             for view in views
         }

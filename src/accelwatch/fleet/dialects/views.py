@@ -123,7 +123,10 @@ class Plan:
         )
         state = DeviceState.DEGRADED if old else DeviceState.OK
         if special.get(("device_up",)) == 0:
+            # What the page still tells of it is the last that was read, not what is.
             state = DeviceState.LOST
+            gone = wholly_absent(row.device.id, REASONS[state])
+            reading = msgspec.structs.replace(gone, notes=reading.notes)
         counts = self._counts(row.device.id, special, now) if special else ()
         events = recent_events(counts, row.device.id, now)
         health, reasons = _health(special, state, reading, events, now)
