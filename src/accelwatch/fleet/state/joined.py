@@ -97,11 +97,6 @@ class Joined:
                 return None
         return None
 
-    def release(self) -> None:
-        """Let go of what was kept to find numbers."""
-        for part in self._parts:
-            part.release()
-
     def keys(self, wanted: Sequence[str]) -> set[str]:
         """Those quantities of which any source has a value."""
         return {key for at in self._speaking() for key in self._parts[at].keys(wanted)}

@@ -65,31 +65,25 @@ class Held(Protocol):
         """Those quantities that have a value in any of their series; kept no more than `numbers`."""
         ...
 
-    def release(self) -> None:
-        """Let go of what was kept to find numbers; they are found again when asked for."""
-        ...
-
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
         ...
 
 
 class StreamDevice:
-    """A device of a stream; its values are decoded when first asked for after a tick."""
+    """A device of a stream; values are decoded when asked for: kept, they are most of the memory."""
 
-    __slots__ = ("_values", "columns", "device", "tick", "usage")
+    __slots__ = ("columns", "device", "tick", "usage")
 
     def __init__(self, device: Device, columns: Columns) -> None:
         self.device = device
         self.columns = columns
         self.usage = UNUSED
         self.tick: RawDevice | None = None
-        self._values: Values | None = None
 
     def take(self, tick: RawDevice) -> None:
         """Another tick."""
         self.tick = tick
-        self._values = None
 
     @property
     def state(self) -> str:
@@ -118,23 +112,19 @@ class StreamDevice:
     def number(self, series: Series) -> Number | None:
         """The value of a series; None when it has none."""
         position = self.columns.index.get(series)
-        return None if position is None else self._number(position, self._decoded())
+        return None if position is None else self._number(position, self._decode())
 
     def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
         """The same of several, without keeping what it took to find them."""
-        values = self._decode() if self._values is None else self._values
+        values = self._decode()
         positions = [self.columns.index.get(one) for one in wanted]
         return [None if at is None else self._number(at, values) for at in positions]
 
     def keys(self, wanted: Sequence[str]) -> set[str]:
         """Those quantities that have a value in any of their series."""
         places = [(key, at) for key in set(wanted) for at in self.columns.of_key.get(key, ())]
-        values = self._decode() if places and self._values is None else self._values or ()
+        values = self._decode() if places else ()
         return {key for key, at in places if self._number(at, values) is not None}
-
-    def release(self) -> None:
-        """Let go of the decoded values: kept for all devices they would be most of the memory."""
-        self._values = None
 
     def _number(self, position: int, values: Values) -> Number | None:
         value = values[position]
@@ -150,7 +140,7 @@ class StreamDevice:
             whole = REASONS.get(self.tick.whole, Absence.ERROR)
             return Reading(device_id=self.device.id, absent={("*",): whole})
         values: dict[Series, Number] = {}
-        decoded = self._decode() if self._values is None else self._values
+        decoded = self._decode()
         for series, value in zip(self.columns.series, decoded, strict=True):
             if isinstance(value, str):
                 absent[series] = REASONS.get(value, Absence.ERROR)
@@ -160,11 +150,6 @@ class StreamDevice:
                 absent[series] = Absence.ERROR
         reading = Reading(device_id=self.device.id, values=values, absent=absent)
         return self.usage.reading(reading)
-
-    def _decoded(self) -> Values:
-        if self._values is None:
-            self._values = self._decode()
-        return self._values
 
     def _decode(self) -> Values:
         count = len(self.columns.series)
@@ -226,9 +211,6 @@ class ReadDevice:
             for series, value in self._values.items()
             if series[0] in asked and believed(series, value)
         }
-
-    def release(self) -> None:
-        """Nothing: the numbers are all there is."""
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
