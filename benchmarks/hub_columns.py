@@ -25,11 +25,11 @@ from accelwatch.fleet.api.names import columns, condition
 from accelwatch.fleet.api.rows import page
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import counted
-from accelwatch.fleet.api.turns import Turns
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
+from accelwatch.fleet.slices import LongWork, Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
-from accelwatch.fleet.state.moment import breath, brought
+from accelwatch.fleet.state.moment import brought
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.packed import pack
 from hub_peers import stream_bytes
@@ -52,7 +52,7 @@ class Bench:
         told = list(FrameReader(1 << 22).feed(stream_bytes(machines.snapshot(*views))))
         for key in self.keys:
             for message, size in told:
-                self.fleet.take(key, message, size)
+                self.fleet.accept(key, message, size)
         tick = next(message for message, _ in told if isinstance(message, RawTick))
         if packed:
             values = [msgspec.msgpack.decode(one.values) for one in tick.devices]
@@ -67,7 +67,7 @@ class Bench:
     def tick(self) -> None:
         """Every node tells something new."""
         for key in self.keys:
-            self.fleet.take(key, self._tick, 1000)
+            self.fleet.accept(key, self._tick, 1000)
 
 
 def _forever() -> dict[str, float]:
@@ -112,7 +112,7 @@ async def of_form(bench: Bench, rounds: int, form: str) -> dict[str, float]:
                 held.numbers(bench.wanted)
 
     async def into_columns() -> None:
-        await brought(bench.fleet, bench.wanted, breath)
+        await brought(bench.fleet, bench.wanted, LongWork().rest)
 
     await into_columns()
     return {
@@ -127,7 +127,7 @@ async def figures(nodes: int, rounds: int) -> dict[str, float]:
     found |= await of_form(Bench(nodes, False), rounds, "listed")
     bench = Bench(nodes, False)
     fleet = bench.fleet
-    document = fleet_document(fleet, await counted(fleet, breath))
+    document = fleet_document(fleet, await counted(fleet, LongWork().rest))
     feeds = [Feed(columns(("power_watts", "utilization_ratio")), None) for _ in range(8)]
 
     async def fed() -> None:
@@ -140,7 +140,7 @@ async def figures(nodes: int, rounds: int) -> dict[str, float]:
         "filtered page of 100": ("power_watts > 645", 100),
         "page that finds nothing": ("power_watts > 5000", 100),
     }
-    found["sums"] = await least(bench, rounds, lambda: counted(fleet, breath))
+    found["sums"] = await least(bench, rounds, lambda: counted(fleet, LongWork().rest))
     found["eight feeds"] = await least(bench, rounds, fed)
     for name, (text, limit) in pages.items():
         ask = partial(page_of, fleet, text, limit)

@@ -17,7 +17,7 @@ import typer
 
 from accelwatch.cli.hub import hub_command
 from accelwatch.fleet.hub import serve
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.source import TargetSource
 
 TIMER_S = 0.01
 
@@ -27,7 +27,7 @@ class Probe:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._arrive = Source.arrive
+        self._arrive = TargetSource.arrive
         self._collecting = 0.0
         self.clear()
 
@@ -37,7 +37,7 @@ class Probe:
         self.lag_s = self.turn_s = self.collecting_s = 0.0
 
     def arrive(
-        self, source: Source, node_time: float | None, wall: float, monotonic: float
+        self, source: TargetSource, node_time: float | None, wall: float, monotonic: float
     ) -> None:
         """In place of Source.arrive. A load writes into a tick when it was due."""
         late_s = float("-inf") if node_time is None else wall - node_time
@@ -93,10 +93,10 @@ def main() -> None:
     whole = sys.argv.pop(1) == "all"
     probe = Probe(Path(sys.argv.pop(1)))
 
-    def arrive(self: Source, node_time: float | None, wall: float, monotonic: float) -> None:
+    def arrive(self: TargetSource, node_time: float | None, wall: float, monotonic: float) -> None:
         probe.arrive(self, node_time, wall, monotonic)
 
-    Source.arrive = arrive  # type: ignore[method-assign]
+    TargetSource.arrive = arrive  # type: ignore[method-assign]
     gc.callbacks.append(probe.collecting)
     plain: Callable[..., Awaitable[None]] = serve.serve_hub
 

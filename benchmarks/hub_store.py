@@ -104,7 +104,7 @@ class Told:
         for node, target, encoder, reader in self._ways:
             for message in encoder.messages(self.sim.snapshot(node, moment)):
                 for received, size in reader.feed(framed(message, MSGPACK)):
-                    self.fleet.take(target.key, received, size)
+                    self.fleet.accept(target.key, received, size)
             await asyncio.sleep(0)
 
 

@@ -6,7 +6,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category
 from accelwatch.schema.health import EVENT_MEMORY_S, FATAL, SIGNALS, STATE_HEALTH
-from accelwatch.schema.metrics import Metric, Scope, Source, Tier, catalogue
+from accelwatch.schema.metrics import Metric, MetricSource, Scope, Tier, catalogue
 from accelwatch.schema.plausible import bounds
 
 TARGET = Path(__file__).with_name("metrics.md")
@@ -44,7 +44,7 @@ def _row(row: Metric) -> str:
     who = f"opt-in: {row.group}" if row.group else row.tier.value
     labels = ", ".join(row.labels) or "-"
     primary = " or ".join(".".join(values) for values in row.primary) or "-"
-    believed = "{:g} to {:g}".format(*bounds(row.key)) if row.source is Source.READ else "-"
+    believed = "{:g} to {:g}".format(*bounds(row.key)) if row.source is MetricSource.READ else "-"
     cells = (
         f"`{row.key}`",
         row.kind.value,
@@ -91,7 +91,7 @@ def build() -> str:
         parts += [_row(row) for row in catalogue() if belongs(row)]
     parts += _health()
     parts.append("\n## Words\n")
-    parts.append(f"- Why a value is absent: {', '.join(Absence)}.")
+    parts.append(f"- Why a value is absent: {', '.join(map(str, Absence))}.")
     parts.append(f"- State of a device: {', '.join(DeviceState)}.")
     parts.append(f"- Category of an error event: {', '.join(Category)}.")
     return "\n".join(parts) + "\n"

@@ -3,6 +3,11 @@
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
+"""How long an example takes tells of the machine. What a test sets itself builds on this."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -27,7 +27,8 @@ from machines import GIB, NOW, lost_view, snapshot, view
 
 COMMANDS = ("python3 train.py --config a.yaml", "vllm serve", "jupyter-kernel")
 USERS = ("ada", "grace", "trainer")
-
+GUARD_S = 60.0
+"""When what a test waits for has not come by then, the test has failed."""
 
 _TYPED = {"less_than_sign": "<", "greater_than_sign": ">", "equals_sign": "=", "space": " "}
 _NAMED = {'"': "quotation_mark", "=": "equals_sign", "%": "percent_sign", ".": "full_stop"}
@@ -234,7 +235,7 @@ async def running(
     )
     async with app.run_test(size=size) as pilot:
         stage = Stage(app, pilot)
-        app.take()
+        app.pull()
         await pilot.pause()
         yield stage
 
@@ -258,8 +259,14 @@ class Stage:
         source = self.app.source
         assert isinstance(source, FedSource)
         source.shot = shot
-        self.app.take()
+        self.app.pull()
         await self.pilot.pause()
+
+    async def until(self, words: str) -> None:
+        """Wait for something to be on the screen that comes by itself."""
+        async with asyncio.timeout(GUARD_S):
+            while words not in self.text():
+                await self.pilot.pause(0.02)
 
     @property
     def screen_name(self) -> str:

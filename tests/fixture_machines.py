@@ -64,11 +64,18 @@ class FixtureMachine(msgspec.Struct, frozen=True):
     stage: Callable[[Path], contextlib.AbstractContextManager[Stage]]
     can: frozenset[str] = frozenset()
     """Traits of a machine whose vendor is not ours."""
+    finding: frozenset[str] = frozenset()
+    """Names of files by which its devices are found at all; what is in all others may be damaged."""
 
     @property
     def traits(self) -> frozenset[str]:
-        """What can be tried on it: `sleeps`, `removable`, `events`, `devices`."""
+        """What can be tried on it: `sleeps`, `removable`, `events`, `devices`, `files`.
+
+        `files`: all that is read are files below its root, whose contents can be damaged.
+        """
         found = set(_TRAITS.get(self.vendor, self.can))
+        if self.vendor in _FILES and not self.name.endswith("-sysman"):
+            found.add("files")
         return frozenset(found | {"sleeps"} if self.name in _SLEEPING else found)
 
 
@@ -80,6 +87,7 @@ _TRAITS = {
     "kernel": {"events"},
     "replay": {"devices", "events"},
 }
+_FILES = {"amd", "intel", "host"}
 _SLEEPING = {"nvidia-asleep", "amd-mi300x-faulty", "intel-arc-a770-faulty"}
 
 

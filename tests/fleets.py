@@ -292,7 +292,7 @@ async def following(
     )
     async with app.run_test(size=size) as pilot:
         stage = FleetStage(app, pilot)
-        app.take_fleet()
+        app.pull_fleet()
         await pilot.pause()
         yield stage
 
@@ -303,15 +303,15 @@ class FleetStage(Stage):
     @property
     def fed(self) -> FedFleet:
         """The source."""
-        assert self.app.desk is not None
-        source = self.app.desk.source
+        assert self.app.fleet_controller is not None
+        source = self.app.fleet_controller.source
         assert isinstance(source, FedFleet)
         return source
 
     async def tick(self, view: FleetView) -> None:
         """A newer tick, painted."""
         self.fed.view = view
-        self.app.take_fleet()
+        self.app.pull_fleet()
         await self.pilot.pause()
 
     async def wait(self, seconds: float) -> None:
@@ -319,7 +319,7 @@ class FleetStage(Stage):
         clock = self.app.clock
         assert isinstance(clock, ManualClock)
         clock.advance(seconds)
-        self.app.take_fleet()
+        self.app.pull_fleet()
         self.app.screen.show_age()  # type: ignore[attr-defined]  # a View
         await self.pilot.pause()
 
@@ -355,5 +355,5 @@ def on(
 
 def names(stage: FleetStage) -> list[str]:
     """Nodes, or groups, in the order of the list."""
-    assert stage.app.desk is not None
-    return [row.node or f"<{row.group}>" for row in stage.app.desk.board.rows]
+    assert stage.app.fleet_controller is not None
+    return [row.node or f"<{row.group}>" for row in stage.app.fleet_controller.board.rows]

@@ -41,7 +41,7 @@ class Bench:
         held = tuple(msgspec.structs.replace(one, state=backends) for one in snapshot.backends)
         snapshot = msgspec.structs.replace(snapshot, backends=held)
         for message, size in FrameReader(1 << 20).feed(stream_bytes(snapshot)):
-            self.fleet.take(self.targets[node].key, message, size)
+            self.fleet.accept(self.targets[node].key, message, size)
 
     def state(self, node: str) -> str:
         return self.fleet.state_of(self.fleet.nodes[node])

@@ -14,7 +14,7 @@ from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape as AgentScrape
 from accelwatch.agent.server import AgentServer
 from accelwatch.clock import SystemClock
-from accelwatch.config.model import Web
+from accelwatch.config.model import RuleSettings, Web
 from accelwatch.exposition.selection import Selection
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
@@ -229,6 +229,7 @@ async def hub(
     state_dir: Path | None = None,
     protection: Protection | None = None,
     web: Web | None = None,
+    rules: RuleSettings | None = None,
 ) -> AsyncIterator[Running]:
     """A running hub."""
     settings = HubSettings(
@@ -236,6 +237,7 @@ async def hub(
         scrape=scrape or Scrape(timeout_s=0.5, max_backoff_s=0.1, interval_s=0.1),
         state=state or State(),
         web=web or Web(listen_address=("127.0.0.1:0",)),
+        rules=rules or RuleSettings(),
     )
     async with served_hub(
         settings, interval_s=0.05, state_dir=state_dir, protection=protection

@@ -8,11 +8,11 @@ from accelwatch.clock import Clock
 from accelwatch.fleet.hub_client.place import HubPlace
 from accelwatch.fleet.hub_client.source import HubSource
 from accelwatch.fleet.picture.model import FleetView
-from accelwatch.fleet.picture.source import Source
+from accelwatch.fleet.picture.source import SnapshotSource
 
 
 @contextlib.asynccontextmanager
-async def running(source: HubSource | Source) -> AsyncIterator[None]:
+async def running(source: HubSource | SnapshotSource) -> AsyncIterator[None]:
     """A source at work."""
     task = asyncio.ensure_future(source.run(lambda: None))
     try:

@@ -5,6 +5,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+PATIENT = ("--timeout", "5m")
+"""A deadline of a reading that no machine is too busy for; for a test without a device that hangs."""
+
 
 def accelwatch(
     *words: str, environ: Mapping[str, str] | None = None, timeout_s: float = 60.0

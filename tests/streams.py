@@ -3,11 +3,11 @@
 import msgspec
 
 from accelwatch.fleet.follow.frames import FrameReader
-from accelwatch.fleet.state.readings import Held
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.devices import FleetDevice
+from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
-from accelwatch.schema.compact import Hello, Message, Tick
+from accelwatch.schema.compact import Hello, Message, PackedTick, Tick
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
@@ -26,7 +26,7 @@ class StreamFollower:
         self.events: dict[int, ErrorEvent] = {}
         """By sequence."""
         self._frames = FrameReader(1 << 20)
-        self._source = Source(targets_of(["n01"])[0], ColumnStore())
+        self._source = TargetSource(targets_of(["n01"])[0], ColumnStore())
         self._source.begin_stream()
 
     @property
@@ -39,7 +39,7 @@ class StreamFollower:
         """What the devices are read through."""
         return _backends(self._source.backends.backends)
 
-    def feed(self, message: Message) -> tuple[DeviceView, ...] | None:
+    def feed(self, message: Message | PackedTick) -> tuple[DeviceView, ...] | None:
         """Views of the devices, the host last, when the message was a tick. Raises TargetFault."""
         if isinstance(message, Hello):
             self.hello = message
@@ -47,14 +47,14 @@ class StreamFollower:
             self.events[message.sequence] = message.event
         body = msgspec.msgpack.encode(message)
         for received, size in self._frames.feed(len(body).to_bytes(4, "big") + body):
-            self._source.take(received, size, NOW, 0.0)
-        if not isinstance(message, Tick):
+            self._source.accept(received, size, NOW, 0.0)
+        if not isinstance(message, Tick | PackedTick):
             return None
         host = () if self._source.host is None else (self._source.host,)
         return tuple(_view(held) for held in (*self._source.devices.values(), *host))
 
 
-def _view(held: Held) -> DeviceView:
+def _view(held: FleetDevice) -> DeviceView:
     usage = held.usage
     return DeviceView(
         device=held.device,

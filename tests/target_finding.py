@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.watch import Way
 
+GUARD_S = 60.0
+"""When a condition has not come true by then, the test has failed."""
+
 
 class Finding:
     """What a way has found so far."""
@@ -24,7 +27,7 @@ class Finding:
         return sorted(one.address for one in self.targets)
 
     async def until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(GUARD_S):
             while not happened():
                 await asyncio.sleep(0.01)
 

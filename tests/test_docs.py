@@ -57,7 +57,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_paths_named_in_help_and_messages_are_there() -> None:
     """A page that a message sends its reader to; a vendor's folder of that name may be cited too."""
     sources = [
-        path for name in ("src", "backends", "exporters") for path in ROOT.glob(f"{name}/**/*.py")
+        path
+        for name in ("src", "alerts", "backends", "exporters")
+        for path in ROOT.glob(f"{name}/**/*.py")
     ]
     named = {
         path

@@ -24,6 +24,10 @@ def test_numbers_are_ordered_as_numbers() -> None:
     assert sorted(["n10", "n9", "n2b", "N2a"], key=natural) == ["N2a", "n2b", "n9", "n10"]
 
 
+def test_a_name_of_more_digits_than_a_number_can_have_is_ordered_too() -> None:
+    assert sorted(["9" * 9000, "10", "9"], key=natural) == ["9", "10", "9" * 9000]
+
+
 def test_devices_are_ordered_by_vendor_and_number() -> None:
     wanted = [numbered(index, vendor) for vendor in ("amd", "nvidia") for index in range(12)]
     mixed = random.Random(1).sample(wanted, len(wanted))

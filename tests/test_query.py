@@ -8,7 +8,7 @@ from accelwatch.expr import MISSING, Key, device_names
 from accelwatch.fleet.api.names import Subject
 from accelwatch.fleet.api.names import lookup as fleet_lookup
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.state.readings import ReadDevice
+from accelwatch.fleet.state.devices import ReadDevice
 from accelwatch.query.fields import cell
 from accelwatch.query.lookup import PROCESS_NAMES, lookup, process_lookup, process_names
 from accelwatch.schema.device import DeviceState
@@ -25,7 +25,7 @@ def subject(view: DeviceView, node_state: NodeState = NodeState.UP) -> Subject:
         node_state=node_state,
         labels={},
         device=view.device,
-        held=ReadDevice(view),
+        present=ReadDevice(view),
         age_s=view.sample_age_s,
     )
 
@@ -38,6 +38,12 @@ def test_names_are_answered_alike(name: str) -> None:
     if name not in ("host", "device"):
         shown = cell(view, name)
         assert told == (MISSING if shown is None else shown)
+
+
+def test_a_host_that_is_not_known_is_missing() -> None:
+    view = machines.view(0)
+    assert lookup(view)("host") is MISSING
+    assert process_lookup(None, view)("host") is MISSING
 
 
 @pytest.mark.parametrize("state", DeviceState)

@@ -26,11 +26,24 @@ NODE = [view(0), view(1), mig_view(7, 1), lost_view(3)]
         ("00000001-1111", [1, 7]),
         ("00000000:18:00.0", [0]),
         ("MIG-7", [7]),
+        ("GPU-", [0, 1, 7, 3]),
         (str(device(0).serial), [0]),
     ],
 )
 def test_selectors(selector: str, indices: list[int]) -> None:
     assert [one.device.index for one in select(NODE, [selector])] == indices
+
+
+def test_several_selectors_mean_the_devices_of_each_in_the_order_of_the_node() -> None:
+    assert [one.device.index for one in select(NODE, ["nvidia3", " 0 ", "nvidia3"])] == [0, 3]
+    assert select(NODE, []) == []
+
+
+def test_all_of_no_device_is_none_and_one_of_none_is_an_error() -> None:
+    assert select([], ["all"]) == []
+    with pytest.raises(UnmetError) as refused:
+        select([], ["0"])
+    assert str(refused.value) == "no device '0'; there are: none"
 
 
 @pytest.mark.parametrize("selector", ["9", "amd:0", "GPU-f", "", "GPU"])
@@ -67,6 +80,34 @@ def test_an_index_of_several_vendors_is_told_with_their_names() -> None:
 )
 def test_visibility(environ: dict[str, str], indices: list[int]) -> None:
     assert [one.device.index for one in visible(NODE, environ, Declared())] == indices
+
+
+def test_visibility_of_one_device() -> None:
+    assert visible([view(0)], {"CUDA_VISIBLE_DEVICES": "0"}, Declared()) == [view(0)]
+    assert visible([view(0)], {"CUDA_VISIBLE_DEVICES": "1"}, Declared()) == []
+
+
+def test_a_vendor_without_a_variable_keeps_all() -> None:
+    other = view(0, device=device(0, vendor="other", backend="other"))
+    assert visible([other], {"CUDA_VISIBLE_DEVICES": ""}, Declared()) == [other]
+
+
+@pytest.mark.parametrize(
+    ("mask", "indices"), [("0.1", [0]), ("1", [1]), ("1.0,0.1", [0, 1]), (" 1 , 0 ", [0, 1])]
+)
+def test_a_tile_of_a_device_is_the_device(mask: str, indices: list[int]) -> None:
+    """`ZE_AFFINITY_MASK` names tiles behind a dot; a uuid may have a dot of its own."""
+    views = [view(index, device=device(index, vendor="intel", uuid=None)) for index in (0, 1)]
+    found = visible(views, {"ZE_AFFINITY_MASK": mask}, Declared())
+    assert [one.device.index for one in found] == indices
+    dotted = view(0, device=device(0, uuid="GPU.b"))
+    assert visible([dotted], {"CUDA_VISIBLE_DEVICES": "GPU.b"}, Declared()) == [dotted]
+
+
+def test_a_host_that_is_not_known_equals_no_name() -> None:
+    condition = compile_condition('host != "n01"', device_names())
+    assert matching(NODE, condition) == []
+    assert matching(NODE, condition, "n02") == NODE
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,15 @@ def test_a_file_without_end_is_read_up_to_a_bound() -> None:
     assert len(content) == 1 << 20
 
 
+def test_a_text_that_reads_like_a_reason_is_none(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("lost\n")
+    text, gone = sysfs.read_text(tmp_path / "state"), sysfs.read_text(tmp_path / "none")
+    assert (text, gone) == ("lost", Absence.UNSUPPORTED)
+    assert isinstance(text, str)
+    assert not isinstance(text, Absence)
+    assert not isinstance(gone, str)
+
+
 def test_entries_come_in_natural_order(tmp_path: Path) -> None:
     for name in ("card10", "card2", "card1", "renderD128"):
         (tmp_path / name).touch()
@@ -77,4 +86,15 @@ def test_entries_come_in_natural_order(tmp_path: Path) -> None:
 @given(st.text())
 def test_any_text_is_a_number_of_64_bits_or_an_error(text: str) -> None:
     found = sysfs.integer(text)
-    assert found is Absence.ERROR or abs(int(found)) < 1 << 64
+    if isinstance(found, Absence):
+        assert found is Absence.ERROR
+    else:
+        assert abs(found) < 1 << 64
+
+
+def test_what_is_longer_than_a_page_is_read_to_its_end(tmp_path: Path) -> None:
+    for size in (4095, 4096, 4097, 300_000):
+        (tmp_path / "blob").write_bytes(b"x" * size)
+        content = sysfs.read_bytes(tmp_path / "blob")
+        assert isinstance(content, bytes)
+        assert len(content) == size

@@ -131,3 +131,7 @@ def test_messages_on_a_terminal(text: str, capsys: pytest.CaptureFixture[str]) -
 def test_doctor(text: str) -> None:
     found = msgspec.structs.replace(diagnose(named("x"), {}, {}), host=text)
     assert harmless(_report(found))
+
+
+def test_what_stands_instead_can_be_chosen() -> None:
+    assert printable("a\x1b\u202eb", instead="\ufffd") == "a\ufffd\ufffdb"

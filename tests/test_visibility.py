@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from accelwatch.backend import Visibility
-from accelwatch.query.picking import Wish, pick
+from accelwatch.query.picking import Criteria, pick
 from accelwatch.query.selection import visible
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.visibility import Declared
@@ -54,7 +54,7 @@ def other(index: int) -> DeviceView:
 @pytest.mark.parametrize("name", ["stranger", "other", "zz_last"])
 def test_a_strangers_device_can_be_picked(folder: Path, name: str) -> None:
     installed(folder, _BY_UUID, name=name)
-    chosen = pick([other(0), other(1)], Wish(count=2), Declared())
+    chosen = pick([other(0), other(1)], Criteria(count=2), Declared())
     assert (chosen.variable, chosen.value) == ("OTHER_DEVICES", "OTHER-0,OTHER-1")
 
 
@@ -68,7 +68,7 @@ def test_a_backend_given_by_address_is_asked_too(folder: Path) -> None:
 
 def test_indices_are_given_where_no_uuid_is_taken(folder: Path) -> None:
     installed(folder, 'Visibility(variable="OTHER_DEVICES")')
-    assert pick([other(3)], Wish(), Declared()).value == "3"
+    assert pick([other(3)], Criteria(), Declared()).value == "3"
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,10 @@ def library_check(context: Context) -> Check:
     path = _rocm() / "lib" / _SONAME
     if context.options.get("amdsmi", "auto") == "never":
         return Check(subject=_SONAME, ok=True, found="switched off by the option `amdsmi`")
-    found = str(path) if path.exists() else "not found; only needed for what the files do not tell"
-    return Check(subject=_SONAME, ok=True, found=found)
+    finding = (
+        str(path) if path.exists() else "not found; only needed for what the files do not tell"
+    )
+    return Check(subject=_SONAME, ok=True, found=finding)
 
 
 def _library_loads() -> bool:
@@ -320,19 +322,18 @@ class Enrichment:
             self._ask(bus_id, self._module.amdsmi_get_violation_status, handle) if slow else None
         )
         if isinstance(answer, dict) and _is_count(answer.get("acc_counter")):
-            found = {
+            residencies = {
                 reason: answer[f"acc_{name}"]
                 for reason, name in _VIOLATIONS
                 if _is_count(answer.get(f"acc_{name}"))
             }
-            meter.update(answer["acc_counter"], found, now)
+            meter.update(answer["acc_counter"], residencies, now)
         meter.record(out)
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """A text that says something; an absence is a string too."""
-    empty = ("", "N/A", "UNKNOWN")
-    return isinstance(value, str) and not isinstance(value, Absence) and value not in empty
+    """A text that says something."""
+    return isinstance(value, str) and value not in ("", "N/A", "UNKNOWN")
 
 
 def _counts(answer: dict[str, Any]) -> dict[str, int]:

@@ -38,8 +38,8 @@ class AmdBackend:
     def probe(self) -> Probe:
         """Look for AMD GPUs on the PCI bus, their driver, the compute driver and AMD's library."""
         functions = find_functions(Tree(self._context.root, self._read))
-        found = ", ".join(function.pci_bus_id for function in functions)
-        checks = [Check(subject="AMD GPU on the PCI bus", ok=bool(functions), found=found)]
+        addresses = ", ".join(function.pci_bus_id for function in functions)
+        checks = [Check(subject="AMD GPU on the PCI bus", ok=bool(functions), found=addresses)]
         if functions:
             checks += [_driver_check(function) for function in functions]
             from accelwatch_amd import amdsmi

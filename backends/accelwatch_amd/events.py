@@ -24,7 +24,7 @@ class EventQueue:
             if self._events:
                 self._filled.notify_all()
 
-    def take(self, timeout_s: float) -> list[ErrorEvent]:
+    def drain(self, timeout_s: float) -> list[ErrorEvent]:
         """All events there are, as soon as there is one; none after `timeout_s` seconds."""
         with self._filled:
             self._filled.wait_for(lambda: bool(self._events), timeout_s)

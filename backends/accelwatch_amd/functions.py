@@ -50,15 +50,15 @@ def _function(name: str, folder: Tree) -> Function | None:
 def find_functions(root: Tree) -> tuple[Function, ...]:
     """AMD GPUs in bus order; those given to a virtual machine are left out."""
     devices = root.below(_DEVICES)
-    found = []
+    functions = []
     for name in devices.names("*"):
         folder = devices.below(name)
         if folder.integer("vendor") != _VENDOR_ID:
             continue
         function = _function(name, folder)
         if function is not None:
-            found.append(function)
-    return tuple(found)
+            functions.append(function)
+    return tuple(functions)
 
 
 def device_tree(root: Tree, pci_bus_id: str) -> Tree:

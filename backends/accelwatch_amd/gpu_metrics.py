@@ -62,9 +62,9 @@ def parse(content: bytes) -> Table | None:
     if len(content) < _HEADER.size:
         return None
     size, major, minor = _HEADER.unpack_from(content)
-    held = content[:size]
+    table_bytes = content[:size]
     if (major, minor) == ATTRIBUTES:
-        return _parse_attributes(held)
+        return _parse_attributes(table_bytes)
     layout = LAYOUTS.get((major, minor))
     if layout is None or size != structure_size(layout):
         return None
@@ -73,10 +73,12 @@ def parse(content: bytes) -> Table | None:
     for name, code, count in layout:
         offset += -offset % _WIDTHS[code]
         after = offset + _WIDTHS[code] * (count or 1)
-        if after > len(held):
+        if after > len(table_bytes):
             break
         if name != "padding":
-            _record(table, name, _elements(held, offset, code, count or 1), single=count == 0)
+            _record(
+                table, name, _elements(table_bytes, offset, code, count or 1), single=count == 0
+            )
         offset = after
     return table
 

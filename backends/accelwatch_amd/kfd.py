@@ -37,12 +37,12 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_properties(text: str) -> dict[str, int]:
     """`name number` lines; a cut or damaged line is left out."""
-    found: dict[str, int] = {}
+    properties: dict[str, int] = {}
     for line in text.splitlines():
         fields = line.split()
         if len(fields) == 2 and fields[1].isascii() and fields[1].isdecimal():
-            found[fields[0]] = int(fields[1][:20])
-    return found
+            properties[fields[0]] = int(fields[1][:20])
+    return properties
 
 
 def _links(node: Tree) -> tuple[int, ...]:
@@ -94,13 +94,13 @@ def topology_generation(root: Tree) -> str | None:
 def read_nodes(root: Tree) -> tuple[Node, ...]:
     """All GPU nodes in KFD's order; empty where the compute driver is not loaded."""
     nodes = root.below(f"{_KFD}/topology/nodes")
-    found = []
+    gpus = []
     for name in nodes.names("*")[:_MAX_NODES]:
         if name.isascii() and name.isdecimal():
             node = _node(int(name), nodes.below(name))
             if node is not None:
-                found.append(node)
-    return tuple(found)
+                gpus.append(node)
+    return tuple(gpus)
 
 
 def nodes_of(nodes: Sequence[Node], pci_bus_id: str) -> tuple[Node, ...]:
@@ -119,7 +119,7 @@ class KfdUse(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_processes(root: Tree, gpu_ids: Sequence[int]) -> dict[int, KfdUse]:
     """Use of the nodes by each compute process, as KFD accounts it; world-readable."""
-    found: dict[int, KfdUse] = {}
+    uses: dict[int, KfdUse] = {}
     processes = root.below(f"{_KFD}/proc")
     for name in processes.names("*"):
         if not (name.isascii() and name.isdecimal()):
@@ -127,14 +127,14 @@ def read_processes(root: Tree, gpu_ids: Sequence[int]) -> dict[int, KfdUse]:
         process = processes.below(name)
         memory = [process.integer(f"vram_{gpu_id}") for gpu_id in gpu_ids]
         units = [process.integer(f"stats_{gpu_id}/cu_occupancy") for gpu_id in gpu_ids]
-        held = [number for number in memory if isinstance(number, int) and number >= 0]
+        amounts = [number for number in memory if isinstance(number, int) and number >= 0]
         busy = [number for number in units if isinstance(number, int) and number >= 0]
-        if held or busy:
-            found[int(name)] = KfdUse(
-                memory_bytes=sum(held) if held else None,
+        if amounts or busy:
+            uses[int(name)] = KfdUse(
+                memory_bytes=sum(amounts) if amounts else None,
                 occupied_units=sum(busy) if busy else None,
             )
-    return found
+    return uses
 
 
 def occupancy(nodes: Sequence[Node], uses: Iterable[KfdUse]) -> float | None:
@@ -142,8 +142,8 @@ def occupancy(nodes: Sequence[Node], uses: Iterable[KfdUse]) -> float | None:
 
     None where no process tells its waves; KFD knows nothing of graphics waves.
     """
-    held = [use.occupied_units for use in uses if use.occupied_units is not None]
+    occupied = [use.occupied_units for use in uses if use.occupied_units is not None]
     units = sum(node.simd_count // node.simd_per_cu for node in nodes if node.simd_per_cu)
-    if not held or not units or sum(held) > units:
+    if not occupied or not units or sum(occupied) > units:
         return None
-    return sum(held) / units
+    return sum(occupied) / units

@@ -63,12 +63,12 @@ def parse_ids(text: str, device_id: int, revision: int) -> str | None:
     It has a few pairs with two names; then either may be right and both are given.
     """
     wanted = (f"{device_id:X}", f"{revision:X}")
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for line in text.splitlines():
         fields = [field.strip() for field in line.split(",", 2)]
         if len(fields) == 3 and (fields[0].upper(), fields[1].upper().lstrip("0") or "0") == wanted:
-            found[fields[2]] = None
-    return " / ".join(name for name in found if name) or None
+            names[fields[2]] = None
+    return " / ".join(name for name in names if name) or None
 
 
 def listed_name(root: Tree, device_id: int, revision: int | None) -> str | None:

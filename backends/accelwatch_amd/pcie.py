@@ -41,9 +41,9 @@ def slot_side(device: Tree, read: ReadBytes) -> Tree | Absence:
     while True:
         above = Tree(side.folder.parent, read)
         code, vendor = above.integer("class"), above.integer("vendor")
-        for found in (code, vendor):
-            if isinstance(found, Absence) and found is not Absence.UNSUPPORTED:
-                return found
+        for answer in (code, vendor):
+            if isinstance(answer, Absence) and answer is not Absence.UNSUPPORTED:
+                return answer
         bridge = isinstance(code, int) and code >> 8 == _BRIDGE
         if not bridge or vendor != _VENDOR_ID:
             return side
@@ -65,21 +65,21 @@ def read_link(device: Tree, read: ReadBytes, out: Collected) -> None:
         return
     for state in ("current", "max"):
         speed = side.text(f"{state}_link_speed")
-        found: int | Absence = (
+        outcome: int | Absence = (
             speed if isinstance(speed, Absence) else generation(speed) or Absence.ERROR
         )
-        _put(out, "pcie_link_generation", found, state)
+        _put(out, "pcie_link_generation", outcome, state)
         lanes = side.integer(f"{state}_link_width")
         if not isinstance(lanes, Absence) and not 0 < lanes <= _MOST_LANES:
             lanes = Absence.ERROR
         _put(out, "pcie_link_width_lanes", lanes, state)
 
 
-def _put(out: Collected, key: str, found: int | Absence, state: str) -> None:
-    if not isinstance(found, Absence):
-        out.put(key, found, state)
-    elif found is not Absence.UNSUPPORTED:
-        out.miss(key, found, state)
+def _put(out: Collected, key: str, value: int | Absence, state: str) -> None:
+    if not isinstance(value, Absence):
+        out.put(key, value, state)
+    elif value is not Absence.UNSUPPORTED:
+        out.miss(key, value, state)
 
 
 def read_errors(device: Tree, out: Collected) -> None:

@@ -24,8 +24,10 @@ def _kind(clients: list[DrmClient], computes: bool) -> str:
 def _memory(clients: list[DrmClient], use: KfdUse | None, shared: bool) -> int | None:
     """The larger of the two accounts: newer drivers count KFD's buffers in fdinfo too."""
     regions = _SHARED_REGIONS if shared else _REGIONS
-    held = [amount for client in clients if (amount := unshared_bytes(client, regions)) is not None]
-    accounts = [sum(held)] if held else []
+    amounts = [
+        amount for client in clients if (amount := unshared_bytes(client, regions)) is not None
+    ]
+    accounts = [sum(amounts)] if amounts else []
     if use is not None and use.memory_bytes is not None:
         accounts.append(use.memory_bytes)
     return max(accounts, default=None)

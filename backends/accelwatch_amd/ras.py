@@ -64,20 +64,20 @@ def read_blocks(device: Tree) -> dict[str, BlockErrors | Absence]:
     blocks: dict[str, BlockErrors | Absence] = {}
     for name in ras.names(f"*{_SUFFIX}"):
         text = ras.text(name)
-        found = text if isinstance(text, Absence) else parse_counts(text) or Absence.ERROR
-        blocks[name.removesuffix(_SUFFIX)] = found
+        counts = text if isinstance(text, Absence) else parse_counts(text) or Absence.ERROR
+        blocks[name.removesuffix(_SUFFIX)] = counts
     return blocks
 
 
 def record_blocks(blocks: Mapping[str, BlockErrors | Absence], out: Collected) -> None:
     """Record the sums and each block; a sum that lacks a block is absent, not too small."""
-    reasons = [found for found in blocks.values() if isinstance(found, Absence)]
+    reasons = [errors for errors in blocks.values() if isinstance(errors, Absence)]
     sums: dict[str, int] = {}
-    for block, found in blocks.items():
-        if isinstance(found, Absence):
-            out.miss("ecc_location_errors_total", found, "uncorrected", block)
+    for block, errors in blocks.items():
+        if isinstance(errors, Absence):
+            out.miss("ecc_location_errors_total", errors, "uncorrected", block)
             continue
-        for severity, count in found.counts.items():
+        for severity, count in errors.counts.items():
             sums[severity] = sums.get(severity, 0) + count
             out.put("ecc_location_errors_total", count, severity, block)
             if block == "xgmi_wafl":
@@ -127,12 +127,12 @@ def growth_events(
     A deferred error was contained before anything used the data.
     """
     events = []
-    for block, found in after.items():
+    for block, errors in after.items():
         known = before.get(block)
-        if isinstance(found, Absence) or known is None or isinstance(known, Absence):
+        if isinstance(errors, Absence) or known is None or isinstance(known, Absence):
             continue
         for severity in ("uncorrected", "deferred"):
-            new = found.counts.get(severity, 0) - known.counts.get(severity, 0)
+            new = errors.counts.get(severity, 0) - known.counts.get(severity, 0)
             if new > 0:
                 events.append(_event(device_id, block, severity, new, now))
     return events

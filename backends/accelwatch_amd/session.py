@@ -41,7 +41,7 @@ from accelwatch_amd.tree import ReadBytes, Tree
 _SLEEPING_FIELDS = ("serial", "part_number", "vbios_version", "firmware_version")
 
 
-class _Held(msgspec.Struct, kw_only=True):
+class _DeviceState(msgspec.Struct, kw_only=True):
     """What is kept of one device between calls."""
 
     generation: str | None
@@ -61,7 +61,7 @@ class Session:
         self._root = Tree(context.root, read)
         self._scanner = FdinfoScanner(context.root, context.clock)
         self._indices: dict[str, int] = {}
-        self._held: dict[str, _Held] = {}
+        self._states: dict[str, _DeviceState] = {}
         self._events = EventQueue()
         self._library: amdsmi.Enrichment | None = None
 
@@ -112,15 +112,15 @@ class Session:
                 f"{device.name} ({function.pci_bus_id}) has no driver: load amdgpu, see the kernel log",
                 code="no_driver",
             )
-        held = self._current(device, request.slow)
+        state = self._current(device, request.slow)
         out = Collected(device.id)
         tree = device_tree(self._root, function.pci_bus_id)
-        before = dict(held.memory.blocks)
+        before = dict(state.memory.blocks)
         now = self._context.clock.monotonic()
         table = collect(
             tree,
             self._read_bytes,
-            held.memory,
+            state.memory,
             out,
             architecture=device.architecture,
             now=now,
@@ -128,22 +128,22 @@ class Session:
         )
         self._check_alive(device, tree, out)
         self._events.put(
-            growth_events(device.id, before, held.memory.blocks, self._context.clock.wall())
+            growth_events(device.id, before, state.memory.blocks, self._context.clock.wall())
         )
         sources = {"*": "sysfs"}
         if self._library is not None:
             self._library.enrich(device, request.slow, now, out, sources)
-        links = xgmi_links(held.nodes, held.own_nodes)
-        partitions = self._partitions(device, held, table)
+        links = xgmi_links(state.nodes, state.own_nodes)
+        partitions = self._partitions(device, state, table)
         if request.processes:
             request.numbers([out.reading(links=links, sources=sources), *partitions])
-        processes, notes = self._processes(held, function, request, now, out)
+        processes, notes = self._processes(state, function, request, now, out)
         own = out.reading(processes=processes, links=links, sources=sources, notes=notes)
         return (own, *partitions)
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """Growth of uncorrectable or deferred error counts, seen while reading."""
-        return self._events.take(timeout_s)
+        return self._events.drain(timeout_s)
 
     def close(self) -> None:
         """Give AMD's library back."""
@@ -164,37 +164,37 @@ class Session:
             device_id = 0
         return Function(pci_bus_id=bus_id, device_id=device_id, driver=facts.get("DRIVER", ""))
 
-    def _current(self, device: Device, slow: bool) -> _Held:
+    def _current(self, device: Device, slow: bool) -> _DeviceState:
         """What is kept of a device. Raises ReadError once when its partitions have changed."""
-        known = self._held.get(device.id)
+        known = self._states.get(device.id)
         if known is None:
             return self._hold(device)
         if not slow or known.generation == topology_generation(self._root):
             return known
-        held = self._hold(device)
-        if len(held.own_nodes) != len(known.own_nodes):
+        state = self._hold(device)
+        if len(state.own_nodes) != len(known.own_nodes):
             raise ReadError(f"{device.name} was partitioned anew", code="partitioned")
-        return held
+        return state
 
-    def _hold(self, device: Device) -> _Held:
+    def _hold(self, device: Device) -> _DeviceState:
         """Read the topology anew; counters of a device that is known go on."""
         generation, nodes = topology_generation(self._root), read_nodes(self._root)
-        known = self._held.get(device.id)
+        known = self._states.get(device.id)
         reader = ProcessReader(
             self._context.root,
             device.id,
             shared_memory=device.memory_kind is MemoryKind.SHARED,
             one_shot=self._context.one_shot,
         )
-        held = _Held(
+        state = _DeviceState(
             generation=generation,
             nodes=nodes,
             own_nodes=nodes_of(nodes, device.pci_bus_id or ""),
             processes=known.processes if known else reader,
             memory=known.memory if known else Memory(),
         )
-        self._held[device.id] = held
-        return held
+        self._states[device.id] = state
+        return state
 
     def _check_alive(self, device: Device, tree: Tree, out: Collected) -> None:
         """Raise when the device went away during the read, or nothing of it could be read."""
@@ -213,27 +213,29 @@ class Session:
             )
 
     def _processes(
-        self, held: _Held, function: Function, request: Request, now: float, out: Collected
+        self, state: _DeviceState, function: Function, request: Request, now: float, out: Collected
     ) -> tuple[tuple[Process, ...] | None, tuple[str, ...]]:
         if not request.processes:
             out.miss("processes", Absence.NOT_COLLECTED)
             return None, ()
         scan = self._scanner.scan(function.pci_bus_id)
-        use = read_processes(self._root, [node.gpu_id for node in held.own_nodes])
-        occupied = occupancy(held.own_nodes, use.values())
+        use = read_processes(self._root, [node.gpu_id for node in state.own_nodes])
+        occupied = occupancy(state.own_nodes, use.values())
         if occupied is not None:
             out.put("compute_occupancy_ratio", occupied)
-        found = held.processes.read(scan, use, now, argv=request.argv)
+        processes = state.processes.read(scan, use, now, argv=request.argv)
         readable = scan.processes_seen - scan.processes_unreadable
         note = f"{readable} of {scan.processes_seen} processes readable"
-        return found, (note,) if scan.processes_unreadable else ()
+        return processes, (note,) if scan.processes_unreadable else ()
 
-    def _partitions(self, device: Device, held: _Held, table: Table | None) -> list[Reading]:
-        if len(held.own_nodes) < 2:
+    def _partitions(
+        self, device: Device, state: _DeviceState, table: Table | None
+    ) -> list[Reading]:
+        if len(state.own_nodes) < 2:
             return []
         return [
             read_partition(self._root, device, number, node, table)
-            for number, node in enumerate(held.own_nodes)
+            for number, node in enumerate(state.own_nodes)
         ]
 
 

@@ -84,13 +84,15 @@ def residencies(table: Table) -> tuple[int | None, dict[str, int]]:
 
     The counter is None where the table has residencies without one.
     """
-    found = {reason: table.numbers[name] for reason, name in _RESIDENCIES if name in table.numbers}
-    if found:
-        return table.numbers.get("accumulation_counter"), found
+    by_reason = {
+        reason: table.numbers[name] for reason, name in _RESIDENCIES if name in table.numbers
+    }
+    if by_reason:
+        return table.numbers.get("accumulation_counter"), by_reason
     for reason, names in _APU_RESIDENCIES:
         if all(name in table.numbers for name in names):
-            found[reason] = sum(table.numbers[name] for name in names) % _WRAP
-    return None, found
+            by_reason[reason] = sum(table.numbers[name] for name in names) % _WRAP
+    return None, by_reason
 
 
 class ResidencyMeter:
@@ -105,15 +107,15 @@ class ResidencyMeter:
         self._active: dict[str, bool] = {}
         self._last: tuple[float, int | None, dict[str, int]] | None = None
 
-    def update(self, counter: int | None, found: dict[str, int], now: float) -> None:
+    def update(self, counter: int | None, by_reason: dict[str, int], now: float) -> None:
         """Take one table's counters; `now` is monotonic seconds."""
-        last, self._last = self._last, (now, counter, found)
+        last, self._last = self._last, (now, counter, by_reason)
         self._active = {}
         if last is None or not 0 < now - last[0] <= _MAX_GAP_S:
             return
         ticks = None if counter is None or last[1] is None else (counter - last[1]) % _WRAP
-        for reason in filter(last[2].__contains__, found):
-            moved = (found[reason] - last[2][reason]) % _WRAP
+        for reason in filter(last[2].__contains__, by_reason):
+            moved = (by_reason[reason] - last[2][reason]) % _WRAP
             if moved >= _WRAP // 2 or (ticks is not None and moved > ticks):
                 continue
             self._active[reason] = moved > 0
@@ -140,7 +142,7 @@ def read_throttle(table: Table, meter: ResidencyMeter, now: float, out: Collecte
     """Record the reasons of one table by its bits and, where it counts residencies, its counters."""
     for reason, active in (status_reasons(table) or {}).items():
         out.put("throttle_active", int(active), reason)
-    counter, found = residencies(table)
-    if found:
-        meter.update(counter, found, now)
+    counter, by_reason = residencies(table)
+    if by_reason:
+        meter.update(counter, by_reason, now)
         meter.record(out)

@@ -5,8 +5,8 @@ from pathlib import Path
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Collected
 from accelwatch.sysfs import list_dir
-from accelwatch_host import mounts, network, nfs, procfs, system, timekeeping
-from accelwatch_host.procfs import read_table
+from accelwatch_host import mounts, network, procfs, system, timekeeping
+from accelwatch_host.procfs import read_process_table, read_table
 
 LIMIT = 64
 """Disks, interfaces, ports, file systems and NFS mounts: at most so many of each."""
@@ -16,18 +16,12 @@ _NO_DISK = ("loop", "ram", "zram", "dm-", "md", "sr", "fd")
 _IDLE = ("idle", "iowait")
 _MIN_SPAN_S = 0.2
 """Processor time is counted in ticks of 10 ms: over less the share would be mostly rounding."""
-_NFS_KEYS = {
-    "host_nfs_requests_total": "requests",
-    "host_nfs_retransmissions_total": "retransmissions",
-    "host_nfs_round_trip_seconds_total": "round_trip_s",
-    "host_nfs_execution_seconds_total": "execution_s",
-}
 
 CpuTimes = dict[str, float]
 
 
 def put_kernel(root: Path, out: Collected) -> None:
-    """Uptime, load, processors, blocked tasks."""
+    """Uptime, load, processors, tasks, interrupts, context switches."""
     text = read_table(root / "proc/uptime")
     seconds = None if isinstance(text, Absence) else procfs.uptime(text)
     _put(out, "host_uptime_seconds", seconds, text)
@@ -42,6 +36,9 @@ def put_kernel(root: Path, out: Collected) -> None:
     stat = procfs.KernelStat() if isinstance(text, Absence) else procfs.kernel_stat(text)
     _put(out, "host_cpu_count", stat.cpus, text)
     _put(out, "host_blocked_processes", stat.blocked, text)
+    _put(out, "host_runnable_processes", stat.runnable, text)
+    _put(out, "host_interrupts_total", stat.interrupts, text)
+    _put(out, "host_context_switches_total", stat.context_switches, text)
 
 
 def _put(out: Collected, key: str, value: float | None, text: str | Absence) -> None:
@@ -97,6 +94,19 @@ def put_memory(root: Path, out: Collected) -> None:
     _put(out, "host_swap_used_bytes", swap.used if swap else None, text)
 
 
+def put_paging(root: Path, out: Collected) -> None:
+    """Traffic between memory and disks, and kills for want of memory."""
+    text = read_table(root / "proc/vmstat")
+    if isinstance(text, Absence):
+        out.miss("host_paging_bytes_total", text)
+        out.miss("host_out_of_memory_kills_total", text)
+        return
+    paging = procfs.paging(text)
+    put_or_miss(out, "host_paging_bytes_total", paging.read, "read")
+    put_or_miss(out, "host_paging_bytes_total", paging.written, "write")
+    put_or_miss(out, "host_out_of_memory_kills_total", paging.out_of_memory_kills)
+
+
 def put_pressure(root: Path, out: Collected) -> None:
     """Pressure stall information; a kernel without it (or booted with psi=0) does not support it."""
     keys = ("host_pressure_ratio", "host_pressure_stall_seconds_total")
@@ -115,50 +125,39 @@ def put_pressure(root: Path, out: Collected) -> None:
 def put_disks(root: Path, out: Collected) -> None:
     """Traffic of whole disks."""
     keys = ("host_disk_bytes_total", "host_disk_io_seconds_total")
-    found = system.disks(root)
-    if isinstance(found, Absence):
+    disks = system.disks(root)
+    if isinstance(disks, Absence):
         for key in keys:
-            out.miss(key, found)
+            out.miss(key, disks)
         return
     whole = {entry.name for entry in list_dir(root / "sys/block")}
     names = [
         name
-        for name in sorted(found)
+        for name in sorted(disks)
         if not name.startswith(_NO_DISK) and (not whole or name in whole)
     ]
     for name in names[:LIMIT]:
-        out.put(keys[0], found[name].read, name, "read")
-        out.put(keys[0], found[name].written, name, "write")
-        out.put(keys[1], found[name].busy_s, name)
+        out.put(keys[0], disks[name].read, name, "read")
+        out.put(keys[0], disks[name].written, name, "write")
+        out.put(keys[1], disks[name].busy_s, name)
     if not names:
         for key in keys:
             out.miss(key, Absence.UNSUPPORTED)
 
 
-def _process_text(root: Path, name: str) -> str | Absence:
-    """A per-process table: ours, or that of process 1 where the root is another machine's view."""
-    owners = ("self",) if root == Path("/") else ("1", "self")
-    text: str | Absence = Absence.UNSUPPORTED
-    for owner in owners:
-        text = read_table(root / "proc" / owner / name)
-        if not isinstance(text, Absence):
-            return text
-    return text
-
-
 def put_filesystems(root: Path, out: Collected) -> None:
     """Sizes of local file systems; network and user-space ones are never touched."""
     keys = ("host_filesystem_size_bytes", "host_filesystem_available_bytes")
-    text = _process_text(root, "mounts")
+    text = read_process_table(root, "mounts")
     chosen = [] if isinstance(text, Absence) else mounts.measurable(mounts.parse(text), LIMIT)
     for mount in chosen:
-        found = system.filesystem(root, root / mount.mountpoint.lstrip("/"))
-        if isinstance(found, Absence):
+        size = system.filesystem(root, root / mount.mountpoint.lstrip("/"))
+        if isinstance(size, Absence):
             for key in keys:
-                out.miss(key, found, mount.mountpoint)
+                out.miss(key, size, mount.mountpoint)
             continue
-        out.put(keys[0], found.size, mount.mountpoint)
-        out.put(keys[1], found.available, mount.mountpoint)
+        out.put(keys[0], size.size, mount.mountpoint)
+        out.put(keys[1], size.available, mount.mountpoint)
     if not chosen:
         for key in keys:
             out.miss(key, text if isinstance(text, Absence) else Absence.UNSUPPORTED)
@@ -166,11 +165,13 @@ def put_filesystems(root: Path, out: Collected) -> None:
 
 def put_network(root: Path, out: Collected) -> None:
     """Carrier and traffic of network interfaces."""
-    found = network.interfaces(root, LIMIT)
+    interfaces = network.interfaces(root, LIMIT)
     traffic = system.networks(root)
-    for interface in found:
-        _state(out, "host_network_up", interface.up, interface.name)
-        _state(out, "host_network_carrier_changes_total", interface.carrier_changes, interface.name)
+    for interface in interfaces:
+        put_or_miss(out, "host_network_up", interface.up, interface.name)
+        put_or_miss(
+            out, "host_network_carrier_changes_total", interface.carrier_changes, interface.name
+        )
         if not isinstance(traffic, Absence) and interface.name in traffic:
             _traffic(out, interface.name, traffic[interface.name])
     if isinstance(traffic, Absence):
@@ -178,7 +179,8 @@ def put_network(root: Path, out: Collected) -> None:
         out.miss("host_network_errors_total", traffic)
 
 
-def _state(out: Collected, key: str, value: float | Absence, *labels: str) -> None:
+def put_or_miss(out: Collected, key: str, value: float | Absence, *labels: str) -> None:
+    """A value, or the reason why there is none."""
     if isinstance(value, Absence):
         out.miss(key, value, *labels)
     else:
@@ -199,27 +201,12 @@ def put_rdma(root: Path, out: Collected) -> None:
     """RDMA ports: InfiniBand, RoCE, EFA."""
     for port in network.rdma_ports(root, LIMIT):
         where = (port.device, port.port)
-        _state(out, "host_rdma_port_up", port.up, *where)
-        _state(out, "host_rdma_port_rate_bytes_per_second", port.rate, *where)
-        _state(out, "host_rdma_bytes_total", port.received, *where, "receive")
-        _state(out, "host_rdma_bytes_total", port.transmitted, *where, "transmit")
+        put_or_miss(out, "host_rdma_port_up", port.up, *where)
+        put_or_miss(out, "host_rdma_port_rate_bytes_per_second", port.rate, *where)
+        put_or_miss(out, "host_rdma_bytes_total", port.received, *where, "receive")
+        put_or_miss(out, "host_rdma_bytes_total", port.transmitted, *where, "transmit")
         for name, count in port.errors.items():
             out.put("host_rdma_errors_total", count, *where, name)
-
-
-def put_nfs(root: Path, out: Collected) -> None:
-    """NFS mounts; none mounted is `unsupported`."""
-    text = _process_text(root, "mountstats")
-    if isinstance(text, Absence):
-        for key in (*_NFS_KEYS, "host_nfs_backlog_total"):
-            out.miss(key, text)
-        return
-    for mount in nfs.mountstats(text)[:LIMIT]:
-        where = mount.mountpoint
-        for key, field in _NFS_KEYS.items():
-            _state(out, key, getattr(mount.operations, field, Absence.ERROR), where)
-        backlog = Absence.ERROR if mount.backlog is None else mount.backlog
-        _state(out, "host_nfs_backlog_total", backlog, where)
 
 
 def put_clock(root: Path, out: Collected) -> None:

@@ -39,7 +39,7 @@ def parse(text: str) -> list[Mount]:
 
 
 def _plain(field: str) -> str:
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 8)), field)
+    return _ESCAPE.sub(lambda escape: chr(int(escape[1], 8)), field)
 
 
 def measurable(mounts: Iterable[Mount], limit: int) -> list[Mount]:

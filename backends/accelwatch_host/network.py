@@ -31,6 +31,7 @@ PORT_ERRORS = (
     ("counters", "local_link_integrity_errors"),
     ("counters", "excessive_buffer_overrun_errors"),
     ("counters", "VL15_dropped"),
+    ("counters", "port_xmit_wait"),
     ("hw_counters", "rnr_nak_retry_err"),
     ("hw_counters", "local_ack_timeout_err"),
     ("hw_counters", "out_of_sequence"),
@@ -43,8 +44,27 @@ PORT_ERRORS = (
     ("hw_counters", "roce_slow_restart"),
     ("hw_counters", "rx_icrc_encapsulated"),
     ("hw_counters", "rx_drops"),
+    ("hw_counters", "np_cnp_sent"),
+    ("hw_counters", "np_ecn_marked_roce_packets"),
+    ("hw_counters", "rp_cnp_handled"),
+    ("hw_counters", "rp_cnp_ignored"),
+    ("hw_counters", "duplicate_request"),
+    ("hw_counters", "req_transport_retries_exceeded"),
+    ("hw_counters", "req_rnr_retries_exceeded"),
+    ("hw_counters", "roce_adp_retrans"),
+    ("hw_counters", "roce_adp_retrans_to"),
+    ("hw_counters", "retrans_pkts"),
+    ("hw_counters", "retrans_timeout_events"),
+    ("hw_counters", "to_retransmits"),
+    ("hw_counters", "tx_cnp_pkts"),
+    ("hw_counters", "rx_cnp_pkts"),
+    ("hw_counters", "rx_ecn_marked_pkts"),
 )
-"""Counters that mean trouble; a fixed list, so the number of series is bounded."""
+"""Counters that mean trouble or congestion; a fixed list, so the number of series is bounded.
+
+`counters`: ABI/stable/sysfs-class-infiniband. `hw_counters` by driver: mlx5 (hw/mlx5/counters.c), EFA
+(hw/efa/efa_verbs.c: rx_drops, retrans_*), bnxt_re (hw/bnxt_re/hw_counters.c: to_retransmits, *_pkts).
+"""
 
 
 class Interface(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,10 +152,21 @@ def _moved(folder: Path, words: str, plain: str) -> int | Absence:
     return count if isinstance(other, Absence) else other
 
 
+def _names(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(entry.name for entry in folder.iterdir())
+    except OSError:
+        return frozenset()
+
+
 def _port(device: str, folder: Path) -> RdmaPort:
     state, rate = read_text(folder / "state"), read_text(folder / "rate")
     speed = None if isinstance(rate, Absence) else port_rate(rate)
-    errors = {name: _count(folder / kind / name) for kind, name in PORT_ERRORS}
+    # A driver has a third of the names: looking first is cheaper than opening each in vain.
+    there = {kind: _names(folder / kind) for kind in ("counters", "hw_counters")}
+    errors = {
+        name: _count(folder / kind / name) for kind, name in PORT_ERRORS if name in there[kind]
+    }
     return RdmaPort(
         device=device,
         port=folder.name,

@@ -5,65 +5,86 @@ rpc_clnt_show_stats in net/sunrpc/stats.c.
 """
 
 import re
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from accelwatch_host.nfs_transport import Transport, together, transport
+
 _MOUNT = re.compile(r"device .+ mounted on (.+) with fstype (\S+)(?: statvers=\S+)?")
-_BACKLOG_FIELD = {"tcp": 9, "rdma": 9, "local": 8, "udp": 6}
-"""Position of the backlog sum among the numbers after the transport's name."""
 _OPERATION_FIELDS = 8
 """Requests, transmissions, time-outs, bytes sent, bytes received, queue, round trip, execution (ms)."""
-
-
-class NfsMount(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over all operations and transports of one NFS mount since it was mounted."""
-
-    mountpoint: str
-    operations: "Operations | None" = None
-    """None where the lines of the operations could not all be read."""
-    backlog: int | None = None
-    """None where no transport line could be read."""
+OPERATIONS = ("GETATTR", "READ", "WRITE")
+"""Operations that are told apart, by the kernel's names, the same in NFS 3 and 4; a fixed list, so the
+number of series is bounded."""
 
 
 class Operations(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts and seconds over all operations of one mount."""
+    """Counts and seconds over one or all operations of one mount."""
 
     requests: int
     retransmissions: int
+    queue_s: float
     round_trip_s: float
     execution_s: float
 
 
-class _Sums:
+class NfsMount(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums of one NFS mount since it was mounted."""
+
+    mountpoint: str
+    operations: Operations | None = None
+    """Over all operations; None where their lines could not all be read."""
+    by_operation: dict[str, Operations] = {}
+    """Of OPERATIONS, those whose line could be read."""
+    transport: Transport = Transport()
+    """Over all connections of the mount."""
+
+
+class _Lines:
+    """What was read of one mount so far."""
+
     def __init__(self, mountpoint: str) -> None:
         self.mountpoint = mountpoint
-        self.lines: list[list[int]] = []
+        self.operations: dict[str, Sequence[int]] = {}
         self.damaged = False
-        self.backlog: int | None = None
+        self.transports: list[Transport] = []
 
-    def transport(self, fields: list[str]) -> None:
-        position = _BACKLOG_FIELD.get(fields[0]) if fields else None
-        numbers = fields[1:]
-        if position is None or len(numbers) <= position or not _is_count(numbers[position]):
-            return
-        self.backlog = (self.backlog or 0) + int(numbers[position])
+    def transport(self, fields: Sequence[str]) -> None:
+        connection = transport(fields)
+        if connection is not None:
+            self.transports.append(connection)
 
-    def operation(self, fields: list[str]) -> None:
-        if len(fields) < _OPERATION_FIELDS or not all(map(_is_count, fields[:_OPERATION_FIELDS])):
+    def operation(self, name: str, fields: Sequence[str]) -> None:
+        numbers = fields[:_OPERATION_FIELDS]
+        if len(numbers) < _OPERATION_FIELDS or not all(map(_is_count, numbers)):
             self.damaged = True
         else:
-            self.lines.append([int(field) for field in fields[:_OPERATION_FIELDS]])
+            self.operations[name] = [int(number) for number in numbers]
 
     def mount(self) -> NfsMount:
-        operations = None
-        if self.lines and not self.damaged:
-            operations = Operations(
-                requests=sum(line[0] for line in self.lines),
-                retransmissions=sum(max(0, line[1] - line[0]) for line in self.lines),
-                round_trip_s=sum(line[6] for line in self.lines) / 1000,
-                execution_s=sum(line[7] for line in self.lines) / 1000,
-            )
-        return NfsMount(mountpoint=self.mountpoint, operations=operations, backlog=self.backlog)
+        whole = self.operations and not self.damaged
+        return NfsMount(
+            mountpoint=self.mountpoint,
+            operations=_sum(self.operations.values()) if whole else None,
+            by_operation={
+                name: _sum([self.operations[name]])
+                for name in OPERATIONS
+                if name in self.operations
+            },
+            transport=together(self.transports),
+        )
+
+
+def _sum(lines: Iterable[Sequence[int]]) -> Operations:
+    lines = list(lines)
+    return Operations(
+        requests=sum(line[0] for line in lines),
+        retransmissions=sum(max(0, line[1] - line[0]) for line in lines),
+        queue_s=sum(line[5] for line in lines) / 1000,
+        round_trip_s=sum(line[6] for line in lines) / 1000,
+        execution_s=sum(line[7] for line in lines) / 1000,
+    )
 
 
 def _is_count(field: str) -> bool:
@@ -72,14 +93,14 @@ def _is_count(field: str) -> bool:
 
 def mountstats(text: str) -> list[NfsMount]:
     """NFS mounts (versions 3 and 4) with their sums; other file systems are left out."""
-    found: dict[str, _Sums] = {}
-    current: _Sums | None = None
+    by_mountpoint: dict[str, _Lines] = {}
+    current: _Lines | None = None
     for line in text.splitlines():
         if line.startswith("device "):
             head = _MOUNT.fullmatch(line.strip())
-            current = _Sums(head[1]) if head and head[2] in ("nfs", "nfs4") else None
+            current = _Lines(head[1]) if head and head[2] in ("nfs", "nfs4") else None
             if current is not None:
-                found[current.mountpoint] = current
+                by_mountpoint[current.mountpoint] = current
             continue
         name, colon, rest = line.strip().partition(":")
         if current is None or not colon:
@@ -87,5 +108,5 @@ def mountstats(text: str) -> list[NfsMount]:
         if name == "xprt":
             current.transport(rest.split())
         elif name.isupper():
-            current.operation(rest.split())
-    return [sums.mount() for sums in found.values()]
+            current.operation(name, rest.split())
+    return [lines.mount() for lines in by_mountpoint.values()]

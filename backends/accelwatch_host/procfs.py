@@ -17,6 +17,18 @@ _MOST_TASKS = 1 << 22
 """PID_MAX_LIMIT of include/linux/threads.h."""
 _LONGEST_S = 1e10
 _SWAP = re.compile(r"^(SwapTotal|SwapFree):\s*([0-9]{1,17}) kB\s*$", re.MULTILINE)
+_MOST_DIGITS = 20
+_STAT_LINES = {
+    "procs_blocked": "blocked",
+    "procs_running": "runnable",
+    "intr": "interrupts",
+    "ctxt": "context_switches",
+}
+_VMSTAT_LINES = {
+    "pgpgin": ("read", 1024),
+    "pgpgout": ("written", 1024),
+    "oom_kill": ("out_of_memory_kills", 1),
+}
 _PRESSURE = re.compile(r"(some|full) avg10=[\d.]+ avg60=([\d.]+) avg300=[\d.]+ total=(\d+)")
 
 
@@ -34,6 +46,22 @@ class KernelStat(msgspec.Struct, frozen=True, kw_only=True):
     cpus: int | None = None
     blocked: int | None = None
     """`procs_blocked`: tasks that wait for I/O uninterruptibly."""
+    runnable: int | None = None
+    """`procs_running`: tasks that run or wait for a processor."""
+    interrupts: int | None = None
+    """First number of `intr`: all kinds of interrupts together, since boot."""
+    context_switches: int | None = None
+    """`ctxt`, since boot."""
+
+
+class Paging(msgspec.Struct, frozen=True, kw_only=True):
+    """What we take from /proc/vmstat; a kernel that does not count it has no such line."""
+
+    read: int | Absence = Absence.UNSUPPORTED
+    """Bytes since boot."""
+    written: int | Absence = Absence.UNSUPPORTED
+    out_of_memory_kills: int | Absence = Absence.UNSUPPORTED
+    """Linux 4.13 and newer."""
 
 
 def read_table(path: Path) -> str | Absence:
@@ -45,27 +73,57 @@ def read_table(path: Path) -> str | Absence:
         return reason_of(error)
 
 
+def read_process_table(root: Path, name: str) -> str | Absence:
+    """A per-process table: ours, or that of process 1 where the root is another machine's view."""
+    owners = ("self",) if root == Path("/") else ("1", "self")
+    text: str | Absence = Absence.UNSUPPORTED
+    for owner in owners:
+        text = read_table(root / "proc" / owner / name)
+        if not isinstance(text, Absence):
+            return text
+    return text
+
+
 def pressure(text: str) -> list[Pressure]:
     """Lines of a pressure file (kernel doc accounting/psi.rst; percent and microseconds)."""
-    found = [_PRESSURE.fullmatch(line.strip()) for line in text.splitlines()]
+    matches = [_PRESSURE.fullmatch(line.strip()) for line in text.splitlines()]
     return [
         Pressure(share=line[1], ratio=float(line[2]) / 100, stall_s=int(line[3]) / 1e6)
-        for line in found
+        for line in matches
         if line and line[2].count(".") <= 1 and float(line[2]) <= 100
     ]
 
 
 def kernel_stat(text: str) -> KernelStat:
-    """Number of online processors and of blocked tasks from /proc/stat, proc(5)."""
+    """Online processors, tasks, interrupts and context switches from /proc/stat, proc(5)."""
     cpus = 0
-    blocked: int | None = None
+    counts: dict[str, int] = {}
     for line in text.splitlines():
         name, _, rest = line.partition(" ")
-        if name.startswith("cpu") and name[3:].isascii() and name[3:].isdigit():
-            cpus += 1
-        elif name == "procs_blocked" and rest.strip().isascii() and rest.strip().isdigit():
-            blocked = int(rest)
-    return KernelStat(cpus=cpus or None, blocked=blocked)
+        if name.startswith("cpu"):
+            cpus += _is_count(name[3:])
+        elif name in _STAT_LINES:
+            # `intr` goes on with thousands of numbers, one for each line of the machine.
+            first = rest.strip().partition(" ")[0]
+            if _is_count(first):
+                counts[_STAT_LINES[name]] = int(first)
+    return KernelStat(cpus=cpus or None, **counts)
+
+
+def paging(text: str) -> Paging:
+    """Paging and kills from /proc/vmstat, proc(5); `pgpgin` and `pgpgout` are KiB (mm/vmstat.c)."""
+    counts: dict[str, int | Absence] = {}
+    for line in text.splitlines():
+        name, _, count = line.partition(" ")
+        if name in _VMSTAT_LINES:
+            field, unit = _VMSTAT_LINES[name]
+            counts[field] = int(count) * unit if _is_count(count.strip()) else Absence.ERROR
+    return Paging(**counts)
+
+
+def _is_count(text: str) -> bool:
+    """Whether it is a number of the kernel, of 64 bits at most."""
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 class Swap(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,10 +146,10 @@ def load_averages(text: str) -> tuple[float, float, float] | None:
     """The three load averages of /proc/loadavg; None when the text is no such line."""
     fields = text.split()
     try:
-        one, five, fifteen = (float(field) for field in fields[:3])
+        minute, five, fifteen = (float(field) for field in fields[:3])
     except ValueError:
         return None
-    loads = (one, five, fifteen)
+    loads = (minute, five, fifteen)
     return loads if all(0 <= load <= _MOST_TASKS for load in loads) else None
 
 

@@ -103,8 +103,8 @@ def memory(root: Path) -> Memory | Absence:
     def question() -> Memory:
         import psutil
 
-        found = psutil.virtual_memory()
-        return Memory(size=found.total, available=found.available)
+        virtual = psutil.virtual_memory()
+        return Memory(size=virtual.total, available=virtual.available)
 
     return _ask(root, question)
 
@@ -115,12 +115,12 @@ def disks(root: Path) -> dict[str, DiskTraffic] | Absence:
     def question() -> dict[str, DiskTraffic]:
         import psutil
 
-        found = psutil.disk_io_counters(perdisk=True, nowrap=False)
+        counters = psutil.disk_io_counters(perdisk=True, nowrap=False)
         return {
             name: DiskTraffic(
                 read=io.read_bytes, written=io.write_bytes, busy_s=io.busy_time / 1000
             )
-            for name, io in found.items()
+            for name, io in counters.items()
         }
 
     return _ask(root, question)
@@ -132,7 +132,7 @@ def networks(root: Path) -> dict[str, NetworkTraffic] | Absence:
     def question() -> dict[str, NetworkTraffic]:
         import psutil
 
-        found = psutil.net_io_counters(pernic=True, nowrap=False)
+        counters = psutil.net_io_counters(pernic=True, nowrap=False)
         return {
             name: NetworkTraffic(
                 received=io.bytes_recv,
@@ -142,7 +142,7 @@ def networks(root: Path) -> dict[str, NetworkTraffic] | Absence:
                 receive_drops=io.dropin,
                 transmit_drops=io.dropout,
             )
-            for name, io in found.items()
+            for name, io in counters.items()
         }
 
     return _ask(root, question)
@@ -154,7 +154,7 @@ def filesystem(root: Path, path: Path) -> FilesystemSize | Absence:
     def question() -> FilesystemSize:
         import psutil
 
-        found = psutil.disk_usage(str(path))
-        return FilesystemSize(size=found.total, available=found.free)
+        usage = psutil.disk_usage(str(path))
+        return FilesystemSize(size=usage.total, available=usage.free)
 
     return _ask(root, question)

@@ -42,8 +42,8 @@ class IntelBackend:
         if cards:
             checks.append(loader.check(self._context, cards))
         else:
-            found = "no Intel GPU or NPU held by xe, i915 or intel_vpu"
-            checks.append(Check(subject="/sys/bus/pci/devices", ok=False, found=found))
+            nothing = "no Intel GPU or NPU held by xe, i915 or intel_vpu"
+            checks.append(Check(subject="/sys/bus/pci/devices", ok=False, found=nothing))
         return Probe(present=bool(cards), checks=tuple(checks))
 
     def open(self) -> Opened:
@@ -89,15 +89,15 @@ class IntelBackend:
 def _card_check(root: Path, card: Card) -> Check:
     subject = f"driver and nodes of {card.pci_bus_id}"
     if card.driver not in DRIVERS:
-        found = f"driver {card.driver or 'none'}"
+        finding = f"driver {card.driver or 'none'}"
         remedy = f"give it back from {card.driver}" if card.driver else "load the module xe or i915"
-        return Check(subject=subject, ok=False, found=found, remedy=remedy)
+        return Check(subject=subject, ok=False, found=finding, remedy=remedy)
     denied = [node for node in card.nodes if "card" not in node and not _usable(root, node)]
-    found = f"driver {card.driver}, nodes {' '.join(card.nodes) or 'none'}"
+    finding = f"driver {card.driver}, nodes {' '.join(card.nodes) or 'none'}"
     if denied:
         remedy = f"join the group that owns {denied[0]} (usually render); sysfs is read without it"
-        return Check(subject=subject, ok=False, found=f"{found}, no access", remedy=remedy)
-    return Check(subject=subject, ok=True, found=found)
+        return Check(subject=subject, ok=False, found=f"{finding}, no access", remedy=remedy)
+    return Check(subject=subject, ok=True, found=finding)
 
 
 def _usable(root: Path, node: str) -> bool:

@@ -46,17 +46,17 @@ def find_cards(root: Path) -> list[Card]:
 
     Other display functions (an integrated GPU that nothing drives) are left out.
     """
-    found = []
+    cards = []
     for pci_bus_id, device_id, code in sysfs.pci_functions(root, VENDOR_ID):
         folder = sysfs.pci_device_dir(root, pci_bus_id)
         driver = sysfs.link_name(folder / "driver")
         if code >> 16 == _DISPLAY:
             card = _gpu(pci_bus_id, device_id, driver, folder)
             if driver in GPU_DRIVERS or card.discrete:
-                found.append(card)
+                cards.append(card)
         elif code >> 16 == _PROCESSING and driver == NPU_DRIVER:
-            found.append(_npu(pci_bus_id, device_id, folder))
-    return sorted(found, key=lambda card: (card.kind is DeviceKind.NPU, card.pci_bus_id))
+            cards.append(_npu(pci_bus_id, device_id, folder))
+    return sorted(cards, key=lambda card: (card.kind is DeviceKind.NPU, card.pci_bus_id))
 
 
 def _gpu(pci_bus_id: str, device_id: int, driver: str | None, folder: Path) -> Card:

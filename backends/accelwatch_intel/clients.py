@@ -116,8 +116,8 @@ class Clients:
         ratios: dict[str, float] | None,
         request: Request,
     ) -> Process:
-        held = [held_bytes(client, self._regions(client)) for client in clients]
-        known = [amount for amount in held if amount is not None]
+        amounts = [held_bytes(client, self._regions(client)) for client in clients]
+        known = [amount for amount in amounts if amount is not None]
         busy = max(ratios.values()) if ratios else None
         absent: dict[str, Absence] = {}
         if busy is None:

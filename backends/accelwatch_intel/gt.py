@@ -108,10 +108,10 @@ def read_throttle(gts: Iterable[Gt], out: Collected) -> None:
             states.setdefault(reason_of(word), []).append(_flag(path))
         for word in _listed(gt.throttle_list):
             states.setdefault(reason_of(word), []).append(1)
-    for reason, found in states.items():
-        why = next((state for state in found if isinstance(state, Absence)), None)
-        if 1 in found or why is None:
-            out.put("throttle_active", int(1 in found), reason)
+    for reason, answers in states.items():
+        why = next((state for state in answers if isinstance(state, Absence)), None)
+        if 1 in answers or why is None:
+            out.put("throttle_active", int(1 in answers), reason)
         else:
             out.miss("throttle_active", why, reason)
 

@@ -79,9 +79,9 @@ def enrich(device: Device, properties: DeviceProperties, *, dedicated: bool) -> 
     )
 
 
-def _better_name(known: str | None, told: str | None) -> str | None:
+def _better_name(known: str | None, reported: str | None) -> str | None:
     """The driver's name where ours is only made of the id."""
-    return told if told and (known is None or "[" in known) else known
+    return reported if reported and (known is None or "[" in known) else known
 
 
 def tile_device(device: Device, tile: int) -> Device:

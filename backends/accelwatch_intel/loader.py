@@ -42,9 +42,9 @@ def check(context: Context, cards: Sequence[Card]) -> Check:
         if own
         else [context.root / folder / name for folder in _FOLDERS for name in LIBRARIES]
     )
-    found = next((path for path in paths if path.exists()), None)
-    if found is not None:
-        return Check(subject=LIBRARIES[0], ok=True, found=str(found))
+    library = next((path for path in paths if path.exists()), None)
+    if library is not None:
+        return Check(subject=LIBRARIES[0], ok=True, found=str(library))
     wanted = is_wanted(context, cards)
     return Check(
         subject=LIBRARIES[0],

@@ -44,7 +44,7 @@ def _is_internal_link(folder: Path) -> bool:
 
     Each file may fail by itself, and a true link that fell so low still has a higher maximum.
     """
-    told = [
+    widths = [
         value
         for state in _STATES
         for value in (
@@ -53,7 +53,7 @@ def _is_internal_link(folder: Path) -> bool:
         )
         if not isinstance(value, Absence)
     ]
-    return bool(told) and all(value == 1 for value in told)
+    return bool(widths) and all(value == 1 for value in widths)
 
 
 def generation(speed: str | Absence) -> int | Absence:
@@ -91,15 +91,17 @@ def read_downgrade(card: Card, out: Collected) -> None:
     Both files are root's and Battlemage's only; a card that is not capable of it has no status. Source:
     drivers/gpu/drm/xe/xe_device_sysfs.c, "PCIe Gen5 Limitations".
     """
-    found = sysfs.read_int(card.folder / "auto_link_downgrade_capable")
-    if found == 1:
-        found = sysfs.read_int(card.folder / "auto_link_downgrade_status")
-    elif found == 0:
+    downgraded = sysfs.read_int(card.folder / "auto_link_downgrade_capable")
+    if downgraded == 1:
+        downgraded = sysfs.read_int(card.folder / "auto_link_downgrade_status")
+    elif downgraded == 0:
         return
-    if found in (0, 1):
-        out.put("pcie_link_downgraded", found)
-    elif found is not Absence.UNSUPPORTED:
-        out.miss("pcie_link_downgraded", found if isinstance(found, Absence) else Absence.ERROR)
+    if downgraded in (0, 1):
+        out.put("pcie_link_downgraded", downgraded)
+    elif downgraded is not Absence.UNSUPPORTED:
+        out.miss(
+            "pcie_link_downgraded", downgraded if isinstance(downgraded, Absence) else Absence.ERROR
+        )
 
 
 def read_errors(card: Card, out: Collected) -> None:

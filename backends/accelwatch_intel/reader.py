@@ -93,8 +93,8 @@ class CardReader:
         for tile, out in parts.items():
             _fill_busy(out, _largest(bounds, tile))
         if counter == energy.PACKAGE:
-            told = {key for key, *_ in whole.values}.intersection(_ENERGY_KEYS)
-            sources |= dict.fromkeys(sorted(told), _PACKAGE_SOURCE)
+            measured = {key for key, *_ in whole.values}.intersection(_ENERGY_KEYS)
+            sources |= dict.fromkeys(sorted(measured), _PACKAGE_SOURCE)
         links: tuple[Link, ...] = ()
         notes: tuple[str, ...] = ()
         if sysman is not None:
@@ -171,14 +171,14 @@ class CardReader:
         if not request.processes:
             out.miss("processes", Absence.NOT_COLLECTED)
             return None
-        found = {process.pid: process for process in usage.processes}
+        by_pid = {process.pid: process for process in usage.processes}
         for process in sysman_reading.processes(sysman, device.id) if sysman else ():
-            if process.pid not in found:
-                found[process.pid] = with_facts(self._root, process, argv=request.argv)
-        if not found and usage.seen and usage.unreadable == usage.seen:
+            if process.pid not in by_pid:
+                by_pid[process.pid] = with_facts(self._root, process, argv=request.argv)
+        if not by_pid and usage.seen and usage.unreadable == usage.seen:
             out.miss("processes", Absence.PERMISSION)
             return None
-        return tuple(found[pid] for pid in sorted(found))
+        return tuple(by_pid[pid] for pid in sorted(by_pid))
 
     def _fault_notes(self) -> list[str]:
         """Records of a hang that wait to be fetched; they are looked for, not read out."""

@@ -112,7 +112,10 @@ class Session:
     def _card(self, device: Device) -> Card:
         card = self._cards.get(device.id)
         if card is None:
-            cards = {identity.device_id(found): found for found in find_cards(self._context.root)}
+            cards = {
+                identity.device_id(candidate): candidate
+                for candidate in find_cards(self._context.root)
+            }
             card = cards.get(device.id)
         if card is None:
             raise DeviceLost(f"{device.pci_bus_id} is gone from the PCI bus", code="gone")

@@ -113,7 +113,7 @@ class Sysman:
 
     def devices(self) -> dict[str, c_void_p]:
         """Handle of each device by PCI id."""
-        found: dict[str, c_void_p] = {}
+        by_bus_id: dict[str, c_void_p] = {}
         find = f"{self._prefix}DriverGet"
         for driver in self._array(lambda *end: self.call(find, *end), c_void_p):
             for device in self.handles(f"{self._prefix}DeviceGet", c_void_p(driver)):
@@ -121,8 +121,10 @@ class Sysman:
                     pci = self.get("zesDevicePciGetProperties", device, PciProperties)
                 except ReadError:
                     continue
-                found[f"{pci.domain:04x}:{pci.bus:02x}:{pci.device:02x}.{pci.function:x}"] = device
-        return found
+                by_bus_id[f"{pci.domain:04x}:{pci.bus:02x}:{pci.device:02x}.{pci.function:x}"] = (
+                    device
+                )
+        return by_bus_id
 
     def handles(self, name: str, parent: c_void_p) -> list[c_void_p]:
         """Handles below another one, by a call that is asked twice: for the count, then for all."""
@@ -137,8 +139,8 @@ class Sysman:
                 item.stype = STYPES[kind]
             self.call(name, parent, count, items)
 
-        found: list[S] = self._array(ask, kind)
-        return found
+        structures: list[S] = self._array(ask, kind)
+        return structures
 
     def get(self, name: str, handle: c_void_p, kind: type[S]) -> S:
         """One structure that a call of (handle, pointer) fills."""

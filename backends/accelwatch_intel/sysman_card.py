@@ -103,13 +103,13 @@ class SysmanCard:
 
         Raises the first error when no part could be read.
         """
-        found: list[tuple[Part, Any]] = []
+        answers: list[tuple[Part, Any]] = []
         failure: ReadError | None = None
         for part in self.parts(kind):
             try:
-                found.append((part, self.sysman.get(call, part.handle, structure)))
+                answers.append((part, self.sysman.get(call, part.handle, structure)))
             except ReadError as error:
                 failure = failure or error
-        if failure is not None and not found:
+        if failure is not None and not answers:
             raise failure
-        return found
+        return answers

@@ -160,5 +160,5 @@ def memory_notes(card: SysmanCard) -> tuple[str, ...]:
         states = card.get_each("memory", "zesMemoryGetState", types.MemoryState)
     except ReadError:
         return ()
-    found = (_MEMORY_HEALTH.get(state.health) for _, state in states)
-    return tuple(dict.fromkeys(note for note in found if note))
+    notes = (_MEMORY_HEALTH.get(state.health) for _, state in states)
+    return tuple(dict.fromkeys(note for note in notes if note))

@@ -78,7 +78,7 @@ def read_bandwidth(card: SysmanCard, sink: Sink) -> None:
 
 def read_temperatures(card: SysmanCard, sink: Sink) -> None:
     """Largest temperature of each kind of sensor."""
-    found: dict[str, ByTile] = defaultdict(dict)
+    by_sensor: dict[str, ByTile] = defaultdict(dict)
     for part in card.parts("temperature"):
         sensor = _SENSORS.get(part.properties.type)
         celsius = c_double(0.0)
@@ -89,12 +89,12 @@ def read_temperatures(card: SysmanCard, sink: Sink) -> None:
         except ReadError as error:
             sink.whole.miss("temperature_celsius", error.absence, sensor)
             continue
-        values = found[sensor]
+        values = by_sensor[sensor]
         values[part.tile] = max(celsius.value, values.get(part.tile, celsius.value))
         if part.properties.maxTemperature > 0:
             limit = part.properties.maxTemperature
             sink.fill(None, limit, "temperature_limit_celsius", sensor, "max_operating")
-    for sensor, values in found.items():
+    for sensor, values in by_sensor.items():
         sink.spread(values, max, "temperature_celsius", sensor)
 
 

@@ -1,8 +1,11 @@
 """The kernel log as a source of events. It has no devices; who an event is about is in its subject."""
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request
 from accelwatch.errors import BackendUnavailable, ReadError
@@ -12,14 +15,55 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 from accelwatch.sysfs import read_text
 from accelwatch_kernel_log.device import REMEDY, LogDevice, LogLost, may_read, open_kmsg
-from accelwatch_kernel_log.position import Position, PositionStore
-from accelwatch_kernel_log.reading import Interpreter, overrun
+from accelwatch_kernel_log.interpreter import Interpreter, overrun
 from accelwatch_kernel_log.record import Framer, Record
 
+_LOG = logging.getLogger(__name__)
+_FILE = "kernel_log.json"
 _MAX_READS = 2000
 """Reads in one call, so that a flood of messages cannot hold the caller."""
 _MAX_HISTORY = 1_000_000
 _SAVE_EVERY_S = 30.0
+
+
+class Position(msgspec.Struct, frozen=True, kw_only=True):
+    """The last record that was handed on; sequence numbers begin anew at each boot."""
+
+    boot_id: str
+    sequence: int
+
+
+class PositionStore:
+    """Keeps the position in one small file; without a directory it keeps nothing."""
+
+    def __init__(self, state_dir: Path | None) -> None:
+        self._path = state_dir / _FILE if state_dir is not None else None
+        self._failing = False
+
+    def load(self) -> Position | None:
+        """The stored position; None when there is none or it is damaged."""
+        if self._path is None:
+            return None
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Position)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def save(self, position: Position) -> bool:
+        """Replace the file in one step; a full disk costs the position, never an event."""
+        if self._path is None:
+            return False
+        draft = self._path.with_name(f".{_FILE}.{os.getpid()}")
+        try:
+            draft.write_bytes(msgspec.json.encode(position))
+            draft.replace(self._path)
+        except OSError as error:
+            if not self._failing:
+                _LOG.warning("position not kept path=%s error=%s", self._path, error)
+            self._failing = True
+            return False
+        self._failing = False
+        return True
 
 
 class KernelLogBackend:
@@ -46,15 +90,15 @@ class KernelLogBackend:
         self._lost = False
         self._unsaved = self._urgent = False
         self._saved_at = 0.0
-        self._held: list[Record] = []
+        self._pending: list[Record] = []
 
     def probe(self) -> Probe:
         """Look for the device and for the permission to read it."""
         present = self._path.exists()
         readable = present and os.access(self._path, os.R_OK) and may_read(self._context.root)
-        found = "readable" if readable else "not readable" if present else "missing"
+        finding = "readable" if readable else "not readable" if present else "missing"
         remedy = REMEDY if present and not readable else ""
-        check = Check(subject=str(self._path), ok=readable, found=found, remedy=remedy)
+        check = Check(subject=str(self._path), ok=readable, found=finding, remedy=remedy)
         return Probe(present=present, checks=(check,))
 
     def open(self) -> Opened:
@@ -65,7 +109,7 @@ class KernelLogBackend:
         self._framer = Framer()
         boot_id = read_text(self._context.root / "proc/sys/kernel/random/boot_id")
         self._boot_id = "" if isinstance(boot_id, Absence) else boot_id
-        self._sequence, self._lost, self._held = None, False, []
+        self._sequence, self._lost, self._pending = None, False, []
         self._log = self._open_log(self._path)
         if not self._context.one_shot:
             try:
@@ -89,7 +133,7 @@ class KernelLogBackend:
                 break
             for record in records:
                 if record.sequence > known.sequence if known is not None else keep_all:
-                    self._held.append(record)
+                    self._pending.append(record)
                     continue
                 self._interpreter.learn(record)
                 if known is None:
@@ -118,7 +162,7 @@ class KernelLogBackend:
         if self._log is None or self._context.one_shot:
             return ()
         self._save()
-        records, self._held = self._held, []
+        records, self._pending = self._pending, []
         if not records:
             self._log.wait(timeout_s)
         for _ in range(_MAX_READS):
@@ -158,6 +202,8 @@ class KernelLogBackend:
     def _boot_time(self, now: float) -> float:
         """Unix seconds of the boot as the clock stands now; `now` where /proc/uptime cannot be read."""
         text = read_text(self._context.root / "proc/uptime")
+        if isinstance(text, Absence):
+            return now
         try:
             return now - float(text.split()[0])
         except (ValueError, IndexError):

@@ -38,7 +38,7 @@ class Pattern(msgspec.Struct, frozen=True):
     decide: Decide | None = None
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class Match(msgspec.Struct, frozen=True, kw_only=True):
     """A message that a pattern recognised."""
 
     code: str
@@ -62,7 +62,7 @@ def row(
     return Pattern(code, category, re.compile(regex), fold_s, fault, decide)
 
 
-def _apply(pattern: Pattern, groups: dict[str, str]) -> Found | None:
+def _apply(pattern: Pattern, groups: dict[str, str]) -> Match | None:
     code, category = pattern.code, pattern.category
     if pattern.decide is not None:
         verdict = pattern.decide(groups)
@@ -72,7 +72,7 @@ def _apply(pattern: Pattern, groups: dict[str, str]) -> Found | None:
     bdf = groups.pop("bdf", "")
     fault = groups.pop("fault", pattern.fault)
     subject = normal_pci_bus_id(bdf) if bdf else groups.pop("subject", "").strip()
-    return Found(
+    return Match(
         code=code,
         category=category,
         subject=subject,
@@ -82,14 +82,14 @@ def _apply(pattern: Pattern, groups: dict[str, str]) -> Found | None:
     )
 
 
-def find(text: str, patterns: Iterable[Pattern]) -> Found | None:
+def find(text: str, patterns: Iterable[Pattern]) -> Match | None:
     """What the first fitting row makes of a message; None when the message is no fault we know."""
     for pattern in patterns:
         match = pattern.regex.match(text)
         if match is None:
             continue
         groups = {key: value.strip() for key, value in match.groupdict().items() if value}
-        found = _apply(pattern, {key: value for key, value in groups.items() if value})
-        if found is not None:
-            return found
+        applied = _apply(pattern, {key: value for key, value in groups.items() if value})
+        if applied is not None:
+            return applied
     return None

@@ -30,7 +30,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _text(escaped: bytes) -> str:
-    plain = _ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), escaped)
+    plain = _ESCAPE.sub(lambda escape: bytes([int(escape[1], 16)]), escaped)
     return plain.decode("utf-8", "replace")
 
 
@@ -45,7 +45,7 @@ def parse(lines: list[bytes]) -> Record | None:
     if head is None:
         return None
     prefix = int(head[1])
-    properties = [found for line in lines[1:] if (found := _property(line))]
+    properties = [pair for line in lines[1:] if (pair := _property(line))]
     return Record(
         facility=prefix >> 3,
         level=prefix & 7,

@@ -14,7 +14,7 @@ _NO_FALLBACK = frozenset({"driver_not_loaded"})
 """Reasons for which nvidia-smi would fail in the same way."""
 
 
-class Source(Protocol):
+class DriverSource(Protocol):
     """What NVML and nvidia-smi have in common."""
 
     def open(self) -> Opened:
@@ -57,7 +57,7 @@ class NvidiaBackend:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._source: Source | None = None
+        self._source: DriverSource | None = None
 
     def probe(self) -> Probe:
         """GPUs, driver, device node and library, from /sys, /proc and the loader's folders."""
@@ -92,12 +92,12 @@ class NvidiaBackend:
         except BackendUnavailable:
             raise refusal from None
 
-    def _use(self, source: Source) -> Opened:
+    def _use(self, source: DriverSource) -> Opened:
         opened = source.open()
         self._source = source
         return opened
 
-    def _nvml(self) -> Source:
+    def _nvml(self) -> DriverSource:
         from accelwatch_nvidia.nvml import Nvml, import_library
         from accelwatch_nvidia.nvml_source import NvmlSource
 
@@ -111,7 +111,7 @@ class NvidiaBackend:
             ) from error
         return NvmlSource(self._context, Nvml(library))
 
-    def _smi(self) -> Source:
+    def _smi(self) -> DriverSource:
         from accelwatch_nvidia.smi import SmiSource
 
         return SmiSource(self._context)
@@ -132,7 +132,7 @@ class NvidiaBackend:
         """Xid events; nvidia-smi has none."""
         return self._opened().wait_events(timeout_s)
 
-    def _opened(self) -> Source:
+    def _opened(self) -> DriverSource:
         if self._source is None:
             raise BackendUnavailable("not opened", reason="not_opened")
         return self._source

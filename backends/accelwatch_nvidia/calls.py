@@ -24,14 +24,14 @@ class Call(msgspec.Struct, frozen=True):
     group: str = ""
 
 
-def _one(convert: Callable[[Any], Outcome]) -> Callable[[Any], tuple[Outcome, ...]]:
+def _single(convert: Callable[[Any], Outcome]) -> Callable[[Any], tuple[Outcome, ...]]:
     return lambda raw: (convert(raw),)
 
 
-_MILLI = _one(mapping.divide(1000))
-_CLOCK = _one(mapping.scale(MHZ))
-_COUNT = _one(mapping.plain)
-_CELSIUS = _one(mapping.celsius)
+_MILLI = _single(mapping.divide(1000))
+_CLOCK = _single(mapping.scale(MHZ))
+_COUNT = _single(mapping.plain)
+_CELSIUS = _single(mapping.celsius)
 _DOMAINS = ("graphics", "sm", "memory", "video")
 """nvmlClockType_t 0-3 (nvml.h)."""
 
@@ -104,7 +104,7 @@ CALLS: tuple[Call, ...] = (
         ("nvmlDeviceGetPerformanceState", "nvmlDeviceGetPowerState"),
         (),
         (("performance_state",),),
-        _one(mapping.performance_state),
+        _single(mapping.performance_state),
     ),
     Call(
         ("nvmlDeviceGetCurrPcieLinkGeneration",),
@@ -125,7 +125,7 @@ CALLS: tuple[Call, ...] = (
             ("nvmlDeviceGetPcieThroughput",),
             (counter,),
             (("pcie_throughput_bytes_per_second", direction),),
-            _one(mapping.scale(1000)),
+            _single(mapping.scale(1000)),
             group="pcie",
         )
         for counter, direction in enumerate(("transmit", "receive"))
@@ -203,7 +203,7 @@ CALLS: tuple[Call, ...] = (
         ("nvmlDeviceGetPersistenceMode",),
         (),
         (("persistence_enabled",),),
-        _one(mapping.flag),
+        _single(mapping.flag),
         slow=True,
     ),
     Call(
@@ -265,7 +265,7 @@ CALLS: tuple[Call, ...] = (
             ("nvmlDeviceGetRetiredPages_v2", "nvmlDeviceGetRetiredPages"),
             (number,),
             (("memory_retired_pages", cause),),
-            _one(len),
+            _single(len),
             slow=True,
         )
         for number, cause in enumerate(("single_bit", "double_bit"))
@@ -274,14 +274,14 @@ CALLS: tuple[Call, ...] = (
         ("nvmlDeviceGetRetiredPagesPendingStatus",),
         (),
         (("memory_repair_pending",),),
-        _one(mapping.flag),
+        _single(mapping.flag),
         slow=True,
     ),
     Call(
         ("nvmlDeviceGetUnrepairableMemoryFlag_v1",),
         (),
         (("memory_unrepairable",),),
-        _one(mapping.flag),
+        _single(mapping.flag),
         slow=True,
     ),
 )

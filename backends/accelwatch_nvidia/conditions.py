@@ -81,16 +81,16 @@ def read_shared_memory(root: Path, collected: Collected) -> None:
 
 
 def read_recovery(
-    found: dict[tuple[int, int], int | float | Absence], collected: Collected
+    answers: dict[tuple[int, int], int | float | Absence], collected: Collected
 ) -> None:
     """What the driver asks for, from field 230; older drivers have fields 226 and 227."""
-    action = found[fields.RECOVERY_ACTION, 0]
+    action = answers[fields.RECOVERY_ACTION, 0]
     if not isinstance(action, Absence):
         collected.put("reset_required", int(action != 0))
         collected.put("recovery_action_info", 1, mapping.recovery_action(int(action)))
         return
     collected.miss("recovery_action_info", action)
-    older = [found[pair, 0] for pair in (fields.RESET_STATUS, fields.DRAIN_AND_RESET_STATUS)]
+    older = [answers[pair, 0] for pair in (fields.RESET_STATUS, fields.DRAIN_AND_RESET_STATUS)]
     known = [status for status in older if not isinstance(status, Absence)]
     if known:
         collected.put("reset_required", int(any(known)))

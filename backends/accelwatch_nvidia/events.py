@@ -97,20 +97,20 @@ class EventWaiter:
 
     def _collect(self, timeout_s: float) -> list[ErrorEvent]:
         library = self._nvml.library
-        found: list[ErrorEvent] = []
+        events: list[ErrorEvent] = []
         wait_ms = max(0, round(timeout_s * 1000))
         try:
-            while len(found) < _MAX_BURST:
+            while len(events) < _MAX_BURST:
                 data = library.nvmlEventSetWait_v2(self._set, wait_ms)
                 wait_ms = 0
                 if int(data.eventType) & XID_EVENT:
-                    found.append(to_event(data, self._registered, self._clock.wall()))
+                    events.append(to_event(data, self._registered, self._clock.wall()))
         except library.NVMLError as error:
             if code_of(error) != returns.TIMEOUT:
                 self._drop()
-                if not found:
+                if not events:
                     self._stopped.wait(timeout_s)
-        return found
+        return events
 
     def _drop(self) -> None:
         """Give the set up, as after a lost GPU, so that the next wait is for those that are left."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from accelwatch_nvidia import smi_text
-
 STATES = {1: "not_started", 2: "in_progress", 3: "completed"}
 """nvmlGpuFabricState_t (nvml.h); 0 means that there is no fabric."""
 
@@ -104,6 +102,8 @@ _NO_FAILURE = ("success", "n/a", "")
 
 def from_words(state: str, status: str, health: Mapping[str, str]) -> Registration:
     """Registration of nvidia-smi's `fabric` element; `health` holds the text of each of its leaves."""
+    from accelwatch_nvidia import smi_text  # not where NVML is read
+
     faults = [
         f"{tag.replace('_', ' ')}: {text}"
         for tag, good in _GOOD_WORDS.items()

@@ -87,14 +87,14 @@ def _counters(
     byte_fields = [field for choice in fields.LINK_BYTES for field, _ in choice]
     traffic = [(field, link) for field in byte_fields for link in links]
     totals = [(field, 0) for field, _ in fields.LINK_ERROR_TOTALS]
-    found = calls.fields([*errors, *traffic, *totals])
+    answers = calls.fields([*errors, *traffic, *totals])
     for field, kind in fields.LINK_ERRORS:
-        by_link = {link: found[field, link] for link in links}
+        by_link = {link: answers[field, link] for link in links}
         put_errors(collected, kind, by_link, in_detail=in_detail)
     for field, kind in fields.LINK_ERROR_TOTALS:
-        put_first(collected, ("interconnect_errors_total", "nvlink", kind), found[field, 0])
+        put_first(collected, ("interconnect_errors_total", "nvlink", kind), answers[field, 0])
     for direction, choice in zip(_DIRECTIONS, fields.LINK_BYTES, strict=True):
-        moved = {link: _bytes(found, choice, link) for link in links}
+        moved = {link: _bytes(answers, choice, link) for link in links}
         _put_sum(collected, ("interconnect_bytes_total", "nvlink", direction), list(moved.values()))
         for link, count in moved.items():
             if in_detail and not isinstance(count, Absence):
@@ -102,10 +102,10 @@ def _counters(
 
 
 def _bytes(
-    found: dict[tuple[int, int], Number | Absence], choice: tuple[tuple[int, int], ...], link: int
+    answers: dict[tuple[int, int], Number | Absence], choice: tuple[tuple[int, int], ...], link: int
 ) -> Number | Absence:
     for field, factor in choice:
-        count = found[field, link]
+        count = answers[field, link]
         if not isinstance(count, Absence):
             return count * factor
     return Absence.UNSUPPORTED

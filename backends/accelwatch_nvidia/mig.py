@@ -65,7 +65,7 @@ def profile_of(name: str | Absence, attributes: Any) -> str | None:
 def instances(calls: DeviceCalls, parent: Device) -> list[Instance]:
     """MIG devices of a GPU, in NVML's order; slots may be empty."""
     count = calls.ask("nvmlDeviceGetMaxMigDeviceCount")
-    found: list[Instance] = []
+    instances: list[Instance] = []
     for slot in range(0 if isinstance(count, Absence) else min(count, MAX_SLOTS)):
         handle = calls.ask("nvmlDeviceGetMigDeviceHandleByIndex", slot)
         if isinstance(handle, Absence):
@@ -78,5 +78,5 @@ def instances(calls: DeviceCalls, parent: Device) -> list[Instance]:
         profile = profile_of(own.ask("nvmlDeviceGetName"), own.ask("nvmlDeviceGetAttributes_v2"))
         known = None if isinstance(uuid, Absence) else uuid
         device = partition(parent, slot, ids, known, profile)
-        found.append(Instance(handle, ids[0], ids[1], device))
-    return found
+        instances.append(Instance(handle, ids[0], ids[1], device))
+    return instances

@@ -1,10 +1,8 @@
 """The only module that imports pynvml: typed calls, return codes turned into absences or ReadError."""
 
 import ctypes
-import sys
 import threading
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 from accelwatch.errors import BackendUnavailable, ReadError
@@ -21,32 +19,11 @@ FieldPair = tuple[int, int]
 
 
 def import_library() -> Library:
-    """The pynvml module. It loads libnvidia-ml.so.1 on `nvmlInit`, not on import.
+    """The pynvml module. It loads libnvidia-ml.so.1 on `nvmlInit`, not on import."""
+    import pynvml
 
-    pynvml imports `find_library` and never calls it; the module it is from loads subprocess, shutil and
-    locale, a third of what pynvml itself costs. So it gets one that looks for the real one when called.
-    """
-    light = _ctypes_util()
-    sys.modules.setdefault("ctypes.util", light)
-    try:
-        import pynvml
-    finally:
-        if sys.modules.get("ctypes.util") is light:
-            del sys.modules["ctypes.util"]
     library: Library = pynvml
     return library
-
-
-def _ctypes_util() -> ModuleType:
-    def find_library(name: str) -> str | None:
-        sys.modules.pop("ctypes.util", None)
-        from ctypes.util import find_library as find
-
-        return find(name)
-
-    module = ModuleType("ctypes.util")
-    module.find_library = find_library  # type: ignore[attr-defined]
-    return module
 
 
 def code_of(error: Exception) -> int:
@@ -114,7 +91,7 @@ class Nvml:
 
     def versions(self) -> dict[str, str]:
         """Versions of driver, library and CUDA, as far as NVML gives them."""
-        found: dict[str, str] = {}
+        versions: dict[str, str] = {}
         library = self.library
         for key, call in (
             ("driver", library.nvmlSystemGetDriverVersion),
@@ -125,8 +102,8 @@ class Nvml:
                 raw: str | int = call()
             except library.NVMLError:
                 continue
-            found[key] = f"{raw // 1000}.{raw % 1000 // 10}" if isinstance(raw, int) else raw
-        return found
+            versions[key] = f"{raw // 1000}.{raw % 1000 // 10}" if isinstance(raw, int) else raw
+        return versions
 
 
 class DeviceCalls:
@@ -216,14 +193,14 @@ class DeviceCalls:
 
     def fields(self, wanted: Sequence[FieldPair]) -> dict[FieldPair, Number | Absence]:
         """Values of (field id, scope id) pairs, by one call; unsupported ones are not asked again."""
-        found: dict[FieldPair, Number | Absence] = dict.fromkeys(wanted, Absence.UNSUPPORTED)
+        answers: dict[FieldPair, Number | Absence] = dict.fromkeys(wanted, Absence.UNSUPPORTED)
         asked = tuple(pair for pair in wanted if pair not in self._unsupported)
         if asked:
-            self._ask_fields(asked, found)
-        return found
+            self._ask_fields(asked, answers)
+        return answers
 
     def _ask_fields(
-        self, asked: tuple[FieldPair, ...], found: dict[FieldPair, Number | Absence]
+        self, asked: tuple[FieldPair, ...], answers: dict[FieldPair, Number | Absence]
     ) -> None:
         """Ask the driver; one that refuses the whole list for one unknown field is asked in halves."""
         try:
@@ -231,22 +208,22 @@ class DeviceCalls:
         except self.library.NVMLError as error:
             code = code_of(error)
             if code != returns.INVALID_ARGUMENT:
-                found.update(dict.fromkeys(asked, self._judge_all(code, asked)))
+                answers.update(dict.fromkeys(asked, self._judge_all(code, asked)))
             elif len(asked) == 1:
                 self._unsupported.add(asked[0])
             else:
                 middle = len(asked) // 2
-                self._ask_fields(asked[:middle], found)
-                self._ask_fields(asked[middle:], found)
+                self._ask_fields(asked[:middle], answers)
+                self._ask_fields(asked[middle:], answers)
             return
         for pair, entry in zip(asked, answer, strict=True):
             code = entry.nvmlReturn
             if code == 0:
-                found[pair] = field_number(entry)
+                answers[pair] = field_number(entry)
             elif code == returns.INVALID_ARGUMENT:
                 self._unsupported.add(pair)
             else:
-                found[pair] = self.judge(code, pair)
+                answers[pair] = self.judge(code, pair)
 
     def _judge_all(self, code: int, asked: tuple[FieldPair, ...]) -> Absence:
         if code in returns.PERMANENT:

@@ -100,9 +100,9 @@ class NvmlSource:
         """Full identity and MIG instances. Raises ReadError."""
         reader = self._reader(device)
         with _Counted(self):
-            found = reader.identify(device)
-        self._readers[_place(found[0])] = reader
-        return found
+            devices = reader.identify(device)
+        self._readers[_place(devices[0])] = reader
+        return devices
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """Readings of a GPU and its MIG instances. Raises ReadError."""

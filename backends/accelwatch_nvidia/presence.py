@@ -73,8 +73,8 @@ def _listed(folder: Path) -> PresentGpu | None:
 def driver_gpus(root: Path) -> list[PresentGpu]:
     """GPUs that the nvidia driver has bound, in PCI order, which is NVML's order."""
     folders = sysfs.list_dir(root / "proc/driver/nvidia/gpus")
-    found = [gpu for gpu in map(_listed, folders) if gpu is not None]
-    return sorted(found, key=lambda gpu: gpu.pci_bus_id)
+    gpus = [gpu for gpu in map(_listed, folders) if gpu is not None]
+    return sorted(gpus, key=lambda gpu: gpu.pci_bus_id)
 
 
 def pci_gpus(root: Path) -> list[PresentGpu]:

@@ -147,7 +147,7 @@ class ProcessReader:
 
     def __init__(self, host: HostProcesses) -> None:
         self._host = host
-        self._held: set[int] = set()
+        self._known_pids: set[int] = set()
         self._seen_until_us = 0
         self.notes: tuple[str, ...] = ()
         """What there is to say of the last list."""
@@ -160,12 +160,12 @@ class ProcessReader:
         if isinstance(rows, Absence):
             return rows
         utilization, why = self._utilization(calls, rows) if rows else ({}, Absence.UNSUPPORTED)
-        arrived = rows.keys() - self._held
-        self._held = set(rows)
-        found = []
+        arrived = rows.keys() - self._known_pids
+        self._known_pids = set(rows)
+        processes = []
         for pid in sorted(rows):
             known = self._host.know(pid, now, argv=argv, refresh=refresh or pid in arrived)
-            found.append(
+            processes.append(
                 _process(
                     device_id,
                     pid,
@@ -176,7 +176,7 @@ class ProcessReader:
                     argv=argv,
                 )
             )
-        return tuple(found)
+        return tuple(processes)
 
     def _rows(
         self, calls: DeviceCalls

@@ -53,9 +53,9 @@ PARTITION_ECC = tuple(
 def read_fast(calls: DeviceCalls, collected: Collected, groups: frozenset[str]) -> None:
     """Read what changes from tick to tick."""
     rows = _field_rows(groups, slow=False)
-    found = calls.fields([*(row.pair for row in rows), *conditions.RECOVERY_FIELDS])
-    _put_fields(found, rows, collected)
-    conditions.read_recovery(found, collected)
+    answers = calls.fields([*(row.pair for row in rows), *conditions.RECOVERY_FIELDS])
+    _put_fields(answers, rows, collected)
+    conditions.read_recovery(answers, collected)
     put_calls(calls, _call_rows(groups, slow=False), collected)
 
 
@@ -81,12 +81,12 @@ def read_slow(device_id: str, calls: DeviceCalls, groups: frozenset[str]) -> Slo
 
 
 def _put_fields(
-    found: dict[tuple[int, int], int | float | Absence],
+    answers: dict[tuple[int, int], int | float | Absence],
     rows: tuple[Field, ...],
     collected: Collected,
 ) -> None:
     for row in rows:
-        raw = found[row.pair]
+        raw = answers[row.pair]
         put_first(collected, row.series, raw if isinstance(raw, Absence) else row.convert(raw))
 
 

@@ -63,16 +63,16 @@ class DeviceReader:
         self._slow = None
         if before is None or before.partition_mode != full.partition_mode:
             self._gpm.restart(library_restarted=False)
-        found = mig.instances(calls, full) if full.partition_mode == "enabled" else []
-        self._partitions = self._matched(found, calls)
+        instances = mig.instances(calls, full) if full.partition_mode == "enabled" else []
+        self._partitions = self._matched(instances, calls)
         self.device = full
         return [full, *(part.instance.device for part in self._partitions)]
 
-    def _matched(self, found: list[mig.Instance], calls: DeviceCalls) -> list[_Partition]:
+    def _matched(self, instances: list[mig.Instance], calls: DeviceCalls) -> list[_Partition]:
         """Partitions for the instances; one that was there before keeps its samples."""
         before = {part.instance.device.id: part for part in self._partitions}
         partitions = []
-        for instance in found:
+        for instance in instances:
             known = before.pop(instance.device.id, None)
             partitions.append(
                 _Partition(
@@ -119,12 +119,12 @@ class DeviceReader:
             sampler.restart(library_restarted=restarted)
         if not self._partitions:
             return
-        fresh = {found.device.id: found for found in mig.instances(calls, device)}
+        fresh = {instance.device.id: instance for instance in mig.instances(calls, device)}
         for part in self._partitions:
-            found = fresh.get(part.instance.device.id)
-            if found is not None:
-                part.instance = found
-                part.calls = DeviceCalls(self._nvml, found.handle, found.device.name)
+            instance = fresh.get(part.instance.device.id)
+            if instance is not None:
+                part.instance = instance
+                part.calls = DeviceCalls(self._nvml, instance.handle, instance.device.name)
 
     def _no_handle(self, code: int, device: Device) -> ReadError:
         if code in returns.STACK_GONE:
@@ -160,7 +160,7 @@ class DeviceReader:
             partitions = self._read_partitions(parts, request)
             if not request.processes:
                 why = Absence.NOT_COLLECTED
-                return [_without_processes(one, why) for one in (whole, *partitions)]
+                return [_without_processes(reading, why) for reading in (whole, *partitions)]
             request.numbers([whole, *partitions])
             whole = self._with_processes(whole, calls, self._processes, request)
             return _each_process_once(whole, self._partition_processes(parts, partitions, request))
@@ -219,18 +219,18 @@ class DeviceReader:
     def _partition_processes(
         self, parts: list[_Partition], readings: list[Reading], request: Request
     ) -> list[Reading]:
-        found = []
+        completed = []
         for part, reading in zip(parts, readings, strict=True):
             if ("*",) in reading.absent:
-                found.append(reading)
+                completed.append(reading)
                 continue
             try:
-                found.append(self._with_processes(reading, part.calls, part.processes, request))
+                completed.append(self._with_processes(reading, part.calls, part.processes, request))
             except DeviceLost:
                 raise
             except ReadError as error:
-                found.append(_without_processes(reading, error.absence))
-        return found
+                completed.append(_without_processes(reading, error.absence))
+        return completed
 
     def _read_partitions(self, parts: list[_Partition], request: Request) -> list[Reading]:
         readings = []

@@ -54,14 +54,14 @@ _LISTED = re.compile(r"MIG\s+(\S+)\s+Device\s+(\d+):\s+\(UUID:\s+(MIG-[^)\s]+)\)
 
 def listed_instances(text: str) -> dict[str, dict[int, tuple[str, str]]]:
     """(profile, uuid) of each MIG instance by place, by GPU uuid, from `nvidia-smi -L`."""
-    found: dict[str, dict[int, tuple[str, str]]] = {}
+    by_gpu: dict[str, dict[int, tuple[str, str]]] = {}
     gpu = ""
     for line in text.splitlines():
         if match := smi_text.GPU_LINE.search(line):
             gpu = match[1]
         elif match := _LISTED.search(line):
-            found.setdefault(gpu, {})[int(match[2])] = (match[1], match[3])
-    return found
+            by_gpu.setdefault(gpu, {})[int(match[2])] = (match[1], match[3])
+    return by_gpu
 
 
 class SmiSource:
@@ -137,8 +137,8 @@ class SmiSource:
         version = presence.driver_version(root)
         gpus = presence.present_gpus(root)
         if not gpus:
-            found = [smi_mapping.bus_of(gpu) for gpu in self._shared().gpus]
-            gpus = [presence.PresentGpu(pci_bus_id=bus) for bus in found if bus]
+            addresses = [smi_mapping.bus_of(gpu) for gpu in self._shared().gpus]
+            gpus = [presence.PresentGpu(pci_bus_id=bus) for bus in addresses if bus]
         return [self._provisional(index, gpu, version) for index, gpu in enumerate(gpus)]
 
     def _provisional(self, index: int, gpu: presence.PresentGpu, version: str | None) -> Device:
@@ -158,16 +158,16 @@ class SmiSource:
             self._one_by_one = True
             raise DeviceSuspended(f"{device.name}: asleep, left asleep", code="suspended")
         if not self._one_by_one and not self._any_asleep():
-            found = _in(self._shared(), bus)
-            if found is not None:
-                return found
+            gpu = _in(self._shared(), bus)
+            if gpu is not None:
+                return gpu
         if why := presence.refusal(root, device.device_nodes):
             raise DevicePermission(f"{device.name}: {why}", code="permission")
         result = self._run("-q", "-x", "-i", bus)
-        found = _in(parse(result.output), bus)
-        if found is None:
+        gpu = _in(parse(result.output), bus)
+        if gpu is None:
             raise _failure(device, result)
-        return found
+        return gpu
 
     def _any_asleep(self) -> bool:
         gpus = presence.present_gpus(self._context.root)
@@ -195,13 +195,13 @@ class SmiSource:
             whole = self._with_shared_memory(whole)
         whole = self._with_links(device, whole, request)
         readings = [whole]
-        present = {part.id: found for part, found in self._partitions(device, element)}
+        present = {part.id: instance for part, instance in self._partitions(device, element)}
         for part in self._parts.get(device.pci_bus_id, ()):
-            found = present.get(part.id)
-            if found is None:
+            instance = present.get(part.id)
+            if instance is None:
                 readings.append(wholly_absent(part.id, Absence.LOST))
             else:
-                readings.append(smi_mapping.read_partition(part, found, element, request.groups))
+                readings.append(smi_mapping.read_partition(part, instance, element, request.groups))
         if request.processes:
             request.numbers(readings)
         return [self._with_processes(reading, request) for reading in readings]
@@ -220,13 +220,13 @@ class SmiSource:
 
     def _with_links(self, device: Device, reading: Reading, request: Request) -> Reading:
         alone = device.pci_bus_id if self._one_by_one or self._any_asleep() else None
-        found = self._links.read(device.uuid, alone, slow=request.slow, fresh_s=self._fresh_s)
+        links = self._links.read(device.uuid, alone, slow=request.slow, fresh_s=self._fresh_s)
         collected = Collected(reading.device_id)
-        if isinstance(found, Absence):
-            collected.miss("interconnect_links", found)
+        if isinstance(links, Absence):
+            collected.miss("interconnect_links", links)
             listed: tuple[Link, ...] = ()
         else:
-            listed = smi_links.put(found, collected, request.groups)
+            listed = smi_links.put(links, collected, request.groups)
         return msgspec.structs.replace(
             reading,
             values={**reading.values, **collected.values},
@@ -244,8 +244,8 @@ class SmiSource:
         if len(listed) > MAX_PROCESSES:
             notes = (*notes, cut_note(MAX_PROCESSES, len(listed)))
             listed = tuple(largest(listed))
-        found = tuple(self._named(process) for process in listed)
-        return msgspec.structs.replace(reading, processes=found, notes=notes)
+        processes = tuple(self._named(process) for process in listed)
+        return msgspec.structs.replace(reading, processes=processes, notes=notes)
 
     def _named(self, process: Process) -> Process:
         """With the facts of /proc when the pid is ours and its name agrees."""

@@ -28,22 +28,22 @@ class GpuLinks(msgspec.Struct):
 
 def parse_states(text: str) -> dict[str, GpuLinks]:
     """Links by the GPU's uuid, from `nvlink -s`; a link of which it says anything else is left out."""
-    found: dict[str, GpuLinks] = {}
+    by_uuid: dict[str, GpuLinks] = {}
     uuid = ""
     for line in text.splitlines():
         if match := smi_text.GPU_LINE.search(line):
             uuid = match[1]
         elif uuid and (match := _STATE.fullmatch(line)):
-            found.setdefault(uuid, GpuLinks()).states[int(match[1])] = match[2] is None
-    return found
+            by_uuid.setdefault(uuid, GpuLinks()).states[int(match[1])] = match[2] is None
+    return by_uuid
 
 
-def add_errors(text: str, found: Mapping[str, GpuLinks]) -> None:
+def add_errors(text: str, by_uuid: Mapping[str, GpuLinks]) -> None:
     """Add the counters that `nvlink -e` prints to the links of the GPUs that are known."""
     at: GpuLinks | None = None
     for line in text.splitlines():
         if match := smi_text.GPU_LINE.search(line):
-            at = found.get(match[1])
+            at = by_uuid.get(match[1])
         elif at is not None and (match := _ERRORS.fullmatch(line)):
             kind = _KINDS.get(match[2].lower())
             if kind:
@@ -75,7 +75,7 @@ class LinkReader:
         self._run = run
         self._clock = clock
         self._lock = threading.Lock()
-        self._found: dict[str, GpuLinks] = {}
+        self._by_uuid: dict[str, GpuLinks] = {}
         self._read_at: dict[str, float] = {}
         self._over: Absence | None = None
 
@@ -93,19 +93,19 @@ class LinkReader:
             if due and self._over is None:
                 self._ask(bus)
                 self._read_at[key] = self._clock.monotonic()
-            known = self._found.get(uuid or "")
+            known = self._by_uuid.get(uuid or "")
             return known or self._over or Absence.UNSUPPORTED
 
     def _ask(self, bus: str | None) -> None:
         only = ("-i", bus) if bus else ()
         result = self._run("nvlink", "-s", *only)
         text = result.output.decode("utf-8", "replace")
-        found = parse_states(text)
-        if not found:
+        by_uuid = parse_states(text)
+        if not by_uuid:
             if result.failure == "timeout":
                 self._over = Absence.TIMEOUT
             elif bus is None and "inactive" not in text.lower():
                 self._over = Absence.UNSUPPORTED
             return
-        add_errors(self._run("nvlink", "-e", *only).output.decode("utf-8", "replace"), found)
-        self._found |= found
+        add_errors(self._run("nvlink", "-e", *only).output.decode("utf-8", "replace"), by_uuid)
+        self._by_uuid |= by_uuid

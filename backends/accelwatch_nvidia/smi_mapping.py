@@ -51,11 +51,11 @@ def text_at(element: ET.Element, path: str) -> str | None:
     """
     at = element
     for tag in path.split("/"):
-        found = at.find(tag)
-        if found is None:
+        child = at.find(tag)
+        if child is None:
             text = (at.text or "").strip() if at is not element and len(at) == 0 else ""
             return text if text and smi_text.absence(text) else None
-        at = found
+        at = child
     return None if len(at) else (at.text or "").strip()
 
 
@@ -66,11 +66,11 @@ def first_value(element: ET.Element, row: smi_rows.TextRow) -> Outcome | None:
         text = text_at(element, path)
         if text is None:
             continue
-        found = row.convert(text)
-        if not isinstance(found, Absence):
-            return found
+        value = row.convert(text)
+        if not isinstance(value, Absence):
+            return value
         if outcome is None or outcome is Absence.UNSUPPORTED:
-            outcome = found
+            outcome = value
     return outcome
 
 
@@ -130,7 +130,7 @@ def partitions(
     parent: Device, gpu: ET.Element, listed: dict[int, tuple[str, str]]
 ) -> list[tuple[Device, ET.Element]]:
     """MIG instances; `listed` gives (profile, uuid) by place, of `nvidia-smi -L`."""
-    found = []
+    pairs = []
     for element in gpu.iterfind("mig_devices/mig_device"):
         texts = [
             text_at(element, tag) or ""
@@ -141,8 +141,8 @@ def partitions(
         number, gpu_instance, compute_instance = map(int, texts)
         profile, uuid = listed.get(number, (None, None))
         ids = (gpu_instance, compute_instance)
-        found.append((mig.partition(parent, number, ids, uuid, profile), element))
-    return found
+        pairs.append((mig.partition(parent, number, ids, uuid, profile), element))
+    return pairs
 
 
 def read(device: Device, gpu: ET.Element, groups: frozenset[str]) -> Reading:
@@ -220,8 +220,10 @@ def read_partition(
     return _finish(collected, processes(device, gpu), ())
 
 
-def _finish(collected: Collected, found: tuple[Process, ...], notes: tuple[str, ...]) -> Reading:
-    reading = collected.reading(processes=found, sources={"*": SOURCE}, notes=notes)
+def _finish(
+    collected: Collected, processes: tuple[Process, ...], notes: tuple[str, ...]
+) -> Reading:
+    reading = collected.reading(processes=processes, sources={"*": SOURCE}, notes=notes)
     return msgspec.structs.replace(reading, absent=settle(reading.absent, reading.values))
 
 

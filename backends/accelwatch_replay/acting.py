@@ -195,8 +195,8 @@ def _raise(fault: Fault) -> NoReturn:
 
 def _withhold(row: Collected, series: Series, reason: Absence) -> None:
     """Take the value of a series, or all of a quantity, away and say why."""
-    for held in [one for one in row.values if one[: len(series)] == series]:
-        del row.values[held]
+    for withheld in [candidate for candidate in row.values if candidate[: len(series)] == series]:
+        del row.values[withheld]
     row.absent[series] = reason
 
 

@@ -14,9 +14,8 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
 from accelwatch_replay.acting import ScenarioPlayer
 from accelwatch_replay.options import Options, parse_options
-from accelwatch_replay.playback import RecordingPlayer
+from accelwatch_replay.playback import RecordingPlayer, read_recording
 from accelwatch_replay.player import Moment, Player
-from accelwatch_replay.recording import read_recording
 from accelwatch_replay.scenario import FORMAT, read_scenario
 
 _LOOK_S = 0.25
@@ -50,9 +49,9 @@ class ReplayBackend:
             check = Check(subject="option file", ok=False, found="not set", remedy=_REMEDY)
             return Probe(present=False, checks=(check,))
         there = names_recording(options.path)
-        found = "found" if there else "not found"
+        finding = "found" if there else "not found"
         remedy = "" if there else _REMEDY
-        check = Check(subject=str(options.path), ok=there, found=found, remedy=remedy)
+        check = Check(subject=str(options.path), ok=there, found=finding, remedy=remedy)
         return Probe(present=True, checks=(check,))
 
     def open(self) -> Opened:
@@ -123,7 +122,9 @@ class ReplayBackend:
         """Readings of the device and its partitions at this moment. Raises ReadError."""
         player = self._open_player(device)
         player.enter("read", device)
-        return tuple(_asked(one, request) for one in player.readings(device, self._moment()))
+        return tuple(
+            _asked(reading, request) for reading in player.readings(device, self._moment())
+        )
 
     def _open_player(self, device: Device) -> Player:
         if self._player is None:
@@ -160,5 +161,5 @@ def _asked(reading: Reading, request: Request) -> Reading:
     """A reading cut to what was asked for: processes, command lines."""
     processes = reading.processes if request.processes else None
     if processes is not None and not request.argv:
-        processes = tuple(msgspec.structs.replace(one, argv=None) for one in processes)
+        processes = tuple(msgspec.structs.replace(process, argv=None) for process in processes)
     return msgspec.structs.replace(reading, processes=processes)

@@ -61,11 +61,11 @@ def parse_options(options: Mapping[str, object]) -> Options:
             hint = f"; did you mean {close}?" if close else f"; known: {', '.join(known)}"
             raise ConfigError(f"replay: unknown option {name!r}{hint}")
     try:
-        found = msgspec.convert(dict(options), Options)
+        parsed = msgspec.convert(dict(options), Options)
     except msgspec.ValidationError as error:
         raise ConfigError(f"replay: {error}") from error
-    if not 0 < found.speed <= 1_000_000:
-        raise ConfigError(f"replay: speed is {found.speed:g}; it must be above 0")
-    if found.start_s < 0:
+    if not 0 < parsed.speed <= 1_000_000:
+        raise ConfigError(f"replay: speed is {parsed.speed:g}; it must be above 0")
+    if parsed.start_s < 0:
         raise ConfigError("replay: start must not be negative")
-    return found
+    return parsed

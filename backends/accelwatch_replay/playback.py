@@ -2,10 +2,13 @@
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
 from accelwatch.errors import (
+    AccelwatchError,
+    BackendUnavailable,
     DeviceLost,
     DevicePermission,
     DeviceSuspended,
@@ -13,15 +16,16 @@ from accelwatch.errors import (
     ReadError,
     WireError,
 )
+from accelwatch.recording import Recording
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.metrics import Kind, Series, Source, by_key
+from accelwatch.schema.metrics import Kind, MetricSource, Series, by_key
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_replay.player import Moment, loop_position
-from accelwatch_replay.recording import TimeLine
 
+_REMEDY = "set replay's option file to a recording, a folder of recordings, or a scenario"
 _ERRORS: dict[Absence, type[ReadError]] = {
     Absence.LOST: DeviceLost,
     Absence.TIMEOUT: DeviceTimeout,
@@ -34,6 +38,38 @@ _STATES = {
     DeviceState.SUSPENDED: Absence.SUSPENDED,
     DeviceState.EXCLUDED: Absence.PERMISSION,
 }
+
+
+class TimeLine:
+    """Documents of a recording by their seconds from the first one. Not for several threads."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        times = recording.times()
+        self._first = times[0]
+        self.count = len(times)
+        """Documents."""
+        self.length_s = times[-1] - times[0] + recording.step_s
+        self.notes = recording.notes
+        """Damage in the file."""
+
+    def at(self, position_s: float) -> int:
+        """Number of the document that is current at a position."""
+        return self._recording.index_at(self._first + position_s)
+
+    def snapshot(self, number: int) -> Snapshot:
+        """A document. Raises WireError."""
+        return self._recording.at(number)
+
+
+def read_recording(path: Path) -> TimeLine:
+    """Open a recording. Raises BackendUnavailable when there is no document to play."""
+    try:
+        return TimeLine(Recording.open(path))
+    except WireError as error:
+        raise BackendUnavailable(str(error), reason="format") from error
+    except AccelwatchError as error:
+        raise BackendUnavailable(str(error), reason="file", remedy=_REMEDY) from error
 
 
 def failure(absence: Absence, message: str, code: str = "") -> ReadError:
@@ -76,7 +112,7 @@ class RecordingPlayer:
         self._lock = threading.Lock()
         self._frames: dict[int, _Frame] = {}
         self._unreadable: set[int] = set()
-        self._told: tuple[int, set[tuple[object, ...]]] = (0, set())
+        self._reported: tuple[int, set[tuple[object, ...]]] = (0, set())
         self._first = self._frame(0)
         self._last = self._frame(recording.count - 1)
 
@@ -151,7 +187,7 @@ class RecordingPlayer:
         values = {
             series: value + turns * self._growth(reading.device_id, series)
             for series, value in reading.values.items()
-            if by_key()[series[0]].source is Source.READ
+            if by_key()[series[0]].source is MetricSource.READ
         }
         processes = reading.processes
         if processes is not None:
@@ -171,16 +207,16 @@ class RecordingPlayer:
     def events(self, moment: Moment) -> Sequence[ErrorEvent]:
         """Events that the document of the last call did not have, moved to the time of playing."""
         turns, _, frame = self._now(moment)
-        told_turns, told = self._told
-        if turns != told_turns:
-            told = set()
+        reported_turns, reported = self._reported
+        if turns != reported_turns:
+            reported = set()
         current = {_key(event): event for event in frame.snapshot.events}
-        self._told = (turns, set(current))
+        self._reported = (turns, set(current))
         shift = moment.wall - frame.snapshot.time
         return tuple(
             msgspec.structs.replace(event, time=event.time + shift)
             for key, event in current.items()
-            if key not in told
+            if key not in reported
         )
 
 

@@ -80,17 +80,17 @@ class At(msgspec.Struct, frozen=True):
 
 def number(given: Given) -> Number:
     """A given number. Raises ValueError that says what can be written."""
-    found: Number
+    value: Number
     if isinstance(given, str):
         try:
-            found = float(given) if "e" in given.lower() else size_bytes(given)
+            value = float(given) if "e" in given.lower() else size_bytes(given)
         except (UsageError, ValueError) as error:
             raise ValueError(f"{given!r} is no number; write 0.5, 1.98e9 or 64GiB") from error
     else:
-        found = given
-    if not math.isfinite(found) or abs(found) > _LARGEST:
+        value = given
+    if not math.isfinite(value) or abs(value) > _LARGEST:
         raise ValueError(f"{given!r} is no number that can be shown")
-    return found
+    return value
 
 
 def fault_of(terms: Terms) -> str:

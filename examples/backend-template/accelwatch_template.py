@@ -7,11 +7,11 @@ from typing import NamedTuple
 import msgspec
 
 from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
-from accelwatch.errors import BackendUnavailable, DeviceLost
+from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Collected, Reading
-from accelwatch.sysfs import list_dir, read_int, read_text
+from accelwatch.sysfs import link_name, list_dir, read_int, read_text
 
 _SOURCE = "sysfs"
 _REMEDY = "load the kernel module: modprobe template"
@@ -45,6 +45,7 @@ class TemplateBackend:
     visibility = Visibility(variable="TEMPLATE_VISIBLE_DEVICES", uuid_pattern="TPL-[0-9a-f]{8}")
 
     def __init__(self, context: Context) -> None:
+        self._context = context
         self._cards: Path = context.root / "sys/class/template"
         self._version: Path = context.root / "sys/module/template/version"
 
@@ -67,11 +68,14 @@ class TemplateBackend:
     def discover(self) -> Sequence[Device]:
         """The cards by their folders; a broken one is among them."""
         found = [entry.name.removeprefix("card") for entry in list_dir(self._cards)]
-        return [_provisional(int(number)) for number in found if number.isdecimal()]
+        return [self._provisional(int(number)) for number in found if number.isdecimal()]
 
     def identify(self, device: Device) -> Sequence[Device]:
-        """The card by its uuid; it has no partitions. Raises DeviceLost when it has none."""
-        card = self._card(device)
+        """The card by its uuid; it has no partitions.
+
+        Raises DeviceLost when it has none, DeviceSuspended when it sleeps.
+        """
+        card = self._awake(device)
         uuid, model = read_text(card / "uuid"), read_text(card / "model")
         if isinstance(uuid, Absence) or not uuid.startswith("TPL-"):
             raise DeviceLost(f"{card / 'uuid'} cannot be read", code="NO_UUID")
@@ -80,7 +84,7 @@ class TemplateBackend:
 
     def read(self, device: Device, request: Request) -> Sequence[Reading]:
         """What the files say; a file that cannot be read is an absence with its reason."""
-        card = self._card(device)
+        card = self._awake(device)
         if not card.is_dir():
             raise DeviceLost(f"{card} has gone", code="NO_CARD")
         out = Collected(device.id)
@@ -97,16 +101,19 @@ class TemplateBackend:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _card(self, device: Device) -> Path:
+    def _awake(self, device: Device) -> Path:
+        """The card's folder, whose files may be opened. Raises DeviceSuspended."""
+        if self._context.leaves_asleep(device.pci_bus_id):
+            raise DeviceSuspended(f"{device.name} sleeps and was left asleep")
         return self._cards / f"card{device.index}"
 
-
-def _provisional(index: int) -> Device:
-    """All that is known of a card without reading its files; its id stays the same while it is there."""
-    return Device(
-        id=f"template:card{index}",
-        vendor="template",
-        backend="template",
-        index=index,
-        name=f"template{index}",
-    )
+    def _provisional(self, index: int) -> Device:
+        """What is known of a card without opening its files; its id stays while it is there."""
+        return Device(
+            id=f"template:card{index}",
+            vendor="template",
+            backend="template",
+            index=index,
+            name=f"template{index}",
+            pci_bus_id=link_name(self._cards / f"card{index}/device"),
+        )

@@ -41,9 +41,23 @@ def damaged(folder: Path) -> Iterator[Stage]:
         yield stage
 
 
-_CAN = frozenset({"devices", "removable"})
+@contextlib.contextmanager
+def asleep(folder: Path) -> Iterator[Stage]:
+    """The first card sleeps; none of its own files may be opened, which would wake it."""
+    with healthy(folder) as stage:
+        card, bus = stage.root / "sys/class/template/card0", "0000:41:00.0"
+        function = stage.root / "sys/bus/pci/devices" / bus
+        (function / "power").mkdir(parents=True)
+        (function / "power/runtime_status").write_text("suspended\n")
+        (card / "device").symlink_to(function)
+        stage.asleep = {bus: card}
+        yield stage
+
+
+_CAN = frozenset({"devices", "removable", "files"})
 MACHINES = (
     FixtureMachine("template-two-cards", "template", True, healthy, _CAN),
     FixtureMachine("template-without-identity", "template", False, without_identity, _CAN),
     FixtureMachine("template-damaged", "template", False, damaged, _CAN),
+    FixtureMachine("template-asleep", "template", False, asleep, _CAN | {"sleeps"}),
 )

@@ -6,7 +6,7 @@ from datetime import datetime
 from accelwatch.query.memory import free_memory
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.reading import Number
-from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.snapshot import DeviceView, absences
 from accelwatch_nvidia_smi.fields import MIB, QueryField
 from accelwatch_nvidia_smi.machine import Machine
 
@@ -64,7 +64,7 @@ def answer(field: QueryField, view: DeviceView, machine: Machine, *, units: bool
 
 def token(field: QueryField, view: DeviceView) -> str:
     """Why there is no answer."""
-    absent = view.reading.absent
+    absent = absences(view)
     series = field.series
     if field.identity:
         why = view.device.absent.get(field.identity)
@@ -134,8 +134,8 @@ def _power(view: DeviceView, _: Machine) -> str | None:
 
 
 def _first(view: DeviceView, *series: tuple[str, ...]) -> Number | None:
-    found = (view.reading.values.get(one) for one in series)
-    return next((number for number in found if number is not None), None)
+    numbers = (view.reading.values.get(key) for key in series)
+    return next((number for number in numbers if number is not None), None)
 
 
 def _reasons(view: DeviceView) -> dict[str, bool]:
@@ -181,8 +181,8 @@ def _label(key: str, position: int = 0) -> Callable[[DeviceView, Machine], str |
     """A label value of a quantity whose labels are the data."""
 
     def text(view: DeviceView, _: Machine) -> str | None:
-        found = (series[1 + position] for series in view.reading.values if series[0] == key)
-        return next(found, None)
+        labels = (series[1 + position] for series in view.reading.values if series[0] == key)
+        return next(labels, None)
 
     return text
 

@@ -84,8 +84,8 @@ def _text(field: QueryField | None, suffix: str, view: DeviceView, machine: Mach
 
 
 def _minor(device: Device) -> str:
-    found = (_MINOR.fullmatch(node) for node in device.device_nodes)
-    return next((match[1] for match in found if match), "")
+    matches = (_MINOR.fullmatch(node) for node in device.device_nodes)
+    return next((match[1] for match in matches if match), "")
 
 
 _OWN = {

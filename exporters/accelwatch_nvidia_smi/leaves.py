@@ -266,10 +266,10 @@ def document_fields() -> dict[str, QueryField]:
 def leaves() -> tuple[Leaf, ...]:
     """Every leaf, in document order; `mig_devices` and `processes` stand for what they hold."""
     fields = document_fields()
-    found: list[Leaf] = []
+    rows: list[Leaf] = []
     for line in _TABLE.strip().splitlines():
         path, *rest = line.split()
         name, suffix = (*rest, "", "")[:2]
         field = fields[name] if name else None
-        found.append(Leaf(tuple(path.split("/")), field, suffix.replace("_", " ")))
-    return tuple(found)
+        rows.append(Leaf(tuple(path.split("/")), field, suffix.replace("_", " ")))
+    return tuple(rows)

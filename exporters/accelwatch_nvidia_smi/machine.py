@@ -60,11 +60,11 @@ def numbered(selectors: Sequence[str], machine: Machine) -> tuple[str, ...]:
     Raises UnmetError that names the numbers there are.
     """
     ids = {str(number): device_id for device_id, number in machine.numbers.items()}
-    found: list[str] = []
+    ids_in_order: list[str] = []
     for selector in selectors:
         bare = selector.lstrip("0") or "0" if selector.isdecimal() else selector
         if selector.isdecimal() and bare not in ids:
             there = ", ".join(sorted(ids, key=int)) or "none"
             raise UnmetError(f"no device {selector!r}; there are: {there}")
-        found.append(ids.get(bare, selector))
-    return tuple(found)
+        ids_in_order.append(ids.get(bare, selector))
+    return tuple(ids_in_order)

@@ -17,9 +17,9 @@ PERCENT, WATTS = scaled(100), scaled(1, 2)
 MEBIBYTES, MEGAHERTZ, MICROSECONDS = scaled(1 / MIB), scaled(1e-6), scaled(1e6)
 
 
-def words(zero: str, one: str) -> Write:
+def words(zero: str, other: str) -> Write:
     """Writes a flag."""
-    return lambda value: one if value else zero
+    return lambda value: other if value else zero
 
 
 _ACTIVE = words("Not Active", "Active")

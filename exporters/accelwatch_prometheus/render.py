@@ -93,8 +93,8 @@ class Renderer:
         lines: Lines,
         histograms: Iterable[tuple[str, Mapping[str, Histogram]]],
     ) -> None:
-        for owner, held in histograms:
-            for key, (counts, total) in held.items():
+        for owner, totals in histograms:
+            for key, (counts, total) in totals.items():
                 if key in lines:
                     lines[key] += histogram_lines(rows[key], owner, counts, total)
 

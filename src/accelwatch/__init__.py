@@ -67,7 +67,7 @@ def snapshot(
     scenario instead (`demo` is shipped). Raises nothing for what a driver does, and UsageError for a
     backend, group or recording that does not exist.
     """
-    from accelwatch.readings import read_once
+    from accelwatch.snapshots import read_once
 
     settings = _settings(timeout_s, backends, groups, processes, replay)
     return read_once(settings, isolation="exec")
@@ -88,7 +88,7 @@ def watch(
     Quantities that need two readings (tensor activity, rates) have values from the second one on. A
     recording plays at its own pace. Raises UsageError as `snapshot` does, when called.
     """
-    from accelwatch.readings import read_repeatedly
+    from accelwatch.snapshots import read_repeatedly
 
     settings = _settings(timeout_s, backends, groups, processes, replay)
     return read_repeatedly(_repeated(settings, interval_s, count), count=count)
@@ -109,7 +109,7 @@ def watch_async(
     The collector ends when the generator is closed: at the end of `count`, by `aclose()`, or at the end
     of a `contextlib.aclosing` block that it is iterated in.
     """
-    from accelwatch.readings import read_repeatedly_async
+    from accelwatch.snapshots import read_repeatedly_async
 
     settings = _settings(timeout_s, backends, groups, processes, replay)
     return read_repeatedly_async(_repeated(settings, interval_s, count), count=count)
@@ -123,7 +123,7 @@ def read_recording(path: "str | PathLike[str]") -> "Generator[Snapshot, None, No
     """
     from pathlib import Path
 
-    from accelwatch.readings import recorded
+    from accelwatch.snapshots import recorded
 
     return recorded(Path(path))
 

@@ -13,7 +13,6 @@ def main() -> None:
         from accelwatch.sampler import early
 
         early.begin()
-        early.load_msgspec()
     from accelwatch.cli.entry import dispatch, leave
 
     leave(dispatch(words))

@@ -153,7 +153,7 @@ class Accumulator:
 
     def histograms(self) -> dict[str, tuple[tuple[int, ...], float]]:
         """Distributions by catalogue key."""
-        return {key: found.cumulative() for key, found in self._distributions.items()}
+        return {key: distribution.cumulative() for key, distribution in self._distributions.items()}
 
     def _integral(self, series: Series) -> Integral:
         return _obtain(self._integrals, series, lambda: Integral(self._gap_limit_s))
@@ -190,7 +190,7 @@ def _has(values: Mapping[Series, Number], key: str) -> bool:
     return any(series[0] == key for series in values)
 
 
-def _obtain(found: dict[_K, _V], key: _K, make: Callable[[], _V]) -> _V:
-    if key not in found:
-        found[key] = make()
-    return found[key]
+def _obtain(mapping: dict[_K, _V], key: _K, make: Callable[[], _V]) -> _V:
+    if key not in mapping:
+        mapping[key] = make()
+    return mapping[key]

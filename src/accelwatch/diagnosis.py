@@ -66,14 +66,14 @@ def probe_all(context: Context) -> tuple[dict[str, Probe], dict[str, str]]:
     No vendor library is loaded and no device is opened.
     """
     factories, failures = plugins.load_all(plugins.BACKENDS)
-    found: dict[str, Probe] = {}
+    probes: dict[str, Probe] = {}
     problems = {failure.name: failure.message for failure in failures}
     for name, factory in factories.items():
         try:
-            found[name] = factory(context).probe()
+            probes[name] = factory(context).probe()
         except Exception as error:  # noqa: BLE001 - a plug-in's fault becomes a row
             problems[name] = f"probe failed: {error!r}"
-    return found, problems
+    return probes, problems
 
 
 def diagnose(snapshot: Snapshot, probes: dict[str, Probe], problems: dict[str, str]) -> Diagnosis:
@@ -109,8 +109,8 @@ def diagnose(snapshot: Snapshot, probes: dict[str, Probe], problems: dict[str, s
 
 
 def _why(view: DeviceView, snapshot: Snapshot) -> str:
-    told = [error.message for error in snapshot.errors if error.device_id == view.device.id]
-    return "; ".join(dict.fromkeys([*view.health_reasons, *told]))
+    messages = [error.message for error in snapshot.errors if error.device_id == view.device.id]
+    return "; ".join(dict.fromkeys([*view.health_reasons, *messages]))
 
 
 def _verdict(

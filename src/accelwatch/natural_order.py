@@ -8,12 +8,14 @@ from accelwatch.schema.device import Device
 
 Natural = tuple[tuple[int, int | str], ...]
 _Place = tuple[str, int, Natural, str]
+_NUMBERS = re.compile(r"(\d{1,4000})")
+"""Of no more digits than Python reads in one number."""
 
 
 @lru_cache(maxsize=65536)
 def natural(name: str) -> Natural:
     """A name as it is ordered: its numbers as numbers."""
-    parts = re.split(r"(\d+)", name)
+    parts = _NUMBERS.split(name)
     return tuple(
         (0, int(part)) if part.isdecimal() else (1, part.lower()) for part in parts if part
     )

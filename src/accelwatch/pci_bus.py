@@ -14,11 +14,11 @@ def on_bus(root: Path) -> frozenset[str] | None:
     text = sysfs.read_text(root / "proc/bus/pci/devices")
     if isinstance(text, Absence):
         return None
-    found: set[str] = set()
+    codes: set[str] = set()
     for line in text.splitlines():
         columns = line.split()
         if len(columns) < _NUMBERS or len(columns[1]) != len("10de20b5"):
             return None
-        found.add(columns[1][:4].lower())
-        found.update(columns[_NUMBERS:])
-    return frozenset(found)
+        codes.add(columns[1][:4].lower())
+        codes.update(columns[_NUMBERS:])
+    return frozenset(codes)

@@ -16,6 +16,7 @@ import msgspec
 
 from accelwatch.errors import PluginError
 
+ALERTS = "accelwatch.alerts"
 BACKENDS = "accelwatch.backends"
 EXPORTERS = "accelwatch.exporters"
 PRESENCE = "accelwatch.presence"
@@ -67,14 +68,14 @@ def addresses(group: str) -> dict[str, str]:
     Names in ACCELWATCH_DISABLE_PLUGINS (comma-separated) are left out.
     """
     disabled = set(os.environ.get("ACCELWATCH_DISABLE_PLUGINS", "").split(","))
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     declarations = _declarations(tuple(sys.path))
     for text in declarations:
         for name, value in _section(text, group):
-            found.setdefault(name, value)
+            by_name.setdefault(name, value)
     if not declarations:
-        found = _by_standard_library(group)
-    return {name: found[name] for name in sorted(found) if name not in disabled}
+        by_name = _by_standard_library(group)
+    return {name: by_name[name] for name in sorted(by_name) if name not in disabled}
 
 
 def _by_standard_library(group: str) -> dict[str, str]:

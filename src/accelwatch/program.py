@@ -24,9 +24,9 @@ def program_name(command: str) -> str | None:
 
 
 def _windows_path(text: str) -> str:
-    found = _EXECUTABLE.match(text)
-    if found is not None:
-        return found[1]
+    match = _EXECUTABLE.match(text)
+    if match is not None:
+        return match[1]
     if text.startswith('"'):
         return text[1:].partition('"')[0]
     return text.split(maxsplit=1)[0]

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,6 +28,9 @@ from accelwatch.web.exposure import check_kept, checked
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.web_config import Protection
 from accelwatch.workloads import Workloads, WorkloadSettings
+
+if TYPE_CHECKING:
+    from accelwatch.agent.rules.runner import RuleRunner
 
 logger = logging.getLogger(__name__)
 
@@ -127,9 +131,13 @@ class Agent:
             document=exporter_of("json"),
             ready=lambda: self._collection.ready,
             workloads=self._workloads.status,
+            incidents=self._incidents,
             limits=server_limits(self._settings.web),
             protection=protection,
         )
+        self._rules: RuleRunner | None = None
+        if self._settings.rules.any:
+            self._rules = self._new_rules(self._settings)
         self._front = Front(self._server, self._settings.web, self._web_read)
         self.life = Lifecycle(
             notifier,
@@ -144,15 +152,48 @@ class Agent:
         self._front.start(self._front.open_sockets())
         self._collection.start()
         self._workloads.start()
+        if self._rules is not None:
+            await self._rules.start(self._state)
         self._own.reloads["agent"] = True
         try:
             await self.life.run(self._collection.failed)
         finally:
+            if self._rules is not None:
+                await self._rules.stop()
             await asyncio.gather(
                 self._front.stop(),
                 self._collection.stop(),
                 asyncio.to_thread(self._workloads.stop),
             )
+
+    def _new_rules(self, settings: Settings) -> "RuleRunner":
+        """Loaded by those only who have rules. Raises ConfigError."""
+        from accelwatch.agent.rules.runner import RuleRunner
+
+        rules = RuleRunner(
+            self._collection, settings.rules, self._clock, collect_s=settings.collect.interval_s
+        )
+        self._own.of_rules = rules.series
+        return rules
+
+    async def _change_rules(self, settings: Settings) -> None:
+        if not settings.rules.any:
+            if self._rules is not None:
+                self._own.of_rules = dict
+                rules, self._rules = self._rules, None
+                await rules.stop()
+        elif self._rules is None:
+            self._rules = self._new_rules(settings)
+            await self._rules.start(self._state)
+        else:
+            await self._rules.change(settings.rules, settings.collect.interval_s)
+
+    def _incidents(self) -> bytes | None:
+        if self._rules is None:
+            return None
+        from accelwatch.agent.rules.document import incidents_document
+
+        return incidents_document(self._rules, self._collection.snapshot())
 
     async def _read_again(self) -> None:
         try:
@@ -176,6 +217,7 @@ class Agent:
         collect = collect_settings(settings, self._state)
         if collect != self._collection.settings:
             await self._collection.replace(collect)
+        await self._change_rules(settings)
         self._pace()
 
     def _without_restart_only(self, settings: Settings) -> Settings:

@@ -4,11 +4,15 @@ import errno
 import re
 from pathlib import Path
 
+from accelwatch.natural_order import natural
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import normal_pci_bus_id
 
 _MAX_BYTES = 1 << 20
 """More than any attribute file holds (the kernel's limit for a text attribute is one page)."""
+
+_PAGE_BYTES = 4096
+"""What nearly every attribute fits into: a buffer of the greatest size costs more than the read."""
 
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,32}|[0-9]{1,32})")
 
@@ -35,7 +39,10 @@ def read_bytes(path: Path) -> bytes | Absence:
     """Content of a binary attribute, at most 1 MiB."""
     try:
         with path.open("rb", buffering=0) as file:
-            return file.read(_MAX_BYTES)
+            begin = file.read(_PAGE_BYTES)
+            if len(begin) < _PAGE_BYTES:
+                return begin
+            return begin + file.read(_MAX_BYTES - _PAGE_BYTES)
     except OSError as error:
         return reason_of(error)
 
@@ -68,21 +75,7 @@ def list_dir(path: Path) -> list[Path]:
         entries = list(path.iterdir())
     except OSError:
         return []
-    return sorted(entries, key=lambda entry: _natural(entry.name))
-
-
-def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    parts: list[tuple[int, int, str]] = []
-    digits = ""
-    for char in name + "\0":
-        if char.isdecimal() and char.isascii():
-            digits += char
-            continue
-        if digits:
-            parts.append((0, int(digits), ""))
-            digits = ""
-        parts.append((1, 0, char))
-    return tuple(parts)
+    return sorted(entries, key=lambda entry: (natural(entry.name), entry.name))
 
 
 def link_name(path: Path) -> str | None:
@@ -120,11 +113,11 @@ def numa_node(root: Path, pci_bus_id: str) -> int | None:
 
 def pci_functions(root: Path, vendor_id: int) -> list[tuple[str, int, int]]:
     """(PCI id, device id, class code) of each function of a vendor, in bus order."""
-    found: list[tuple[str, int, int]] = []
+    functions: list[tuple[str, int, int]] = []
     for entry in list_dir(root / "sys/bus/pci/devices"):
         if read_int(entry / "vendor") != vendor_id:
             continue
         device, code = read_int(entry / "device"), read_int(entry / "class")
         if isinstance(device, int) and isinstance(code, int):
-            found.append((entry.name, device, code))
-    return found
+            functions.append((entry.name, device, code))
+    return functions

@@ -8,9 +8,9 @@ test here. JSON escapes by itself; terminals, logs, expositions and spreadsheets
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def printable(text: str, *, ascii_only: bool = False) -> str:
-    """Text for a terminal or a cell: each character that is not printable becomes `?`."""
-    shown = "".join(char if char.isprintable() else "?" for char in text)
+def printable(text: str, *, ascii_only: bool = False, instead: str = "?") -> str:
+    """Text for a terminal or a cell, `instead` in place of each character that is not printable."""
+    shown = "".join(char if char.isprintable() else instead for char in text)
     return shown.encode("ascii", "replace").decode() if ascii_only else shown
 
 

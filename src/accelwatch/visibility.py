@@ -25,8 +25,8 @@ class Declared:
         vendor = device.vendor
         if vendor not in self._of:
             first = (device.backend, vendor)
-            found = (row.visibility for row in self._rows(first) if row.vendor == vendor)
-            self._of[vendor] = next(found, None)
+            declared = (row.visibility for row in self._rows(first) if row.vendor == vendor)
+            self._of[vendor] = next(declared, None)
         return self._of[vendor]
 
     def vendors(self) -> list[str]:

@@ -116,10 +116,10 @@ def describe(number: int) -> tuple[Category, str]:
 _MAX_DIGITS = 5
 
 
-def category_of(code: str, told: str) -> Category:
+def category_of(code: str, category: str) -> Category:
     """The category of an event: what its source tells, else NVIDIA's own of an Xid."""
-    if told in frozenset(Category) - {_OTHER}:
-        return Category(told)
+    if category in frozenset(Category) - {_OTHER}:
+        return Category(category)
     number = code.removeprefix("xid_")
     plain = number.isascii() and number.isdecimal() and len(number) <= _MAX_DIGITS
     return describe(int(number))[0] if number != code and plain else _OTHER

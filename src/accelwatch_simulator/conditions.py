@@ -62,7 +62,7 @@ class Conditions:
 def _of_devices(
     units: tuple[Unit, ...], standing: Sequence[tuple[Fault, Spell]]
 ) -> dict[int, DeviceCondition]:
-    found: dict[int, DeviceCondition] = {}
+    by_device: dict[int, DeviceCondition] = {}
     for at, unit in enumerate(units):
         suffered = [
             (fault, now)
@@ -71,5 +71,5 @@ def _of_devices(
         ]
         if suffered:
             fabrics = (unit.model.fabric,)
-            found[at] = condition_of(unit.device, suffered, fabrics, source="simulator")
-    return found
+            by_device[at] = condition_of(unit.device, suffered, fabrics, source="simulator")
+    return by_device

@@ -76,9 +76,9 @@ class Connection(asyncio.Protocol):
                     self.refuse(400, "the request is too long")
                 return
             self._received = rest
-            self._take(head)
+            self._handle(head)
 
-    def _take(self, head: bytes) -> None:
+    def _handle(self, head: bytes) -> None:
         request = _parse(head)
         if request is None:
             self.refuse(400, "no HTTP request")

@@ -26,7 +26,7 @@ _JUDGED_ANEW_S = 60.0
 """How often it is looked whether a fault of before still counts."""
 
 
-class Told:
+class SentContext:
     """What one stream has been told of its node."""
 
     __slots__ = ("at", "events", "faults", "findings", "usage")
@@ -48,27 +48,30 @@ class ContextWriter:
         self._numbers: dict[str, EventNumbers] = {}
 
     def news(
-        self, node: Node, moment: Moment, condition: NodeCondition, told: Told
+        self, node: Node, moment: Moment, condition: NodeCondition, sent: SentContext
     ) -> list[Context]:
         """What a stream has not been told yet."""
-        found: list[Context] = []
+        messages: list[Context] = []
         load = self._fleet.load(node, moment)
         usage = (self._fleet.running(node, moment), int(load.memory * _MEMORY_STEPS))
-        if told.usage is None:
-            found.append(Backends(backends=backends(node)))
-        if usage != told.usage and (told.usage is None or moment.time_s - told.at >= LOOK_EVERY_S):
-            fresh = told.usage is None
-            told.usage, told.at = usage, moment.time_s
-            found += self._usage(node, moment, fresh)
+        if sent.usage is None:
+            messages.append(Backends(backends=backends(node)))
+        if usage != sent.usage and (sent.usage is None or moment.time_s - sent.at >= LOOK_EVERY_S):
+            fresh = sent.usage is None
+            sent.usage, sent.at = usage, moment.time_s
+            messages += self._usage(node, moment, fresh)
         if condition.devices:
             faults = (
                 moment.time_s // _JUDGED_ANEW_S,
-                *((at, one.state, one.values, one.counts) for at, one in condition.devices.items()),
+                *(
+                    (at, device.state, device.values, device.counts)
+                    for at, device in condition.devices.items()
+                ),
             )
-            if faults != told.faults:
-                told.faults = faults
-                found += self._faults(node, moment, condition, told)
-        return found
+            if faults != sent.faults:
+                sent.faults = faults
+                messages += self._faults(node, moment, condition, sent)
+        return messages
 
     def _usage(self, node: Node, moment: Moment, fresh: bool) -> Iterator[Context]:
         owners = self._fleet.owners(node, moment)
@@ -78,22 +81,22 @@ class ContextWriter:
             yield processes_message(slot, self._fleet.processes(node, unit, moment))
 
     def _faults(
-        self, node: Node, moment: Moment, condition: NodeCondition, told: Told
+        self, node: Node, moment: Moment, condition: NodeCondition, sent: SentContext
     ) -> Iterator[Context]:
         for slot in condition.devices:
             view = self._fleet.view(node, slot, moment, condition)
             findings = Findings(
                 slot=slot, health_reasons=view.health_reasons, event_counts=view.event_counts
             )
-            if told.findings.get(slot, Findings(slot=slot)) != findings:
-                told.findings[slot] = findings
+            if sent.findings.get(slot, Findings(slot=slot)) != findings:
+                sent.findings[slot] = findings
                 yield findings
         numbers = self._numbers.setdefault(node.name, EventNumbers())
-        events = [event for one in condition.devices.values() for event in one.events]
-        numbers.take(tuple(sorted(events, key=lambda one: one.time)), self._fleet.start)
+        events = [event for device in condition.devices.values() for event in device.events]
+        numbers.assign(tuple(sorted(events, key=lambda entry: entry.time)), self._fleet.start)
         origin = self._fleet.origin(condition)
         for number, event in numbers.numbered.items():
-            if number not in told.events:
+            if number not in sent.events:
                 there = msgspec.structs.replace(event, time=origin + event.time)
                 yield event_message(number, there)
-        told.events = frozenset(numbers.numbered)
+        sent.events = frozenset(numbers.numbered)

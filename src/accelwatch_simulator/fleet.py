@@ -197,7 +197,7 @@ class Fleet:
         """A node as its agent would tell of it."""
         condition = self.condition(node, moment)
         wall = self.wall(moment, condition)
-        events = [event for one in condition.devices.values() for event in one.events]
+        events = [event for device in condition.devices.values() for event in device.events]
         return Snapshot(
             time=wall,
             host=node.name,
@@ -208,7 +208,7 @@ class Fleet:
             node=self.host_view(node, moment, condition),
             backends=backends(node),
             events=tuple(
-                sorted(_on_wall(events, self.origin(condition)), key=lambda one: one.time)
+                sorted(_on_wall(events, self.origin(condition)), key=lambda entry: entry.time)
             ),
         )
 

@@ -41,8 +41,8 @@ def scaled(scale: float, *series: str) -> Value:
     """A value of ours times a factor."""
 
     def value(sight: Sight) -> Number | None:
-        found = sight.values.get(series)
-        return None if found is None else found * scale
+        number = sight.values.get(series)
+        return None if number is None else number * scale
 
     return value
 
@@ -51,8 +51,8 @@ def whole(scale: float, *series: str) -> Value:
     """The same as a whole number."""
 
     def value(sight: Sight) -> Number | None:
-        found = sight.values.get(series)
-        return None if found is None else round(found * scale)
+        number = sight.values.get(series)
+        return None if number is None else round(number * scale)
 
     return value
 
@@ -67,7 +67,7 @@ def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
     before = fleet.moment(max(0.0, moment.time_s - 1.0))
     condition = fleet.condition(node, moment)
     job, load = fleet.job(node), fleet.load(node, moment)
-    found: list[Sight] = []
+    sights: list[Sight] = []
     for at, unit in enumerate(node.units):
         suffered = condition.devices.get(at, DeviceCondition())
         if suffered.absence is Absence.LOST:
@@ -80,7 +80,7 @@ def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
             if series[0].endswith("_total")
         }
         apply(values, suffered)
-        found.append(
+        sights.append(
             Sight(
                 node=node,
                 unit=unit,
@@ -90,7 +90,7 @@ def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
                 job=job.id if job is not None and load.memory else "",
             )
         )
-    return found
+    return sights
 
 
 def label_text(labels: Mapping[str, str]) -> str:

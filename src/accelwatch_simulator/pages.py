@@ -53,9 +53,9 @@ class Pages:
 
     def page(self, node: Node, path: str, moment: Moment, request: Request) -> Page | None:
         """The page; None when there is none."""
-        found = self._paths.get(path)
+        page = self._paths.get(path)
         foreign = node.dialect is not Dialect.OWN and path in _OWN_ONLY
-        return None if found is None or foreign else found(node, moment, request)
+        return None if page is None or foreign else page(node, moment, request)
 
     def _metrics(self, node: Node, moment: Moment, request: Request) -> Page:
         speakers = {

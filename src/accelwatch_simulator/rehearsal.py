@@ -74,7 +74,9 @@ def rehearsal(names: Sequence[str], devices: int, begun_s: float = 0.0) -> Scena
         part.fault(19, 52, 120, kind=kind.NODE_DOWN),
         part.fault(1, 58, 100, device=4, kind=kind.ECC, severity="uncorrected", count=1),
     )  # fmt: skip
-    played = tuple(one for one in faults if len(names) >= _MANY or one.spec.kind not in NODE_KINDS)
+    played = tuple(
+        fault for fault in faults if len(names) >= _MANY or fault.spec.kind not in NODE_KINDS
+    )
     return Scenario(rack_size=RACK_SIZE, jobs=_jobs(names), faults=played)
 
 
@@ -91,11 +93,11 @@ def _jobs(names: Sequence[str]) -> tuple[Job, ...]:
     begin = 0
     for name, id_, queue, user, eighths, load, memory in shares:
         count = max(1, total * eighths // 8) if eighths else max(1, total // 16)
-        held = tuple(names[begin : begin + count])
+        nodes = tuple(names[begin : begin + count])
         begin += count
-        if held:
+        if nodes:
             job = Job(
-                name=name, id=id_, nodes=held, user=user, queue=queue, at_s=_BEGUN_S, load=load,
+                name=name, id=id_, nodes=nodes, user=user, queue=queue, at_s=_BEGUN_S, load=load,
                 memory=memory, account=user, command=f"python3 {name}.py",
             )  # fmt: skip
             jobs.append(job)

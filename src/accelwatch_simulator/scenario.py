@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.ranges import expand
+from accelwatch.host_ranges import expand
 from accelwatch.located_yaml.document import Document, read
 from accelwatch.located_yaml.nodes import Place
 from accelwatch.scenario.faults import (
@@ -233,7 +233,7 @@ class _Reader:
             return self._names
         if text.endswith("%"):
             return self._share(text, place)
-        found: list[str] = []
+        nodes: list[str] = []
         for piece in _split(text):
             try:
                 wanted = expand(piece)
@@ -242,10 +242,10 @@ class _Reader:
                 continue
             for name in wanted:
                 if name not in self._known:
-                    told = f"no node {name!r}; there are {self._names[0]} to {self._names[-1]}"
-                    self._document.complain(place, told)
-            found += wanted
-        return tuple(dict.fromkeys(found))
+                    complaint = f"no node {name!r}; there are {self._names[0]} to {self._names[-1]}"
+                    self._document.complain(place, complaint)
+            nodes += wanted
+        return tuple(dict.fromkeys(nodes))
 
     def _share(self, text: str, place: Place) -> tuple[str, ...]:
         try:

@@ -15,10 +15,10 @@ from accelwatch.clock import Clock
 from accelwatch.scenario.faults import FaultKind
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.web.negotiation import choose
-from accelwatch.web.stream import MSGPACK, OFFERED, framed
+from accelwatch.web.stream import MSGPACK, OFFERED, PACKED, framed
 from accelwatch_simulator.conditions import NodeCondition
 from accelwatch_simulator.connection import Connection, Request, chunked, head_of
-from accelwatch_simulator.context import Told
+from accelwatch_simulator.context import SentContext
 from accelwatch_simulator.exposition import Render
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import Dialect, Node
@@ -39,10 +39,12 @@ class _Stream:
     def __init__(self, connection: Connection, media: str) -> None:
         self.connection = connection
         self.media = media
+        self.as_bytes = media == PACKED
+        """Whether it asked for packed values."""
         self.sequence = 0
         self.opened = False
         self.encoder = CompactEncoder()
-        self.told = Told()
+        self.sent_context = SentContext()
 
 
 class SimulatorServer:
@@ -76,10 +78,12 @@ class SimulatorServer:
     async def listen(self, sockets: dict[str, list[socket.socket]]) -> None:
         """Serve on sockets by the node they stand for; the empty name stands for the whole fleet."""
         loop = asyncio.get_running_loop()
-        for place, held in sockets.items():
-            for one in held:
+        for place, listening in sockets.items():
+            for open_socket in listening:
                 new = partial(Connection, self, place)
-                self._servers.append(await loop.create_server(new, sock=one, backlog=_BACKLOG))
+                self._servers.append(
+                    await loop.create_server(new, sock=open_socket, backlog=_BACKLOG)
+                )
 
     def start(self) -> None:
         """Begin to tick."""
@@ -124,20 +128,25 @@ class SimulatorServer:
             for stream in tuple(streams):
                 self._spoil(node, stream, condition, moment)
             return
-        made: tuple[float, bytes] | None = None
+        made: dict[bool, tuple[float, bytes]] = {}
         for stream in streams:
             stream.sequence += 1
             if stream.connection.backlog() or stream.connection in self._drips:
                 continue  # a tick is missed, or one still drips and must not be torn
-            if stream.media != MSGPACK:
+            if stream.media not in (MSGPACK, PACKED):
                 self._slow_tick(node, stream, moment)
                 continue
             if not stream.opened:
                 stream.opened = True
-                stream.connection.chunk(self._writer.opening(node, moment))
-            made = made or self._writer.devices(node, moment, condition)
-            news = self._writer.context(node, moment, condition, stream.told)
-            stream.connection.chunk(news + tick_message(stream.sequence, *made))
+                stream.connection.chunk(
+                    self._writer.opening(node, moment, as_bytes=stream.as_bytes)
+                )
+            if stream.as_bytes not in made:
+                made[stream.as_bytes] = self._writer.devices(
+                    node, moment, condition, as_bytes=stream.as_bytes
+                )
+            news = self._writer.context(node, moment, condition, stream.sent_context)
+            stream.connection.chunk(news + tick_message(stream.sequence, *made[stream.as_bytes]))
 
     def _slow_tick(self, node: Node, stream: _Stream, moment: Moment) -> None:
         for message in stream.encoder.messages(self._fleet.snapshot(node, moment)):
@@ -154,7 +163,8 @@ class SimulatorServer:
         elif refusal is FaultKind.GARBAGE:
             connection.chunk(garbage(node, moment))
         elif refusal is FaultKind.SLOW_LORIS and connection not in self._drips:
-            body = tick_message(stream.sequence, *self._writer.devices(node, moment, condition))
+            devices = self._writer.devices(node, moment, condition, as_bytes=stream.as_bytes)
+            body = tick_message(stream.sequence, *devices)
             self._drip(connection, chunked(body))
 
     def answer(self, connection: Connection, request: Request) -> None:
@@ -192,7 +202,7 @@ class SimulatorServer:
     def _open_stream(
         self, connection: Connection, node: Node, request: Request, moment: Moment
     ) -> None:
-        media = choose(request.headers.get("accept", ""), OFFERED)
+        media = choose(request.headers.get("accept", ""), (*OFFERED, PACKED))
         if media is None:
             connection.refuse(406, f"there are {', '.join(OFFERED)}")
             return
@@ -224,7 +234,9 @@ class SimulatorServer:
         if (task := self._drips.pop(connection, None)) is not None:
             task.cancel()
         name = self._following.pop(connection, "")
-        left = [one for one in self._streams.pop(name, ()) if one.connection is not connection]
+        left = [
+            stream for stream in self._streams.pop(name, ()) if stream.connection is not connection
+        ]
         if left:
             self._streams[name] = left
 

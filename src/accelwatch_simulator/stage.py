@@ -9,7 +9,7 @@ import msgspec
 from accelwatch.clock import SystemClock
 from accelwatch.fleet.hub.model import HubSettings, load_settings
 from accelwatch.fleet.hub_client.embedded import serve
-from accelwatch.fleet.hub_client.keeping import Kept
+from accelwatch.fleet.hub_client.keeping import InventoryPlace
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 from accelwatch.web.listeners import open_tcp
 from accelwatch_simulator.exposition import Render
@@ -49,7 +49,7 @@ async def _run(
     server.start()
     try:
         write_targets(folder / _TARGETS, targets(fleet, sockets))
-        await serve(_settings(folder / _TARGETS), Kept(folder=None), folder, life)
+        await serve(_settings(folder / _TARGETS), InventoryPlace(folder=None), folder, life)
     finally:
         await server.stop()
 

@@ -46,14 +46,14 @@ def open_sockets(listen: str, fleet: Fleet, *, many: bool) -> Sockets:
 
 def close(sockets: Sockets) -> None:
     """Close every socket."""
-    for held in sockets.values():
-        for one in held:
-            one.close()
+    for listening in sockets.values():
+        for open_socket in listening:
+            open_socket.close()
 
 
-def address(one: socket.socket) -> str:
+def address(open_socket: socket.socket) -> str:
     """`host:port` of a listening socket."""
-    host, port = one.getsockname()[:2]
+    host, port = open_socket.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -61,7 +61,7 @@ def targets(fleet: Fleet, sockets: Sockets) -> list[dict[str, object]]:
     """One group a node: address, and as labels its name, rack, pool, dialect and partition."""
     groups: list[dict[str, object]] = []
     for node in fleet.nodes:
-        held = sockets.get(node.name) or sockets[""]
+        listening = sockets.get(node.name) or sockets[""]
         labels = {
             "node": node.name,
             "rack": f"r{node.index // fleet.scenario.rack_size + 1:02d}",
@@ -70,7 +70,7 @@ def targets(fleet: Fleet, sockets: Sockets) -> list[dict[str, object]]:
         }
         if (job := fleet.job(node)) is not None and job.queue:
             labels["partition"] = job.queue
-        where = address(held[0])
+        where = address(listening[0])
         if node.name not in sockets:
             where = f"http://{where}/node/{node.name}"
         groups.append({"targets": [where], "labels": labels})

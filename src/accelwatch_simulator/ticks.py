@@ -1,7 +1,8 @@
 """Streams at the price of a few microseconds a device: MessagePack made from parts that do not change.
 
 A device's message is a fixed head, its moving values packed in one call, and a tail of constants that
-all devices of a model share. Whole numbers travel in their eight-byte form, which every reader takes.
+all devices of a model share. Whole numbers travel in their eight-byte form, which every reader takes. A
+reader that asks for it gets its values as bytes, as from an agent (`schema/packed.py`).
 """
 
 import struct
@@ -9,12 +10,13 @@ import struct
 import msgspec
 
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.compact import LETTERS, DeviceTick, Hello, Layout
+from accelwatch.schema.compact import LETTERS, DeviceTick, Hello, Layout, packed, packed_device
 from accelwatch.schema.frames import frame
+from accelwatch.schema.packed import pack
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.version import __version__
 from accelwatch_simulator.conditions import NodeCondition
-from accelwatch_simulator.context import ContextWriter, Told
+from accelwatch_simulator.context import ContextWriter, SentContext
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import Node, Unit
 
@@ -36,7 +38,7 @@ class _Form:
         self._split = 4 + 2 * self._fractions
         self.tail = b"".join(map(_pack, plan.constants)) + _pack("")
 
-    def packed(self, time: float, fractions: list[float], wholes: list[int]) -> bytes:
+    def moving(self, time: float, fractions: list[float], wholes: list[int]) -> bytes:
         """Sample time and moving values."""
         frame = self._frame
         frame[1] = time
@@ -45,19 +47,39 @@ class _Form:
         return self._packer.pack(*frame)
 
 
+class _PackedForm:
+    """The same with the values as the bytes that `pack` makes of them."""
+
+    def __init__(self, unit: Unit) -> None:
+        plan = unit.plan
+        fractions, wholes = len(plan.fractions), len(plan.wholes)
+        example = pack((*[0.0] * fractions, *[0] * wholes, *plan.constants))
+        count = len(plan.series)
+        constants = count + 8 * (fractions + wholes)
+        self._lead = _pack(example)[: -len(example)] + example[:count]
+        """The length, and the marks of all values."""
+        self._packer = struct.Struct("<" + "d" * fractions + "q" * wholes)
+        self.tail = example[constants:] + _pack("")
+
+    def moving(self, time: float, fractions: list[float], wholes: list[int]) -> bytes:
+        """Sample time and moving values."""
+        return _NUMBER.pack(_FLOAT, time) + self._lead + self._packer.pack(*fractions, *wholes)
+
+
 class TickWriter:
     """Messages of streams as bytes, framed as /v1/stream frames them."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._context = ContextWriter(fleet)
-        self._forms: dict[str, _Form] = {}
+        self._forms: dict[tuple[str, bool], _Form | _PackedForm] = {}
         self._heads: dict[int, bytes] = {}
 
-    def _form(self, unit: Unit) -> _Form:
-        form = self._forms.get(unit.model.name)
+    def _form(self, unit: Unit, as_bytes: bool) -> _Form | _PackedForm:
+        key = unit.model.name, as_bytes
+        form = self._forms.get(key)
         if form is None:
-            form = self._forms[unit.model.name] = _Form(unit)
+            form = self._forms[key] = _PackedForm(unit) if as_bytes else _Form(unit)
         return form
 
     def _head(self, slot: int) -> bytes:
@@ -68,7 +90,7 @@ class TickWriter:
             head = self._heads[slot] = b"\x97" + b"".join(map(_pack, parts))
         return head
 
-    def opening(self, node: Node, moment: Moment) -> bytes:
+    def opening(self, node: Node, moment: Moment, *, as_bytes: bool = False) -> bytes:
         """Hello and the layouts of every device, then of the host."""
         hello = Hello(
             version=__version__,
@@ -89,15 +111,20 @@ class TickWriter:
             )
             for slot, (unit, view) in enumerate(zip(units, views, strict=True))
         ]
-        return b"".join(framed(_pack(message)) for message in (hello, *layouts))
+        greeting = packed(hello) if as_bytes else hello
+        return b"".join(framed(_pack(message)) for message in (greeting, *layouts))
 
-    def context(self, node: Node, moment: Moment, condition: NodeCondition, told: Told) -> bytes:
+    def context(
+        self, node: Node, moment: Moment, condition: NodeCondition, sent: SentContext
+    ) -> bytes:
         """What a stream has not been told yet beside its ticks."""
-        news = self._context.news(node, moment, condition, told)
+        news = self._context.news(node, moment, condition, sent)
         return b"".join(framed(_pack(message)) for message in news)
 
-    def devices(self, node: Node, moment: Moment, condition: NodeCondition) -> tuple[float, bytes]:
-        """Time of a tick by the node's clock, and its devices as one packed array."""
+    def devices(
+        self, node: Node, moment: Moment, condition: NodeCondition, *, as_bytes: bool = False
+    ) -> tuple[float, bytes]:
+        """Time of a tick by the node's clock, and its devices as one array in MessagePack."""
         fleet = self._fleet
         time = fleet.wall(moment, condition)
         units = (*node.units, node.host)
@@ -112,11 +139,12 @@ class TickWriter:
                     if slot < len(node.units)
                     else fleet.host_view(node, moment, condition)
                 )
-                parts.append(_pack(_device_tick(slot, unit, view)))
+                tick = _device_tick(slot, unit, view)
+                parts.append(_pack(packed_device(tick) if as_bytes else tick))
                 continue
-            form = self._form(unit)
+            form = self._form(unit, as_bytes)
             parts.append(self._head(slot))
-            parts.append(form.packed(time, *fleet.moving(unit, load, time_s)))
+            parts.append(form.moving(time, *fleet.moving(unit, load, time_s)))
             parts.append(form.tail)
         return time, b"".join(parts)
 

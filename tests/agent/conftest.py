@@ -18,13 +18,22 @@ from accelwatch.agent.server import AgentServer, ServerLimits
 from accelwatch.clock import SystemClock
 from accelwatch.exposition.selection import Selection
 from accelwatch.rendering import exporter_of
-from accelwatch.web.connections import Limits
 from accelwatch.web.listeners import open_tcp, open_unix
 from accelwatch.web.web_config import Protection
 from authority import Authority
 from fake_feed import FakeFeed
+from waiting import GUARD_S
 
 T = TypeVar("T")
+
+
+class HastyLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock can be put forward: what is due by then happens at once."""
+
+    ahead_s = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead_s
 
 
 class Served:
@@ -38,13 +47,21 @@ class Served:
         self.scrape: Scrape
         self.port = 0
         self.path: Path | None = None
-        self.loop = asyncio.new_event_loop()
+        self.loop = HastyLoop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="server")
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Have the server's loop do something."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(20)
+
+    def pass_time(self, seconds: float) -> None:
+        """Put the clock of the server's loop forward."""
+
+        async def put_forward() -> None:
+            self.loop.ahead_s += seconds
+
+        self.run(put_forward())
 
     def start(
         self, protection: Protection | None, limits: ServerLimits | None, path: Path | None
@@ -82,23 +99,23 @@ class Served:
 
         self.run(begin())
 
-    def stop(self) -> None:
+    def stop(self, grace_s: float = 0.2) -> None:
         if not self.loop.is_closed():
-            self.run(self._end())
+            self.run(self._end(grace_s))
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(20)
             self.loop.close()
 
-    async def _end(self) -> None:
+    async def _end(self, grace_s: float) -> None:
         """Stop the server, then what is left on the loop, as `asyncio.run` does."""
-        await self.server.stop(0.2)
+        await self.server.stop(grace_s)
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=GUARD_S)
 
     def get(
         self,
@@ -112,10 +129,10 @@ class Served:
         connection: http.client.HTTPConnection
         if tls is not None:
             connection = http.client.HTTPSConnection(
-                "127.0.0.1", self.port, context=tls, timeout=10
+                "127.0.0.1", self.port, context=tls, timeout=GUARD_S
             )
         else:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=GUARD_S)
         try:
             connection.request(method, path, body=body, headers=headers or {})
             response = connection.getresponse()
@@ -158,12 +175,6 @@ def serve() -> Iterator[Serve]:
     yield _serve
     for one in started:
         one.stop()
-
-
-@pytest.fixture
-def impatient() -> ServerLimits:
-    """Limits that a test can wait for."""
-    return ServerLimits(stall_s=0.3, connections=Limits(header_timeout_s=0.3))
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import pytest
 from accelwatch.cli.agent_command import run_agent
 from accelwatch.cli.config_command import config_check, config_path, config_show
 from accelwatch.errors import AccelwatchError, ConfigError
+from waiting import GUARD_S
 
 
 class Process:
@@ -59,7 +60,7 @@ class Process:
         return found[1] if found else ""
 
     def get(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=GUARD_S) as answer:
             text: str = answer.read().decode()
             return text
 
@@ -113,8 +114,8 @@ def test_it_serves_and_ends_with_clients_and_a_hung_driver(
     assert "accel_pipe_active_ratio" not in text
     host, port = agent.address.split(":")
     with (
-        socket.create_connection((host, int(port)), timeout=10) as silent,
-        socket.create_connection((host, int(port)), timeout=10) as streaming,
+        socket.create_connection((host, int(port)), timeout=GUARD_S) as silent,
+        socket.create_connection((host, int(port)), timeout=GUARD_S) as streaming,
     ):
         streaming.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"200 OK" in streaming.recv(65536)
@@ -170,7 +171,7 @@ def test_a_process_with_secrets_is_not_dumpable() -> None:
 def test_systemd_is_told(start: Start, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(20)
+        manager.settimeout(GUARD_S)
         agent = start(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="300000")
         told: list[bytes] = []
 

@@ -12,6 +12,7 @@ from accelwatch.web.authentication import Verdict, challenges, judge
 from accelwatch.web.passwords import Busy, PasswordChecker
 from accelwatch.web.web_config import Protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
+from waiting import GUARD_S
 
 WRONG = [
     {},
@@ -123,7 +124,7 @@ def test_the_unix_socket_is_guarded_by_its_mode(serve: Serve, tmp_path: Path) ->
     serve(Protection(users={"prometheus": HASH}), path=path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o660
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(10)
+        client.settimeout(GUARD_S)
         client.connect(str(path))
         client.sendall(
             b"GET /-/ready HTTP/1.1\r\nHost: localhost\r\n\r\nGET /metrics HTTP/1.0\r\n\r\n"
@@ -182,3 +183,33 @@ def test_only_what_is_configured_is_asked_for() -> None:
     assert challenges(Protection(tokens=(TOKEN,))) == ['Bearer realm="accelwatch"']
     users = Protection(users={"prometheus": HASH})
     assert challenges(users) == ['Basic realm="accelwatch", charset="UTF-8"']
+
+
+CERTIFICATE = {"subjectAltName": (("DNS", "prometheus"), ("URI", "spiffe://site/scraper"))}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "certificate", "expected"),
+    [
+        (frozenset({"prometheus"}), CERTIFICATE, Verdict.ADMIT),
+        (frozenset({"spiffe://site/scraper", "other"}), CERTIFICATE, Verdict.ADMIT),
+        (frozenset({"other"}), CERTIFICATE, Verdict.FORBID),
+        (frozenset({"other"}), None, Verdict.ADMIT),
+        (frozenset(), CERTIFICATE, Verdict.ADMIT),
+    ],
+)
+def test_a_certificate_needs_one_of_the_allowed_names(
+    allowed: frozenset[str], certificate: object, expected: Verdict
+) -> None:
+    protection = Protection(allowed_sans=allowed)
+    judged = judge(protection, PasswordChecker(), "", certificate)
+    assert asyncio.run(judged) is expected
+
+
+def test_the_right_certificate_does_not_replace_a_token() -> None:
+    protection = Protection(allowed_sans=frozenset({"prometheus"}), tokens=(TOKEN,))
+    asked = [judge(protection, PasswordChecker(), text, CERTIFICATE) for text in ("", RIGHT_TOKEN)]
+    assert [asyncio.run(one) for one in asked] == [Verdict.CHALLENGE, Verdict.ADMIT]
+
+
+RIGHT_TOKEN = bearer(TOKEN)["Authorization"]

@@ -1,6 +1,5 @@
 """Clients that say nothing, half of something, or read nothing: each is let go, none delays a scrape."""
 
-import asyncio
 import contextlib
 import socket
 import ssl
@@ -19,6 +18,7 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.web.connections import Limits
 from accelwatch.web.listeners import exposed, is_loopback, open_tcp, open_unix
 from accelwatch.web.web_config import Protection, load_protection
+from waiting import GUARD_S
 
 Serve = Callable[..., Any]
 SILENT = 200
@@ -37,6 +37,13 @@ def crowd(served: Any, first_words: bytes, size: int = SILENT) -> Iterator[list[
             client.close()
 
 
+NEVER_S = 1e9
+HEADERS_ONLY = ServerLimits(
+    connections=Limits(request_timeout_s=NEVER_S, keepalive_timeout_s=NEVER_S)
+)
+"""Nothing but the time for a request to arrive, ten seconds, closes a connection."""
+
+
 def closed(client: socket.socket) -> bool:
     """Wait until the server has closed the connection."""
     try:
@@ -47,66 +54,80 @@ def closed(client: socket.socket) -> bool:
     return True
 
 
+def while_guarded() -> Iterator[None]:
+    """Again and again, for as long as a test that will pass may take."""
+    end = time.monotonic() + GUARD_S
+    while time.monotonic() < end:
+        yield
+
+
+def closed_in_time(served: Any, client: socket.socket) -> bool:
+    """Let the server's time pass, not ours, until it has closed the connection."""
+    client.settimeout(0.05)
+    for _ in while_guarded():
+        try:
+            return closed(client)
+        except TimeoutError:
+            served.pass_time(11.0)
+    return False
+
+
 @pytest.mark.parametrize(
     "words",
     [b"", b"GET", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n", b"\r\n", b"\x16\x03\x01"],
 )
-def test_silent_clients_delay_nobody_and_are_closed(
-    serve: Serve, impatient: ServerLimits, words: bytes
-) -> None:
-    served = serve(limits=impatient)
+def test_silent_clients_delay_nobody_and_are_closed(serve: Serve, words: bytes) -> None:
+    served = serve(limits=HEADERS_ONLY)
     with crowd(served, words) as clients:
         assert served.get().status == 200
-        assert all(closed(client) for client in clients)
+        assert all(closed_in_time(served, client) for client in clients)
     assert served.get().status == 200
 
 
 @pytest.mark.parametrize("words", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"])
 def test_silent_tls_clients_delay_nobody_and_are_closed(
-    serve: Serve, authority: Any, impatient: ServerLimits, words: bytes
+    serve: Serve, authority: Any, words: bytes
 ) -> None:
     authority.issue("server")
     path = authority.folder / "web.yml"
     path.write_text("tls_server_config: {cert_file: server.crt, key_file: server.key}")
-    served = serve(load_protection(path), limits=impatient)
+    served = serve(load_protection(path), limits=HEADERS_ONLY)
     with crowd(served, words) as clients:
         assert served.get(tls=authority.client()).status == 200
-        assert all(closed(client) for client in clients)
+        assert all(closed_in_time(served, client) for client in clients)
     assert served.get(tls=authority.client()).status == 200
 
 
-def test_a_tls_client_that_sends_no_request_is_closed(
-    serve: Serve, authority: Any, impatient: ServerLimits
-) -> None:
+def test_a_tls_client_that_sends_no_request_is_closed(serve: Serve, authority: Any) -> None:
     authority.issue("server")
     path = authority.folder / "web.yml"
     path.write_text("tls_server_config: {cert_file: server.crt, key_file: server.key}")
-    served = serve(load_protection(path), limits=impatient)
+    served = serve(load_protection(path), limits=HEADERS_ONLY)
     context: ssl.SSLContext = authority.client()
     with (
         served.connect() as raw,
         context.wrap_socket(raw, server_hostname="127.0.0.1") as client,
         contextlib.suppress(ssl.SSLError),
     ):
-        assert closed(client)
+        assert closed_in_time(served, client)
     assert served.get(tls=authority.client()).status == 200
 
 
-def test_half_a_second_request_is_timed_too(serve: Serve, impatient: ServerLimits) -> None:
-    served = serve(limits=impatient)
+def test_half_a_second_request_is_timed_too(serve: Serve) -> None:
+    served = serve(limits=HEADERS_ONLY)
     with served.connect() as client:
         client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"healthy" in client.recv(65536)
         client.sendall(b"GET /-/hea")
-        assert closed(client)
+        assert closed_in_time(served, client)
 
 
 def test_an_idle_connection_is_closed_in_the_end(serve: Serve) -> None:
-    served = serve(limits=ServerLimits(connections=Limits(keepalive_timeout_s=0.1)))
+    served = serve(limits=ServerLimits(connections=Limits(header_timeout_s=NEVER_S)))
     with served.connect() as client:
         client.sendall(b"GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"healthy" in client.recv(65536)
-        assert closed(client)
+        assert closed_in_time(served, client)
 
 
 def test_a_full_server_lets_the_longest_silent_go(serve: Serve) -> None:
@@ -116,18 +137,19 @@ def test_a_full_server_lets_the_longest_silent_go(serve: Serve) -> None:
         assert all(closed(client) for client in clients[:16])
 
 
-def test_a_body_that_never_comes_is_not_waited_for(serve: Serve, impatient: ServerLimits) -> None:
-    served = serve(limits=impatient)
+def test_a_body_that_never_comes_is_not_waited_for(serve: Serve) -> None:
+    served = serve(limits=HEADERS_ONLY)
     with served.connect() as client:
         client.sendall(
             b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc"
         )
         assert b" 405 " in client.recv(65536)
-        assert closed(client)
+        assert closed_in_time(served, client)
 
 
 def test_a_client_that_does_not_read_is_closed(serve: Serve) -> None:
-    served = serve(limits=ServerLimits(connections=Limits(request_timeout_s=0.3)))
+    limits = Limits(header_timeout_s=NEVER_S, keepalive_timeout_s=NEVER_S)
+    served = serve(limits=ServerLimits(connections=limits))
     devices = (
         machines.view(0, device=machines.device(0, id=f"a:{number}")) for number in range(500)
     )
@@ -137,7 +159,7 @@ def test_a_client_that_does_not_read_is_closed(serve: Serve) -> None:
         client.connect(("127.0.0.1", served.port))
         client.sendall(b"GET /v1/snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n" * 8)
         assert served.get().status == 200
-        served.run(_connections_end(served))
+        assert _gone_in_time(served)
     assert served.get().status == 200
 
 
@@ -159,16 +181,21 @@ def test_clients_that_read_slowly_give_way(serve: Serve) -> None:
 
 def _answered_in_the_end(served: Any) -> bool:
     """Whether a request finds room: those who read slowly may hold it only for a moment (503)."""
-    for _ in range(200):
+    for _ in while_guarded():
         if served.get("/-/healthy").status == 200:
             return True
         time.sleep(0.02)
     return False
 
 
-async def _connections_end(served: Any) -> None:
-    while served.server.connections:
-        await asyncio.sleep(0.01)
+def _gone_in_time(served: Any) -> bool:
+    """Let the server's time pass, not ours, until it has no connection."""
+    for _ in while_guarded():
+        if not served.server.connections:
+            return True
+        served.pass_time(11.0)
+        time.sleep(0.02)
+    return False
 
 
 def test_stopping_ends_silent_and_streaming_clients(serve: Serve) -> None:
@@ -203,7 +230,7 @@ def test_a_scrape_under_way_is_answered_while_stopping(serve: Serve) -> None:
             b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic YTp4\r\n\r\n"
         )
         assert asked.wait(10)
-        stopping = threading.Thread(target=served.stop)
+        stopping = threading.Thread(target=served.stop, args=(10.0,))
         stopping.start()
         go_on.set()
         answer = b""

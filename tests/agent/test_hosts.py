@@ -15,6 +15,7 @@ from accelwatch.web.hosts import meant_for, own_names
 from accelwatch.web.web_config import Protection
 from agent.credentials import TOKEN, bearer
 from hub_peers import hub
+from waiting import GUARD_S
 
 Serve = Callable[..., Any]
 REBOUND = {"Host": "evil.example:9877"}
@@ -85,7 +86,7 @@ def test_with_credentials_the_name_does_not_matter(serve: Serve) -> None:
 def test_over_the_unix_socket_the_name_does_not_matter(serve: Serve, tmp_path: Path) -> None:
     served = serve(path=tmp_path / "socket")
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(10)
+        client.settimeout(GUARD_S)
         client.connect(str(served.path))
         client.sendall(b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 200 ")

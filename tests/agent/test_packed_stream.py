@@ -6,7 +6,7 @@ import pytest
 
 import machines
 from accelwatch.fleet.follow.frames import FrameReader, RawTick
-from accelwatch.fleet.state.readings import StreamDevice
+from accelwatch.fleet.state.devices import StreamDevice
 from accelwatch.fleet.table.pick import decoded
 from accelwatch.schema.compact import CompactEncoder, Hello, Tick, packed
 from accelwatch.schema.packed import FORM, pack, unpack

@@ -278,3 +278,9 @@ def test_an_answer_ages_without_a_change_of_the_store(serve: Serve) -> None:
     served.get()
     served.get()
     assert served.feed.taken == 2
+
+
+def test_without_rules_there_are_no_incidents(serve: Serve) -> None:
+    answer = serve().get("/v1/incidents")
+    assert answer.status == 404
+    assert "rules.packs" in answer.text

@@ -95,8 +95,12 @@ workloads: {sources: [slurm], job_dirs: [jobs], gpu_order: {0: nvidia7}}
     connections = limits.connections
     assert (connections.connections, connections.header_timeout_s) == (4, 5.0)
     assert (connections.request_timeout_s, connections.keepalive_timeout_s) == (6.0, 7.0)
-    wish = standing_selection(settings)
-    assert (wish.profile, wish.groups, wish.inventory) == ("minimal", frozenset({"pipes"}), False)
+    selection = standing_selection(settings)
+    assert (selection.profile, selection.groups, selection.inventory) == (
+        "minimal",
+        frozenset({"pipes"}),
+        False,
+    )
     workloads = workload_settings(settings)
     assert (workloads.sources, workloads.root) == (frozenset({"slurm"}), Path("/host"))
     assert workloads.job_dirs == (tmp_path / "jobs",)

@@ -1,5 +1,7 @@
 """Web configuration files: what is taken, and the exact words of every refusal."""
 
+import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,8 +9,8 @@ from typing import Any
 import pytest
 
 from accelwatch.errors import ConfigError
-from accelwatch.web.web_config import load_protection
-from agent.credentials import TOKEN
+from accelwatch.web.web_config import Protection, load_protection
+from agent.credentials import HASH, TOKEN
 
 BAD = [
     (
@@ -122,3 +124,90 @@ def test_tokens_are_read_from_files(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text("bearer_token_file: one\nbearer_token_files: [two]\n")
     assert load_protection(path).tokens == (TOKEN, "x" * 16)
+
+
+def test_everything_that_the_file_says_reaches_the_server(
+    authority: Any, tls: Callable[..., Path]
+) -> None:
+    path = tls(
+        "  client_ca_file: ca.crt\n"
+        "  client_auth_type: RequireAndVerifyClientCert\n"
+        "  client_allowed_sans: [prometheus]\n"
+        f"basic_auth_users: {{ann: '{HASH}'}}\n"
+        "http_server_config: {headers: {X-Frame-Options: DENY}}\n"
+    )
+    found = load_protection(path)
+    assert found.users == {"ann": HASH}
+    assert found.tls is not None
+    assert (found.client_certificates, found.allowed_sans) == (True, frozenset({"prometheus"}))
+    assert found.headers == {"X-Frame-Options": "DENY"}
+    assert (found.configured, found.authenticates) == (True, True)
+    assert list(found.files) == [
+        str(path),
+        *(str(authority.folder / name) for name in ("server.crt", "server.key", "ca.crt")),
+    ]
+    assert found.files[str(path)] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found.files[str(path.with_name("ca.crt"))] != found.files[str(path)]
+
+
+def test_a_certificate_that_may_be_given_turns_nobody_away(tls: Callable[..., Path]) -> None:
+    found = load_protection(
+        tls("  client_ca_file: ca.crt\n  client_auth_type: VerifyClientCertIfGiven\n")
+    )
+    assert (found.client_certificates, found.authenticates) == (False, False)
+
+
+def test_an_empty_file_asks_for_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text("")
+    found = load_protection(path)
+    assert found == Protection(files={str(path): hashlib.sha256(b"").hexdigest()})
+    assert (found.configured, found.authenticates) == (False, False)
+    assert (found.tls, found.headers, found.allowed_sans) == (None, {}, frozenset())
+
+
+def hashed_at(cost: int) -> str:
+    return f"$2b${cost:02}$" + "a" * 53
+
+
+@pytest.mark.parametrize(
+    ("users", "complaint"),
+    [
+        ({"a": hashed_at(4)}, ""),
+        ({"a": hashed_at(15)}, ""),
+        ({"a": hashed_at(3)}, "a: bcrypt cost 3 is out of range; expected 4 to 15"),
+        ({"a": hashed_at(16)}, "a: bcrypt cost 16 is out of range; expected 4 to 15"),
+        ({"a:b": hashed_at(10)}, "a:b: a user name has no colon"),
+        ({"": hashed_at(10)}, ": a user name has no colon"),
+    ],
+)
+def test_which_users_are_taken(tmp_path: Path, users: dict[str, str], complaint: str) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text(json.dumps({"basic_auth_users": users}))
+    if not complaint:
+        assert load_protection(path).users == users
+        return
+    with pytest.raises(ConfigError) as caught:
+        load_protection(path)
+    assert str(caught.value) == f"{path}:1: basic_auth_users.{complaint}"
+
+
+@pytest.mark.parametrize(
+    ("content", "taken"),
+    [
+        (b"x" * 16, True),
+        (b"x" * 15, False),
+        (b"x" * 16 + b"\n\n", True),
+        (b"x" * 8 + b" " + b"x" * 8, False),
+        (b"x" * 16 + b"\xc3\xa9", False),
+    ],
+)
+def test_which_tokens_are_taken(tmp_path: Path, content: bytes, taken: bool) -> None:
+    (tmp_path / "token").write_bytes(content)
+    path = tmp_path / "web.yml"
+    path.write_text("bearer_token_file: token\n")
+    if taken:
+        assert load_protection(path).tokens == (content.strip().decode(),)
+        return
+    with pytest.raises(ConfigError, match="a bearer token is one line of at least 16 printable"):
+        load_protection(path)

@@ -18,7 +18,7 @@ from accelwatch.web.http_server import ServerLimits
 from accelwatch.web.watch import Watch
 from accelwatch.web.web_config import Protection, load_protection
 from agent.credentials import HASH, RIGHT, TOKEN, Serve, basic, bearer
-from waiting import wait_until
+from waiting import GUARD_S, wait_until
 
 
 def test_changes_are_taken_without_dropping_connections(
@@ -45,7 +45,7 @@ def test_changes_are_taken_without_dropping_connections(
     watcher = served.run(watch())
     watcher.start()
     before = http.client.HTTPSConnection(
-        "127.0.0.1", served.port, context=authority.client(), timeout=10
+        "127.0.0.1", served.port, context=authority.client(), timeout=GUARD_S
     )
     before.request("GET", "/metrics", headers=RIGHT)
     assert before.getresponse().read()

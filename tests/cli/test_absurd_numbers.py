@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from installed_command import accelwatch
+from installed_command import PATIENT, accelwatch
 from standins import NvmlScenario
 
 ABSURD = {
@@ -34,7 +34,7 @@ def devices(run_stdout: str) -> list[dict[str, Any]]:
 
 
 def test_they_are_null_with_a_reason_and_the_neighbours_stay(environment: dict[str, str]) -> None:
-    run = accelwatch("--json", environ=environment)
+    run = accelwatch("--json", *PATIENT, environ=environment)
     document = json.loads(run.stdout)
     _, absurd, *others = document["devices"]
     for path in ("power_watts", "memory_used_bytes"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from installed_command import accelwatch
+from installed_command import PATIENT, accelwatch
 from standins import NvmlScenario
 
 UUID = "GPU-5ca1ab1e-0001-4000-8000-00000000dddd"
@@ -28,7 +28,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def document(environment: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(accelwatch("--json", environ=environment).stdout)
+    found: dict[str, Any] = json.loads(accelwatch("--json", *PATIENT, environ=environment).stdout)
     return found
 
 
@@ -62,7 +62,7 @@ def test_processes_stay_with_their_device(environment: dict[str, str]) -> None:
 
 
 def test_series_of_twins_do_not_collide(environment: dict[str, str]) -> None:
-    text = accelwatch("--format", "prometheus", environ=environment).stdout
+    text = accelwatch("--format", "prometheus", *PATIENT, environ=environment).stdout
     names = [line.partition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
     assert len(names) == len(set(names))
     labels = {line.partition(" ")[0] for line in text.splitlines() if "accel_power_watts{" in line}
@@ -71,11 +71,13 @@ def test_series_of_twins_do_not_collide(environment: dict[str, str]) -> None:
 
 
 def test_tables_have_all_rows(environment: dict[str, str]) -> None:
-    text = accelwatch("--format", "csv", "--fields", "name,uuid,power_watts", environ=environment)
+    text = accelwatch(
+        "--format", "csv", "--fields", "name,uuid,power_watts", *PATIENT, environ=environment
+    )
     rows = list(csv.reader(io.StringIO(text.stdout)))[1:]
     assert [row[0] for row in rows] == [f"nvidia{n}" for n in range(8)]
     assert [row[0] for row in rows if not row[1]] == [f"nvidia{n}" for n in TWINS]
-    shown = accelwatch(environ=environment).stdout
+    shown = accelwatch(*PATIENT, environ=environment).stdout
     assert shown.count(TOLD) == len(TWINS)
 
 
@@ -96,6 +98,6 @@ def test_twins_are_never_picked(environment: dict[str, str]) -> None:
 
 
 def test_the_uuid_selects_none_of_them(environment: dict[str, str]) -> None:
-    assert accelwatch("-d", UUID, environ=environment).returncode == 4
-    run = accelwatch("-d", "4", "--json", environ=environment)
+    assert accelwatch("-d", UUID, *PATIENT, environ=environment).returncode == 4
+    run = accelwatch("-d", "4", "--json", *PATIENT, environ=environment)
     assert [device["index"] for device in json.loads(run.stdout)["devices"]] == [4]

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -90,6 +91,34 @@ def test_csv_of_nodes_and_of_devices(environ: dict[str, str]) -> None:
     rows = list(csv.DictReader(io.StringIO(devices)))
     assert [one["id"] for one in rows] == [machines.device(index).id for index in range(8)]
     assert rows[3]["power_watts"] == repr(machines.values(3)["power_watts",])
+
+
+@pytest.mark.parametrize(("mode", "bits"), [((), 0o600), (("--mode", "0644"), 0o644)])
+@pytest.mark.parametrize("form", [("--json",), ("--fields", "help")])
+def test_a_file_is_its_owners_unless_the_mode_says_otherwise(
+    environ: dict[str, str], tmp_path: Path, form: tuple[str, ...], mode: tuple[str, ...], bits: int
+) -> None:
+    file = tmp_path / "fleet.txt"
+    run = run_with_agent(*form, "-o", str(file), *mode, environ=environ)
+    assert (run.returncode, run.stdout) == (0, ""), run.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == bits
+    assert file.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--mode", "0644"), "--mode goes with --output FILE"),
+        (("--mode", "0899", "-o", "x"), "--mode is an octal number such as 0644, not '0899'"),
+        (("--fields", "help", "--mode", "0644"), "--mode goes with --output FILE"),
+    ],
+)
+def test_a_mode_that_cannot_be_is_refused(
+    environ: dict[str, str], words: tuple[str, ...], told: str
+) -> None:
+    run = accelwatch("fleet", "-t", "127.0.0.1:1", *words, environ=environ)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert told in run.stderr
 
 
 def test_groups_in_a_table_as_csv_and_json(environ: dict[str, str]) -> None:

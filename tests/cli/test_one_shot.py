@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.schema.wire import decode, device_rows
-from installed_command import accelwatch
+from installed_command import PATIENT, accelwatch
 from standins import NvmlScenario
 
 
@@ -31,7 +31,7 @@ def document(scenario: NvmlScenario, *words: str) -> dict[str, object]:
 
 
 def test_json_has_every_device_and_every_key(h100: NvmlScenario) -> None:
-    run = accelwatch("--json", environ=h100.environment())
+    run = accelwatch("--json", *PATIENT, environ=h100.environment())
     assert (run.returncode, run.stderr) == (0, "")
     snapshot = decode(run.stdout.encode())
     assert [view.device.index for view in snapshot.devices] == list(range(8))
@@ -47,7 +47,7 @@ def test_no_accelerator_is_exit_3_with_a_whole_document(tmp_path: Path) -> None:
 
 
 def test_the_plain_table_has_no_escape_codes(h100: NvmlScenario) -> None:
-    run = accelwatch(environ=h100.environment())
+    run = accelwatch(*PATIENT, environ=h100.environment())
     assert run.returncode == 0
     assert "\x1b" not in run.stdout
     assert run.stdout.count("NVIDIA H100") == 8
@@ -64,7 +64,7 @@ def test_csv_reads_back(h100: NvmlScenario) -> None:
 
 
 def test_prometheus_format_is_an_exposition(h100: NvmlScenario) -> None:
-    run = accelwatch("--format", "prometheus", environ=h100.environment())
+    run = accelwatch("--format", "prometheus", *PATIENT, environ=h100.environment())
     assert run.stdout.count("\naccel_device_up{") == 8
 
 
@@ -79,7 +79,7 @@ def test_devices_are_selected(h100: NvmlScenario) -> None:
 
 
 def test_an_unknown_selector_names_the_valid_ones(h100: NvmlScenario) -> None:
-    run = accelwatch("-d", "9", environ=h100.environment())
+    run = accelwatch("-d", "9", *PATIENT, environ=h100.environment())
     assert (run.returncode, run.stdout) == (4, "")
     assert "no device '9'; there are: nvidia:0, nvidia:1" in run.stderr
 
@@ -124,12 +124,12 @@ def test_mistakes_are_exit_2_with_nothing_on_stdout(words: tuple[str, ...], comp
 def test_a_lost_device_stays_a_row_and_strict_says_so(h100: NvmlScenario) -> None:
     h100.lose(3, handle=True)
     h100.write()
-    plain = accelwatch("--json", environ=h100.environment())
+    plain = accelwatch("--json", *PATIENT, environ=h100.environment())
     assert plain.returncode == 0
     devices = json.loads(plain.stdout)["devices"]
     assert [item["state"] for item in devices].count("lost") == 1
     assert len(devices) == 8
-    assert accelwatch("--json", "--strict", environ=h100.environment()).returncode == 6
+    assert accelwatch("--json", "--strict", *PATIENT, environ=h100.environment()).returncode == 6
 
 
 def test_a_hung_device_costs_its_own_row_only(h100: NvmlScenario) -> None:
@@ -155,7 +155,7 @@ def test_all_devices_hung_still_gives_a_document(h100: NvmlScenario) -> None:
 def test_a_crash_in_the_library_is_told_and_survived(h100: NvmlScenario) -> None:
     h100.fault("nvmlDeviceGetUtilizationRates", "segv", device=2)
     h100.write()
-    run = accelwatch("--json", environ=h100.environment())
+    run = accelwatch("--json", *PATIENT, environ=h100.environment())
     parsed = json.loads(run.stdout)
     assert [item["state"] for item in parsed["devices"]].count("ok") == 7
     (error,) = parsed["errors"]
@@ -174,7 +174,7 @@ def test_a_deadline_too_short_for_anything_is_no_lack_of_accelerators(h100: Nvml
 def test_the_table_says_that_devices_could_not_be_read(h100: NvmlScenario) -> None:
     h100.fault("nvmlInit_v2", "error:9")
     h100.write()
-    run = accelwatch("-b", "nvidia", environ=h100.environment())
+    run = accelwatch("-b", "nvidia", *PATIENT, environ=h100.environment())
     assert run.returncode == 1
     assert "no device could be read (nvidia)" in run.stdout
     assert run.stderr.startswith("accelwatch: nvidia: ")
@@ -183,7 +183,7 @@ def test_the_table_says_that_devices_could_not_be_read(h100: NvmlScenario) -> No
 def test_no_permission_for_any_device_is_exit_5(h100: NvmlScenario) -> None:
     h100.fault("*", "error:4", device="*")
     h100.write()
-    run = accelwatch("--json", environ=h100.environment())
+    run = accelwatch("--json", *PATIENT, environ=h100.environment())
     assert run.returncode == 5
     devices = json.loads(run.stdout)["devices"]
     assert [item["absent"]["*"] for item in devices] == ["permission"] * 8
@@ -192,7 +192,7 @@ def test_no_permission_for_any_device_is_exit_5(h100: NvmlScenario) -> None:
 def test_no_permission_for_one_device_costs_its_row_only(h100: NvmlScenario) -> None:
     h100.fault("*", "error:4", device=2)
     h100.write()
-    run = accelwatch("--json", environ=h100.environment())
+    run = accelwatch("--json", *PATIENT, environ=h100.environment())
     assert run.returncode == 0
     devices = json.loads(run.stdout)["devices"]
     refused = [item["index"] for item in devices if item["absent"].get("*") == "permission"]
@@ -219,7 +219,7 @@ def test_a_watched_csv_has_one_header(h100: NvmlScenario) -> None:
 def test_a_watched_file_is_whole_each_time(h100: NvmlScenario, tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     words = ("-w", "250ms", "-n", "2", "-o", str(target))
-    accelwatch("--format", "csv", "--fields", "index", *words, environ=h100.environment())
+    accelwatch("--format", "csv", "--fields", "index", *words, *PATIENT, environ=h100.environment())
     assert target.read_text().splitlines() == ["index", *map(str, range(8))]
     accelwatch("--query-gpu=index", "--format=csv", *words, environ=h100.environment())
     assert target.read_text().splitlines() == ["index", *map(str, range(8))]
@@ -236,7 +236,7 @@ def test_a_closed_pipe_ends_it_quietly(h100: NvmlScenario) -> None:
 def test_output_goes_to_a_private_file_in_one_step(h100: NvmlScenario, tmp_path: Path) -> None:
     target = tmp_path / "out.json"
     target.write_text("before")
-    run = accelwatch("--json", "-o", str(target), environ=h100.environment())
+    run = accelwatch("--json", "-o", str(target), *PATIENT, environ=h100.environment())
     assert (run.returncode, run.stdout) == (0, "")
     assert len(decode(target.read_bytes()).devices) == 8
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
@@ -282,7 +282,7 @@ def test_a_mode_that_cannot_be_is_refused(
 
 
 def test_an_unwritable_output_is_one_line(h100: NvmlScenario) -> None:
-    run = accelwatch("--json", "-o", "/nowhere/out.json", environ=h100.environment())
+    run = accelwatch("--json", "-o", "/nowhere/out.json", *PATIENT, environ=h100.environment())
     assert run.returncode == 1
     assert run.stderr == "accelwatch: cannot write to /nowhere: No such file or directory\n"
 
@@ -300,13 +300,13 @@ def test_a_full_disk_is_one_line(h100: NvmlScenario) -> None:
 
 def test_ascii_terminals_get_ascii(h100: NvmlScenario) -> None:
     environ = {**h100.environment(), "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    run = accelwatch(environ=environ)
+    run = accelwatch(*PATIENT, environ=environ)
     assert run.stdout.isascii()
 
 
 def test_visibility_variables_are_honoured(h100: NvmlScenario) -> None:
     environ = {**h100.environment(), "CUDA_VISIBLE_DEVICES": "2,0,77,1"}
-    run = accelwatch("--json", "--visible", environ=environ)
+    run = accelwatch("--json", "--visible", *PATIENT, environ=environ)
     assert [item["index"] for item in json.loads(run.stdout)["devices"]] == [0, 2]
 
 

@@ -9,15 +9,28 @@ import typer
 from typer.testing import CliRunner
 
 from accelwatch.cli.agent_command import AgentOptions
+from accelwatch.cli.dashboard_command import DashboardOptions
+from accelwatch.cli.demo import DemoOptions
 from accelwatch.cli.fleet_plan import Asking, Keeping, Look, Targeting
 from accelwatch.cli.hub import HubOptions
-from accelwatch.cli.options import Given, Setting, command, given, settings_named
+from accelwatch.cli.options import Given, Setting, command, given, row, settings_named
+from accelwatch.cli.pick import PickOptions
+from accelwatch.cli.serve import ServeOptions
 from accelwatch.cli.sim import SimPlan
 
 
 class Inner(msgspec.Struct, frozen=True, kw_only=True):
     size: Annotated[int, typer.Option(metavar="N", help="How large.")] = 3
     hidden: int = 7
+
+
+class Inmost(msgspec.Struct, frozen=True, kw_only=True):
+    depth: Annotated[str | None, typer.Option("--depth"), Setting("a.depth")] = None
+
+
+class Marked(msgspec.Struct, frozen=True, kw_only=True):
+    needed: Annotated[str, typer.Option("--needed"), Setting("needed")]
+    inmost: Inmost = Inmost()
 
 
 class Outer(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +101,44 @@ def test_options_stand_for_settings(options: Outer, settings: dict[str, Given]) 
     assert given(options) == settings
 
 
+def test_options_of_inner_tables_stand_for_settings_too() -> None:
+    assert settings_named(Marked) == {"needed": "needed", "depth": "a.depth"}
+    assert given(Marked(needed="n")) == {"needed": "n", "a.depth": None}
+    deep = Marked(needed="n", inmost=Inmost(depth="3"))
+    assert given(deep) == {"needed": "n", "a.depth": "3"}
+
+
+def test_a_field_without_a_default_must_be_given() -> None:
+    calls: list[Marked] = []
+
+    @command
+    def tried(marked: Marked) -> None:
+        calls.append(marked)
+
+    app = typer.Typer()
+    app.command()(tried)
+    assert CliRunner().invoke(app, []).exit_code == 2
+    assert CliRunner().invoke(app, ["--needed", "x", "--depth", "1"]).exit_code == 0
+    assert calls == [Marked(needed="x", inmost=Inmost(depth="1"))]
+
+
+def test_a_row_of_the_one_shot_table_may_mean_something_of_a_command_s_own() -> None:
+    class Rows(msgspec.Struct, frozen=True, kw_only=True):
+        filter: Annotated[str, row("filter")] = ""
+        replay: Annotated[str, row("replay", "Play it.")] = ""
+
+    @command
+    def tried(rows: Rows) -> None:
+        """Try it."""
+
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(tried)
+    shown = " ".join(CliRunner().invoke(app, ["--help"]).output.split())
+    assert "Only devices for which the expression is true." in shown
+    assert "Play it." in shown
+    assert "Read a recording or scenario" not in shown
+
+
 @pytest.mark.parametrize("table", [AgentOptions, HubOptions])
 def test_no_setting_has_two_options(table: type[msgspec.Struct]) -> None:
     dotted = list(settings_named(table).values())
@@ -95,7 +146,14 @@ def test_no_setting_has_two_options(table: type[msgspec.Struct]) -> None:
 
 
 @pytest.mark.parametrize(
-    "tables", [(AgentOptions,), (HubOptions,), (SimPlan,), (Targeting, Asking, Keeping, Look)]
+    "tables",
+    [
+        (AgentOptions,),
+        (HubOptions,),
+        (SimPlan,),
+        (Targeting, Asking, Keeping, Look),
+        (DashboardOptions, DemoOptions, PickOptions, ServeOptions),
+    ],
 )
 def test_every_default_can_be_built(tables: tuple[type[msgspec.Struct], ...]) -> None:
     for table in tables:

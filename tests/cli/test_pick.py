@@ -13,7 +13,7 @@ from accelwatch.errors import UnmetError
 from accelwatch.expr import compile_condition, device_names
 from accelwatch.query import picking
 from accelwatch.query.memory import free_memory
-from accelwatch.query.picking import Pick, Wish
+from accelwatch.query.picking import Criteria, Pick
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -27,9 +27,9 @@ from packed_trees import FakeTree
 from standins import NvmlScenario
 
 
-def pick(views: Sequence[DeviceView], wish: Wish) -> Pick:
+def pick(views: Sequence[DeviceView], criteria: Criteria) -> Pick:
     """The choice by what the installed backends declare."""
-    return picking.pick(views, wish, Declared())
+    return picking.pick(views, criteria, Declared())
 
 
 def free(index: int, gib: int = 70, **changes: object) -> DeviceView:
@@ -44,7 +44,7 @@ def free(index: int, gib: int = 70, **changes: object) -> DeviceView:
 
 
 def test_the_devices_with_most_free_memory_come_first() -> None:
-    chosen = pick([free(0, 10), free(1, 60), free(2, 40)], Wish(count=2))
+    chosen = pick([free(0, 10), free(1, 60), free(2, 40)], Criteria(count=2))
     assert [one.device.index for one in chosen.views] == [1, 2]
     assert chosen.variable == "CUDA_VISIBLE_DEVICES"
     assert chosen.value == f"{device(1).uuid},{device(2).uuid}"
@@ -65,46 +65,46 @@ def test_the_devices_with_most_free_memory_come_first() -> None:
 )
 def test_what_is_not_well_never_qualifies(unwell: DeviceView, reason: str) -> None:
     with pytest.raises(UnmetError, match=reason):
-        pick([unwell], Wish())
+        pick([unwell], Criteria())
 
 
 @pytest.mark.parametrize(
-    ("wish", "reason"),
+    ("criteria", "reason"),
     [
-        (Wish(free_memory_bytes=GIB), "free memory is unknown"),
-        (Wish(max_utilization_ratio=0.5), "utilization is unknown"),
-        (Wish(unused=True), "its processes are unknown"),
+        (Criteria(free_memory_bytes=GIB), "free memory is unknown"),
+        (Criteria(max_utilization_ratio=0.5), "utilization is unknown"),
+        (Criteria(unused=True), "its processes are unknown"),
         (
-            Wish(condition=compile_condition("power_watts < 100", device_names())),
+            Criteria(condition=compile_condition("power_watts < 100", device_names())),
             "the filter is unknown",
         ),
     ],
 )
-def test_what_is_not_known_never_qualifies(wish: Wish, reason: str) -> None:
+def test_what_is_not_known_never_qualifies(criteria: Criteria, reason: str) -> None:
     silent = Reading(device_id="x", absent={("*",): Absence.ERROR})
     with pytest.raises(UnmetError, match=reason):
-        pick([msgspec.structs.replace(view(0), reading=silent)], wish)
+        pick([msgspec.structs.replace(view(0), reading=silent)], criteria)
 
 
 def test_limits_are_held() -> None:
     with pytest.raises(UnmetError, match="bytes free"):
-        pick([free(0, 5)], Wish(free_memory_bytes=10 * GIB))
+        pick([free(0, 5)], Criteria(free_memory_bytes=10 * GIB))
     with pytest.raises(UnmetError, match=r"utilization is 0\.97"):
-        pick([view(0)], Wish(max_utilization_ratio=0.5))
+        pick([view(0)], Criteria(max_utilization_ratio=0.5))
     with pytest.raises(UnmetError, match="2 processes use it"):
-        pick([view(0)], Wish(unused=True))
+        pick([view(0)], Criteria(unused=True))
 
 
 def test_devices_of_two_vendors_are_never_mixed() -> None:
     amd = free(1, device=device(1, vendor="amd", uuid="GPU-a"))
     with pytest.raises(UnmetError, match="2 wanted, 1 of one vendor qualify"):
-        pick([free(0), amd], Wish(count=2))
+        pick([free(0), amd], Criteria(count=2))
 
 
-def said(views: Sequence[DeviceView], wish: Wish) -> str:
+def said(views: Sequence[DeviceView], criteria: Criteria) -> str:
     """All that is said where the wish is not met."""
     with pytest.raises(UnmetError) as refused:
-        pick(views, wish)
+        pick(views, criteria)
     return str(refused.value)
 
 
@@ -113,7 +113,7 @@ def test_every_device_is_told_with_its_reason() -> None:
     nameless = free(3, device=device(3, uuid=None))
     assert said(
         [free(0, 5), unwell, free(2, health=Health.UNKNOWN), nameless],
-        Wish(free_memory_bytes=GIB * 6),
+        Criteria(free_memory_bytes=GIB * 6),
     ) == (
         "1 wanted, 0 of one vendor qualify"
         f"\n  nvidia0: {5 * GIB} bytes free, {6 * GIB} wanted"
@@ -121,39 +121,43 @@ def test_every_device_is_told_with_its_reason() -> None:
         "\n  nvidia2: health is unknown: no reason given"
         "\n  nvidia3: has no uuid by which a job could be given it"
     )
-    assert said([], Wish(count=2)) == "2 wanted, no device found; `accelwatch doctor` says why"
+    assert said([], Criteria(count=2)) == "2 wanted, no device found; `accelwatch doctor` says why"
 
 
 def test_what_is_unknown_is_said_in_words() -> None:
     silent = [msgspec.structs.replace(free(0), reading=Reading(device_id="x"))]
     begin = "1 wanted, 0 of one vendor qualify\n  nvidia0: "
-    assert said(silent, Wish(free_memory_bytes=1)) == f"{begin}free memory is unknown"
-    assert said(silent, Wish(max_utilization_ratio=1.0)) == f"{begin}utilization is unknown"
-    assert said(silent, Wish(unused=True)) == f"{begin}its processes are unknown"
+    assert said(silent, Criteria(free_memory_bytes=1)) == f"{begin}free memory is unknown"
+    assert said(silent, Criteria(max_utilization_ratio=1.0)) == f"{begin}utilization is unknown"
+    assert said(silent, Criteria(unused=True)) == f"{begin}its processes are unknown"
 
 
 def test_a_filter_lets_through_what_it_is_true_of_and_nothing_else() -> None:
-    wish = Wish(condition=compile_condition("utilization_ratio < 0.5", device_names()))
-    assert [one.device.index for one in pick([loaded(0, 0.75), loaded(1, 0.25)], wish).views] == [1]
+    criteria = Criteria(condition=compile_condition("utilization_ratio < 0.5", device_names()))
+    assert [
+        one.device.index for one in pick([loaded(0, 0.75), loaded(1, 0.25)], criteria).views
+    ] == [1]
     begin = "1 wanted, 0 of one vendor qualify\n  nvidia0: "
-    assert said([loaded(0, 0.5)], wish) == f"{begin}the filter is false"
-    assert said([loaded(0, None)], wish) == f"{begin}the filter is unknown"
+    assert said([loaded(0, 0.5)], criteria) == f"{begin}the filter is false"
+    assert said([loaded(0, None)], criteria) == f"{begin}the filter is unknown"
 
 
 def test_a_device_as_busy_as_allowed_qualifies() -> None:
-    assert pick([loaded(0, 0.5)], Wish(max_utilization_ratio=0.5)).views
+    assert pick([loaded(0, 0.5)], Criteria(max_utilization_ratio=0.5)).views
 
 
 def test_a_wish_for_a_vendor_is_met_by_its_devices_alone() -> None:
     amd = free(1, 10, device=device(1, vendor="amd", uuid="GPU-1"))
-    assert pick([free(0), amd], Wish(vendor="amd")).views == (amd,)
-    assert said([free(0)], Wish(vendor="amd")).endswith("\n  nvidia0: is of nvidia")
+    assert pick([free(0), amd], Criteria(vendor="amd")).views == (amd,)
+    assert said([free(0)], Criteria(vendor="amd")).endswith("\n  nvidia0: is of nvidia")
 
 
 def test_an_instance_of_a_device_that_is_not_cut_is_not_given() -> None:
     """A driver may list instances for a moment after a device was made whole again."""
-    assert pick([free(0), mig_view(1, 0)], Wish()).views == (free(0),)
-    assert said([free(0), mig_view(1, 0)], Wish(count=2)).startswith("2 wanted, 1 of one vendor")
+    assert pick([free(0), mig_view(1, 0)], Criteria()).views == (free(0),)
+    assert said([free(0), mig_view(1, 0)], Criteria(count=2)).startswith(
+        "2 wanted, 1 of one vendor"
+    )
 
 
 @pytest.mark.parametrize("given", ["memory_size_bytes", "memory_used_bytes"])
@@ -186,24 +190,35 @@ def test_of_equally_free_devices_the_idlest_comes_first_and_then_the_lowest_numb
     views: list[DeviceView], order: list[int]
 ) -> None:
     """What is not known counts as fully busy."""
-    chosen = pick(views, Wish(count=len(views)))
+    chosen = pick(views, Criteria(count=len(views)))
     assert [one.device.index for one in chosen.views] == order
 
 
 def test_devices_whose_memory_is_not_known_come_last() -> None:
     unknown = msgspec.structs.replace(free(0), reading=Reading(device_id="x", values={}))
-    assert [one.device.index for one in pick([unknown, free(1, 1)], Wish(count=2)).views] == [1, 0]
+    assert [one.device.index for one in pick([unknown, free(1, 1)], Criteria(count=2)).views] == [
+        1,
+        0,
+    ]
+
+
+def test_memory_that_is_not_known_is_no_better_than_none() -> None:
+    full = free(1, 0)
+    unknown = msgspec.structs.replace(
+        free(0), reading=Reading(device_id="x", values={("utilization_ratio",): 0.5})
+    )
+    assert [one.device.index for one in pick([unknown, full], Criteria(count=2)).views] == [1, 0]
 
 
 def test_where_the_runtime_takes_numbers_devices_are_given_by_number() -> None:
     views = [free(n, device=device(n, vendor="intel", uuid="anything; at all")) for n in (3, 1)]
-    chosen = pick(views, Wish(count=2))
+    chosen = pick(views, Criteria(count=2))
     assert (chosen.variable, chosen.value) == ("ZE_AFFINITY_MASK", "1,3")
 
 
 def test_a_device_cut_into_instances_is_given_by_instance() -> None:
     parent = free(0, device=device(0, partition_mode="enabled"))
-    assert pick([parent, mig_view(1, 0)], Wish()).value == "MIG-1"
+    assert pick([parent, mig_view(1, 0)], Criteria()).value == "MIG-1"
 
 
 def test_free_memory_is_what_neither_processes_nor_the_driver_have() -> None:
@@ -215,10 +230,10 @@ def test_free_memory_is_what_neither_processes_nor_the_driver_have() -> None:
     reading = Reading(device_id="x", values=values)
     reserved = msgspec.structs.replace(view(0), reading=reading)
     assert free_memory(reserved.reading) == 18 * GIB
-    assert pick([reserved], Wish(free_memory_bytes=18 * GIB)).views == (reserved,)
+    assert pick([reserved], Criteria(free_memory_bytes=18 * GIB)).views == (reserved,)
     with pytest.raises(UnmetError, match="bytes free"):
-        pick([reserved], Wish(free_memory_bytes=18 * GIB + 1))
-    assert [one.device.index for one in pick([reserved, free(1, 19)], Wish()).views] == [1]
+        pick([reserved], Criteria(free_memory_bytes=18 * GIB + 1))
+    assert [one.device.index for one in pick([reserved, free(1, 19)], Criteria()).views] == [1]
 
 
 def test_free_memory_is_never_less_than_nothing() -> None:
@@ -235,13 +250,13 @@ def test_free_memory_is_never_less_than_nothing() -> None:
 def test_the_vendor_with_most_fitting_devices_comes_first(turned: bool) -> None:
     amd = [free(n, 10, device=device(n, vendor="amd", uuid=f"GPU-{n}")) for n in (1, 2)]
     views = [free(0, 70), *amd]
-    assert pick(views[::-1] if turned else views, Wish()).variable == "ROCR_VISIBLE_DEVICES"
+    assert pick(views[::-1] if turned else views, Criteria()).variable == "ROCR_VISIBLE_DEVICES"
 
 
 def test_the_vendor_of_the_first_device_comes_first_among_equals() -> None:
     amd = free(1, 70, device=device(1, vendor="amd", uuid="GPU-1"))
-    assert pick([free(0, 10), amd], Wish()).variable == "CUDA_VISIBLE_DEVICES"
-    assert pick([amd, free(0, 10)], Wish()).variable == "ROCR_VISIBLE_DEVICES"
+    assert pick([free(0, 10), amd], Criteria()).variable == "CUDA_VISIBLE_DEVICES"
+    assert pick([amd, free(0, 10)], Criteria()).variable == "ROCR_VISIBLE_DEVICES"
 
 
 @pytest.mark.parametrize(
@@ -267,7 +282,7 @@ def test_a_uuid_that_the_variable_cannot_hold_never_qualifies(vendor: str, uuid:
     with pytest.raises(
         UnmetError, match="its uuid .* is none that .*_VISIBLE_DEVICES can hold"
     ) as why:
-        pick([strange], Wish())
+        pick([strange], Criteria())
     assert str(why.value).isprintable() or str(why.value).replace("\n", "").isprintable()
 
 
@@ -281,7 +296,7 @@ def test_a_uuid_that_the_variable_cannot_hold_never_qualifies(vendor: str, uuid:
     ],
 )
 def test_the_forms_of_uuid_that_runtimes_take_qualify(vendor: str, uuid: str) -> None:
-    assert pick([free(0, device=device(0, vendor=vendor, uuid=uuid))], Wish()).value == uuid
+    assert pick([free(0, device=device(0, vendor=vendor, uuid=uuid))], Criteria()).value == uuid
 
 
 def test_what_is_printed_for_eval_is_quoted() -> None:
@@ -360,7 +375,9 @@ def test_a_filter_sees_an_opt_in_group_that_is_collected(
         (("--collect", "hots"), "no opt-in group 'hots'; did you mean host?"),
     ],
 )
-@pytest.mark.parametrize("command", ["pick", "dashboard"])
+@pytest.mark.parametrize(
+    "command", ["pick", "dashboard", "serve", "record -o /nowhere/r", "--json"]
+)
 def test_what_is_not_there_cannot_be_read(command: str, words: tuple[str, str], told: str) -> None:
-    run = accelwatch(command, *words)
+    run = accelwatch(*command.split(), *words)
     assert (run.returncode, run.stderr) == (2, f"accelwatch: {told}\n")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "examples/backend-template"
 CONTRACT = [
     f"tests/backends/contract/test_{what}.py"
-    for what in ("identity", "lifecycle", "readings", "vocabulary")
+    for what in ("damage", "identity", "lifecycle", "readings", "sleeping_devices", "vocabulary")
 ]
 
 
@@ -54,11 +54,17 @@ def pytest_in(installed: Path, *words: str | Path) -> str:
 
 def test_the_template_passes_the_contract_suite(installed: Path) -> None:
     told = pytest_in(installed, *CONTRACT, "--machines", "template_machines", "-vv")
-    for machine in ("two-cards", "without-identity", "damaged"):
+    for machine in ("two-cards", "without-identity", "damaged", "asleep"):
         assert f"test_identity_is_well_formed[template-{machine}] PASSED" in told
         assert f"test_every_number_is_believed[template-{machine}] PASSED" in told
+        assert f"test_damaged_files_raise_nothing_untyped[template-{machine}-empty] PASSED" in told
+        assert (
+            f"test_no_value_is_invented_from_damaged_files[template-{machine}-empty] PASSED" in told
+        )
     assert "test_a_device_that_goes_is_no_longer_found_and_the_others_are_read_on[template" in told
-    assert "nvidia" not in told
+    assert "test_a_sleeping_device_is_not_touched[template-asleep] PASSED" in told
+    assert "test_it_is_read_when_waking_is_allowed[template-asleep] PASSED" in told
+    assert "[nvidia" not in told
 
 
 def test_its_own_tests_pass(installed: Path) -> None:

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from accelwatch.errors import UsageError
 from accelwatch.exposition.selection import Selection, selection
 from accelwatch.schema.device import DeviceState
-from accelwatch.schema.metrics import Kind, Series, Source, Tier, catalogue, opt_in_groups
+from accelwatch.schema.metrics import Kind, MetricSource, Series, Tier, catalogue, opt_in_groups
 from accelwatch.schema.reading import Number, Reading, complete, cut_note
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner, Snapshot
 from accelwatch_prometheus.render import (
@@ -44,7 +44,7 @@ def every_row_view() -> DeviceView:
     found: dict[Series, Number] = {
         (row.key, *(f"{label}0" for label in row.labels)): 1
         for row in catalogue()
-        if row.source is Source.READ and row.scope.value == "device"
+        if row.source is MetricSource.READ and row.scope.value == "device"
     }
     histograms = {
         row.key: (tuple(range(len(row.buckets) + 1)), 3.5)

@@ -10,7 +10,7 @@ from accelwatch.errors import PluginError, UsageError
 from accelwatch.exporter import Exporter
 from accelwatch.rendering import exporter_of, formats, rendered
 from accelwatch.schema.snapshot import Snapshot
-from installed_command import accelwatch
+from installed_command import PATIENT, accelwatch
 from machines import snapshot
 
 STRANGER = """
@@ -57,11 +57,11 @@ def test_ours_are_exporters_of_their_names(name: str) -> None:
 
 def test_a_strangers_format_is_written(folder: Path) -> None:
     environ = {"PYTHONPATH": str(folder)}
-    run = accelwatch("--replay", "demo", "--format", "names", "-d", "nvidia:0", environ=environ)
+    words = ("--replay", "demo", "--format=names", "-d", "nvidia:0", *PATIENT)
+    run = accelwatch(*words, environ=environ)
     assert (run.returncode, run.stdout) == (0, "nvidia0 ()\n"), run.stderr
     watched = ("--watch", "250ms", "-n", "2", "--fields", "power_watts")
-    words = ("--replay", "demo", "--format=names", "-d", "nvidia:0", *watched)
-    run = accelwatch(*words, environ=environ)
+    run = accelwatch(*words, *watched, environ=environ)
     assert run.stdout == "nvidia0 ('power_watts',)\n" * 2, run.stderr
 
 

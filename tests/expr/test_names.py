@@ -2,10 +2,24 @@
 
 from pathlib import Path
 
+from accelwatch.expr.events import EVENT_FUNCTIONS, EVENT_KINDS
 from accelwatch.expr.functions import FUNCTIONS
-from accelwatch.expr.names import FLAGS, IDENTITY, Fault, Resolved, Type, device_names
+from accelwatch.expr.names import (
+    FLAGS,
+    IDENTITY,
+    STATE_FAMILIES,
+    Fault,
+    Resolved,
+    Type,
+    device_names,
+)
+from accelwatch.expr.peers import FOLDS, GROUPS, PEERS
+from accelwatch.expr.rule_names import of_host, rule_names
+from accelwatch.expr.windows import WINDOWS
+from accelwatch.fleet.names import fleet_names
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Kind, Scope, catalogue
+from accelwatch.schema.snapshot import OWNER_NAMES
 
 
 def test_every_current_number_of_a_device_is_a_name() -> None:
@@ -13,6 +27,7 @@ def test_every_current_number_of_a_device_is_a_name() -> None:
     for row in catalogue():
         parts = {"pid", "partition"} & set(row.labels)
         numeric = row.kind in (Kind.GAUGE, Kind.COUNTER, Kind.STATE)
+        numeric = numeric or row.key in STATE_FAMILIES
         usable = row.scope is Scope.DEVICE and numeric and not parts
         assert (row.key in names.rows) is usable, row.key
         if usable:
@@ -39,6 +54,13 @@ def test_states_are_flags() -> None:
     assert found == Resolved(keys=(("health", "ok"),), type=Type.FLAG)
 
 
+def test_families_that_say_a_state_are_flags() -> None:
+    for key, word in (("recovery_action_info", "node_reboot"), ("fabric_state_info", "completed")):
+        found = device_names().resolve(key, (word,))
+        assert found == Resolved(keys=((key, word),), type=Type.FLAG)
+    assert isinstance(device_names().resolve("fabric_clique_info", ("1",)), Fault)
+
+
 def test_labels_without_a_primary_must_be_given() -> None:
     for row in device_names().rows.values():
         if row.labels and not row.primary and row.key not in device_names().identity:
@@ -49,5 +71,30 @@ def test_labels_without_a_primary_must_be_given() -> None:
 
 def test_the_page_names_every_function_and_identity_field() -> None:
     page = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text(encoding="utf-8")
-    for name in (*FUNCTIONS, *IDENTITY, *FLAGS):
+    rules = (*WINDOWS, *EVENT_FUNCTIONS, *EVENT_KINDS, *PEERS, *GROUPS, *OWNER_NAMES)
+    for name in (*FUNCTIONS, *IDENTITY, *FLAGS, *rules):
         assert f"`{name}" in page, name
+    for name in FOLDS:
+        assert f"`node.{name}(" in page, name
+
+
+def test_every_number_of_a_host_is_a_name_of_a_rule() -> None:
+    names = rule_names()
+    for row in catalogue():
+        numeric = row.kind in (Kind.GAUGE, Kind.COUNTER, Kind.STATE)
+        if row.scope is Scope.NODE and numeric:
+            assert isinstance(names.resolve(row.key, tuple("a" for _ in row.labels)), Resolved)
+            assert of_host((row.key, "a"))
+            assert row.key not in device_names().rows
+    assert not of_host(("power_watts",))
+    assert set(device_names().rows) <= set(names.rows)
+
+
+def test_a_rule_knows_the_words_of_a_fleet() -> None:
+    fleet = fleet_names(["rack"])
+    hub, agent = rule_names(fleet), rule_names()
+    assert set(OWNER_NAMES) | {"node", "node_state"} <= set(agent.identity)
+    assert set(fleet.identity) <= set(hub.identity)
+    assert hub.words == fleet.words
+    assert set(fleet.words["state"]) <= set(agent.words["state"])
+    assert isinstance(hub.resolve("labels", ("rack",)), Resolved)

@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import machines
 from accelwatch.exposition import ExpositionReader, Key, Limits, Scrape
+from accelwatch.exposition.interning import Texts
 from accelwatch_prometheus import PrometheusExporter
 from samples import sample
 
@@ -217,6 +219,33 @@ def test_a_number_is_the_same_the_second_time(words: tuple[str, ...]) -> None:
     assert warm.rejected == cold.rejected
 
 
+_FORM = '# HELP a {x} y\na 1\n# TYPE b gauge\nb 2\nc{d="e"} 3\n\nf{g="} h"} 4\ni{j="k"}  5\nl 6'
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n# EOF\n"])
+def test_numbers_with_and_without_labels_stand_in_their_order(end: str) -> None:
+    reader = ExpositionReader()
+    text = _FORM + end
+    keys = reader.read(text).keys
+    for before in (1, 200):
+        moved = re.sub(r" (\d)$", rf" {before}\g<1>", text, flags=re.M)
+        scrape = reader.read(moved)
+        assert scrape.keys is keys
+        assert [key.name for key in keys] == ["a", "b", "c", "f", "i", "l"]
+        assert scrape.values == [before * 10 + digit for digit in range(1, 7)]
+
+
+@pytest.mark.parametrize("at", [at for at in range(len(_FORM)) if not _FORM[at].isdigit()])
+@pytest.mark.parametrize("to", ["", "z", "\n", " ", "} 7\n"])
+def test_another_form_is_read_as_if_it_were_the_first(at: int, to: str) -> None:
+    text = _FORM[:at] + to + _FORM[at + 1 :]
+    reader = ExpositionReader()
+    reader.read(_FORM)
+    warm, cold = reader.read(text), ExpositionReader().read(text)
+    assert table(warm) == table(cold)
+    assert warm.rejected == cold.rejected
+
+
 def test_what_was_left_out_is_counted_every_time() -> None:
     reader = ExpositionReader()
     text = "a 1\nbad{ 2\nc 3\n"
@@ -292,3 +321,79 @@ def test_well_formed_text_reads_the_same_warm_and_cold(scrapes: list[list[str]])
         assert table(reader.read(text)) == table(cold)
         assert table(reader.read(text)) == table(cold)
         assert set(cold.rejected) <= {"duplicate"}
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("label", ["x", "\N{GREEK SMALL LETTER ALPHA}" * 3])
+def test_lines_beyond_the_bound_are_counted_one_by_one(label: str, end: str) -> None:
+    text = "\n".join(f'a{{b="{label}",n="{n}"}} {n}' for n in range(10, 20)) + end
+    data = text.encode()
+    line = len(data.rstrip()) // 10
+    for bound in range(line, len(data) - 1):
+        scrape = read(data, Limits(body_bytes=bound))
+        whole = data.rfind(b"\n", 0, bound)
+        kept = data[: max(whole, 0)].count(b"\n") + (whole > 0)
+        assert (len(scrape.values), scrape.rejected["bytes"]) == (kept, 10 - kept)
+    assert read(data, Limits(body_bytes=len(data))).rejected == {}
+    assert read(text, Limits(body_bytes=1)).rejected == {"bytes": 10}
+
+
+def test_a_text_is_held_once_until_there_are_too_many() -> None:
+    texts = Texts(2)
+    first = "".join(["a", "b"])
+    assert texts.same(first) is first
+    assert texts.same("".join(["a", "b"])) is first
+    texts.same("c")
+    assert len(texts) == 2
+    texts.same("d")
+    assert len(texts) == 1
+    again = "".join(["a", "b"])
+    assert texts.same(again) is again
+
+
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [
+        ('a{b="x",c="y"} 1', {"b": "x", "c": "y"}),
+        ('a{b="x" , c = "y" ,} 1', {"b": "x", "c": "y"}),
+        ('a{b="say "hi" now",c="y"} 1', {"b": 'say "hi" now', "c": "y"}),
+        ('a{b="one",two",c="y"} 1', {"b": 'one",two', "c": "y"}),
+        ('a{b="one",two",three",c="y"} 1', {"b": 'one",two",three', "c": "y"}),
+        ('a{b="""} 1', {"b": '"'}),
+        ('a{b="q"q", } 1', {"b": 'q"q'}),
+        ("a{} 1", {}),
+    ],
+)
+def test_which_labels_a_line_has(line: str, labels: dict[str, str]) -> None:
+    (key,) = read(line).keys
+    assert dict(zip(key.labels, key.values, strict=True)) == labels
+    assert key.get("nowhere") == ""
+
+
+def test_a_label_more_than_allowed_costs_the_line() -> None:
+    limits = Limits(labels=2)
+    assert read('a{b="1",c="2"} 1', limits).values == [1]
+    refused = read('a{b="1",c="2",d="3"} 1', limits)
+    assert (refused.values, refused.rejected) == ([], {"labels": 1})
+
+
+def test_every_duplicate_and_every_sample_too_many_is_counted() -> None:
+    assert read("a 1\na 2\na 3\n").rejected == {"duplicate": 2}
+    scrape = read("a 1\nb 2\nc 3\nd 4\n", Limits(samples=2))
+    assert (scrape.values, scrape.rejected) == ([1, 2], {"samples": 2})
+
+
+def test_a_line_of_the_longest_allowed_length_is_read() -> None:
+    line = f'a{{b="{"x" * 50}"}} 1'
+    assert read(line, Limits(line_bytes=len(line))).values == [1]
+    assert read(line, Limits(line_bytes=len(line) - 1)).rejected == {"line_length": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["a 1_000", "a \N{ARABIC-INDIC DIGIT ONE}", "a 0x10", "a 1e", "a --1"]
+)
+def test_a_number_that_only_python_reads_is_none_the_second_time_either(text: str) -> None:
+    reader = ExpositionReader()
+    assert reader.read("a 5\n").values == [5]
+    again = reader.read(f"{text}\n")
+    assert (again.values, again.rejected) == ([], {"value": 1})

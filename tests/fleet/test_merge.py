@@ -12,9 +12,9 @@ import machines
 from accelwatch.fleet.dialects import merge
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.merge import identity
+from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
 from accelwatch.fleet.state.joined import merged
-from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.absence import Absence
@@ -66,15 +66,15 @@ def streams(sources: Sources) -> list[Result]:
     return _results(merged(list(zip(NAMES, map(_streamed, sources), strict=False))))
 
 
-def _streamed(views: Sequence[DeviceView]) -> dict[str, Held]:
-    source = Source(targets_of(["n01"])[0], ColumnStore())
+def _streamed(views: Sequence[DeviceView]) -> dict[str, FleetDevice]:
+    source = TargetSource(targets_of(["n01"])[0], ColumnStore())
     source.begin_stream()
     for message, size in FrameReader(1 << 20).feed(stream_bytes(machines.snapshot(*views))):
-        source.take(message, size, machines.NOW, 0.0)
+        source.accept(message, size, machines.NOW, 0.0)
     return source.devices
 
 
-def _results(devices: dict[str, Held]) -> list[Result]:
+def _results(devices: dict[str, FleetDevice]) -> list[Result]:
     assert list(devices) == [held.device.id for held in devices.values()]
     found = []
     for held in devices.values():

@@ -6,12 +6,12 @@ import pytest
 from accelwatch.fleet.api.documents import DeviceRow
 from accelwatch.fleet.api.groups import check_grouping
 from accelwatch.fleet.api.names import condition as hub_condition
-from accelwatch.fleet.names import GONE, NODE_SEVERITY, OWNER_NAMES, SHOWN_STATES, NodeState
+from accelwatch.fleet.names import GONE, NODE_SEVERITY, SHOWN_STATES, NodeState
 from accelwatch.fleet.picture import grouping
 from accelwatch.fleet.wire import DevicePlace
 from accelwatch.schema.device import UP
 from accelwatch.schema.health import Health
-from accelwatch.schema.snapshot import Owner
+from accelwatch.schema.snapshot import OWNER_NAMES, Owner
 from accelwatch.schema.standing import BAD, WORST_FIRST, severity, standing
 from accelwatch.tui.fleet import filters
 from fleets import place_of

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.cli.record import Plan, collect_settings, open_recorder, record
+from accelwatch.cli.collect_flags import MachineOptions
+from accelwatch.cli.record import RecordOptions, collect_settings, open_recorder, record
 from accelwatch.clock import ManualClock
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.recording import Recording
@@ -117,12 +118,12 @@ def test_mistakes_are_one_line(tmp_path: Path, environ: dict[str, str]) -> None:
     assert not list(tmp_path.glob("r.zst*"))
 
 
-def told(plan: Plan, clock: ManualClock, shots: Iterator[Snapshot]) -> int:
+def told(options: RecordOptions, clock: ManualClock, shots: Iterator[Snapshot]) -> int:
     def given() -> Generator[Snapshot, None, None]:
         yield from shots
 
-    with open_recorder(plan) as recorder:
-        return record(plan, recorder, given(), clock)
+    with open_recorder(options) as recorder:
+        return record(options, recorder, given(), clock)
 
 
 def ticking(clock: ManualClock, step_s: float, late_s: float = 0.0) -> Iterator[Snapshot]:
@@ -136,9 +137,9 @@ def test_a_duration_ends_at_its_last_tick(
     tmp_path: Path, late_s: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = ManualClock()
-    plan = Plan(path=tmp_path / "r.zst", interval_s=2.0, duration_s=10.0)
-    assert told(plan, clock, ticking(clock, 2.0, late_s)) == 0
-    assert numbers(plan.path) == [0, 1, 2, 3, 4, 5]
+    options = RecordOptions(output=tmp_path / "r.zst", interval="2s", duration="10s")
+    assert told(options, clock, ticking(clock, 2.0, late_s)) == 0
+    assert numbers(options.output) == [0, 1, 2, 3, 4, 5]
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("accelwatch: recorded 6 documents of 10 s to ")
@@ -150,8 +151,8 @@ def test_a_signal_while_writing_waits_for_the_document(tmp_path: Path) -> None:
         yield shot(1)
         raise AssertionError("asked for more after the signal")
 
-    plan = Plan(path=tmp_path / "r.zst")
-    with open_recorder(plan) as recorder:
+    options = RecordOptions(output=tmp_path / "r.zst")
+    with open_recorder(options) as recorder:
         write = recorder.write
 
         def write_slowly(snapshot: Snapshot) -> None:
@@ -161,23 +162,23 @@ def test_a_signal_while_writing_waits_for_the_document(tmp_path: Path) -> None:
 
         recorder.write = write_slowly  # type: ignore[method-assign]
         given = (one for one in interrupted())
-        assert record(plan, recorder, given, ManualClock()) == 0
-    assert numbers(plan.path) == [0, 1]
+        assert record(options, recorder, given, ManualClock()) == 0
+    assert numbers(options.output) == [0, 1]
 
 
 def test_nothing_recorded_is_said_and_is_no_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Plan(path=tmp_path / "r.zst")
-    assert told(plan, ManualClock(), iter(())) == 130
-    assert capsys.readouterr().err == f"accelwatch: nothing was recorded to {plan.path}\n"
+    options = RecordOptions(output=tmp_path / "r.zst")
+    assert told(options, ManualClock(), iter(())) == 130
+    assert capsys.readouterr().err == f"accelwatch: nothing was recorded to {options.output}\n"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        told(Plan(path=tmp_path / "r.zst"), ManualClock(), iter([shot(0)]))
+        told(RecordOptions(output=tmp_path / "r.zst"), ManualClock(), iter([shot(0)]))
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -185,14 +186,24 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
 
 
 def test_the_collector_is_told_what_was_asked(tmp_path: Path) -> None:
-    plan = Plan(path=tmp_path / "r", interval_s=5.0, processes=False, argv=True, backends=("amd",))
-    settings = collect_settings(plan)
+    options = RecordOptions(
+        output=tmp_path / "r",
+        interval="5s",
+        processes=False,
+        argv=True,
+        machine=MachineOptions(backend=["amd"], root=str(tmp_path)),
+    )
+    settings = collect_settings(options)
     assert (settings.interval_s, settings.processes, settings.argv) == (5.0, False, True)
-    assert settings.backends == ("amd",)
-    everything = collect_settings(Plan(path=tmp_path / "r", groups=("all",)))
+    assert (settings.backends, settings.root) == (("amd",), str(tmp_path))
+    everything = collect_settings(
+        RecordOptions(output=tmp_path / "r", machine=MachineOptions(collect=["all"]))
+    )
     assert everything.groups
     with pytest.raises(UsageError, match="no opt-in group"):
-        collect_settings(Plan(path=tmp_path / "r", groups=("aura",)))
+        collect_settings(
+            RecordOptions(output=tmp_path / "r", machine=MachineOptions(collect=["aura"]))
+        )
 
 
 def test_a_full_disk_is_the_commands_one_message(
@@ -201,7 +212,7 @@ def test_a_full_disk_is_the_commands_one_message(
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    plan = Plan(path=tmp_path / "r.zst")
+    options = RecordOptions(output=tmp_path / "r.zst")
 
     def shots() -> Iterator[Snapshot]:
         yield shot(0)
@@ -209,5 +220,5 @@ def test_a_full_disk_is_the_commands_one_message(
         yield shot(1)
 
     with pytest.raises(AccelwatchError, match="No space left on device; the recording has ended"):
-        told(plan, ManualClock(), shots())
-    assert numbers(plan.path) == [0]
+        told(options, ManualClock(), shots())
+    assert numbers(options.output) == [0]

@@ -56,7 +56,7 @@ class Agent:
 
     def _launch(self, order: Begin) -> Child:
         child = spawn(order, self._environ)
-        self.children.append(child.pid)
+        self.children.append(child.process.pid)
         return child
 
     def until(self, condition: Callable[[Snapshot], object]) -> Snapshot:

@@ -79,7 +79,7 @@ def test_a_device_is_held_out_by_its_first_crash_and_its_backend_goes_on() -> No
     hold = HoldOut()
     hold.admitted([NVIDIA], 0.0)
     assert hold.crashed([GPU_3], 1.0) == {GPU_3: HOLD_FIRST_S}
-    assert hold.held(1.0) == {GPU_3}
+    assert hold.held_out(1.0) == {GPU_3}
     assert hold.on_trial(6.0) == {GPU_3}
     hold.admitted([GPU_3], 6.0)
     assert hold.crashed([GPU_3], 6.5) == {GPU_3: 2 * HOLD_FIRST_S}
@@ -104,10 +104,10 @@ def test_the_second_crash_holds_out_and_pauses_grow() -> None:
     hold = HoldOut()
     hold.admitted([AMD, NVIDIA], 0.0)
     assert hold.crashed([NVIDIA], 1.0) == {}
-    assert hold.held(1.0) == frozenset()
+    assert hold.held_out(1.0) == frozenset()
     assert hold.crashed([NVIDIA], 2.0) == {NVIDIA: HOLD_FIRST_S}
-    assert hold.held(6.9) == {NVIDIA}
-    assert hold.held(7.0) == frozenset()
+    assert hold.held_out(6.9) == {NVIDIA}
+    assert hold.held_out(7.0) == frozenset()
     assert hold.crashed([NVIDIA], 8.0) == {NVIDIA: 2 * HOLD_FIRST_S}
 
 
@@ -131,9 +131,9 @@ def test_equal_suspects_are_let_in_one_after_another() -> None:
     hold.admitted([AMD, NVIDIA], 0.0)
     hold.crashed([AMD, NVIDIA], 1.0)
     hold.crashed([AMD, NVIDIA], 2.0)
-    assert hold.held(3.0) == {AMD, NVIDIA}
-    assert hold.held(8.0) == {NVIDIA}
-    assert hold.held(18.0) == frozenset()
+    assert hold.held_out(3.0) == {AMD, NVIDIA}
+    assert hold.held_out(8.0) == {NVIDIA}
+    assert hold.held_out(18.0) == frozenset()
 
 
 def test_a_calm_minute_after_the_pause_is_forgiven() -> None:
@@ -144,3 +144,10 @@ def test_a_calm_minute_after_the_pause_is_forgiven() -> None:
     assert hold.crashed([NVIDIA], 61.0) == {NVIDIA: 2 * HOLD_FIRST_S}
     hold.forgive(200.0)
     assert hold.crashed([NVIDIA], 201.0) == {}
+
+
+def test_the_end_of_a_call_whose_beginning_was_lost_is_nothing() -> None:
+    calls = CallsOut()
+    calls.note(called(1, "amd", 0xAAA))
+    calls.note(Returned(call=99))
+    assert parts(calls.suspects(b"")) == (AMD,)

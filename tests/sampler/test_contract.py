@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from accelwatch.sampler.contract import sound_readings
+from accelwatch.sampler.contract import ContractError, encoded_readings, sound_readings
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
@@ -34,6 +35,34 @@ def test_quantities_of_a_group_that_is_on_stay() -> None:
     reading = sound({"components"})
     assert reading.values["voltage_volts", "core"] == 0.9
     assert reading.absent["voltage_volts", "soc"] is Absence.ERROR
+
+
+def decoded(raw: msgspec.Raw) -> tuple[Reading, ...]:
+    return msgspec.msgpack.decode(raw, type=tuple[Reading, ...])
+
+
+def test_what_the_owner_gets_is_what_was_checked() -> None:
+    given = Reading(device_id=DEVICE.id, values={("power_watts",): -1.0}, processes=())
+    raw = encoded_readings((given,), (DEVICE,), frozenset())
+    assert decoded(raw) == sound_readings((given,), (DEVICE,), frozenset())
+    assert decoded(raw)[0].absent == {("power_watts",): Absence.ERROR}
+    assert decoded(raw)[0].processes == ()
+
+
+def test_processes_that_were_not_waited_for_are_a_timeout() -> None:
+    given = Reading(device_id=DEVICE.id, values={("power_watts",): 5.0}, processes=())
+    (reading,) = decoded(encoded_readings((given,), (DEVICE,), frozenset(), searched=False))
+    assert reading.processes is None
+    assert reading.absent == {("processes",): Absence.TIMEOUT}
+    assert reading.values == given.values
+
+
+def test_bytes_are_checked_as_well_as_readings_are() -> None:
+    damaged = Reading(device_id=DEVICE.id, notes=(object(),))  # type: ignore[arg-type]
+    mistaken = Reading(device_id=DEVICE.id, notes=(1,))  # type: ignore[arg-type]
+    for given in (damaged, mistaken):
+        with pytest.raises(ContractError, match="cannot be sent"):
+            encoded_readings((given,), (DEVICE,), frozenset())
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from standins import NvmlScenario
 
 READ = "nvmlDeviceGetUtilizationRates"
 IDENTIFY = "nvmlDeviceGetUUID"
+PATIENT = "10m"
+"""A deadline that no machine is too busy for; nothing here waits for it."""
 
 
 @pytest.fixture
@@ -70,6 +72,22 @@ def only_one_dark(index: int) -> Callable[[Snapshot], bool]:
     return check
 
 
+def held_out_for(seconds: int) -> Callable[[Snapshot], bool]:
+    """Device 3 alone is dark, for so long."""
+
+    def check(snapshot: Snapshot) -> bool:
+        reasons = row(snapshot, 3).health_reasons if only_one_dark(3)(snapshot) else ()
+        return any(f"held out for {seconds} s" in reason for reason in reasons)
+
+    return check
+
+
+def few_restarts(agent: Agent) -> bool:
+    """One, or two: an exit names no thread, and a crash report can break off before the one that did it,
+    since other threads run on while it is written. Then a further child finds out which it was."""
+    return len(agent.children) in (2, 3)
+
+
 def shot(scenario: NvmlScenario, *more: str) -> tuple[int, dict[str, Any]]:
     """Exit code and document of a single reading."""
     command = [sys.executable, "-m", "accelwatch", "--json", "--backend", "nvidia", *more]
@@ -83,7 +101,7 @@ def shot(scenario: NvmlScenario, *more: str) -> tuple[int, dict[str, Any]]:
 @pytest.mark.parametrize("end", ["segv", "abort", "exit:0", "exit:1"])
 def test_a_single_reading_has_the_seven_others(scenario: NvmlScenario, call: str, end: str) -> None:
     scenario.fault(call, end, device=3).write()
-    code, document = shot(scenario, "--timeout", "20s")
+    code, document = shot(scenario, "--timeout", PATIENT)
     assert [d["state"] for d in document["devices"]] == [
         "unresponsive" if n == 3 else "ok" for n in range(8)
     ]
@@ -98,14 +116,14 @@ def test_a_single_reading_goes_on_without_each_gpu_that_crashes(scenario: NvmlSc
     for index in (0, 2, 7):
         scenario.fault(READ, "segv", device=index)
     scenario.write()
-    _, document = shot(scenario, "--timeout", "20s")
+    _, document = shot(scenario, "--timeout", PATIENT)
     dark = [d["index"] for d in document["devices"] if d["state"] == "unresponsive"]
     assert dark == [0, 2, 7]
 
 
 def test_a_single_reading_lets_a_library_print_nothing(scenario: NvmlScenario) -> None:
     scenario.fault(READ, f"stderr:{1 << 20}", device=3).write()
-    command = [sys.executable, "-m", "accelwatch", "--json", "-b", "nvidia", "--timeout", "20s"]
+    command = [sys.executable, "-m", "accelwatch", "--json", "-b", "nvidia", "--timeout", PATIENT]
     done = subprocess.run(
         command, env=os.environ | scenario.environment(), capture_output=True, check=False
     )
@@ -117,7 +135,7 @@ def test_a_single_reading_has_the_numbers_of_a_gpu_whose_processes_do_not_come(
     scenario: NvmlScenario,
 ) -> None:
     scenario.fault("nvmlDeviceGetComputeRunningProcesses_v3", "hang", device=3).write()
-    code, document = shot(scenario, "--timeout", "3s")
+    code, document = shot(scenario, "--timeout", "10s")
     device = document["devices"][3]
     assert device["power_watts"] > 0
     assert device["absent"]["processes"] == "timeout"
@@ -129,7 +147,7 @@ def test_slow_gpus_are_asked_one_by_one_until_the_one_that_exits_is_known(
 ) -> None:
     scenario.fault(IDENTIFY, "delay_ms:20", device="*")
     scenario.fault(IDENTIFY, "delay_ms:20,exit:0", device=3).write()
-    _, document = shot(scenario, "--timeout", "20s")
+    _, document = shot(scenario, "--timeout", PATIENT)
     assert [d["index"] for d in document["devices"] if d["state"] != "ok"] == [3]
 
 
@@ -137,7 +155,7 @@ def test_a_library_that_exits_when_it_is_started_does_not_take_the_host_along(
     scenario: NvmlScenario,
 ) -> None:
     scenario.fault("nvmlInit_v2", "exit:0").write()
-    _, document = shot(scenario, "--backend", "nvidia,host", "--timeout", "20s")
+    _, document = shot(scenario, "--backend", "nvidia,host", "--timeout", PATIENT)
     states = {backend["name"]: backend["state"] for backend in document["backends"]}
     assert states == {"host": "ok", "nvidia": "failed"}
 
@@ -157,25 +175,24 @@ def test_the_seven_others_go_on_in_a_second_child(
     assert dark.device.model == "NVIDIA H100 80GB HBM3"
     assert snapshot.events[-1].device_id == dark.device.id
     assert status(snapshot, "nvidia").state is BackendState.OK
-    # An exit names no thread: where two were inside, a further child finds out which.
-    assert len(agent.children) == 2 or (end == "exit:0" and len(agent.children) == 3)
+    assert few_restarts(agent)
 
 
 def test_it_is_tried_again_ever_more_rarely_and_each_trial_costs_one_restart(
     agent: Agent, scenario: NvmlScenario, clock: AheadClock
 ) -> None:
     scenario.fault(READ, "segv", device=3).write()
-    agent.until(only_one_dark(3))
+    agent.until(held_out_for(5))
+    begun = len(agent.children)
     clock.advance(HOLD_FIRST_S)
-    agent.until(lambda _: len(agent.children) == 3)
-    snapshot = agent.until(only_one_dark(3))
-    assert "held out for 10 s" in row(snapshot, 3).health_reasons[0]
+    agent.until(held_out_for(10))
+    assert len(agent.children) == begun + 1
     scenario.heal(READ, device=3).write()
     clock.advance(HOLD_FIRST_S)
-    assert len(agent.children) == 3
+    assert len(agent.children) == begun + 1
     clock.advance(HOLD_FIRST_S)
     agent.until(all_ok)
-    assert len(agent.children) == 3
+    assert len(agent.children) == begun + 1
 
 
 def test_a_gpu_that_crashes_before_it_has_told_who_it_is_is_a_row(
@@ -184,7 +201,7 @@ def test_a_gpu_that_crashes_before_it_has_told_who_it_is_is_a_row(
     scenario.fault(IDENTIFY, "segv", device=3).write()
     snapshot = agent.until(only_one_dark(3))
     assert row(snapshot, 3).device.model is None
-    assert len(agent.children) == 2
+    assert few_restarts(agent)
 
 
 def test_what_a_library_prints_is_logged_once_and_bounded(

@@ -26,17 +26,25 @@ assert early.take() is None
 import os
 os.close(first[2])
 """
-LIGHT = """
+LOADED = """
 import sys
 from accelwatch.sampler import early
-early.load_msgspec()
-print([m for m in ("typing_extensions", "inspect", "ast") if m in sys.modules])
-import msgspec, typing
-class One(msgspec.Struct):
-    a: typing.Annotated[int, msgspec.Meta(gt=0)]
-print(msgspec.json.decode(b'{"a": 1}', type=One).a)
-import typing_extensions
-print(typing_extensions.__name__)
+early.load_shared()
+shared = set(sys.modules)
+{imports}
+print(*sorted(set(sys.modules) - shared))
+"""
+OWNER = """
+import accelwatch.cli.entry, accelwatch.cli.snapshot, accelwatch.cli.documents
+import accelwatch.sampler.one_shot, accelwatch.sampler.stores
+accelwatch.cli.documents.load_renderer('json')
+"""
+COLLECTOR = "import accelwatch.sampler.child"
+REPLACED = """
+import sys
+from accelwatch.sampler import early
+early.load_shared()
+print([name for name, module in sys.modules.items() if module is None])
 """
 
 
@@ -56,8 +64,19 @@ def test_there_is_only_one_and_it_is_taken_once() -> None:
     assert output_of(TWICE) == ""
 
 
-def test_msgspec_loads_without_what_it_does_not_need() -> None:
-    assert output_of(LIGHT) == "[]\n1\ntyping_extensions\n"
+def loaded_by(imports: str) -> set[str]:
+    return set(output_of(LOADED.format(imports=imports)).split())
+
+
+def test_what_owner_and_collector_need_is_loaded_before_the_fork() -> None:
+    owner, collector = loaded_by(OWNER), loaded_by(COLLECTOR)
+    assert "accelwatch.store.row" in owner
+    assert "accelwatch.sampler.collector" in collector
+    assert owner & collector == set()
+
+
+def test_no_module_is_hidden_from_who_imports_it() -> None:
+    assert output_of(REPLACED) == "[]\n"
 
 
 def test_a_mistake_on_the_command_line_leaves_no_process(tmp_path: Path) -> None:
@@ -82,7 +101,7 @@ def test_a_child_that_died_before_its_order_is_replaced(tmp_path: Path) -> None:
         "early.begin()\n"
         "os.kill(early._begun[0], signal.SIGKILL)\n"
         "os.waitpid(early._begun[0], 0)\n"
-        "from accelwatch.readings import CollectSettings, read_once\n"
+        "from accelwatch.snapshots import CollectSettings, read_once\n"
         "shot = read_once(CollectSettings(backends=('nvidia',), timeout_s=10.0), isolation='fork')\n"
         "print(len(shot.devices), shot.devices[0].state)\n"
     )

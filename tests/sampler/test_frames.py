@@ -1,23 +1,34 @@
 import contextlib
 import os
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.errors import WireError
+from accelwatch.sampler import frames
 from accelwatch.sampler.frames import (
     MAX_FRAME_BYTES,
     Stream,
     decode,
     decode_order,
     encode,
+    write_all,
 )
-from accelwatch.sampler.settings import Begin, CollectSettings, Held, LetIn
+from accelwatch.sampler.settings import Begin, CollectSettings, HeldOut, LetIn
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.frames import Splitter
 from accelwatch.schema.reading import Process, Reading
-from accelwatch.store.reports import Cycle, Failure, Heartbeat, Outcome, Part, Report
+from accelwatch.store.reports import (
+    Cycle,
+    EncodedOutcome,
+    Failure,
+    Heartbeat,
+    Outcome,
+    Part,
+    Report,
+)
 
 READING = Reading(
     device_id="fake:0",
@@ -45,9 +56,22 @@ def test_reports_cross_the_pipe_unchanged_however_they_are_cut() -> None:
         assert [decode(body) for body in bodies] == REPORTS
 
 
+def test_a_reading_that_is_bytes_already_crosses_as_it_is() -> None:
+    body = msgspec.msgpack.encode((READING,))
+    encoded = EncodedOutcome(
+        backend="b", slot="s", moment=1.0, wall=2.0, duration_s=0.5, readings=msgspec.Raw(body)
+    )
+    outcome = Outcome(
+        backend="b", slot="s", moment=1.0, wall=2.0, duration_s=0.5, readings=(READING,)
+    )
+    (written,) = Splitter(MAX_FRAME_BYTES).feed(encode(encoded))
+    assert body in written
+    assert decode(written) == encoded.decoded() == outcome
+
+
 def test_orders_cross_the_pipe_unchanged() -> None:
     settings = CollectSettings(backends=("nvidia",), options={"nvidia": {"library": "x", "n": 3}})
-    held = (Held(part=Part("amd", "amd:0"), reason="crashed"), Held(part=Part("intel")))
+    held = (HeldOut(part=Part("amd", "amd:0"), reason="crashed"), HeldOut(part=Part("intel")))
     for order in (Begin(settings=settings, held_out=held), LetIn(part=Part("amd", events=True))):
         (body,) = Splitter(MAX_FRAME_BYTES).feed(encode(order))
         assert decode_order(body) == order
@@ -101,3 +125,49 @@ def test_a_stream_leaves_damaged_reports_out_and_goes_on() -> None:
             stream.read()
     finally:
         os.close(reading)
+
+
+def test_a_report_may_be_as_long_as_a_frame_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    length = len(encode(REPORTS[0])) - 4
+    monkeypatch.setattr(frames, "MAX_FRAME_BYTES", length)
+    assert decode(encode(REPORTS[0])[4:]) == REPORTS[0]
+    monkeypatch.setattr(frames, "MAX_FRAME_BYTES", length - 1)
+    with pytest.raises(WireError) as caught:
+        encode(REPORTS[0])
+    assert str(caught.value) == f"Outcome of {length} bytes is too long for a frame"
+
+
+def test_a_refusal_says_what_and_why() -> None:
+    with pytest.raises(WireError, match="^damaged report of 2 bytes: .*MessagePack"):
+        decode(b"\xc1\xc1")
+    with pytest.raises(WireError, match="^damaged order of 1 bytes: .*MessagePack"):
+        decode_order(b"\xc1")
+    with pytest.raises(WireError, match="^Heartbeat cannot be encoded: can't serialize ints"):
+        encode(Heartbeat(cpu_s=0.0, resident_bytes=1 << 70))
+
+
+def test_every_damaged_report_is_counted() -> None:
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"\0\0\0\x01\xc1" * 3)
+        stream = Stream(reading)
+        assert stream.read() == []
+        assert stream.damaged == 3
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_what_does_not_fit_at_once_is_written_piece_by_piece(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[tuple[int, bytes]] = []
+
+    def write(descriptor: int, data: memoryview) -> int:
+        written.append((descriptor, bytes(data[:3])))
+        return min(3, len(data))
+
+    monkeypatch.setattr(os, "write", write)
+    write_all(7, b"abcdefgh")
+    write_all(8, b"")
+    assert written == [(7, b"abc"), (7, b"def"), (7, b"gh")]

@@ -1,11 +1,17 @@
 """The gate: one by one while workers get on, beside a worker that does not."""
 
+import os
+import struct
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Lock
+from pathlib import Path
+from threading import Event, Lock, get_ident
 
 import pytest
 
+from accelwatch.sampler import gate as gate_module
 from accelwatch.sampler.gate import Gate
+from accelwatch.sampler.inside import Inside, threads_inside
 
 
 def test_workers_that_get_on_are_let_through_one_by_one() -> None:
@@ -58,3 +64,97 @@ def test_a_worker_that_fails_lets_the_next_one_in() -> None:
 
     with gate.turn():
         pass
+
+
+class ScriptedLock:
+    """Notes how long each worker would wait; `answers` says whether it then gets in."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+        self.answers: list[Callable[[], bool]] = []
+        self.released = 0
+
+    def acquire(self, timeout: float) -> bool:
+        self.waited.append(timeout)
+        return self.answers.pop(0)() if self.answers else True
+
+    def release(self) -> None:
+        self.released += 1
+
+
+@pytest.fixture
+def lock(monkeypatch: pytest.MonkeyPatch) -> ScriptedLock:
+    lock = ScriptedLock()
+    monkeypatch.setattr(gate_module, "Lock", lambda: lock)
+    monkeypatch.setattr(gate_module, "CAREFUL_TURNS", 2)
+    return lock
+
+
+def passes(gate: Gate, times: int, *, opening: bool = False) -> None:
+    for _ in range(times):
+        with gate.turn(opening=opening):
+            pass
+
+
+def test_nobody_waits_long_for_one_that_does_not_get_on(lock: ScriptedLock) -> None:
+    gate = Gate()
+    passes(gate, 3)
+    passes(gate, 1, opening=True)
+    assert lock.waited == [0.004] * 4
+
+
+def test_while_a_culprit_is_looked_for_everybody_waits_longer(lock: ScriptedLock) -> None:
+    gate = Gate(0.25, careful=True)
+    passes(gate, 1, opening=True)
+    passes(gate, 2)
+    passes(gate, 1, opening=True)
+    assert lock.waited == [1.0, 0.05, 0.25, 0.25]
+
+
+def test_who_passed_beside_another_has_passed_too(lock: ScriptedLock) -> None:
+    gate = Gate(0.25, careful=True)
+    lock.answers = [lambda: False, lambda: False]
+    passes(gate, 3)
+    assert lock.waited == [0.05, 0.05, 0.25]
+    assert lock.released == 1
+
+
+def test_one_waits_again_for_as_long_as_others_get_on(lock: ScriptedLock) -> None:
+    gate = Gate(0.25)
+
+    def another_passes() -> bool:
+        passes(gate, 1)
+        return False
+
+    lock.answers = [another_passes, lambda: True, another_passes, lambda: True, lambda: False]
+    passes(gate, 1)
+    assert len(lock.waited) == 5
+    assert lock.released == 2
+
+
+def test_who_works_inside_is_noted_and_no_longer_when_done(tmp_path: Path) -> None:
+    with (tmp_path / "crash").open("w+b") as file:
+        gate = Gate(inside=Inside(file.fileno()))
+        for enter in (gate.turn, gate.beside):
+            with enter():
+                assert threads_inside(file.fileno()) == {get_ident()}
+            assert threads_inside(file.fileno()) == frozenset()
+
+
+def test_several_are_noted_side_by_side_and_a_place_is_used_again(tmp_path: Path) -> None:
+    with (tmp_path / "crash").open("w+b") as file:
+        inside, own = Inside(file.fileno()), get_ident()
+        with inside.call(), inside.call():
+            cells = os.pread(file.fileno(), 64, 1 << 20)
+            assert cells == struct.pack("=QQ", own, own)
+        with inside.call():
+            assert os.pread(file.fileno(), 64, 1 << 20).count(struct.pack("=Q", own)) == 1
+        assert os.fstat(file.fileno()).st_size == (1 << 20) + 16
+
+
+def test_a_cell_that_was_cut_names_nobody(tmp_path: Path) -> None:
+    with (tmp_path / "crash").open("w+b") as file:
+        os.pwrite(file.fileno(), struct.pack("=QQ", 7, 9)[:13], 1 << 20)
+        assert threads_inside(file.fileno()) == {7}
+    with (tmp_path / "empty").open("w+b") as file:
+        assert threads_inside(file.fileno()) == frozenset()

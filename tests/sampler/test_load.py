@@ -69,3 +69,46 @@ def test_what_stands_for_presence_is_a_backend() -> None:
     owners = set(plugins.addresses(plugins.PRESENCE).values())
     assert owners <= set(plugins.addresses(plugins.BACKENDS).values())
     assert owners
+
+
+FAKE = "sampler.fakes:Fake"
+
+
+@pytest.mark.parametrize("names", [(FAKE,), (FAKE, "sampler.fakes:Second"), (FAKE, "replay")])
+def test_a_backend_may_be_named_by_its_address(names: tuple[str, ...]) -> None:
+    from sampler.fakes import Fake
+
+    found = resolve(CollectSettings(backends=names))
+    assert tuple(found) == names
+    assert found[FAKE]() is Fake
+    assert [callable(load()) for load in found.values()] == [True] * len(names)
+
+
+def test_addresses_alone_need_no_list_of_what_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: str) -> dict[str, str]:
+        raise AssertionError("was looked for")
+
+    monkeypatch.setattr(plugins, "addresses", refuse)
+    assert list(resolve(CollectSettings(backends=(FAKE,)))) == [FAKE]
+    with pytest.raises(AssertionError):
+        resolve(CollectSettings(backends=(FAKE, "replay")))
+
+
+def test_a_name_that_is_not_installed_is_answered_with_those_that_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plugins, "addresses", lambda _: {"one": "a:A", "two": "b:B"})
+    with pytest.raises(PluginError) as caught:
+        resolve(CollectSettings(backends=("three",)))["three"]()
+    assert str(caught.value) == "no backend 'three'; installed: one, two"
+
+
+def test_all_marks_of_a_missing_stack_are_named(tmp_path: Path) -> None:
+    marks = plugins.addresses(plugins.PRESENCE)
+    intel = plugins.addresses(plugins.BACKENDS)["intel"]
+    named = ", ".join(mark for mark, owner in marks.items() if owner == intel)
+    assert "," in named
+    found = absent(CollectSettings(root=bus(tmp_path, "10de nvidia")))
+    assert found["intel"] == f"no PCI function of vendor or driver {named}"

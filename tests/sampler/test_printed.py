@@ -48,3 +48,55 @@ def test_what_fills_the_file_is_told_at_once(file: int) -> None:
     assert set(printed.news()) == {"x"}
     assert printed.full
     assert printed.news() == ""
+
+
+def test_the_last_words_are_the_end_of_all_on_one_line(file: int) -> None:
+    printed = Printed(file)
+    assert printed.last_words() == ""
+    os.write(file, b"first\n  then\t\xff\x1b[31m" + b"x" * 199 + b"end\n")
+    words = printed.last_words()
+    assert (len(words), words[-4:], words[0]) == (200, "xend", "x")
+    printed.news()
+    assert printed.last_words() == words
+
+
+def test_bytes_of_any_kind_are_told_in_one_line_of_a_thousand_characters(file: int) -> None:
+    printed = Printed(file)
+    os.write(file, b"a\xff\r\n b " + b"y" * 2000)
+    assert printed.news() == ""
+    assert printed.news() == "a\N{REPLACEMENT CHARACTER} b " + "y" * 995
+    assert printed.last_words() == "y" * 200
+
+
+def test_writes_beyond_the_bound_fail_and_nothing_is_lost_before(file: int) -> None:
+    os.lseek(file, PRINTED_BYTES - 4, os.SEEK_SET)
+    assert os.write(file, b"abcdef") == 4
+    with pytest.raises(PermissionError):
+        os.write(file, b"g")
+    with pytest.raises(PermissionError):
+        os.ftruncate(file, 0)
+    assert not os.get_inheritable(file)
+
+
+def test_where_there_are_no_sealed_files_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    descriptor = bounded_file()
+    os.write(descriptor, b"gone")
+    printed = Printed(descriptor)
+    assert [printed.news(), printed.last_words(), printed.full] == ["", "", False]
+    printed.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+def test_what_was_told_is_not_told_again_when_more_comes(file: int) -> None:
+    printed = Printed(file)
+    os.write(file, b"one\n")
+    assert [printed.news(), printed.news()] == ["", "one"]
+    for part in (b"two", b" three", b" four"):
+        os.write(file, part)
+        assert printed.news() == ""
+    os.write(file, b" five")
+    assert printed.news() == "two three four five"
+    os.write(file, b" six")
+    assert [printed.news(), printed.news()] == ["", "six"]

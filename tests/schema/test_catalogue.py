@@ -7,8 +7,8 @@ import pytest
 from accelwatch.schema.metrics import (
     Kind,
     Metric,
+    MetricSource,
     Scope,
-    Source,
     Tier,
     by_key,
     catalogue,
@@ -59,6 +59,6 @@ def test_groups_are_the_documented_ones() -> None:
 
 
 def test_backends_fill_only_rows_of_devices() -> None:
-    assert all(row.source is Source.READ for row in reading_metrics())
+    assert all(row.source is MetricSource.READ for row in reading_metrics())
     assert by_key()["power_watts"] in reading_metrics()
     assert by_key()["device_up"] not in reading_metrics()

@@ -161,20 +161,20 @@ def test_events_keep_their_numbers_in_every_stream() -> None:
 
 def test_an_event_of_which_more_is_known_keeps_its_number() -> None:
     numbers = EventNumbers()
-    numbers.take((fault(NOW, device_id=""),), NOW)
+    numbers.assign((fault(NOW, device_id=""),), NOW)
     (number,) = numbers.numbered
     richer = fault(NOW - 1, source="kernel_log", detail={"pid": "77"})
-    numbers.take((richer,), NOW)
+    numbers.assign((richer,), NOW)
     assert numbers.numbered == {number: richer}
-    numbers.take((richer, fault(NOW + 1)), NOW)
+    numbers.assign((richer, fault(NOW + 1)), NOW)
     assert list(numbers.numbered) == [number, number + 1]
 
 
 def test_alike_events_of_one_moment_are_several() -> None:
     numbers = EventNumbers()
-    numbers.take((fault(NOW), fault(NOW)), NOW)
+    numbers.assign((fault(NOW), fault(NOW)), NOW)
     assert len(numbers.numbered) == 2
-    numbers.take((fault(NOW), fault(NOW), fault(NOW)), NOW)
+    numbers.assign((fault(NOW), fault(NOW), fault(NOW)), NOW)
     assert len(numbers.numbered) == 3
 
 
@@ -200,7 +200,7 @@ def test_what_only_a_newer_agent_sends_is_told_from_nonsense() -> None:
 @pytest.mark.parametrize(("apart_s", "told"), [(SAME_FAULT_S, 1), (1.25 * SAME_FAULT_S, 2)])
 def test_more_may_become_known_up_to_the_limit_and_no_longer(apart_s: float, told: int) -> None:
     numbers = EventNumbers()
-    numbers.take((fault(NOW),), NOW)
+    numbers.assign((fault(NOW),), NOW)
     (number,) = numbers.numbered
-    numbers.take((fault(NOW + apart_s, source="kernel_log"),), NOW)
+    numbers.assign((fault(NOW + apart_s, source="kernel_log"),), NOW)
     assert list(numbers.numbered) == [number + told - 1]

@@ -20,7 +20,16 @@ from accelwatch.schema.metrics import (
     opt_in_groups,
     reading_metrics,
 )
-from accelwatch.schema.plausible import believed, bounds
+from accelwatch.schema.plausible import (
+    SENTINELS,
+    believed,
+    believed_process,
+    bounds,
+    fits,
+    limits,
+    oversized,
+    told_of,
+)
 from accelwatch.schema.reading import Number, Process, Reading
 from accelwatch.schema.wire import decode, encode
 from accelwatch_csv import CsvExporter
@@ -187,3 +196,103 @@ def test_numbers_of_a_process_are_looked_at_too() -> None:
     assert (first.gpu_memory_bytes, first.utilization_ratio) == (None, 0.5)
     assert first.absent == {"gpu_memory_bytes": Absence.ERROR}
     assert second == good
+
+
+USED, SIZE = ("memory_used_bytes",), ("memory_size_bytes",)
+
+
+def test_bounds_themselves_are_believed() -> None:
+    low, high = bounds("temperature_celsius")
+    series = ("temperature_celsius", "gpu")
+    assert (low, high) == (-60.0, 200.0)
+    assert [believed(series, value) for value in (low, high)] == [True, True]
+    assert [believed(series, value) for value in (-60.5, 200.5)] == [False, False]
+    assert not believed(series, float("nan"))
+
+
+def test_an_unknown_quantity_is_a_count() -> None:
+    assert bounds("of_a_plug_in") == (0.0, 1e15)
+
+
+@pytest.mark.parametrize(
+    ("used", "size", "fitting"),
+    [(100, 100, True), (101, 100, True), (102, 100, False), (0, 0, True), (102, 2**32 - 1, True)],
+)
+def test_a_part_may_be_rounded_above_its_whole_by_a_percent(
+    used: int, size: int, fitting: bool
+) -> None:
+    assert fits(used, SIZE, {SIZE: size}) is fitting
+    assert oversized({USED: used, SIZE: size}) == ([] if fitting else [USED])
+
+
+def test_a_part_without_a_whole_fits() -> None:
+    assert fits(10**9, None, {})
+    assert fits(10**9, SIZE, {USED: 10**9})
+    assert oversized({USED: 10**9}) == []
+    assert oversized({SIZE: 10**9}) == []
+
+
+def test_every_part_that_is_too_great_is_named() -> None:
+    reserved = ("memory_reserved_bytes",)
+    assert oversized({USED: 300, reserved: 200, SIZE: 100}) == [USED, reserved]
+    assert oversized({USED: 50, reserved: 200, SIZE: 100}) == [reserved]
+
+
+def test_a_part_is_compared_with_the_whole_of_its_own_labels() -> None:
+    pool = limits(("memory_pool_used_bytes", "bar1"))
+    assert pool.whole == ("memory_pool_size_bytes", "bar1")
+    assert limits(SIZE).whole is None
+    assert (pool.low, pool.high) == bounds("memory_pool_used_bytes")
+
+
+@pytest.mark.parametrize(
+    ("series", "value", "text"),
+    [
+        (("power_watts",), 65535, "65535 is not believed; 0 to 50000 watts can be true"),
+        (
+            ("temperature_celsius", "gpu"),
+            255.0,
+            "255.0 is not believed; -60 to 200 celsius can be true",
+        ),
+        (("of_a_plug_in",), -1, "-1 is not believed; 0 to 1e+15 can be true"),
+        (("power_watts",), "x" * 50, f"{'x' * 40} is not believed; 0 to 50000 watts can be true"),
+        (USED, 2**33, "8589934592 is not believed; it is more than memory_size_bytes"),
+        (USED, -1, "-1 is not believed; 0 to 7.03687e+13 bytes can be true"),
+        (USED, "1", "1 is not believed; 0 to 7.03687e+13 bytes can be true"),
+        (SIZE, 2**33, "8589934592 is not believed; 0 to 7.03687e+13 bytes can be true"),
+    ],
+)
+def test_a_refusal_says_the_number_and_what_would_be_believed(
+    series: Series, value: object, text: str
+) -> None:
+    assert told_of(series, value) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "bad"),
+    [
+        ({"utilization_ratio": 64.0}, set()),
+        ({"utilization_ratio": 64.5}, {"utilization_ratio"}),
+        ({"utilization_ratio": 0.0}, set()),
+        ({"utilization_ratio": -0.5}, {"utilization_ratio"}),
+        ({"gpu_memory_bytes": 2**32 - 1}, {"gpu_memory_bytes"}),
+        ({"start_time": 1.7e9, "cpu_utilization_ratio": 1e6}, {"cpu_utilization_ratio"}),
+    ],
+)
+def test_which_numbers_of_a_process_are_believed(numbers: dict[str, Number], bad: set[str]) -> None:
+    process = Process(device_id=DEVICE.id, pid=1, **numbers)  # type: ignore[arg-type]
+    found = believed_process(process)
+    assert {name for name in numbers if getattr(found, name) is None} == bad
+    assert found.absent == dict.fromkeys(bad, Absence.ERROR)
+
+
+@pytest.mark.parametrize("register", [2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1, 0x7FFFFFF0])
+def test_an_empty_register_is_known_in_every_unit_that_drivers_count_in(register: int) -> None:
+    converted: list[Number] = [
+        register * scale for scale in (1, 1000, 1 << 10, 1 << 20, 10**6, 10**9)
+    ]
+    converted += [float(register * 1000)]
+    divided = [register / part for part in (100, 1000, 10**6, 10**9)]
+    multiplied = [register * 0.01, register * 0.001, register * 1e-6]
+    assert SENTINELS.issuperset([*converted, *divided, *multiplied])
+    assert SENTINELS.isdisjoint([register + 1e6, 0, 1, 100, 80 << 30])

@@ -5,7 +5,7 @@ import msgspec
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
-from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.schema.snapshot import BackendState, BackendStatus, absences
 from accelwatch.store.reports import (
     BackendFound,
     Called,
@@ -109,3 +109,183 @@ def test_what_never_came_is_concluded_with_a_reason() -> None:
     assert node.view("n:1").reading.absent == {("*",): Absence.TIMEOUT}
     states = {b.name: (b.state, b.reason) for b in node.store.snapshot().backends}
     assert states["amd"] == (BackendState.UNAVAILABLE, "timeout")
+
+
+def test_only_backends_that_have_devices_have_an_interval() -> None:
+    node = Node(interval_s=2.5)
+    for name, vendor, devices in (("nvidia", "nvidia", 8), ("smi", "nvidia", 8), ("amd", "amd", 0)):
+        status = BackendStatus(name=name, vendor=vendor, state=BackendState.OK, devices=devices)
+        node.store.apply(BackendFound(status=status))
+    own = node.store.snapshot().own
+    intervals = {key: value for key, value in own.items() if "sample_interval" in key[0]}
+    assert intervals == {("exporter_sample_interval_seconds", "nvidia"): 2.5}
+    assert own["exporter_window_seconds",] == 60
+
+
+def test_a_collector_that_was_only_skipped_has_no_duration_and_no_success() -> None:
+    node = Node()
+    node.cycle("skipped")
+    own = node.store.snapshot().own
+    assert own["collector_up", "nvidia"] == 0
+    assert own["collector_cycles_total", "nvidia", "skipped"] == 1
+    assert ("collector_duration_seconds", "nvidia") not in own
+    assert ("collector_last_success_timestamp_seconds", "nvidia") not in own
+
+
+def test_a_skipped_cycle_leaves_the_collector_as_it_was(node: Node) -> None:
+    node.cycle("ok")
+    node.cycle("skipped")
+    assert node.store.snapshot().own["collector_up", "nvidia"] == 1
+
+
+def test_every_collector_is_down_when_their_process_ends(node: Node) -> None:
+    node.cycle("ok")
+    node.cycle("ok", backend="host")
+    node.store.apply(CollectorEnded(code="SIGKILL", message="", wall=0.0))
+    own = node.store.snapshot().own
+    assert (own["collector_up", "nvidia"], own["collector_up", "host"]) == (0, 0)
+
+
+def test_the_server_says_what_it_uses_and_the_collector_only_while_it_runs(node: Node) -> None:
+    def used() -> set[tuple[str, ...]]:
+        own = node.store.snapshot().own
+        return {key for key in own if key[0].startswith(("exporter_cpu", "exporter_resident"))}
+
+    server = {
+        ("exporter_cpu_seconds_total", "server"),
+        ("exporter_resident_memory_bytes", "server"),
+    }
+    collector = {
+        ("exporter_cpu_seconds_total", "collector"),
+        ("exporter_resident_memory_bytes", "collector"),
+    }
+    assert used() == server
+    node.store.apply(Heartbeat(cpu_s=2.0, resident_bytes=1))
+    assert used() == server | collector
+    node.store.apply(Heartbeat(cpu_s=2.0, resident_bytes=0))
+    assert used() == server | {("exporter_cpu_seconds_total", "collector")}
+    node.store.apply(CollectorEnded(code="SIGKILL", message="", wall=0.0))
+    assert used() == server
+
+
+def test_processor_time_of_every_collector_so_far_is_added_up(node: Node) -> None:
+    for cpu_s in (1.0, 2.0):
+        node.store.apply(Heartbeat(cpu_s=cpu_s, resident_bytes=1))
+        node.store.apply(CollectorEnded(code="SIGKILL", message="", wall=0.0))
+    node.store.apply(Heartbeat(cpu_s=4.0, resident_bytes=1))
+    assert node.store.snapshot().own["exporter_cpu_seconds_total", "collector"] == 7.0
+
+
+def test_a_device_that_is_wholly_absent_counts_as_no_quantity(node: Node) -> None:
+    node.failed("n:0", Absence.LOST)
+    own = node.store.snapshot().own
+    assert [key for key in own if key[0] == "collector_unavailable_quantities"] == []
+
+
+def test_quantities_that_are_not_collected_are_not_counted(node: Node) -> None:
+    assert absences(node.view())["core_utilization_ratio",] is Absence.NOT_COLLECTED
+    own = node.store.snapshot().own
+    assert ("collector_unavailable_quantities", "nvidia", "not_collected") not in own
+
+
+def crash(node: Node, *parts: Part) -> CollectorEnded:
+    ended = CollectorEnded(code="SIGSEGV", message="died", wall=node.clock.wall(), parts=parts)
+    node.store.apply(ended)
+    return ended
+
+
+def codes(node: Node) -> list[str]:
+    return [error.code for error in node.store.snapshot().errors]
+
+
+def test_a_crash_while_one_device_was_read_is_an_event_of_that_device(node: Node) -> None:
+    node.slots(device(0), device(1))
+    crash(node, Part("nvidia", "n:1"))
+    (event,) = node.store.snapshot().events
+    assert (event.device_id, event.text, event.source) == ("n:1", "died", "collector")
+    assert event.detail == {"code": "SIGSEGV", "backends": "nvidia"}
+    assert event.time == node.clock.wall()
+
+
+def test_a_crash_while_several_were_read_is_an_event_of_the_node(node: Node) -> None:
+    node.slots(device(0), device(1))
+    crash(node, Part("nvidia", "n:0"), Part("nvidia", "n:1"))
+    assert [event.device_id for event in node.store.snapshot().events] == [""]
+
+
+def test_a_crash_in_a_backend_lasts_until_that_backend_reads_well(node: Node) -> None:
+    crash(node, Part("nvidia"))
+    for result, backend, still in (
+        ("ok", "host", True),
+        ("skipped", "nvidia", True),
+        ("timeout", "nvidia", True),
+        ("ok", "nvidia", False),
+    ):
+        node.cycle(result, backend=backend)
+        assert codes(node) == (["SIGSEGV"] if still else [])
+
+
+def test_a_crash_in_devices_alone_lasts_until_the_others_were_read_somehow(node: Node) -> None:
+    crash(node, Part("nvidia", "n:0"))
+    node.cycle("skipped")
+    assert codes(node) == ["SIGSEGV"]
+    node.cycle("timeout")
+    assert codes(node) == []
+
+
+def test_a_crash_nobody_knows_the_place_of_lasts_until_any_good_cycle(node: Node) -> None:
+    crash(node)
+    assert [(e.backend, e.message) for e in node.store.snapshot().errors] == [("", "died")]
+    node.cycle("timeout", backend="host")
+    assert codes(node) == ["SIGSEGV"]
+    node.cycle("ok", backend="host")
+    assert codes(node) == []
+
+
+def test_what_a_crash_left_unread_is_failed_and_no_fault_of_the_device() -> None:
+    node = Node(one_shot=True)
+    node.store.apply(Called(call=1, backend="amd", action="open"))
+    node.slots(device(0))
+    node.store.conclude(Failure(absence=Absence.ERROR, code="SIGSEGV", message="died"))
+    (status,) = node.store.snapshot().backends
+    assert (status.state, status.reason, status.message) == (
+        BackendState.FAILED,
+        "SIGSEGV",
+        "died",
+    )
+    assert (status.name, status.vendor) == ("amd", "")
+    assert node.view().health is Health.UNKNOWN
+
+
+def test_a_backend_that_failed_says_so_on_its_devices_alone(node: Node) -> None:
+    node.slots(device(5), backend="amd")
+    node.read("n:5", power("n:5"), backend="amd")
+    failed = BackendStatus(
+        name="nvidia", vendor="nvidia", state=BackendState.FAILED, reason="gone", message="no lib"
+    )
+    node.store.apply(BackendFound(status=failed))
+    (error,) = node.store.snapshot().errors
+    assert (error.device_id, error.code, error.absence, error.message) == (
+        "n:0",
+        "gone",
+        Absence.ERROR,
+        "backend nvidia: no lib",
+    )
+    assert node.view("n:5").state is DeviceState.OK
+
+
+def test_a_single_reading_outlives_its_backend() -> None:
+    node = Node(one_shot=True)
+    node.slots(device(0), device(1))
+    node.read("n:0", power())
+    failed = BackendStatus(name="nvidia", vendor="nvidia", state=BackendState.FAILED, reason="gone")
+    node.store.apply(BackendFound(status=failed))
+    assert node.view("n:0").state is DeviceState.OK
+    assert node.view("n:1").reading.absent == {("*",): Absence.ERROR}
+
+
+def test_backends_are_told_by_name(node: Node) -> None:
+    for name in ("nvidia", "amd"):
+        status = BackendStatus(name=name, vendor=name, state=BackendState.OK)
+        node.store.apply(BackendFound(status=status))
+    assert [status.name for status in node.store.snapshot().backends] == ["amd", "nvidia"]

@@ -1,4 +1,5 @@
 import errno
+import json
 import logging
 import threading
 from pathlib import Path
@@ -124,3 +125,128 @@ def test_a_disk_that_hangs_does_not_hold_the_owner(tmp_path: Path) -> None:
         file.offer(COUNTS)
     never.set()
     file.close()
+
+
+def writers() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "event-counts"}
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_folders_above_are_made(tmp_path: Path) -> None:
+    assert CountFile(stored(tmp_path / "var" / "lib").parent).load() == COUNTS
+
+
+def test_a_folder_that_cannot_be_written_says_so_and_names_the_cause(tmp_path: Path) -> None:
+    (tmp_path / "event_counts.json.new").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_atomically(tmp_path / "event_counts.json", b"new")
+
+
+def test_every_warning_names_the_file_and_the_cause(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "event_counts.json"
+    path.write_bytes(b'{"format":9,"counts":{}}')
+    CountFile(tmp_path).load()
+    path.write_bytes(b"[]")
+    CountFile(tmp_path).load()
+    path.mkdir()
+    CountFile(tmp_path).load()
+    stored(tmp_path)
+    kept = f"kept={path}.damaged"
+    assert warnings_in(caplog) == [
+        f"event counters are damaged path={path} fault=format 9 {kept}",
+        f"event counters are damaged path={path} fault=Expected `object`, got `array` {kept}",
+        f"event counters cannot be read path={path} error=[Errno 21] Is a directory: '{path}'",
+        f"event counters are kept in memory only path={path} error=[Errno 21] Is a directory:"
+        f" '{path}.new' -> '{path}'",
+    ]
+
+
+def test_a_damaged_file_that_cannot_be_moved_is_no_fault(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "event_counts.json").write_bytes(b"{")
+    (tmp_path / "event_counts.json.damaged").mkdir()
+    assert CountFile(tmp_path).load() == {}
+    assert len(caplog.records) == 1
+
+
+def test_a_disk_that_fails_again_is_told_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcomes = [False, False, True, False, False]
+
+    def write(path: Path, data: bytes) -> None:
+        if not outcomes.pop(0):
+            raise OSError(errno.EIO, "Input/output error")
+
+    file = CountFile(tmp_path, write)
+    while outcomes:
+        file.offer(COUNTS)
+        file.close()
+    assert len(caplog.records) == 2
+
+
+def test_the_newest_counters_are_written_and_those_that_waited_are_not(tmp_path: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    written: list[bytes] = []
+
+    def write(path: Path, data: bytes) -> None:
+        begun.set()
+        go_on.wait(10.0)
+        written.append(data)
+
+    def of(total: int) -> Counts:
+        return {"n:0": {"x": EventCount(code="x", category="bus", total=total, last_time=5.0)}}
+
+    file = CountFile(tmp_path, write)
+    file.offer(of(1))
+    assert begun.wait(10.0)
+    for total in (2, 3, 4):
+        file.offer(of(total))
+    go_on.set()
+    file.close()
+    totals = [json.loads(data)["counts"]["n:0"]["x"]["total"] for data in written]
+    assert totals == [1, 4]
+
+
+def test_the_writer_holds_no_exit(tmp_path: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write(path: Path, data: bytes) -> None:
+        begun.set()
+        go_on.wait(10.0)
+
+    before = writers()
+    file = CountFile(tmp_path, write)
+    file.offer(COUNTS)
+    assert begun.wait(10.0)
+    (writer,) = writers() - before
+    assert writer.daemon
+    go_on.set()
+    file.close()
+
+
+def test_closing_gives_a_disk_that_hangs_a_moment_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accelwatch.store.counts._CLOSE_S", 0.01)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write(path: Path, data: bytes) -> None:
+        begun.set()
+        go_on.wait(10.0)
+
+    before = writers()
+    file = CountFile(tmp_path, write)
+    file.offer(COUNTS)
+    assert begun.wait(10.0)
+    (writer,) = writers() - before
+    file.offer(COUNTS)  # waits, and leaves no room for the end
+    file.close()
+    assert writer.is_alive()
+    go_on.set()

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch.store.events import RING, SAME_FAULT_S, UNRESOLVED_S, EventBook
+from accelwatch.store.events import RING, SAME_FAULT_S, UNRESOLVED_S, EventStore
 
 DEVICES = {"0000:65:00.0": "n:0"}
 
@@ -15,9 +15,9 @@ def event(
     return ErrorEvent(code=code, category=Category.BUS, time=time, source=source, **fields)
 
 
-def book(devices: dict[str, str] | None = None) -> EventBook:
+def book(devices: dict[str, str] | None = None) -> EventStore:
     known = DEVICES if devices is None else devices
-    return EventBook(lambda subject: known.get(subject, ""))
+    return EventStore(lambda subject: known.get(subject, ""))
 
 
 def test_one_fault_told_by_two_sources_is_one_event_and_the_richer_text_stays() -> None:
@@ -67,7 +67,7 @@ def test_what_user_space_wrote_is_remembered_but_neither_counted_nor_merged() ->
 
 def test_a_subject_is_resolved_to_its_device_once_that_is_known() -> None:
     known: dict[str, str] = {}
-    kept = EventBook(lambda subject: known.get(subject, ""))
+    kept = EventStore(lambda subject: known.get(subject, ""))
     kept.add([event(device_id="", subject="0000:65:00.0")], 0.0)
     assert [e.device_id for e in kept.events()] == [""]
     assert kept.counts == {}
@@ -112,3 +112,16 @@ def test_the_last_time_of_a_count_never_goes_back() -> None:
     assert [(count.total, count.last_time) for count in kept.counts_of("n:0")] == [(2, 200.0)]
     kept.add([event(time=300.0)], 0.0)
     assert [(count.total, count.last_time) for count in kept.counts_of("n:0")] == [(3, 300.0)]
+
+
+@pytest.mark.parametrize(
+    ("rich", "poor", "kept"), [("a", "", "a"), ("", "b", "b"), ("a", "b", "a"), ("", "", "")]
+)
+@pytest.mark.parametrize("rich_first", [True, False])
+def test_the_subject_of_a_fault_is_that_of_the_richer_telling_or_of_the_other(
+    rich: str, poor: str, kept: str, rich_first: bool
+) -> None:
+    told = [event(text="long", subject=rich), event(source="kernel_log", subject=poor)]
+    store = book()
+    store.add(told if rich_first else told[::-1], 0.0)
+    assert [found.subject for found in store.events()] == [kept]

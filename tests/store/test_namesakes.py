@@ -139,3 +139,29 @@ def test_devices_discovered_under_one_id_are_told_apart_by_their_address() -> No
     assert [one.id for one in found] == [own_id(0), own_id(1), "n:2"]
     with pytest.raises(ContractError):
         sound_devices([device(0), device(0)])
+
+
+def test_devices_without_a_uuid_under_one_id_go_by_their_addresses() -> None:
+    node = Node()
+    node.slots(device(0, id="slot0"), device(1, id="slot1"))
+    for number in range(2):
+        node.identified(
+            f"slot{number}", device(number, id="n:same", pci_bus_id=f"0000:0{number}:00.0")
+        )
+    assert list(node.views()) == [own_id(0), own_id(1)]
+    assert [view.device.absent for view in node.views().values()] == [{}, {}]
+
+
+def test_a_partition_that_moved_with_its_device_keeps_its_own_uuid(node: Node) -> None:
+    part = device(0, id=f"n:{UUID}/gi1", parent_id=f"n:{UUID}", partition="gi1", uuid="MIG-1")
+    node.identified("slot0", twin(0), part)
+    moved = node.view(f"{own_id(0)}/gi1").device
+    assert (moved.uuid, moved.absent, moved.parent_id) == ("MIG-1", {}, own_id(0))
+
+
+def test_a_device_and_its_partition_may_tell_one_uuid(node: Node) -> None:
+    part = device(0, id="n:9/p0", parent_id="n:9", uuid="U-9")
+    for _ in range(2):
+        node.identified("slot0", device(0, id="n:9", uuid="U-9"), part)
+    assert {"n:9", "n:9/p0"} <= node.views().keys()
+    assert node.view("n:9").device.uuid == "U-9"

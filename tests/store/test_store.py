@@ -3,20 +3,82 @@
 import msgspec
 import pytest
 
+from accelwatch.schema import wire
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.metrics import host_metrics, reading_metrics
 from accelwatch.schema.reading import Reading
+from accelwatch.schema.snapshot import absences, with_absences
 from store.reporting import Node, device, power
 
 
 def test_every_quantity_has_a_value_or_a_reason(node: Node) -> None:
-    reading = node.view().reading
-    known = {series[0] for series in (*reading.values, *reading.absent)}
+    view = node.view()
+    absent = absences(view)
+    known = {series[0] for series in (*view.reading.values, *absent)}
     assert {row.key for row in reading_metrics()} <= known
-    assert reading.absent["fan_speed_ratio",] is Absence.UNSUPPORTED
-    assert reading.absent["core_utilization_ratio",] is Absence.NOT_COLLECTED
-    assert reading.absent["busy_seconds_total",] is Absence.UNSUPPORTED
+    assert absent["fan_speed_ratio",] is Absence.UNSUPPORTED
+    assert absent["core_utilization_ratio",] is Absence.NOT_COLLECTED
+    assert absent["busy_seconds_total",] is Absence.UNSUPPORTED
+
+
+def test_what_nobody_said_is_worked_out_once(node: Node) -> None:
+    before = node.view()
+    node.read("n:0", power(watts=301.0))
+    after = node.view()
+    assert before.reading.values != after.reading.values
+    assert after.unreported is before.unreported
+    assert after.reading.absent == {}
+
+
+def test_what_is_read_for_the_first_time_is_silent_no_more(node: Node) -> None:
+    assert absences(node.view())["fan_speed_ratio",] is Absence.UNSUPPORTED
+    reading = power()
+    values = {**reading.values, ("fan_speed_ratio", "0"): 0.5}
+    node.read("n:0", msgspec.structs.replace(reading, values=values))
+    assert ("fan_speed_ratio",) not in absences(node.view())
+    absent = {("fan_speed_ratio", "0"): Absence.PERMISSION}
+    node.read("n:0", msgspec.structs.replace(reading, absent=absent))
+    assert ("fan_speed_ratio",) not in absences(node.view())
+    assert absences(node.view())["fan_speed_ratio", "0"] is Absence.PERMISSION
+
+
+def test_a_value_that_no_catalogue_knows_is_left_out_and_noted(node: Node) -> None:
+    reading = power()
+    values = {**reading.values, ("no_such_quantity",): 1.0, ("fan_speed_ratio",): 0.5}
+    node.read("n:0", msgspec.structs.replace(reading, values=values))
+    view = node.view()
+    assert ("no_such_quantity",) not in view.reading.values
+    assert absences(view)["fan_speed_ratio",] is Absence.UNSUPPORTED
+    assert view.reading.notes == (
+        "left out, not in the catalogue: ('no_such_quantity',), ('fan_speed_ratio',)",
+    )
+
+
+def test_a_reason_of_the_backend_for_a_quantity_over_time_is_replaced(node: Node) -> None:
+    absent = {("busy_seconds_total",): Absence.ERROR}
+    node.read("n:0", msgspec.structs.replace(power(), absent=absent))
+    view = node.view()
+    assert view.reading.absent == {("busy_seconds_total",): Absence.UNSUPPORTED}
+    assert ("busy_seconds_total",) not in view.unreported
+
+
+def test_processes_that_were_not_read_have_a_reason(node: Node) -> None:
+    node.read("n:0", msgspec.structs.replace(power(), processes=None))
+    assert absences(node.view())["processes",] is Absence.NOT_COLLECTED
+    node.read("n:0", msgspec.structs.replace(power(), processes=()))
+    assert ("processes",) not in absences(node.view())
+    refused = {("processes",): Absence.PERMISSION}
+    node.read("n:0", msgspec.structs.replace(power(), processes=None, absent=refused))
+    assert absences(node.view())["processes",] is Absence.PERMISSION
+
+
+def test_a_program_gets_complete_readings(node: Node) -> None:
+    snapshot = node.store.snapshot()
+    whole = with_absences(snapshot)
+    assert whole.devices[0].reading.absent == absences(snapshot.devices[0])
+    assert whole.devices[0].unreported == {}
+    assert wire.encode(whole) == wire.encode(snapshot)
 
 
 def test_derived_values_are_in_the_reading(node: Node) -> None:
@@ -40,7 +102,7 @@ def test_a_single_reading_has_no_values_that_need_two() -> None:
     node = Node(one_shot=True)
     node.slots(device(0))
     node.read("n:0", power(utilization_ratio=0.5))
-    absent = node.view().reading.absent
+    absent = absences(node.view())
     assert absent["energy_joules_total",] is Absence.NOT_COLLECTED
     assert absent["busy_seconds_total",] is Absence.NOT_COLLECTED
     assert absent["window_power_max_watts",] is Absence.NOT_COLLECTED
@@ -58,7 +120,7 @@ def test_the_host_is_the_node_and_no_device() -> None:
     snapshot = node.store.snapshot()
     assert snapshot.devices == ()
     assert snapshot.node is not None
-    known = {s[0] for s in (*snapshot.node.reading.values, *snapshot.node.reading.absent)}
+    known = {s[0] for s in (*snapshot.node.reading.values, *absences(snapshot.node))}
     assert {row.key for row in host_metrics()} <= known
     assert not {row.key for row in reading_metrics()} & known
 

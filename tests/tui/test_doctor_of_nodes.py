@@ -3,9 +3,8 @@
 import msgspec
 import pytest
 
-from accelwatch.fleet.hub_client import silence
-from accelwatch.fleet.hub_client.aging import silenced
-from accelwatch.fleet.hub_client.silence import Fault, Target
+from accelwatch.fleet.hub_client import aging
+from accelwatch.fleet.hub_client.aging import Fault, Target, silenced
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.drawing.glyphs import UNICODE
 from accelwatch.tui.fleet.node_view import Heard
@@ -23,7 +22,7 @@ def shown(shot: Snapshot, heard: Heard | None) -> str:
 
 
 def silent(shot: Snapshot | None, *targets: Target, state: str = "down") -> Snapshot:
-    trouble, remedy = silence.told("n003", state, targets)
+    trouble, remedy = aging.explain("n003", state, targets)
     return silenced(shot, "n003", trouble, NOW + 340, 340.0, remedy=remedy)
 
 
@@ -69,20 +68,20 @@ def test_a_hub_that_has_fallen_silent_makes_the_node_stale() -> None:
     "reason", ["dns", "connect", "tls", "timeout", "credentials", "closed", ""]
 )
 def test_every_reason_has_a_remedy(reason: str) -> None:
-    trouble, remedy = silence.told("n1", "down", (Target(), Target(Fault(reason, "it said no"))))
+    trouble, remedy = aging.explain("n1", "down", (Target(), Target(Fault(reason, "it said no"))))
     assert trouble == "n1 is down: it said no"
     assert remedy
 
 
 def test_a_node_without_a_known_fault_has_a_remedy_too() -> None:
-    assert silence.told("n1", "stale", (Target(),))[0] == "n1 is stale"
-    assert silence.told("n1", "stale", ())[1]
+    assert aging.explain("n1", "stale", (Target(),))[0] == "n1 is stale"
+    assert aging.explain("n1", "stale", ())[1]
 
 
 def test_the_doctor_key_on_a_node_that_is_down_tells_it() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("6")
-        stage.app.take()
+        stage.app.pull()
         await stage.pilot.pause()
         assert stage.screen_name == "doctor"
         assert "n003 is down" in stage.text()

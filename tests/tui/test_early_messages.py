@@ -52,7 +52,7 @@ def test_a_screen_that_is_not_mounted_yet_bears_everything(
         async with following(source, path=tmp_path / "settings.yaml") as stage:
             app = stage.app
             await stage.press("enter")
-            app.board.take(node())
+            app.board.accept(node())
             app.processes.update()
             screen = SCREENS[name](app)
             assert isinstance(screen, View)
@@ -72,7 +72,7 @@ def test_a_program_without_any_screen_bears_them_too() -> None:
     app = Dashboard(board_of(), FedSource(node()))
     app.second()
     app.show()
-    app.take()
+    app.pull()
     assert app.view is None
     assert app.process_list is None
     assert app.chosen_process is None

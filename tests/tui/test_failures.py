@@ -45,7 +45,7 @@ def ended(app: Dashboard) -> Dashboard:
 
     async def quit(pilot: "Pilot[object]") -> None:
         await pilot.pause()
-        app.call_later(app.take)
+        app.call_later(app.pull)
         await pilot.pause()
         app.exit()
 
@@ -57,7 +57,7 @@ def failed(app: Dashboard, folder: Path) -> AccelwatchError:
     """The error that the command ends with."""
     ended(app)
     assert app.failure is not None
-    return failure.told(app.failure, folder / "accelwatch" / "dashboard-error.txt")
+    return failure.user_error(app.failure, folder / "accelwatch" / "dashboard-error.txt")
 
 
 def test_a_quiet_end_has_no_failure() -> None:
@@ -110,7 +110,7 @@ def test_a_fleet_that_fails_ends_the_program_with_its_own_words(tmp_path: Path) 
 
 def test_details_that_cannot_be_written_are_told_too(tmp_path: Path) -> None:
     (tmp_path / "accelwatch").write_text("a file in the way")
-    error = failure.told(ValueError("x" * 1000), tmp_path / "accelwatch" / "error.txt")
+    error = failure.user_error(ValueError("x" * 1000), tmp_path / "accelwatch" / "error.txt")
     assert "cannot be written" in str(error)
     assert len(str(error)) < 500 + len(str(tmp_path))
 

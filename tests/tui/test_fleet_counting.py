@@ -25,7 +25,7 @@ from accelwatch.tui.fleet.events import recent
 from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.grid import Grid
 from accelwatch.tui.fleet.node_view import Heard, aged
-from accelwatch.tui.fleet.past import rows_of
+from accelwatch.tui.fleet_controller import rows_of
 from dashboards import lost
 from dashboards import node as machine
 from fleets import FAULTS, STARTED, event, fleet_document, fleet_view

@@ -37,8 +37,8 @@ def test_grouping_goes_round_and_groups_are_folded() -> None:
 
 def test_groups_tell_the_totals_of_users() -> None:
     async def check(stage: FleetStage) -> None:
-        assert stage.app.desk is not None
-        groups = {row.group: row for row in stage.app.desk.board.groups}
+        assert stage.app.fleet_controller is not None
+        groups = {row.group: row for row in stage.app.fleet_controller.board.groups}
         ada = groups["ada"]
         assert (len(ada.members), ada.whole, ada.bad) == (2, 16, 2)
         assert ada.power == pytest.approx(sum(row.power or 0 for row in ada.members))

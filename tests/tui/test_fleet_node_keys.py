@@ -13,7 +13,7 @@ def test_enter_opens_the_node_and_escape_lets_go_of_it() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("down", "enter")
         assert stage.fed.opened == ["n002"]
-        stage.app.take()
+        stage.app.pull()
         await stage.pilot.pause()
         head = stage.text().splitlines()
         assert "n002" in head[0]
@@ -35,7 +35,7 @@ def test_enter_opens_the_node_and_escape_lets_go_of_it() -> None:
 def test_a_silent_node_is_opened_with_its_age_and_without_values_of_now() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("enter")
-        stage.app.take()
+        stage.app.pull()
         await stage.pilot.pause()
         assert "✕ node down 6 min" in stage.text().splitlines()[0]
         assert "stale     for 6 min · nothing was heard of n003" in stage.line_with("nvidia0")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.picture.model import Problem
-from accelwatch.fleet.wire import StoreNote
+from accelwatch.fleet.wire import StoreState
 from dashboards import board_of
 from fleets import FAULTS, FedFleet, FleetStage, fleet_document, fleet_view, following, on, troubled
 from machines import NOW
@@ -16,14 +16,14 @@ FORGETFUL = "the inventory cannot be kept: /var/lib/accelwatch: read-only file s
 
 
 def test_troubles_of_the_store_are_told_with_its_address() -> None:
-    store = StoreNote(address="http://store:9090", fault="refused", warnings=("partial",))
+    store = StoreState(address="http://store:9090", fault="refused", warnings=("partial",))
     sums = fleet_document(problems=("dns: no answer",), store=store)
     assert sums.troubles == (
         "dns: no answer",
         "store http://store:9090: refused",
         "store http://store:9090 warns: partial",
     )
-    assert fleet_document(store=StoreNote(address="")).troubles == ()
+    assert fleet_document(store=StoreState(address="")).troubles == ()
 
 
 @pytest.mark.parametrize("width", [40, 80, 140])

@@ -18,7 +18,7 @@ WIDTHS = (40, 60, 80, 100, 120, 200)
 
 def board_with(shot: object = UNWELL) -> Board:
     board = board_of()
-    board.take(shot)  # type: ignore[arg-type]  # a snapshot
+    board.accept(shot)  # type: ignore[arg-type]  # a snapshot
     return board
 
 

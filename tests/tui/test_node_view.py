@@ -150,7 +150,7 @@ class OneShot:
 def test_a_node_without_devices_says_what_the_hub_says() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("enter")
-        stage.app.take()
+        stage.app.pull()
         await stage.pilot.pause()
         assert "no device of n003 is known" in stage.text()
         assert "▲ hub: the hub does not know n003 any more" in stage.text()
@@ -173,7 +173,7 @@ def test_a_node_without_devices_says_what_the_hub_says() -> None:
 def test_of_a_node_without_backends_its_state_is_told(keys: list[str], told: str) -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press(*keys)
-        stage.app.take()
+        stage.app.pull()
         await stage.pilot.pause()
         assert told in stage.text()
 

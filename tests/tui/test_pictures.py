@@ -148,7 +148,7 @@ async def drawn_fleet(picture: Picture, board: Board) -> str:
 async def pressed(picture: Picture, stage: Stage) -> str:
     """The screen after the keys."""
     await stage.press(*picture.keys)
-    stage.app.take()
+    stage.app.pull()
     await stage.pilot.pause(0.05)
     return normalised(stage.app.export_screenshot(simplify=True))
 

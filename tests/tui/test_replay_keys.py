@@ -50,7 +50,7 @@ def test_a_recording_is_paused_stepped_sought_sped_up_and_looped() -> None:
             assert source.loop
             await stage.press("colon", *"50%", "enter")
             assert source.place == (15, 30)
-            stage.app.take()
+            stage.app.pull()
             await stage.pilot.pause()
             assert "15 of 30" in stage.text()
             await stage.press("4", "K")
@@ -83,7 +83,7 @@ def test_p_at_the_end_begins_again() -> None:
         source = ReplaySource(Shots(30))
         async with running(source, board=board_of()) as stage:
             await stage.press("colon", *"100%", "enter")
-            stage.app.take()
+            stage.app.pull()
             await stage.pilot.pause()
             assert "ended 1x, 30 of 30, p begins again" in stage.text()
             await stage.press("p")

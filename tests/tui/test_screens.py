@@ -192,8 +192,8 @@ def test_many_readings_at_once_are_painted_once() -> None:
         source = FedSource(node())
         async with running(source) as stage:
             taken = []
-            take = stage.app.take
-            stage.app.take = lambda: (taken.append(1), take())[1]  # type: ignore[method-assign,func-returns-value]
+            take = stage.app.pull
+            stage.app.pull = lambda: (taken.append(1), take())[1]  # type: ignore[method-assign,func-returns-value]
             for _ in range(500):
                 source.feed(node(2))
             while len(stage.app.board.devices) != 2:

@@ -18,7 +18,7 @@ def board_with(*views: DeviceView, seen: Snapshot | None = None) -> Board:
     """A board on which these devices were well for minutes, and are as given now."""
     shot = msgspec.structs.replace(node(len(views)), devices=views)
     board = with_history(board_of(), seen or shot)
-    board.take(shot)
+    board.accept(shot)
     for _ in board.note(shot):
         pass
     return board
@@ -42,7 +42,7 @@ def test_titles_show_the_value_of_the_row_and_not_the_last_one_of_the_graph() ->
     reading = msgspec.structs.replace(one.reading, values=values)
     now = msgspec.structs.replace(one, reading=reading)
     board = with_history(board_of(), node(1))
-    board.take(msgspec.structs.replace(node(1), devices=(now,)))
+    board.accept(msgspec.structs.replace(node(1), devices=(now,)))
     shown = titles(texts(strip_graphs.strip(board, WIDE, HIGH)))
     assert (shown["utilisation"], shown["power"]) == ("0%", "71")
     hour = titles(texts(strip_graphs.strip(board, WIDE, HIGH, hour=True)))
@@ -71,7 +71,7 @@ def test_the_gap_grows_as_time_passes() -> None:
             moment = NOW - silent - 300 + second
             board.history.record([msgspec.structs.replace(one, sample_time=moment)])
         view = msgspec.structs.replace(hung(0), sample_time=NOW - silent, sample_age_s=silent)
-        board.take(msgspec.structs.replace(node(1), devices=(view,)))
+        board.accept(msgspec.structs.replace(node(1), devices=(view,)))
         row = ends(texts(strip_graphs.strip(board, WIDE, HIGH)))[1]
         lengths.append(len(row) - len(row.rstrip()))
     assert 0 < lengths[0] < lengths[1]
@@ -106,5 +106,5 @@ def test_a_process_shows_its_present_values_and_a_gap_when_it_has_ended() -> Non
     assert "device memory - " in lines
     reading = msgspec.structs.replace(board.devices[0].reading, processes=())
     gone = msgspec.structs.replace(board.devices[0], reading=reading)
-    board.take(msgspec.structs.replace(node(2), devices=(gone,), time=NOW + 30))
+    board.accept(msgspec.structs.replace(node(2), devices=(gone,), time=NOW + 30))
     assert "device memory - " in texts(strip_graphs.process_strip(board, process, WIDE, HIGH))

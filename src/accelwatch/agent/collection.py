@@ -43,7 +43,7 @@ class Collection:
         self._since = clock.monotonic()
         self._complete = False
         self._ready = False
-        self._end = self._store.subscribe(self._told)
+        self._end = self._store.subscribe(self._refresh)
         self._task: asyncio.Task[None] | None = None
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done with an exception when supervision itself broke."""
@@ -107,13 +107,13 @@ class Collection:
         self._end()
         self.settings = settings
         self._store = store_for(settings, self._clock)
-        self._end = self._store.subscribe(self._told)
+        self._end = self._store.subscribe(self._refresh)
         self._expected = _names(settings)
         self._complete = False
         self._since = self._clock.monotonic()
         self.start()
 
-    def _told(self) -> None:
+    def _refresh(self) -> None:
         complete = self._is_complete()
         if self._shown is not self._store:
             late = self._clock.monotonic() - self._since > _SHOW_OLD_S
@@ -133,16 +133,16 @@ class Collection:
 
 
 def _summary(snapshot: Snapshot) -> str:
-    backends = [one.name for one in snapshot.backends if one.state is BackendState.OK]
+    backends = [backend.name for backend in snapshot.backends if backend.state is BackendState.OK]
     return f"devices={len(snapshot.devices)} backends={','.join(backends) or 'none'}"
 
 
 def _warn_of_wanted(settings: CollectSettings, snapshot: Snapshot) -> None:
     """Say what a backend lacks that was asked for by name."""
-    for one in snapshot.backends:
-        if one.name in settings.backends and one.state is not BackendState.OK:
-            said = "; ".join(text for text in (one.message, one.remedy) if text)
-            logger.warning("backend %s: %s", one.name, said or one.state.value)
+    for backend in snapshot.backends:
+        if backend.name in settings.backends and backend.state is not BackendState.OK:
+            said = "; ".join(text for text in (backend.message, backend.remedy) if text)
+            logger.warning("backend %s: %s", backend.name, said or backend.state.value)
 
 
 def _names(settings: CollectSettings) -> frozenset[str]:

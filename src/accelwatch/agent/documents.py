@@ -11,7 +11,7 @@ from accelwatch.exporter import Exporter
 from accelwatch.query.fields import resolve
 from accelwatch.schema.metrics import opt_in_groups
 from accelwatch.schema.plain import plain
-from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot
+from accelwatch.schema.snapshot import SCHEMA, DeviceView, Snapshot, absences
 from accelwatch.web.page import JSON, Page, Query, ask_again, many
 
 _PARAMETERS = ("fields", "device", "filter")
@@ -52,9 +52,9 @@ def capabilities_page(
     """Per backend: how it reads, and for each device which quantities it gives and why not the rest."""
     snapshot = feed.snapshot()
     views = (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices
-    held: dict[str, list[dict[str, Any]]] = {}
+    by_backend: dict[str, list[dict[str, Any]]] = {}
     for view in views:
-        held.setdefault(view.device.backend, []).append(_abilities(view))
+        by_backend.setdefault(view.device.backend, []).append(_abilities(view))
     document = {
         "schema": SCHEMA,
         "version": snapshot.version,
@@ -63,7 +63,7 @@ def capabilities_page(
         "configuration": configuration,
         "workloads": workloads,
         "backends": [
-            {**plain(status), "quantities": held.get(status.name, [])}
+            {**plain(status), "quantities": by_backend.get(status.name, [])}
             for status in snapshot.backends
         ],
     }
@@ -78,7 +78,7 @@ def _abilities(view: DeviceView) -> dict[str, Any]:
         "state": view.state,
         "available": list(given),
         "unavailable": {
-            ".".join(series): reason for series, reason in sorted(view.reading.absent.items())
+            ".".join(series): reason for series, reason in sorted(absences(view).items())
         },
     }
 

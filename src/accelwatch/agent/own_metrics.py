@@ -2,9 +2,10 @@
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 
-from accelwatch.schema.metrics import by_key
+from accelwatch.schema.metrics import Series, by_key
 from accelwatch.schema.reading import Number
 
 _DURATION = "exporter_scrape_duration_seconds"
@@ -20,6 +21,8 @@ class OwnMetrics:
         self._codes: Counter[int] = Counter({200: 0, 503: 0})
         self.reloads: dict[str, bool] = {}
         """Configuration (`agent`, `web`) to whether it was last read without a mistake."""
+        self.of_rules: Callable[[], Mapping[Series, Number]] = dict
+        """What the rules say of themselves; nothing while there are none."""
 
     def scraped(self, code: int, seconds: float) -> None:
         """A scrape was answered."""
@@ -35,6 +38,7 @@ class OwnMetrics:
         }
         for name, well in sorted(self.reloads.items()):
             own["exporter_config_last_reload_successful", name] = int(well)
+        own.update(self.of_rules())
         return own
 
     def histograms(self) -> dict[str, tuple[tuple[int, ...], float]]:

@@ -18,7 +18,7 @@ from accelwatch.web.negotiation import choose, takes_gzip
 from accelwatch.web.page import Page, ask_again, many
 
 _PARAMETERS = ("profile", "group", "collect[]")
-_MAX_HELD = 16
+_MAX_CACHED = 16
 
 
 class Rendered:
@@ -46,7 +46,7 @@ class Scrape:
         self._exporter = exporter
         self._own = own
         self._clock = clock
-        self._held: dict[Selection, Rendered] = {}
+        self._cached: dict[Selection, Rendered] = {}
         self._version = -1
         self.standing = standing
         """What a scrape gets that asks for nothing in particular."""
@@ -56,13 +56,13 @@ class Scrape:
     def page(self, query: Mapping[str, Sequence[str]], accept: str, accept_encoding: str) -> Page:
         """The exposition. Raises UsageError for what does not exist."""
         chosen = choose(accept, (TEXT, OPENMETRICS)) or TEXT
-        rendered = self._rendered(self._wish(query, openmetrics=chosen == OPENMETRICS))
+        rendered = self._rendered(self._selection(query, openmetrics=chosen == OPENMETRICS))
         headers = {"Content-Type": chosen, "Vary": "Accept, Accept-Encoding"}
         if takes_gzip(accept_encoding):
             return Page(body=rendered.packed(), headers={**headers, "Content-Encoding": "gzip"})
         return Page(body=rendered.body, headers=headers)
 
-    def _wish(self, query: Mapping[str, Sequence[str]], *, openmetrics: bool) -> Selection:
+    def _selection(self, query: Mapping[str, Sequence[str]], *, openmetrics: bool) -> Selection:
         ask_again(query, _PARAMETERS)
         groups = frozenset(many(query, "group"))
         return msgspec.structs.replace(
@@ -84,18 +84,18 @@ class Scrape:
                     raise UsageError(f"no backend {name!r}; {hint}")
         return wanted
 
-    def _rendered(self, wish: Selection) -> Rendered:
+    def _rendered(self, selection: Selection) -> Rendered:
         now = self._clock.monotonic()
-        if self._version != self._feed.version or len(self._held) >= _MAX_HELD:
-            self._held.clear()
+        if self._version != self._feed.version or len(self._cached) >= _MAX_CACHED:
+            self._cached.clear()
             self._version = self._feed.version
-        held = self._held.get(wish)
-        if held is None or now - held.made_at >= self.max_age_s:
+        cached = self._cached.get(selection)
+        if cached is None or now - cached.made_at >= self.max_age_s:
             options = {
-                **msgspec.structs.asdict(wish),
+                **msgspec.structs.asdict(selection),
                 "own": self._own.series(),
                 "own_histograms": self._own.histograms(),
             }
             body = rendered(self._exporter, self._feed.snapshot(), options)
-            held = self._held[wish] = Rendered(body, now)
-        return held
+            cached = self._cached[selection] = Rendered(body, now)
+        return cached

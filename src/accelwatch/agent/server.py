@@ -6,21 +6,92 @@ A request only ever looks at the store; nothing here waits for a device.
 import socket
 from collections.abc import Callable, Iterable, Sequence
 
+from accelwatch.agent.documents import capabilities_page, snapshot_page
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.own_metrics import OwnMetrics
-from accelwatch.agent.routes import Pages
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.clock import Clock
 from accelwatch.exporter import Exporter
 from accelwatch.web.http_server import HttpServer, ServerLimits
-from accelwatch.web.page import Query, ask_again
-from accelwatch.web.stream import OFFERED, PACKED, Outlet
+from accelwatch.web.index import index_page
+from accelwatch.web.page import JSON, Headers, Page, Query, ask_again, plain
+from accelwatch.web.stream import OFFERED, PACKED, STREAM, Outlet
 from accelwatch.web.web_config import Protection
 
 __all__ = ["AgentServer", "ServerLimits"]
 
 SCRAPE = "/metrics"
+INCIDENTS = "/v1/incidents"
+
+
+class Pages:
+    """Pages by path."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        scrape: Scrape,
+        own: OwnMetrics,
+        *,
+        document: Exporter,
+        ready: Callable[[], bool],
+        workloads: Callable[[], Sequence[object]],
+        incidents: Callable[[], bytes | None],
+    ) -> None:
+        self._feed = feed
+        self._scrape = scrape
+        self._own = own
+        self._ready = ready
+        self._workloads = workloads
+        self._incidents = incidents
+        self._pages: dict[str, Callable[[Query, Headers], Page]] = {
+            "/": self._index,
+            "/metrics": self._metrics,
+            "/v1/snapshot": lambda query, _: snapshot_page(feed, document, query),
+            INCIDENTS: self._going_on,
+            "/capabilities": self._capabilities,
+            "/-/healthy": lambda _query, _: plain(200, "healthy"),
+            "/-/ready": self._readiness,
+        }
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty when there is no such path."""
+        return ("GET", "HEAD") if path in self._pages or path == STREAM else ()
+
+    def page(self, path: str, query: Query, headers: Headers) -> Page:
+        """The page. Raises AccelwatchError for parameters that make no sense."""
+        if path == STREAM:
+            return plain(200, "")
+        return self._pages[path](query, headers)
+
+    async def act(self, path: str, query: Query, headers: Headers) -> Page:
+        """There is nothing to be changed in an agent."""
+        raise NotImplementedError(path)
+
+    def _metrics(self, query: Query, headers: Headers) -> Page:
+        accept, encoding = headers.get("Accept", ""), headers.get("Accept-Encoding", "")
+        return self._scrape.page(query, accept, encoding)
+
+    def _capabilities(self, query: Query, _headers: Headers) -> Page:
+        ask_again(query, ())
+        return capabilities_page(self._feed, self._own.reloads, self._workloads())
+
+    def _going_on(self, query: Query, _headers: Headers) -> Page:
+        ask_again(query, ())
+        body = self._incidents()
+        if body is None:
+            return plain(404, "no rules are configured here: rules.packs, rules.files")
+        return Page(body=body, headers={"Content-Type": JSON, "Cache-Control": "no-store"})
+
+    def _readiness(self, _query: Query, _headers: Headers) -> Page:
+        if self._ready():
+            return plain(200, "ready")
+        return plain(503, "the first readings are not complete")
+
+    def _index(self, query: Query, _headers: Headers) -> Page:
+        ask_again(query, ())
+        return index_page(self._feed.snapshot())
 
 
 class AgentServer:
@@ -36,10 +107,12 @@ class AgentServer:
         document: Exporter,
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]] = tuple,
+        incidents: Callable[[], bytes | None] = lambda: None,
         interval_s: float = 1.0,
         limits: ServerLimits | None = None,
         protection: Protection | None = None,
     ) -> None:
+        """`incidents` gives their document, None while there are no rules."""
         self.pulse = Pulse(feed, interval_s)
 
         def answered(path: str, code: int, seconds: float) -> None:
@@ -47,7 +120,15 @@ class AgentServer:
                 own.scraped(code, seconds)
 
         self._server = HttpServer(
-            Pages(feed, scrape, own, document=document, ready=ready, workloads=workloads),
+            Pages(
+                feed,
+                scrape,
+                own,
+                document=document,
+                ready=ready,
+                workloads=workloads,
+                incidents=incidents,
+            ),
             AgentStreams(feed, self.pulse, clock),
             clock,
             answered=answered,

@@ -82,8 +82,8 @@ async def send_stream(
         if outlet.backlog() == 0:
             for message in encoder.messages(feed.snapshot()):
                 numbered = _numbered(message, 1 + last - first)
-                told = packed(numbered) if media == PACKED else numbered
-                await outlet.write(framed(told, media))
+                sent = packed(numbered) if media == PACKED else numbered
+                await outlet.write(framed(sent, media))
             taken_at = clock.monotonic()
         elif clock.monotonic() - taken_at > stall_s:
             raise Stalled(f"the client has not read for {stall_s:g} s")

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from accelwatch.cli import server_flags
-from accelwatch.cli.options import Given, Setting, command, given, split
+from accelwatch.cli.options import Given, Setting, command, given, row, split
 from accelwatch.cli.plan import root_folder
 from accelwatch.exit_codes import OK
 from accelwatch.schema.metrics import opt_in_groups
@@ -48,12 +48,21 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
         server_flags.listen_address("127.0.0.1:9877"),
         Setting("web.listen_address"),
     ] = None
-    listen_any: server_flags.ListenAny = False
-    allowed_hosts: server_flags.AllowedHosts = None
-    web_config: server_flags.WebConfig = None
-    unix_socket: server_flags.UnixSocket = None
-    max_requests: server_flags.MaxRequests = None
-    max_connections: server_flags.MaxConnections = None
+    access: server_flags.Access = server_flags.Access()
+    max_requests: Annotated[
+        server_flags.Text,
+        typer.Option(
+            "--web.max-requests", metavar="N", help="Requests answered at one time. Default: 40."
+        ),
+        Setting("web.max_requests"),
+    ] = None
+    max_connections: Annotated[
+        server_flags.Text,
+        typer.Option(
+            "--web.max-connections", metavar="N", help="Connections at one time. Default: 512."
+        ),
+        Setting("web.max_connections"),
+    ] = None
     profile: Annotated[
         server_flags.Text,
         typer.Option("--profile", metavar="NAME", help="default or minimal, for plain scrapes."),
@@ -61,23 +70,11 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     groups: Annotated[
         list[str] | None,
-        typer.Option(
-            "--collect", metavar="GROUP", help="Opt-in group to read and expose; may be repeated."
-        ),
+        row("collect", "Opt-in groups to read and expose; also a,b,c or 'all'."),
         Setting("exposition.groups"),
     ] = None
-    backends: Annotated[
-        list[str] | None,
-        typer.Option("--backend", "-b", metavar="NAME", help="Only these backends; repeatable."),
-        Setting("collect.backends"),
-    ] = None
-    root: Annotated[
-        server_flags.Text,
-        typer.Option(
-            "--root", metavar="DIR", help="Where /sys, /proc and /dev are, such as /host."
-        ),
-        Setting("collect.root"),
-    ] = None
+    backends: Annotated[list[str] | None, row("backend"), Setting("collect.backends")] = None
+    root: Annotated[server_flags.Text, row("root"), Setting("collect.root")] = None
     interval: Annotated[
         server_flags.Text,
         typer.Option("--interval", metavar="DURATION", help="How often to read. Default: 1s."),
@@ -93,8 +90,7 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
         server_flags.state_dir("event counters persist"),
         Setting("state_dir"),
     ] = None
-    log_level: server_flags.LogLevel = None
-    log_format: server_flags.LogFormat = None
+    logs: server_flags.Logs = server_flags.Logs()
 
 
 @command

@@ -8,16 +8,21 @@ import msgspec
 import typer
 
 from accelwatch.cli.agent_command import agent
+from accelwatch.cli.alerts_command import alerts
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
+from accelwatch.cli.check_command import CheckCommand, check_command
 from accelwatch.cli.config_command import config
 from accelwatch.cli.dashboard_command import dashboard_command
 from accelwatch.cli.demo import demo_command
 from accelwatch.cli.doctor import backends_command, doctor_command
 from accelwatch.cli.fleet import fleet_command
+from accelwatch.cli.history_command import history
 from accelwatch.cli.hub import hub_command
+from accelwatch.cli.incidents_command import incidents_command
 from accelwatch.cli.options import declared
 from accelwatch.cli.pick import pick_command
 from accelwatch.cli.record import record_command
+from accelwatch.cli.rules_command import rules
 from accelwatch.cli.serve import serve_command
 from accelwatch.cli.sim import sim_command
 from accelwatch.cli.welcome import welcome_command
@@ -47,7 +52,7 @@ def _parameter(option: Option) -> inspect.Parameter:
 def _takes_options(function: Callable[..., None], *first: inspect.Parameter) -> Callable[..., None]:
     parameters = [*first, *(_parameter(option) for option in OPTIONS)]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {one.name: one.annotation for one in parameters}
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return function
 
 
@@ -130,11 +135,16 @@ def build() -> typer.Typer:
         _takes_options(_snapshot, context)
     )
     app.command("pick", context_settings={"allow_extra_args": True})(pick_command)
+    app.command("check", cls=CheckCommand)(check_command)
     app.command("backends")(backends_command)
     app.command("doctor")(doctor_command)
     app.command("dashboard")(dashboard_command)
     app.command("agent")(agent)
+    app.add_typer(alerts, name="alerts")
     app.add_typer(config, name="config")
+    app.add_typer(rules, name="rules")
+    app.command("incidents")(incidents_command)
+    app.add_typer(history, name="history")
     app.command("record")(record_command)
     app.command("serve")(serve_command)
     app.command("fleet")(fleet_command)

@@ -150,7 +150,7 @@ def normalised(argv: list[str]) -> list[str]:
 def parse(argv: list[str]) -> Arguments | None:
     """Arguments of the one-shot path, or None when typer should look: help, commands, mistakes."""
     words = normalised(argv[1:] if argv[:1] == ["snapshot"] else argv)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     while words:
         flag, joined, inline = words.pop(0).partition("=")
         option = _BY_FLAG.get(flag)
@@ -159,7 +159,7 @@ def parse(argv: list[str]) -> Arguments | None:
         if option.kind is bool:
             if joined:
                 return None
-            found[option.name] = True
+            values[option.name] = True
             continue
         if not joined and not words:
             return None
@@ -167,8 +167,8 @@ def parse(argv: list[str]) -> Arguments | None:
         if option.kind is int and not text.isdecimal():
             return None
         value = option.kind(text)
-        found[option.name] = (*found.get(option.name, ()), value) if option.many else value
-    return Arguments(**found)
+        values[option.name] = (*values.get(option.name, ()), value) if option.many else value
+    return Arguments(**values)
 
 
 def split_list(values: tuple[str, ...]) -> tuple[str, ...]:

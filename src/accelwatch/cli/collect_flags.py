@@ -6,24 +6,29 @@ import msgspec
 
 from accelwatch.cli.arguments import split_list
 from accelwatch.cli.options import row
-from accelwatch.cli.plan import root_folder
+from accelwatch.cli.plan import of_machine
 from accelwatch.collecting import installed, opt_in
 from accelwatch.sampler.settings import CollectSettings
 
-Root = Annotated[str, row("root")]
-Backends = Annotated[list[str] | None, row("backend")]
-Groups = Annotated[list[str] | None, row("collect")]
 
+class MachineOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which machine is read, and what of it."""
 
-def collecting(
-    settings: CollectSettings, root: str, backends: list[str] | None, groups: list[str] | None
-) -> CollectSettings:
-    """The settings with what the flags say. Raises UsageError for what is not there."""
-    asked = opt_in(split_list(tuple(groups or ())))
-    return msgspec.structs.replace(
-        settings,
-        without=settings.without - {"host"} if "host" in asked else settings.without,
-        root=root_folder(root),
-        backends=installed(split_list(tuple(backends or ())), "--backend") or settings.backends,
-        groups=settings.groups | asked,
-    )
+    backend: Annotated[list[str] | None, row("backend")] = None
+    collect: Annotated[list[str] | None, row("collect")] = None
+    root: Annotated[str, row("root")] = "/"
+
+    def over(self, settings: CollectSettings) -> CollectSettings:
+        """The settings with what the flags say. Raises UsageError for what is not there."""
+        backends = installed(split_list(tuple(self.backend or ())), "--backend")
+        groups = opt_in(split_list(tuple(self.collect or ())))
+        return of_machine(settings, self.root, backends, groups)
+
+    def words(self) -> list[str]:
+        """The flags as a command line has them."""
+        words = [] if self.root == "/" else ["--root", self.root]
+        for name in self.backend or ():
+            words += ["--backend", name]
+        for name in self.collect or ():
+            words += ["--collect", name]
+        return words

@@ -30,8 +30,8 @@ def _backends() -> Iterable[str]:
 
 
 def _devices() -> Iterable[str]:
-    from accelwatch.readings import read_once
     from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
+    from accelwatch.snapshots import read_once
 
     settings = CollectSettings(
         one_shot=True, timeout_s=1.0, processes=False, without=NO_ACCELERATORS

@@ -22,12 +22,12 @@ def config_check(file: Path | None) -> int:
     from accelwatch.config.layers import effective, find_file
     from accelwatch.web.exposure import checked
 
-    found = find_file(str(file) if file else None, os.environ)
-    if found is None:
+    path = find_file(str(file) if file else None, os.environ)
+    if path is None:
         complain("no configuration file; the defaults are in force")
         return OK
-    checked(effective(found, {}).settings)
-    complain(f"{found}: ok")
+    checked(effective(path, {}).settings)
+    complain(f"{path}: ok")
     return OK
 
 
@@ -36,8 +36,8 @@ def config_show(file: Path | None) -> int:
     from accelwatch.config.layers import effective, find_file
     from accelwatch.config.show import shown
 
-    found = find_file(str(file) if file else None, os.environ)
-    write_stdout(shown(effective(found, os.environ)).encode())
+    path = find_file(str(file) if file else None, os.environ)
+    write_stdout(shown(effective(path, os.environ)).encode())
     return OK
 
 
@@ -45,11 +45,11 @@ def config_path() -> int:
     """Print the path of the file that counts; exit code 1 when there is none."""
     from accelwatch.config.layers import SYSTEM_FILE, find_file
 
-    found = find_file(None, os.environ)
-    if found is None:
+    path = find_file(None, os.environ)
+    if path is None:
         complain(f"no configuration file; {SYSTEM_FILE} would be read")
         return NOTHING_READ
-    write_stdout(f"{found.absolute()}\n".encode())
+    write_stdout(f"{path.absolute()}\n".encode())
     return OK
 
 

@@ -14,7 +14,7 @@ from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.picture.source import Source
+    from accelwatch.fleet.picture.source import SnapshotSource
     from accelwatch.sampler.settings import CollectSettings
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.drawing.preferences import Preferences
@@ -73,7 +73,7 @@ def run_to_end(app: "Dashboard") -> None:
     if app.failure is not None:
         from accelwatch.tui import failure
 
-        raise failure.told(app.failure, failure.path_of(os.environ)) from app.failure
+        raise failure.user_error(app.failure, failure.path_of(os.environ)) from app.failure
 
 
 def _filter(condition: str | None) -> "DeviceFilter | None":
@@ -103,7 +103,7 @@ def _source(
     machine: "CollectSettings | None",
     *,
     loop: bool,
-) -> "Source":
+) -> "SnapshotSource":
     """This machine, a recording, or a scenario of the replay backend (`demo` is the shipped one).
 
     A collector begins at once, while the rest of the program is still being loaded.

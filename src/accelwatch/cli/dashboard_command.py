@@ -2,47 +2,42 @@
 
 from typing import Annotated
 
+import msgspec
 import typer
 
-from accelwatch.cli import collect_flags
+from accelwatch.cli import view_flags
+from accelwatch.cli.collect_flags import MachineOptions
 from accelwatch.cli.dashboard import run_dashboard
 from accelwatch.cli.entry import guarded
+from accelwatch.cli.options import command, row
 from accelwatch.sampler.settings import CollectSettings
 
 
-def dashboard_command(
+class DashboardOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown, and how."""
+
     interval: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Time between readings: 2, 500ms.")
-    ] = None,
+    ] = None
     replay: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Play a recording; `demo` is the shipped scenario."),
-    ] = None,
-    theme: Annotated[str | None, typer.Option(help="Colours; T goes through them.")] = None,
-    ascii_only: Annotated[bool, typer.Option("--ascii", help="Draw with ASCII only.")] = False,
-    readonly: Annotated[bool, typer.Option("--readonly", help="Send no signals.")] = False,
-    condition: Annotated[
-        str | None,
-        typer.Option("--filter", metavar="EXPRESSION", help="Show only these devices."),
-    ] = None,
-    backend: collect_flags.Backends = None,
-    collect: collect_flags.Groups = None,
-    root: collect_flags.Root = "/",
-    served: Annotated[bool, typer.Option("--served", hidden=True)] = False,
-    loop: Annotated[bool, typer.Option("--loop", help="Begin a recording again.")] = False,
-) -> None:
+        str | None, row("replay", "Play a recording; `demo` is the shipped scenario.")
+    ] = None
+    theme: view_flags.Theme = None
+    ascii_only: view_flags.Ascii = False
+    readonly: Annotated[bool, typer.Option("--readonly", help="Send no signals.")] = False
+    condition: Annotated[str | None, row("filter")] = None
+    machine: MachineOptions = MachineOptions()
+    served: Annotated[bool, typer.Option("--served", hidden=True)] = False
+    loop: Annotated[bool, typer.Option("--loop", help="Begin a recording again.")] = False
+
+
+@command
+def dashboard_command(options: DashboardOptions) -> None:
     """Show all devices in the terminal, and keep the picture current."""
-    code = guarded(
-        lambda: run_dashboard(
-            machine=collect_flags.collecting(CollectSettings(), root, backend, collect),
-            interval=interval,
-            replay=replay,
-            theme=theme,
-            ascii_only=ascii_only,
-            readonly=readonly,
-            condition=condition,
-            loop=loop,
-            served=served,
-        )
-    )
-    raise typer.Exit(code)
+
+    def run() -> int:
+        shown = msgspec.structs.asdict(options)
+        shown["machine"] = options.machine.over(CollectSettings())
+        return run_dashboard(**shown)
+
+    raise typer.Exit(guarded(run))

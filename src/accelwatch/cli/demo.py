@@ -2,46 +2,48 @@
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
+import msgspec
 import typer
 
-from accelwatch.cli import view_flags
-from accelwatch.cli.completion import completer
+from accelwatch.cli import sim, view_flags
 from accelwatch.cli.entry import guarded, on_terminal
 from accelwatch.cli.fleet_plan import Asking, Hub, Look, checked, own_hub
+from accelwatch.cli.options import command
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.child import Child
     from accelwatch.fleet.hub_client.lifetime import Lifetime
     from accelwatch_simulator.nodes import FleetSize
 
-_NODES, _DEVICES = 24, 8
 _TIMEOUT = "1s"
 """Nodes that hang on purpose are not worth waiting for."""
 
 
-def demo_command(
-    nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.")] = _NODES,
-    devices: Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.")] = _DEVICES,
-    vendor: Annotated[
-        str,
-        typer.Option(help="nvidia, amd, intel or mixed.", autocompletion=completer("vendors")),
-    ] = "mixed",
-    json: view_flags.Json = False,
-    by: view_flags.By = None,
-    once: view_flags.Once = False,
-    color: view_flags.Color = "auto",
-    theme: view_flags.Theme = None,
-    ascii_only: view_flags.Ascii = False,
-) -> None:
+class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How large the fleet is, and how it is shown."""
+
+    nodes: sim.Nodes = 24
+    devices: sim.Devices = 8
+    vendor: sim.Vendor = "mixed"
+    json: view_flags.Json = False
+    by: view_flags.By = None
+    once: view_flags.Once = False
+    color: view_flags.Color = "auto"
+    theme: view_flags.Theme = None
+    ascii_only: view_flags.Ascii = False
+
+
+@command
+def demo_command(options: DemoOptions) -> None:
     """Show a simulated fleet in which faults appear over a minute; needs no accelerator."""
     from accelwatch_simulator.nodes import FleetSize
 
-    size = FleetSize(nodes=nodes, devices=devices, vendor=vendor)
-    asking = Asking(json=json, by=by, color=color, timeout=_TIMEOUT)
-    look = Look(theme=theme, ascii_only=ascii_only)
-    raise typer.Exit(guarded(lambda: run_demo(size, asking, look, once=once)))
+    size = FleetSize(nodes=options.nodes, devices=options.devices, vendor=options.vendor)
+    asking = Asking(json=options.json, by=options.by, color=options.color, timeout=_TIMEOUT)
+    look = Look(theme=options.theme, ascii_only=options.ascii_only)
+    raise typer.Exit(guarded(lambda: run_demo(size, asking, look, once=options.once)))
 
 
 def run_demo(size: "FleetSize", asking: Asking, look: Look, *, once: bool) -> int:
@@ -64,11 +66,10 @@ def _begun(size: "FleetSize", *, printed: bool) -> "Child":
     from accelwatch.fleet.hub_client.child import begin
 
     def work(folder: Path, life: "Lifetime") -> None:
-        from accelwatch.cli.sim import own_exposition
         from accelwatch_simulator.rehearsal import ALL_THERE_S
         from accelwatch_simulator.stage import run_stage
 
         begun_s = ALL_THERE_S if printed else 0.0
-        run_stage(size, own_exposition, folder, life, begun_s=begun_s)
+        run_stage(size, sim.own_exposition, folder, life, begun_s=begun_s)
 
     return begin(work)

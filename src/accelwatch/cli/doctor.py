@@ -25,8 +25,8 @@ _VERDICTS = {
 
 
 def _diagnosis(timeout: str) -> Diagnosis:
-    from accelwatch.readings import read_once
     from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.snapshots import read_once
 
     probes, problems = probe_all(Context(environ=dict(os.environ), one_shot=True))
     snapshot = read_once(CollectSettings(one_shot=True, timeout_s=deadline(timeout)))
@@ -35,22 +35,24 @@ def _diagnosis(timeout: str) -> Diagnosis:
 
 def backends_command(as_json: _JSON = False, timeout: _TIMEOUT = "5s") -> None:
     """List the backends: whether their hardware is here, what they read through, which versions."""
-    found = _diagnosis(timeout)
+    diagnosis = _diagnosis(timeout)
     if as_json:
-        write_stdout(msgspec.json.encode(found.backends) + b"\n")
+        write_stdout(msgspec.json.encode(diagnosis.backends) + b"\n")
     else:
-        write_stdout("".join(f"{printable(_line(report))}\n" for report in found.backends).encode())
+        write_stdout(
+            "".join(f"{printable(_line(report))}\n" for report in diagnosis.backends).encode()
+        )
     raise typer.Exit(OK)
 
 
 def doctor_command(as_json: _JSON = False, timeout: _TIMEOUT = "5s") -> None:
     """Say what was looked for, what was found, and what to do; exit 0 fine, 1 impaired, 2 broken."""
-    found = _diagnosis(timeout)
+    diagnosis = _diagnosis(timeout)
     if as_json:
-        write_stdout(msgspec.json.encode(found) + b"\n")
+        write_stdout(msgspec.json.encode(diagnosis) + b"\n")
     else:
-        write_stdout(_report(found).encode())
-    raise typer.Exit(int(found.verdict))
+        write_stdout(_report(diagnosis).encode())
+    raise typer.Exit(int(diagnosis.verdict))
 
 
 def _line(report: BackendReport) -> str:
@@ -61,9 +63,9 @@ def _line(report: BackendReport) -> str:
         return f"{report.name:12} {_ABSENT[report.present]}"
     versions = " ".join(f"{name} {version}" for name, version in status.versions.items())
     source = f" through {status.source}" if status.source else ""
-    told = f": {status.message or status.reason}" if status.message or status.reason else ""
+    trouble = f": {status.message or status.reason}" if status.message or status.reason else ""
     devices = f", {status.devices} devices" if status.devices else ""
-    return f"{report.name:12} {status.state}{source}{devices} {versions}".rstrip() + told
+    return f"{report.name:12} {status.state}{source}{devices} {versions}".rstrip() + trouble
 
 
 def _check_lines(checks: tuple[Check, ...], *, advise: bool = True) -> list[str]:
@@ -77,17 +79,19 @@ def _check_lines(checks: tuple[Check, ...], *, advise: bool = True) -> list[str]
     return lines
 
 
-def _report(found: Diagnosis) -> str:
+def _report(diagnosis: Diagnosis) -> str:
     lines = [
-        f"accelwatch {found.version} on {found.host}: {_VERDICTS[found.verdict]}",
-        f"python {found.python}, kernel {found.kernel}, {found.devices} devices",
+        f"accelwatch {diagnosis.version} on {diagnosis.host}: {_VERDICTS[diagnosis.verdict]}",
+        f"python {diagnosis.python}, kernel {diagnosis.kernel}, {diagnosis.devices} devices",
     ]
-    for report in found.backends:
+    for report in diagnosis.backends:
         lines += ["", _line(report), *_check_lines(report.checks, advise=report.present)]
         if report.present and report.status is not None and report.status.remedy:
             lines.append(f"        do: {report.status.remedy}")
-    if found.unwell:
+    if diagnosis.unwell:
         lines += ["", "devices that are not well"]
-        lines += [f"    {one.name}: {one.state}; {one.reason}" for one in found.unwell]
-    lines += ["", "surroundings", *_check_lines(found.surroundings)]
+        lines += [
+            f"    {device.name}: {device.state}; {device.reason}" for device in diagnosis.unwell
+        ]
+    lines += ["", "surroundings", *_check_lines(diagnosis.surroundings)]
     return "".join(f"{printable(line)}\n" for line in lines)

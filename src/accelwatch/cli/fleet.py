@@ -27,7 +27,7 @@ def run_fleet(wanted: Targeting, asking: Asking, look: Look) -> int:
         from accelwatch.cli.snapshot import fields_help
         from accelwatch.expr import device_names
 
-        emit(asking.output, fields_help(device_names().rows).encode())
+        emit(asking.output, fields_help(device_names().rows).encode(), asking.permissions)
         return OK
     checked(asking)
     printed = asking.one_shot or asking.once or not on_terminal()

@@ -50,12 +50,12 @@ def _filter(app: "Dashboard", source: "HubSource", hub: Hub, text: str) -> None:
 
     Raises UsageError.
     """
-    assert app.desk is not None
+    assert app.fleet_controller is not None
     try:
-        app.desk.set_filter(text)
+        app.fleet_controller.set_filter(text)
     except ExpressionError:
         asyncio.run(_checked(hub, text))
-        app.desk.board.filter_text = app.desk.board.condition = text
+        app.fleet_controller.board.filter_text = app.fleet_controller.board.condition = text
         source.set_filter(text)
 
 

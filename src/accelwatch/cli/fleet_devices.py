@@ -32,34 +32,34 @@ def device_table(answer: Answer, style: Style) -> list[str]:
     header = ["NODE", "DEVICE", "MODEL", "STATE", *names]
     rows: list[Cells] = []
     codes: list[str] = []
-    for one in devices:
-        word = _word(one)
-        identity = [one.node, one.name, one.model or "-", word]
-        values = [quantity_cell(name, one.values[name], style) for name in names]
+    for row in devices:
+        word = _word(row)
+        identity = [row.node, row.name, row.model or "-", word]
+        values = [quantity_cell(name, row.values[name], style) for name in names]
         rows.append([*(printable(text, ascii_only=style.ascii_only) for text in identity), *values])
         codes.append("" if word in _WELL else "31" if severity(word) > 3 else "33")
     return aligned(header, rows, style, codes) if rows else ["no device"]
 
 
-def _word(one: DeviceRow) -> str:
-    return standing(one.state, one.health)
+def _word(row: DeviceRow) -> str:
+    return standing(row.state, row.health)
 
 
 def worst_first(devices: Iterable[DeviceRow]) -> list[DeviceRow]:
     """The devices by how bad their state is, then by node and index."""
-    return sorted(devices, key=lambda one: (-severity(_word(one)), natural(one.node), one.index))
+    return sorted(devices, key=lambda row: (-severity(_word(row)), natural(row.node), row.index))
 
 
 def device_csv(answer: Answer) -> bytes:
     """A row a device; fields and labels are columns."""
     devices = worst_first(answer.devices)
-    labels = sorted({name for one in devices for name in one.labels})
+    labels = sorted({name for row in devices for name in row.labels})
     names = list(devices[0].values) if devices else []
     lines: list[Sequence[object]] = [
         (*_DEVICE_COLUMNS, *names, *(f"label_{name}" for name in labels))
     ]
-    for one in devices:
-        identity = (getattr(one, name) for name in _DEVICE_COLUMNS)
-        values = (one.values[name] for name in names)
-        lines.append((*identity, *values, *(one.labels.get(name) for name in labels)))
+    for row in devices:
+        identity = (getattr(row, name) for name in _DEVICE_COLUMNS)
+        values = (row.values[name] for name in names)
+        lines.append((*identity, *values, *(row.labels.get(name) for name in labels)))
     return csv_text(lines)

@@ -35,7 +35,7 @@ def group_table(answer: Answer, by: str, style: Style) -> list[str]:
 def _worst_first(groups: Sequence[GroupRow]) -> list[GroupRow]:
     return sorted(
         groups,
-        key=lambda one: (-severity(one.worst), one.group is None, natural(one.group or "")),
+        key=lambda row: (-severity(row.worst), row.group is None, natural(row.group or "")),
     )
 
 

@@ -40,11 +40,11 @@ def node_rows(view: FleetView) -> list[FleetRow]:
 
 def node_table(view: FleetView, answer: Answer, style: Style) -> list[str]:
     """A row a node."""
-    told = {one.node: one for one in answer.nodes}
+    summaries = {node.node: node for node in answer.nodes}
     rows: list[Cells] = []
     codes: list[str] = []
     for row in node_rows(view):
-        rows.append(_node_cells(row, told.get(row.node), view, style))
+        rows.append(_node_cells(row, summaries.get(row.node), view, style))
         codes.append(_colour(row))
     return aligned(_NODE_HEADER, rows, style, codes)
 
@@ -55,7 +55,7 @@ def _colour(row: FleetRow) -> str:
     return "33" if row.severity or row.missing else ""
 
 
-def _node_cells(row: FleetRow, told: NodeSummary | None, view: FleetView, style: Style) -> Cells:
+def _node_cells(row: FleetRow, summary: NodeSummary | None, view: FleetView, style: Style) -> Cells:
     shown = row.speaks
     memory = f"{size(row.used)} of {size(row.size)}" if shown and row.size else "-"
     return [
@@ -68,7 +68,7 @@ def _node_cells(row: FleetRow, told: NodeSummary | None, view: FleetView, style:
         memory,
         quantity_cell("power_watts", row.power if shown else None, style),
         quantity_cell("temperature_celsius", row.hottest if shown else None, style),
-        printable(_remark(row, told, view), ascii_only=style.ascii_only),
+        printable(_remark(row, summary, view), ascii_only=style.ascii_only),
     ]
 
 
@@ -76,7 +76,7 @@ def _age(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else duration(seconds)
 
 
-def _remark(row: FleetRow, told: NodeSummary | None, view: FleetView) -> str:
+def _remark(row: FleetRow, summary: NodeSummary | None, view: FleetView) -> str:
     parts: list[str] = []
     if row.missing:
         parts.append(f"{row.missing} missing")
@@ -85,10 +85,10 @@ def _remark(row: FleetRow, told: NodeSummary | None, view: FleetView) -> str:
         name = "a device" if place is None else place.name
         word = standing(row.worst.state, row.worst.health)
         parts.append(f"{name} {word}")
-    faults = [] if told is None else [target.fault for target in told.targets if target.fault]
+    faults = [] if summary is None else [target.fault for target in summary.targets if target.fault]
     if row.state != "up":
         parts += [fault.message for fault in faults[:1]]
-        if told is not None and not told.listed:
+        if summary is not None and not summary.listed:
             parts.append("no target stands for it any more")
     return "; ".join(parts)
 

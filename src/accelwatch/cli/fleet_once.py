@@ -50,13 +50,13 @@ async def _repeat(hub: Hub, asking: Asking, session: HubSession) -> int:
     while True:
         answer, document = await _document(hub, asking, session)
         if not done:
-            for one in problems(answer):
-                if one != hub.remark():
-                    complain(one)
+            for problem in problems(answer):
+                if problem != hub.remark():
+                    complain(problem)
             _tell_of_nothing(answer)
         if hub.embedded and not done:
             _tell_silent(answer, asking)
-        emit(asking.output, document)
+        emit(asking.output, document, asking.permissions)
         done += 1
         if asking.interval_s is None or done == asking.count:
             return status(answer, strict=asking.strict)
@@ -120,8 +120,8 @@ def _tell_silent(answer: Answer, asking: Asking) -> None:
 def problems(answer: Answer) -> list[str]:
     """What the hub has to say of itself: its inventory, its discoveries, the store that it reads."""
     store = answer.fleet.store
-    told = "" if store is None else _wrong_with(store, known=answer.fleet.nodes_total > 0)
-    return [*answer.fleet.problems, *([told] if told else [])]
+    trouble = "" if store is None else _wrong_with(store, known=answer.fleet.nodes_total > 0)
+    return [*answer.fleet.problems, *([trouble] if trouble else [])]
 
 
 def _wrong_with(store: StoreState, *, known: bool) -> str:
@@ -156,4 +156,4 @@ def status(answer: Answer, *, strict: bool) -> int:
     if not answer.fleet.devices_total:
         return NO_DEVICE
     bad = any(devices.get(state, 0) for state in _UNWELL_DEVICES)
-    return UNWELL if strict and (bad or any(nodes.get(one, 0) for one in _UNWELL_NODES)) else OK
+    return UNWELL if strict and (bad or any(nodes.get(word, 0) for word in _UNWELL_NODES)) else OK

@@ -10,6 +10,8 @@ import typer
 
 from accelwatch.cli import target_flags, view_flags
 from accelwatch.cli.completion import completer
+from accelwatch.cli.options import row
+from accelwatch.cli.output import output_mode
 from accelwatch.cli.target_flags import Followed
 from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
@@ -64,12 +66,7 @@ class Targeting(msgspec.Struct, frozen=True, kw_only=True):
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be printed, and how often."""
 
-    condition: Annotated[
-        str,
-        typer.Option(
-            "--filter", "-f", metavar="EXPR", help="Only devices for which the expression is true."
-        ),
-    ] = ""
+    condition: Annotated[str, row("filter")] = ""
     json: view_flags.Json = False
     format: Annotated[
         str | None,
@@ -107,10 +104,9 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         int | None, typer.Option("--count", "-n", metavar="N", help="With --watch: stop after N.")
     ] = None
     once: view_flags.Once = False
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Write there; '-' is stdout.")
-    ] = "-"
-    pretty: Annotated[bool, typer.Option("--pretty", help="Indented JSON.")] = False
+    output: Annotated[str, row("output")] = "-"
+    mode: Annotated[str | None, row("mode")] = None
+    pretty: Annotated[bool, row("pretty")] = False
     color: view_flags.Color = "auto"
 
     @property
@@ -149,6 +145,11 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     def timeout_s(self) -> float:
         """How long targets may take to answer."""
         return deadline(self.timeout)
+
+    @property
+    def permissions(self) -> int:
+        """Of the file that is written. Raises UsageError."""
+        return output_mode(self.output, self.mode)
 
     @property
     def interval_s(self) -> float | None:
@@ -199,7 +200,7 @@ def checked(asking: Asking) -> Asking:
         raise UsageError("--format prometheus is of the whole fleet; leave the filter out")
     if asking.by is not None and (asking.devices or asking.fields is not None):
         raise UsageError("--by has a row a group; leave --devices and --fields out")
-    _ = asking.timeout_s, asking.interval_s
+    _ = asking.timeout_s, asking.interval_s, asking.permissions
     return asking
 
 
@@ -258,14 +259,14 @@ def own_hub(child: "Child", name: str) -> Hub:
 
 def _called(wanted: Targeting) -> str:
     """What is followed, in a few words."""
-    told = wanted.followed
+    followed = wanted.followed
     names: list[str] = [
-        *(told.targets or ()),
-        *(Path(name).name for name in told.targets_file or ()),
-        *(told.targets_http or ()),
-        *(told.targets_dns or ()),
-        *([f"pods {told.targets_kubernetes}"] if told.targets_kubernetes else []),
-        *(["Slurm"] if told.targets_slurm else []),
+        *(followed.targets or ()),
+        *(Path(name).name for name in followed.targets_file or ()),
+        *(followed.targets_http or ()),
+        *(followed.targets_dns or ()),
+        *([f"pods {followed.targets_kubernetes}"] if followed.targets_kubernetes else []),
+        *(["Slurm"] if followed.targets_slurm else []),
         *([wanted.prometheus] if wanted.prometheus else []),
         *([wanted.config_file.name] if wanted.config_file else []),
     ]

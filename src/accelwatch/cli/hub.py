@@ -43,17 +43,13 @@ class HubOptions(msgspec.Struct, frozen=True, kw_only=True):
         server_flags.listen_address("127.0.0.1:9878"),
         Setting("web.listen_address"),
     ] = None
-    listen_any: server_flags.ListenAny = False
-    allowed_hosts: server_flags.AllowedHosts = None
-    web_config: server_flags.WebConfig = None
-    unix_socket: server_flags.UnixSocket = None
+    access: server_flags.Access = server_flags.Access()
     state_dir: Annotated[
         server_flags.Text,
         server_flags.state_dir("the expected inventory is kept"),
         Setting("state_dir"),
     ] = None
-    log_level: server_flags.LogLevel = None
-    log_format: server_flags.LogFormat = None
+    logs: server_flags.Logs = server_flags.Logs()
 
 
 @command

@@ -6,8 +6,8 @@ import msgspec
 
 from accelwatch.cli.arguments import Arguments, split_list
 from accelwatch.cli.documents import keep, narrate, status
-from accelwatch.cli.output import emit
-from accelwatch.cli.plan import output_mode, plan
+from accelwatch.cli.output import emit, output_mode
+from accelwatch.cli.plan import plan
 from accelwatch.cli.snapshot import snapshots
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
@@ -52,7 +52,7 @@ def _load() -> None:
 def run_nvidia_smi(arguments: Arguments) -> int:
     """Answer the question; returns the exit code. Raises UsageError for an unknown field or format."""
     if (text := help_text(arguments)) is not None:
-        emit(arguments.output, text.encode(), output_mode(arguments))
+        emit(arguments.output, text.encode(), output_mode(arguments.output, arguments.mode))
         return OK
     asked = question(arguments)
     collect = (*split_list(arguments.collect), *sorted(asked.groups))

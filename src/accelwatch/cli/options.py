@@ -37,9 +37,10 @@ def declared(option: Option, *default: Any) -> Any:
     )
 
 
-def row(name: str) -> Any:
-    """The one-shot path's option of this name, for `Annotated`."""
-    return declared(next(option for option in OPTIONS if option.name == name))
+def row(name: str, meaning: str = "") -> Any:
+    """The one-shot path's option of this name, for `Annotated`; with `meaning` instead of its help."""
+    option = next(option for option in OPTIONS if option.name == name)
+    return declared(msgspec.structs.replace(option, help=meaning or option.help))
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -90,7 +91,7 @@ def _parameters(table: type[msgspec.Struct]) -> Iterator[inspect.Parameter]:
             yield inspect.Parameter(
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
+                default=inspect.Parameter.empty if field.required else field.default,
                 annotation=hint,
             )
 
@@ -105,13 +106,15 @@ def _made(table: type[msgspec.Struct], values: dict[str, Any]) -> msgspec.Struct
 
 
 def settings_named(table: type[msgspec.Struct]) -> dict[str, str]:
-    """The dotted setting that each of the table's options stands for, by field."""
-    return {
-        field.name: mark.dotted
-        for field, hint in _rows(table)
-        for mark in get_args(hint)[1:]
-        if isinstance(mark, Setting)
-    }
+    """The dotted setting that each of the options stands for, by field; those of inner tables too."""
+    found: dict[str, str] = {}
+    for field, hint in _rows(table):
+        if _is_table(hint):
+            found |= settings_named(hint)
+        for mark in get_args(hint)[1:]:
+            if isinstance(mark, Setting):
+                found[field.name] = mark.dotted
+    return found
 
 
 def given(options: msgspec.Struct) -> dict[str, Given]:
@@ -120,9 +123,13 @@ def given(options: msgspec.Struct) -> dict[str, Given]:
     Lists are taken apart at their commas.
     """
     found: dict[str, Given] = {}
-    for name, dotted in settings_named(type(options)).items():
-        value = getattr(options, name)
-        found[dotted] = split(value) if isinstance(value, list) else value or None
+    for field, hint in _rows(type(options)):
+        value = getattr(options, field.name)
+        if _is_table(hint):
+            found |= given(value)
+        for mark in get_args(hint)[1:]:
+            if isinstance(mark, Setting):
+                found[mark.dotted] = split(value) if isinstance(value, list) else value or None
     return found
 
 

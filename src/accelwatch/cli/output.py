@@ -42,6 +42,15 @@ def file_mode(text: str) -> int:
     return mode
 
 
+def output_mode(path: str, mode: str | None) -> int:
+    """Permissions that the file of `--output` gets. Raises UsageError."""
+    if mode is None:
+        return OWN
+    if path == "-":
+        raise UsageError("--mode goes with --output FILE")
+    return file_mode(mode)
+
+
 def write_file(path: str, data: bytes, mode: int = OWN) -> None:
     """The data under that name, whole or not at all, whatever the umask. Raises AccelwatchError."""
     import tempfile

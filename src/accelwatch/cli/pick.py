@@ -7,71 +7,72 @@ from typing import Annotated
 import msgspec
 import typer
 
-from accelwatch.cli import collect_flags
+from accelwatch.cli.collect_flags import MachineOptions
+from accelwatch.cli.options import command, row
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.durations import deadline, size_bytes
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.expr import compile_condition, device_names
-from accelwatch.query.picking import Pick, Wish, pick
+from accelwatch.query.picking import Criteria, Pick, pick
 from accelwatch.sampler.settings import NO_ACCELERATORS, CollectSettings
 from accelwatch.visibility import Declared
 
 _FORMATS = ("env", "export", "value", "json")
 
 
-def pick_command(
-    ctx: typer.Context,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many devices.")] = 1,
+class PickOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the job needs, and in which form it is told."""
+
+    count: Annotated[int, typer.Option("-n", "--count", min=1, help="How many devices.")] = 1
     free_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="At least this much free on each (10GiB).")
-    ] = None,
+    ] = None
     max_utilization: Annotated[
         str | None, typer.Option(metavar="PERCENT", help="At most this busy (10 or 10%).")
-    ] = None,
-    unused: Annotated[
-        bool, typer.Option("--unused", help="Only devices without a process.")
-    ] = False,
-    vendor: Annotated[str | None, typer.Option(help="nvidia, amd or intel.")] = None,
-    condition: Annotated[
-        str | None, typer.Option("-f", "--filter", metavar="EXPR", help="Must be true.")
-    ] = None,
-    output: Annotated[
-        str, typer.Option("--format", help="env, export (for eval), value or json.")
-    ] = "env",
-    backend: collect_flags.Backends = None,
-    collect: collect_flags.Groups = None,
-    root: collect_flags.Root = "/",
-    timeout: Annotated[str, typer.Option(metavar="DURATION", help="For the reading.")] = "2s",
-) -> None:
+    ] = None
+    unused: Annotated[bool, typer.Option("--unused", help="Only devices without a process.")] = (
+        False
+    )
+    vendor: Annotated[str | None, typer.Option(help="nvidia, amd or intel.")] = None
+    condition: Annotated[str | None, row("filter")] = None
+    format: Annotated[str, typer.Option(help="env, export (for eval), value or json.")] = "env"
+    machine: MachineOptions = MachineOptions()
+    timeout: Annotated[str, row("timeout", "For the reading.")] = "2s"
+
+    def criteria(self) -> Criteria:
+        """What each device must be. Raises UsageError or ExpressionError."""
+        condition, size, busy = self.condition, self.free_memory, self.max_utilization
+        return Criteria(
+            count=self.count,
+            vendor=self.vendor,
+            free_memory_bytes=None if size is None else size_bytes(size),
+            max_utilization_ratio=None if busy is None else _ratio(busy),
+            unused=self.unused,
+            condition=None if condition is None else compile_condition(condition, device_names()),
+        )
+
+
+@command
+def pick_command(ctx: typer.Context, options: PickOptions) -> None:
     """Choose free, healthy devices; exit 4 when there are not enough.
 
     What is lost, unresponsive, unwell or unknown never qualifies. With `-- COMMAND ...` the command is
     run in this process's place and sees just the chosen devices.
     """
-    if output not in _FORMATS:
-        raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {output!r}")
-    settings = collect_flags.collecting(
-        CollectSettings(one_shot=True, timeout_s=deadline(timeout), without=NO_ACCELERATORS),
-        root,
-        backend,
-        collect,
+    if options.format not in _FORMATS:
+        raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {options.format!r}")
+    timeout_s = deadline(options.timeout)
+    settings = options.machine.over(
+        CollectSettings(one_shot=True, timeout_s=timeout_s, without=NO_ACCELERATORS)
     )
     declared = Declared(settings.backends)
-    if vendor is not None:
-        _check_vendor(vendor, declared)
-    wish = Wish(
-        count=count,
-        vendor=vendor,
-        free_memory_bytes=None if free_memory is None else size_bytes(free_memory),
-        max_utilization_ratio=None if max_utilization is None else _ratio(max_utilization),
-        unused=unused,
-        condition=None if condition is None else compile_condition(condition, device_names()),
-    )
-    chosen = _choose(wish, settings, declared)
+    if options.vendor is not None:
+        _check_vendor(options.vendor, declared)
+    chosen = _choose(options.criteria(), settings, declared)
     if ctx.args:
         _run(ctx.args, chosen)
-    write_stdout(text_of(chosen, output).encode())
+    write_stdout(text_of(chosen, options.format).encode())
     raise typer.Exit(OK)
 
 
@@ -87,12 +88,12 @@ def _complain_of(declared: Declared) -> None:
         complain(fault)
 
 
-def _choose(wish: Wish, settings: CollectSettings, declared: Declared) -> Pick:
-    from accelwatch.readings import read_once
+def _choose(criteria: Criteria, settings: CollectSettings, declared: Declared) -> Pick:
+    from accelwatch.snapshots import read_once
 
     views = read_once(settings).devices
     try:
-        return pick(views, wish, declared)
+        return pick(views, criteria, declared)
     except UnmetError:
         _complain_of(declared)
         raise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.cli.arguments import Arguments, split_list
-from accelwatch.cli.output import OWN, file_mode
+from accelwatch.cli.output import output_mode
 from accelwatch.collecting import installed, opt_in, recording_file
 from accelwatch.durations import deadline, seconds
 from accelwatch.errors import UsageError
@@ -62,18 +62,9 @@ def plan(arguments: Arguments) -> Plan:
         condition=condition,
         settings=_settings(arguments, names),
         interval_s=interval_s,
-        mode=output_mode(arguments),
+        mode=output_mode(arguments.output, arguments.mode),
         arguments=arguments,
     )
-
-
-def output_mode(arguments: Arguments) -> int:
-    """Permissions that the file of `--output` gets. Raises UsageError."""
-    if arguments.mode is None:
-        return OWN
-    if arguments.output == "-":
-        raise UsageError("--mode goes with --output FILE")
-    return file_mode(arguments.mode)
 
 
 def _refuse_empty(arguments: Arguments) -> None:
@@ -121,11 +112,6 @@ def _groups(arguments: Arguments, names: tuple[str, ...]) -> frozenset[str]:
     return opt_in(asked) | {row.group for row in rows if row is not None and row.group}
 
 
-def _without(groups: frozenset[str]) -> frozenset[str]:
-    """Backends that have nothing to say here: the host unless asked for, the log of the past."""
-    return NO_ACCELERATORS - {"host"} if "host" in groups else NO_ACCELERATORS
-
-
 def root_folder(text: str) -> str:
     """The absolute path of `--root`. Raises UsageError."""
     if not Path(text).is_dir():
@@ -139,17 +125,30 @@ def _settings(arguments: Arguments, names: tuple[str, ...]) -> CollectSettings:
     if arguments.replay is not None:
         options["replay"] = {"file": recording_file(arguments.replay)}
         backends = backends or ("replay",)
-    groups = _groups(arguments, names)
-    return CollectSettings(
-        backends=backends,
-        without=_without(groups),
+    settings = CollectSettings(
+        without=NO_ACCELERATORS,
         one_shot=arguments.watch is None,
         interval_s=2.0
         if arguments.watch is None
         else max(MIN_INTERVAL_S, seconds(arguments.watch)),
         timeout_s=deadline(arguments.timeout),
-        groups=groups,
         argv=arguments.argv,
-        root=root_folder(arguments.root),
         options=options,
+    )
+    return of_machine(settings, arguments.root, backends, _groups(arguments, names))
+
+
+def of_machine(
+    settings: CollectSettings, root: str, backends: tuple[str, ...], groups: frozenset[str]
+) -> CollectSettings:
+    """The settings with what `--root`, `--backend` and `--collect` say. Raises UsageError.
+
+    The host is read when its group is asked for, also where only accelerators are.
+    """
+    return msgspec.structs.replace(
+        settings,
+        without=settings.without - (groups & {"host"}),
+        root=root_folder(root),
+        backends=backends or settings.backends,
+        groups=settings.groups | groups,
     )

@@ -9,11 +9,15 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
+from accelwatch.cli.collect_flags import MachineOptions
+from accelwatch.cli.options import command, row
 from accelwatch.cli.output import complain
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.exit_codes import OK
+from accelwatch.sampler.settings import CollectSettings
 
 if TYPE_CHECKING:
     from accelwatch.cli.serve_visits import Dashboards
@@ -23,35 +27,39 @@ DEFAULT_VISITORS = 8
 """A dashboard process each."""
 
 
-def serve_command(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = DEFAULT_PORT,
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it is served, to how many, and what they see."""
+
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = DEFAULT_PORT
     public_url: Annotated[
         str | None, typer.Option(metavar="URL", help="Where browsers reach it, behind a proxy.")
-    ] = None,
+    ] = None
     listen_any: Annotated[
         bool, typer.Option("--listen-any", help="Allow an address that other machines can reach.")
-    ] = False,
+    ] = False
     visitors: Annotated[
         int,
         typer.Option(
             "--max-visitors", min=1, max=1000, metavar="N", help="Dashboards at one time."
         ),
-    ] = DEFAULT_VISITORS,
-    replay: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Show a recording instead of this machine.")
-    ] = None,
-    condition: Annotated[
-        str | None, typer.Option("--filter", metavar="EXPRESSION", help="Show only these devices.")
-    ] = None,
-) -> None:
+    ] = DEFAULT_VISITORS
+    replay: Annotated[str | None, row("replay", "Show a recording instead of this machine.")] = None
+    condition: Annotated[str | None, row("filter")] = None
+    machine: MachineOptions = MachineOptions()
+
+
+@command
+def serve_command(options: ServeOptions) -> None:
     """Serve the dashboard to browsers; it can only look, and there is no password."""
-    if not listen_any and not _is_loopback(host):
+    host, port = options.host, options.port
+    if not options.listen_any and not _is_loopback(host):
         raise UsageError(
             f"{host} can be reached from other machines and there is no password; "
             "put a proxy that asks for one before 127.0.0.1, or say --listen-any"
         )
-    server = _server(dashboard_words(replay, condition), host, port, public_url, visitors)
+    options.machine.over(CollectSettings())  # a mistake is told here, not to each visitor
+    server = _server(options)
     complain(f"the dashboard is at {server.public_url} (^C ends it)")
     try:
         server.serve()
@@ -60,14 +68,14 @@ def serve_command(
     raise typer.Exit(OK)
 
 
-def dashboard_words(replay: str | None, condition: str | None) -> list[str]:
+def dashboard_words(options: ServeOptions) -> list[str]:
     """The command line of one visitor's dashboard."""
     words = [sys.executable, "-m", "accelwatch", "dashboard", "--readonly", "--served"]
-    if replay is not None:
-        words += ["--replay", replay]
-    if condition is not None:
-        words += ["--filter", condition]
-    return words
+    if options.replay is not None:
+        words += ["--replay", options.replay]
+    if options.condition is not None:
+        words += ["--filter", options.condition]
+    return words + options.machine.words()
 
 
 def _is_loopback(host: str) -> bool:
@@ -77,18 +85,22 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _server(
-    words: list[str], host: str, port: int, public_url: str | None, visitors: int
-) -> "Dashboards":
+def _server(options: ServeOptions) -> "Dashboards":
     try:
         from accelwatch.cli.serve_visits import Dashboards
     except ImportError as error:
         raise UsageError("serving needs the extra: pip install 'accelwatch[serve]'") from error
 
+    host, port = options.host, options.port
     shown = f"[{host}]" if ":" in host else host
-    url = (public_url or f"http://{shown}:{port}").rstrip("/")
+    url = (options.public_url or f"http://{shown}:{port}").rstrip("/")
     return Dashboards(
-        shlex.join(words), host, port, url=url, known=_authorities(url), visitors=visitors
+        shlex.join(dashboard_words(options)),
+        host,
+        port,
+        url=url,
+        known=_authorities(url),
+        visitors=options.visitors,
     )
 
 

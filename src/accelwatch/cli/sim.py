@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from accelwatch.cli.completion import completer
 from accelwatch.cli.options import command
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
@@ -19,13 +20,19 @@ DEFAULT_LISTEN = "127.0.0.1:19400"
 _PORTS = ("many", "one")
 _MIN_INTERVAL_S = 0.05
 
+Nodes = Annotated[int, typer.Option(metavar="N", help="How many nodes.")]
+Devices = Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.")]
+Vendor = Annotated[
+    str, typer.Option(help="nvidia, amd, intel or mixed.", autocompletion=completer("vendors"))
+]
+
 
 class SimPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to simulate and where to serve it: the options of the command."""
 
-    nodes: Annotated[int, typer.Option(metavar="N", help="How many nodes.")] = 63
-    devices: Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.")] = 8
-    vendor: Annotated[str, typer.Option(help="nvidia, amd, intel or mixed.")] = "mixed"
+    nodes: Nodes = 63
+    devices: Devices = 8
+    vendor: Vendor = "mixed"
     dialect: Annotated[
         str, typer.Option(help="What /metrics speaks: own, dcgm, dcgm-4.9, all-smi or mixed.")
     ] = "own"

@@ -4,8 +4,8 @@ from collections.abc import Callable, Container, Iterator
 from typing import TYPE_CHECKING
 
 from accelwatch.cli.arguments import Arguments
-from accelwatch.cli.output import emit
-from accelwatch.cli.plan import Plan, output_mode, plan
+from accelwatch.cli.output import emit, output_mode
+from accelwatch.cli.plan import Plan, plan
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapsh
     `meanwhile` is called once, where it can be while devices are being read.
     """
     if wanted.interval_s is not None:
-        from accelwatch.readings import read_repeatedly
+        from accelwatch.snapshots import read_repeatedly
 
         meanwhile()
         yield from read_repeatedly(wanted.settings, count=wanted.arguments.count)
@@ -34,7 +34,9 @@ def snapshots(wanted: Plan, meanwhile: Callable[[], object]) -> "Iterator[Snapsh
 def run(arguments: Arguments) -> int:
     """The whole command; returns the exit code."""
     if arguments.fields == "help":
-        emit(arguments.output, fields_help().encode(), output_mode(arguments))
+        emit(
+            arguments.output, fields_help().encode(), output_mode(arguments.output, arguments.mode)
+        )
         return OK
     if arguments.asks_as_nvidia_smi:
         from accelwatch.cli.nvidia_smi import run_nvidia_smi
@@ -42,7 +44,7 @@ def run(arguments: Arguments) -> int:
         return run_nvidia_smi(arguments)
     wanted = plan(arguments)
     code = OK
-    told = False
+    explained = False
     header = b""
     exporter: Exporter | None = None
 
@@ -55,9 +57,9 @@ def run(arguments: Arguments) -> int:
     for snapshot in snapshots(wanted, load):
         from accelwatch.cli.documents import chosen, narrate, render, status_of_shown
 
-        if not told:
+        if not explained:
             narrate(snapshot)
-            told = True
+            explained = True
         shown = chosen(snapshot, wanted)
         document = render(shown, wanted, exporter)
         if wanted.format == "csv" and arguments.output == "-":

@@ -63,7 +63,7 @@ def _number(view: DeviceView, key: str) -> Number | None:
     return value
 
 
-def _one(view: DeviceView, key: str, style: Style) -> str:
+def _cell(view: DeviceView, key: str, style: Style) -> str:
     value = _number(view, key)
     if value is None:
         return "-"
@@ -73,7 +73,7 @@ def _one(view: DeviceView, key: str, style: Style) -> str:
 def _of(view: DeviceView, key: str, limit_key: str, style: Style) -> str:
     value, limit = _number(view, key), _number(view, limit_key)
     if value is None or limit is None:
-        return _one(view, key, style)
+        return _cell(view, key, style)
     if by_key()[key].unit == "bytes":
         return f"{value / (1 << 30):.1f}/{limit / (1 << 30):.1f} GiB"
     return f"{value:.0f}/{limit:.0f} W"
@@ -111,11 +111,11 @@ def _device_row(view: DeviceView, now: float, failures: dict[str, str], style: S
         name,
         printable(model, ascii_only=style.ascii_only),
         _state(view, now),
-        _one(view, "utilization_ratio", style),
+        _cell(view, "utilization_ratio", style),
         _of(view, "memory_used_bytes", "memory_size_bytes", style),
-        _one(view, "temperature_celsius", style),
+        _cell(view, "temperature_celsius", style),
         _of(view, "power_watts", "power_limit_watts", style),
-        _one(view, "clock_hertz", style),
+        _cell(view, "clock_hertz", style),
         printable(_remark(view, failures), ascii_only=style.ascii_only),
     ]
 

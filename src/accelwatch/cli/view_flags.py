@@ -1,12 +1,13 @@
-"""Flags that `fleet` and `demo` share: what is printed, and how the dashboard looks."""
+"""Flags of several commands: what is printed, and how the dashboard looks."""
 
 from typing import Annotated
 
 import typer
 
 from accelwatch.cli.completion import completer
+from accelwatch.cli.options import row
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+Json = Annotated[bool, row("json")]
 By = Annotated[
     str | None,
     typer.Option(
@@ -16,11 +17,8 @@ By = Annotated[
         autocompletion=completer("groupings"),
     ),
 ]
-Once = Annotated[bool, typer.Option("--once", "-1", help="One table, also on a terminal.")]
-Color = Annotated[
-    str,
-    typer.Option(metavar="WHEN", help="auto, always or never.", autocompletion=completer("colors")),
-]
+Once = Annotated[bool, row("once")]
+Color = Annotated[str, row("color")]
 Theme = Annotated[
     str | None,
     typer.Option(

@@ -13,8 +13,8 @@ from accelwatch.schema.snapshot import DeviceView, Snapshot
 
 def welcome_command() -> None:
     """Show this machine's accelerators; without one, the host and a shipped recording."""
-    from accelwatch.readings import read_once
     from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.snapshots import read_once
 
     style = Style(colour=colour("auto", sys.stdout), ascii_only=not utf8(sys.stdout))
     here = read_once(CollectSettings(one_shot=True, timeout_s=2.0, groups=frozenset({"host"})))
@@ -41,8 +41,8 @@ Next: accelwatch dashboard --replay demo    accelwatch doctor    accelwatch agen
 
 
 def _recording() -> Snapshot:
-    from accelwatch.readings import read_once
     from accelwatch.sampler.settings import CollectSettings
+    from accelwatch.snapshots import read_once
     from accelwatch_replay import demo_file
 
     options: dict[str, dict[str, object]] = {"replay": {"file": str(demo_file())}}

@@ -25,7 +25,7 @@ class Mistake(Exception):  # noqa: N818 - it is one in the user's file, and beco
     def under(self, key: str, node: yaml.Node) -> list[nodes.Mistake]:
         """As mistakes of the mapping that has the node under a key."""
         inside = self.inside or (nodes.Mistake(nodes.line(node), (), str(self)),)
-        return [msgspec.structs.replace(one, place=(key, *one.place)) for one in inside]
+        return [msgspec.structs.replace(mistake, place=(key, *mistake.place)) for mistake in inside]
 
 
 def convert(wanted: inspect.Type, node: yaml.Node, base: Path) -> Any:
@@ -92,7 +92,9 @@ def plain(node: yaml.Node) -> Any:
 
 
 def _formed(form: str, wanted: inspect.Type, node: yaml.ScalarNode, base: Path) -> Any:
-    allowed = ("str", "int", "float") if form in ("duration", "address") else ("str",)
+    # YAML reads 22:00 as a number of base sixty.
+    numbers = form in ("duration", "address", "time_of_day")
+    allowed = ("str", "int", "float") if numbers else ("str",)
     if kind(node) not in allowed:
         raise Mistake(f"{_shown(node)} is out of place; expected {expected(form)}")
     try:

@@ -1,5 +1,6 @@
 """Values that are written as text but mean something: durations, addresses, paths, group names."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,12 +80,39 @@ def _group(text: str, _base: Path) -> str:
     return text
 
 
+def _time_of_day(text: str, _base: Path) -> str:
+    hour, colon, minute = text.strip().partition(":")
+    well = hour.isascii() and hour.isdecimal() and minute.isascii() and minute.isdecimal()
+    if not (colon and well and len(minute) == 2 and int(hour) < 24 and int(minute) < 60):
+        raise ValueError(f"{text!r} is no time of day")
+    return f"{int(hour):02}:{minute}"
+
+
+def _time_zone(text: str, _base: Path) -> str:
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(text)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"no time zone {text!r} on this machine") from error
+    return text
+
+
+def _name(text: str, _base: Path) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", text):
+        raise ValueError(f"{text!r} is no name")
+    return text
+
+
 FORMS: dict[str, Form] = {
     "duration": Form(_duration, "a duration such as 500ms, 1s or 5m"),
     "address": Form(_address, 'host:port such as "127.0.0.1:9877", "[::1]:9877" or ":9877"'),
     "host": Form(_host, "a host name without port, such as gpu7.example.org"),
     "path": Form(_path, "a path"),
     "group": Form(_group, "one of " + "<groups>"),
+    "time_of_day": Form(_time_of_day, "a time of day such as 22:00"),
+    "time_zone": Form(_time_zone, "a name of the tz database such as Europe/Berlin"),
+    "name": Form(_name, "a name of letters, digits, dots and dashes"),
 }
 
 

@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from accelwatch.config.convert import Mistake, convert
 from accelwatch.config.model import Settings
-from accelwatch.config.reader import Found, Reader, Values, build
+from accelwatch.config.reader import LocatedValue, Reader, Values, build
 from accelwatch.config.secret import secret_key
 from accelwatch.located_yaml.complaint import Complaint, refuse, unknown
 from accelwatch.located_yaml.nodes import joined, scalar
@@ -106,17 +106,19 @@ def effective(
     return Effective(
         settings=build(Settings, values),
         file=file,
-        sources={key: found.place for key, found in values.items()},
+        sources={key: located.place for key, located in values.items()},
     )
 
 
 def _secrets(values: Values) -> list[Complaint]:
-    found = values.get("collect.options")
-    if found is None:
+    located = values.get("collect.options")
+    if located is None:
         return []
     return [
-        Complaint(found.place, f"collect.options.{key}", f"no secret belongs here; use {key}_file")
-        for backend, options in found.value.items()
+        Complaint(
+            located.place, f"collect.options.{key}", f"no secret belongs here; use {key}_file"
+        )
+        for backend, options in located.value.items()
         for key in (f"{backend}.{name}" for name in options if secret_key(name))
     ]
 
@@ -133,7 +135,7 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[Values, list[Complain
     for name, text in sorted(environ.items()):
         if name in known:
             dotted = known[name]
-            _take(values, complaints, dotted, leaves()[dotted], text.split(","), place=name)
+            _assign(values, complaints, dotted, leaves()[dotted], text.split(","), place=name)
         elif name.startswith(sections) and name != FILE_VARIABLE and not _SERVICE_LINK.search(name):
             complaints.append(Complaint(name, "", unknown(name, known).replace("key", "variable")))
     return values, complaints
@@ -150,11 +152,11 @@ def values_of_flags(
             continue
         texts = [str(given).lower()] if isinstance(given, bool) else given
         texts = [texts] if isinstance(texts, str) else list(texts)
-        _take(values, complaints, dotted, leaves(shape)[dotted], texts, place=flag_name(dotted))
+        _assign(values, complaints, dotted, leaves(shape)[dotted], texts, place=flag_name(dotted))
     return values, complaints
 
 
-def _take(
+def _assign(
     values: Values,
     complaints: list[Complaint],
     dotted: str,
@@ -171,6 +173,6 @@ def _take(
         else:
             text = ",".join(texts)
             node = scalar(text, quoted=not isinstance(wanted, inspect.BoolType | inspect.IntType))
-        values[dotted] = Found(convert(wanted, node, Path.cwd()), place)
+        values[dotted] = LocatedValue(convert(wanted, node, Path.cwd()), place)
     except Mistake as mistake:
         complaints.append(Complaint(place, "", str(mistake)))

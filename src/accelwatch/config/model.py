@@ -78,6 +78,22 @@ class Workloads(msgspec.Struct, frozen=True, kw_only=True):
     gpu_order: dict[str, str] = {}
 
 
+class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rules are in force; without files and packs none are, and nothing is spent on them."""
+
+    files: tuple[Path, ...] = ()
+    """Rule files, and folders of them."""
+    packs: tuple[str, ...] = ()
+    """Names of packs that are shipped."""
+    interval_s: Short = field(default=1.0, name="interval")
+    """How often they are judged."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there are rules."""
+        return bool(self.files or self.packs)
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The whole configuration of one agent."""
 
@@ -86,4 +102,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     exposition: Exposition = Exposition()
     log: Log = Log()
     workloads: Workloads = Workloads()
+    rules: RuleSettings = RuleSettings()
     state_dir: Path | None = None

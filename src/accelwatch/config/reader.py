@@ -15,14 +15,14 @@ from accelwatch.located_yaml.complaint import Complaint, unknown
 from accelwatch.located_yaml.nodes import compose, joined, kind, line, read_file
 
 
-class Found(msgspec.Struct, frozen=True):
+class LocatedValue(msgspec.Struct, frozen=True):
     """A value and where it was given."""
 
     value: Any
     place: str
 
 
-Values = dict[str, Found]
+Values = dict[str, LocatedValue]
 """Dotted key, as written in the file, to value; within lists of mappings `section[0].key`."""
 
 _NUMBER = re.compile(r"\[\d+\]")
@@ -101,13 +101,13 @@ class _Walk:
             inside = mistake.inside or (nodes.Mistake(line(node), (), str(mistake)),)
             self._complaints += nodes.complaints_of(inside, self._file, dotted)
             return
-        self._values[dotted] = Found(value, f"{self._file}:{line(key)}")
+        self._values[dotted] = LocatedValue(value, f"{self._file}:{line(key)}")
 
     def _structs(
         self, shape: inspect.StructType, node: yaml.Node, key: yaml.Node, dotted: str
     ) -> None:
         """A list of mappings; a single one stands for a list of one."""
-        found = []
+        structs = []
         items = node.value if isinstance(node, yaml.SequenceNode) else [node]
         for number, item in enumerate(items):
             place = f"{dotted}[{number}]"
@@ -118,9 +118,9 @@ class _Walk:
                 self._value(alone.type, item, item, f"{place}.{alone.encode_name}")
             else:
                 self._complain(item, place, "expected a mapping")
-            self._values[place] = Found(None, f"{self._file}:{line(item)}")
-            found.append(build(shape.cls, self._values, place))
-        self._values[dotted] = Found(tuple(found), f"{self._file}:{line(key)}")
+            self._values[place] = LocatedValue(None, f"{self._file}:{line(item)}")
+            structs.append(build(shape.cls, self._values, place))
+        self._values[dotted] = LocatedValue(tuple(structs), f"{self._file}:{line(key)}")
 
     def _complain(self, node: yaml.Node, key: str, text: str) -> None:
         self._complaints.append(Complaint(f"{self._file}:{line(node)}", key, text))
@@ -139,7 +139,7 @@ def place_of(values: Values, dotted: str, file: Path | None) -> str:
     while dotted:
         if dotted in values:
             return values[dotted].place
-        inner = [found.place for key, found in values.items() if key.startswith(f"{dotted}.")]
+        inner = [located.place for key, located in values.items() if key.startswith(f"{dotted}.")]
         if inner:
             return inner[0]
         dotted = dotted.rpartition(".")[0]

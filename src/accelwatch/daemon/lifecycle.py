@@ -32,8 +32,8 @@ class Lifecycle:
     def heed_signals(self) -> None:
         """Take the signals of this process."""
         loop = asyncio.get_running_loop()
-        for one in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(one, self._stop.set)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload.set)
 
     async def run(self, *failing: asyncio.Future[Any]) -> None:

@@ -15,7 +15,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
         return escaped(
-            f"{timestamp(record.created)} {record.levelname.lower()} {record.name} {_told(record)}"
+            f"{timestamp(record.created)} {record.levelname.lower()} {record.name} {_text(record)}"
         )
 
 
@@ -28,12 +28,12 @@ class JsonFormatter(logging.Formatter):
             "time": timestamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": escaped(_told(record), keep="\n\t"),
+            "message": escaped(_text(record), keep="\n\t"),
         }
         return msgspec.json.encode(document).decode()
 
 
-def _told(record: logging.LogRecord) -> str:
+def _text(record: logging.LogRecord) -> str:
     text = record.getMessage()
     if record.exc_info:
         text += "\n" + logging.Formatter().formatException(record.exc_info)

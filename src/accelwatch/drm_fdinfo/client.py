@@ -121,24 +121,24 @@ def held_bytes(client: DrmClient, regions: Iterable[str]) -> int | None:
     Only one of the three is used for a region, since they count the same buffers. None when the
     client names none of the regions.
     """
-    found = [client.memory[region] for region in regions if region in client.memory]
-    held = [_held(states) for states in found]
-    known = [amount for amount in held if amount is not None]
+    by_region = [client.memory[region] for region in regions if region in client.memory]
+    amounts = [_occupied(states) for states in by_region]
+    known = [amount for amount in amounts if amount is not None]
     return sum(known) if known else None
 
 
 def unshared_bytes(client: DrmClient, regions: Iterable[str]) -> int | None:
     """Memory of a client that no other client counts too, for sums over clients."""
-    found = [client.memory[region] for region in regions if region in client.memory]
+    by_region = [client.memory[region] for region in regions if region in client.memory]
     own = [
-        max(held - states.get("shared", 0), 0)
-        for states in found
-        if (held := _held(states)) is not None
+        max(amount - states.get("shared", 0), 0)
+        for states in by_region
+        if (amount := _occupied(states)) is not None
     ]
     return sum(own) if own else None
 
 
-def _held(states: dict[str, int]) -> int | None:
+def _occupied(states: dict[str, int]) -> int | None:
     for state in ("resident", "memory", "total"):
         if state in states:
             return states[state]

@@ -68,16 +68,16 @@ class FdinfoScanner:
                 self._due = now + RESCAN_S
             holders = list(self._holders.items())
             seen, unreadable = self._seen, self._unreadable
-        found: dict[tuple[str, int | str], DrmClient] = {}
+        clients: dict[tuple[str, int | str], DrmClient] = {}
         untold: Absence | None = None
         for pid, holder in holders:
             for client in self._clients(pid, holder, pdev):
                 if isinstance(client, Absence):
                     untold = untold or client
                 else:
-                    found.setdefault(client.key(), client)
+                    clients.setdefault(client.key(), client)
         return FdinfoScan(
-            clients=tuple(found.values()),
+            clients=tuple(clients.values()),
             processes_seen=seen,
             processes_unreadable=unreadable,
             untold=untold,

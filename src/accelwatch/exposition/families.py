@@ -80,7 +80,7 @@ def _processes(owner: str, view: DeviceView) -> Iterator[Sample]:
     kinds = Counter(kind for process in processes for kind in process.type.split("+"))
     for kind in dict.fromkeys(("compute", "graphics", *kinds)) if not is_cut(view.reading) else ():
         yield owner, ("processes", kind), kinds[kind]
-    largest: list[Process] = sorted(processes, key=lambda one: -(one.gpu_memory_bytes or 0))
+    largest: list[Process] = sorted(processes, key=lambda entry: -(entry.gpu_memory_bytes or 0))
     for process in largest[:MAX_PROCESSES]:
         pid = str(process.pid)
         who = (pid, process.command or "", process.user or "")
@@ -98,12 +98,12 @@ def _links(owner: str, view: DeviceView) -> Iterator[Sample]:
 
 
 def _owners(owner: str, partition: str, view: DeviceView) -> Iterator[Sample]:
-    for one in view.owners:
-        if one.kind == "job":
-            labels = (one.scheduler, one.job_id, one.user, one.account, one.queue)
+    for user in view.owners:
+        if user.kind == "job":
+            labels = (user.scheduler, user.job_id, user.user, user.account, user.queue)
             yield owner, ("job_allocation_info", partition, *labels), 1
         else:
-            labels = (one.namespace, one.pod, one.container, one.pod_uid, one.resource)
+            labels = (user.namespace, user.pod, user.container, user.pod_uid, user.resource)
             yield owner, ("kubernetes_allocation_info", partition, *labels), 1
 
 

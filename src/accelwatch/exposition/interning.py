@@ -11,17 +11,17 @@ class Texts:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._held: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
 
     def same(self, text: str) -> str:
         """The text, or an equal one that was here before; from any thread."""
-        held = self._held
-        if len(held) >= self._most:
-            held = self._held = {}
-        return held.setdefault(text, text)
+        texts = self._texts
+        if len(texts) >= self._most:
+            texts = self._texts = {}
+        return texts.setdefault(text, text)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._texts)
 
 
 same = Texts().same

@@ -54,16 +54,16 @@ def number(text: str) -> Number:
 
 def parse_line(line: str, max_labels: int) -> Sample:
     """A sample line that is neither blank nor a comment. Raises LineRejectedError."""
-    found = _NAME.match(line)
-    if found is None:
+    name = _NAME.match(line)
+    if name is None:
         raise LineRejectedError("syntax")
-    at = found.end()
+    at = name.end()
     labels: list[tuple[str, str]] = []
     if line.startswith("{", at):
         labels, at = _labels(line, at + 1)
     if len(labels) > max_labels:
         raise LineRejectedError("labels")
-    return Sample(_key(found[1], labels), *_rest(line, at))
+    return Sample(_key(name[1], labels), *_rest(line, at))
 
 
 def _key(name: str, labels: list[tuple[str, str]]) -> Key:
@@ -88,9 +88,9 @@ def _labels(line: str, at: int) -> tuple[list[tuple[str, str]], int]:
     """The labels from `at` on, and where the closing brace ends."""
     labels = []
     begin = at
-    while found := _LABEL.match(line, at):
-        labels.append((found[1], found[2]))
-        at = found.end()
+    while label := _LABEL.match(line, at):
+        labels.append((label[1], label[2]))
+        at = label.end()
     if end := _END.match(line, at):
         return labels, end.end()
     return _unescaped_labels(line, begin)
@@ -107,8 +107,8 @@ def _unescaped_labels(line: str, begin: int) -> tuple[list[tuple[str, str]], int
         raise LineRejectedError("syntax")
     labels: list[tuple[str, list[str]]] = []
     for piece in inner[:-1].split('",'):
-        if found := _ASSIGNMENT.match(piece):
-            labels.append((found[1], [piece[found.end() :]]))
+        if assignment := _ASSIGNMENT.match(piece):
+            labels.append((assignment[1], [piece[assignment.end() :]]))
         elif labels:
             labels[-1][1].append(piece)
         else:
@@ -119,4 +119,4 @@ def _unescaped_labels(line: str, begin: int) -> tuple[list[tuple[str, str]], int
 def _plain(value: str) -> str:
     if "\\" not in value:
         return value
-    return _ESCAPE.sub(lambda found: "\n" if found[1] == "n" else found[1], value)
+    return _ESCAPE.sub(lambda escape: "\n" if escape[1] == "n" else escape[1], value)

@@ -1,15 +1,18 @@
 """The scrapes of one target, read within bounds; a bad line costs one line, never the scrape.
 
 What a line says before its number hardly ever changes, so labels are parsed once and recognised by a
-hash from then on. TYPE, HELP and timestamps are not used: exporters type rates as counters and counters
-as gauges, and the tables of `fleet/dialects` know better.
+hash from then on: by one of all that stands around the numbers, else by that of the line. TYPE, HELP and
+timestamps are not used: exporters type rates as counters and counters as gauges, and the tables of
+`fleet/dialects` know better.
 """
 
 from array import array
 from collections import Counter
+from typing import AnyStr
 
 import msgspec
 
+from accelwatch.exposition.form import Form
 from accelwatch.exposition.line import (
     MAX_INT_DIGITS,
     Key,
@@ -53,67 +56,59 @@ class ExpositionReader:
         self._limits = limits or Limits()
         self._keys: tuple[Key, ...] = ()
         self._rejected: Counter[str] = Counter()
-        self._order: array[int] | None = None
-        """Hash of each line up to its last blank; None when that does not tell the whole line."""
-        self._sampled: array[int] = array("L")
-        """Which lines are the samples, in the order of the keys."""
+        self._form: Form | None = None
+        """All that stood around the numbers; None when that does not tell all of it."""
+        self._marks: array[int] = array("q")
+        """Hash of each key's line up to its number."""
         self._slots: dict[int, int] = {}
         """Position among the keys by hash; empty for as long as the lines keep their order."""
 
     def read(self, body: str | bytes) -> Scrape:
         """The samples of a body; never raises for what is in it."""
         text, cut = _bounded(body, self._limits.body_bytes)
-        lines = text.split("\n")
-        if not cut and self._order is not None and len(lines) == len(self._order):
-            values = self._in_known_order(lines, self._order)
+        if not cut and self._form is not None:
+            words = self._form.words(text)
+            values = None if words is None else _numbers(words)
             if values is not None:
                 return Scrape(keys=self._keys, values=values, rejected=self._rejected.copy())
-        return self._line_by_line(lines, cut)
+        return self._line_by_line(text, cut)
 
-    def _in_known_order(self, lines: list[str], order: "array[int]") -> list[Number] | None:
-        """The values if every line begins as it did the last time, else None."""
-        halves = [line.rpartition(" ") for line in lines]
-        if [hash(half[0]) for half in halves] != order.tolist():
-            return None
-        return _numbers([halves[at][2] for at in self._sampled])
-
-    def _line_by_line(self, lines: list[str], cut: int) -> Scrape:
+    def _line_by_line(self, text: str, cut: int) -> Scrape:
+        lines = text.split("\n")
         slots = self._slots or self._slots_by_order()
-        found = _Pass(self._keys, slots, self._limits)
+        scanned = _Pass(self._keys, slots, self._limits)
         for at, line in enumerate(lines):
-            if (text := line.lstrip()) and text[0] != "#":
-                found.add(at, line)
+            if (begun := line.lstrip()) and begun[0] != "#":
+                scanned.add(at, line)
         if cut:
-            found.rejected["bytes"] += cut
-        plain = found.plain and not cut
-        values = self._adopt(found, plain)
-        self._rejected = found.rejected
-        self._sampled = array("L", found.sampled(self._keys))
-        self._order = (
-            array("q", (hash(line.rpartition(" ")[0]) for line in lines)) if plain else None
-        )
-        return Scrape(keys=self._keys, values=values, rejected=found.rejected.copy())
+            scanned.rejected["bytes"] += cut
+        plain = scanned.plain and not cut
+        values = self._adopt(scanned, plain)
+        self._rejected = scanned.rejected
+        self._form, self._marks = None, array("q")
+        if plain:
+            sampled = scanned.sampled(self._keys)
+            self._form = Form(text, sampled)
+            self._marks.extend([hash(lines[at].rpartition(" ")[0]) for at in sampled])
+        return Scrape(keys=self._keys, values=values, rejected=scanned.rejected.copy())
 
     def _slots_by_order(self) -> dict[int, int]:
-        order = self._order
-        if order is None:
-            return {}
-        return {order[at]: slot for slot, at in enumerate(self._sampled)}
+        return {mark: slot for slot, mark in enumerate(self._marks)}
 
-    def _adopt(self, found: "_Pass", plain: bool) -> list[Number]:
+    def _adopt(self, scanned: "_Pass", plain: bool) -> list[Number]:
         """Keep the keys where the same series came, else take the new ones; values in their order."""
-        if len(found.values) == len(found.keys) == len(self._keys):
-            self._slots = found.slots if len(found.slots) <= 2 * len(found.keys) else {}
+        if len(scanned.values) == len(scanned.keys) == len(self._keys):
+            self._slots = scanned.slots if len(scanned.slots) <= 2 * len(scanned.keys) else {}
         else:
-            kept = list(found.values)
+            kept = list(scanned.values)
             renumbered = {slot: position for position, slot in enumerate(kept)}
-            self._keys = tuple(found.keys[slot] for slot in kept)
+            self._keys = tuple(scanned.keys[slot] for slot in kept)
             self._slots = {}
             if not plain:
-                marks = found.slots.items()
+                marks = scanned.slots.items()
                 self._slots = {mark: renumbered[at] for mark, at in marks if at in renumbered}
-            found.renumber(renumbered)
-        return [found.values[slot] for slot in range(len(self._keys))]
+            scanned.renumber(renumbered)
+        return [scanned.values[slot] for slot in range(len(self._keys))]
 
 
 class _Pass:
@@ -165,9 +160,9 @@ class _Pass:
             self._canonical = {_canon(old): slot for slot, old in enumerate(self.keys)}
         slot = self._canonical.setdefault(_canon(key), len(self.keys))
         if slot == len(self.keys):
-            one = self._tuples.setdefault
+            intern = self._tuples.setdefault
             self.keys.append(
-                Key(key.name, one(key.labels, key.labels), one(key.values, key.values))
+                Key(key.name, intern(key.labels, key.labels), intern(key.values, key.values))
             )
         return slot
 
@@ -207,11 +202,13 @@ def _numbers(words: list[str]) -> list[Number] | None:
     """The numbers of samples; None when one is none. Nearly all are JSON's too, and read at once."""
     joined = ",".join(words)
     try:
-        found = _decode(f"[{joined}]")
-        if len(found) == len(words):
-            if _of_usual_size(found):
-                return found
-            return [one if -_FLOAT_FROM < one < _FLOAT_FROM else float(one) for one in found]
+        numbers = _decode(f"[{joined}]")
+        if len(numbers) == len(words):
+            if _of_usual_size(numbers):
+                return numbers
+            return [
+                value if -_FLOAT_FROM < value < _FLOAT_FROM else float(value) for value in numbers
+            ]
     except (msgspec.DecodeError, OverflowError):
         pass
     if not joined.isascii() or "_" in joined:
@@ -222,16 +219,20 @@ def _numbers(words: list[str]) -> list[Number] | None:
         return None
 
 
-def _of_usual_size(found: list[Number]) -> bool:
-    return not found or -_FLOAT_FROM < min(found) <= max(found) < _FLOAT_FROM
+def _of_usual_size(numbers: list[Number]) -> bool:
+    return not numbers or -_FLOAT_FROM < min(numbers) <= max(numbers) < _FLOAT_FROM
 
 
 def _bounded(body: str | bytes, limit: int) -> tuple[str, int]:
     """The text within the limit, to a whole line, and how many lines were cut off."""
     if len(body) <= limit:
         return (body if isinstance(body, str) else body.decode("utf-8", "replace")), 0
-    head = body[:limit]
-    text = head if isinstance(head, str) else head.decode("utf-8", "replace")
-    whole, _, _ = text.rpartition("\n")
-    newline = "\n" if isinstance(body, str) else b"\n"
-    return whole, max(1, body.count(newline, len(whole)))  # type: ignore[arg-type]
+    if isinstance(body, str):
+        return _whole_lines(body, "\n", limit)
+    whole, cut = _whole_lines(body, b"\n", limit)
+    return whole.decode("utf-8", "replace"), cut
+
+
+def _whole_lines(body: AnyStr, newline: AnyStr, limit: int) -> tuple[AnyStr, int]:
+    end = body.rfind(newline, 0, limit)
+    return body[: max(end, 0)], body.count(newline, end + 1) + (not body.endswith(newline))

@@ -1,25 +1,39 @@
-"""Last pass: typed tree to a Python function of one parameter, the lookup.
+"""Last pass: typed tree to a Python function of one parameter: the lookup, or a rule's environment.
 
 The source that is compiled holds only words made here: temporaries t0.., constants k0.., numbers
 and operators. No character of the user's text is in it, and it runs without builtins.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
+from accelwatch.expr.environment import (
+    Inner,
+    affected,
+    folded,
+    happened,
+    peer_median,
+    peer_z,
+    windowed,
+)
 from accelwatch.expr.kleene import INTEGER_LIMIT, Lookup, Raw, first_number, number, text
 from accelwatch.expr.names import Type
 from accelwatch.expr.tree import (
+    Affected,
     Arithmetic,
     Comparison,
     Constant,
+    Event,
+    Fold,
     Invoke,
     Items,
     Logic,
     Node,
     Not,
+    Peers,
     Reading,
     Truthy,
+    Window,
 )
 
 Run = Callable[[Lookup], Raw]
@@ -29,7 +43,16 @@ _INFINITY = float("inf")
 
 def generate(node: Node) -> Run:
     """A function that gives the value of `node`, None where it is missing or unknown."""
-    return _Generator().function(node)
+    source = _Generator()
+    return cast(Run, source.function(f"def run(lookup):\n return {source.code(node)}\n"))
+
+
+def generate_rule(node: Node) -> Inner:
+    """The same over an environment, for a tree that may have windows, events, peers and folds."""
+    source = _Generator()
+    source.scope.update(_OF_RULES)
+    head = "def run(environment):\n lookup = environment.lookup\n"
+    return cast(Inner, source.function(f"{head} return {source.code(node)}\n"))
 
 
 def finite(value: float | int) -> float | int | None:
@@ -39,10 +62,20 @@ def finite(value: float | int) -> float | int | None:
     return value if -INTEGER_LIMIT < value < INTEGER_LIMIT else float(value)
 
 
+_OF_RULES: Mapping[str, object] = {
+    "windowed": windowed,
+    "happened": happened,
+    "peer_median": peer_median,
+    "peer_z": peer_z,
+    "affected": affected,
+    "folded": folded,
+}
+
+
 class _Generator:
     def __init__(self) -> None:
         self._temporaries = 0
-        self._scope: dict[str, object] = {
+        self.scope: dict[str, object] = {
             "__builtins__": {},
             "number": number,
             "text": text,
@@ -54,22 +87,22 @@ class _Generator:
             "infinity": _INFINITY,
         }
 
-    def function(self, node: Node) -> Run:
-        """Compile the function."""
-        source = f"def run(lookup):\n return {self._code(node)}\n"
-        exec(compile(source, "<expression>", "exec"), self._scope)  # noqa: S102 - see module docstring
-        return cast(Run, self._scope["run"])
+    def function(self, source: str) -> object:
+        """Compile the source of `run`."""
+        exec(compile(source, "<expression>", "exec"), self.scope)  # noqa: S102 - see module docstring
+        return self.scope["run"]
 
     def _temporary(self) -> str:
         self._temporaries += 1
         return f"t{self._temporaries}"
 
     def _hold(self, value: object) -> str:
-        name = f"k{len(self._scope)}"
-        self._scope[name] = value
+        name = f"k{len(self.scope)}"
+        self.scope[name] = value
         return name
 
-    def _code(self, node: Node) -> str:
+    def code(self, node: Node) -> str:
+        """Source of an expression that gives the value of a node."""
         match node:
             case Constant(value=value):
                 return self._hold(value) if isinstance(value, str) else f"({value!r})"
@@ -83,15 +116,31 @@ class _Generator:
                 return self._logic(node)
             case Not(operand=operand):
                 held = self._temporary()
-                return f"(None if ({held} := {self._code(operand)}) is None else not {held})"
+                return f"(None if ({held} := {self.code(operand)}) is None else not {held})"
             case Truthy(operand=operand):
                 held = self._temporary()
-                return f"(None if ({held} := {self._code(operand)}) is None else {held} != 0)"
+                return f"(None if ({held} := {self.code(operand)}) is None else {held} != 0)"
             case Invoke(implementation=implementation, arguments=arguments):
-                values = ", ".join(self._code(argument) for argument in arguments)
+                values = ", ".join(self.code(argument) for argument in arguments)
                 return f"{self._hold(implementation)}({values})"
             case Items():
                 raise AssertionError("a list stands only after in")
+        return self._of_rule(node)
+
+    def _of_rule(self, node: Window | Event | Peers | Affected | Fold) -> str:
+        match node:
+            case Window():
+                return f"windowed(environment, {self._hold(node)})"
+            case Event():
+                return f"happened(environment, {self._hold(node)})"
+            case Peers(kind=kind, by=by, operand=operand):
+                inner = self._hold(generate_rule(operand))
+                return f"peer_{kind}(environment, {by!r}, {inner})"
+            case Affected(rule=rule, by=by):
+                return f"affected(environment, {self._hold(rule)}, {by!r})"
+            case Fold(kind=kind, by=by, operand=folded_over):
+                inner = self._hold(None if folded_over is None else generate_rule(folded_over))
+                return f"folded(environment, {kind!r}, {by!r}, {inner})"
 
     def _reading(self, node: Reading) -> str:
         held = self._temporary()
@@ -112,7 +161,7 @@ class _Generator:
         return " or ".join(checks)
 
     def _operand(self, node: Node) -> tuple[str, str, Node]:
-        code = self._code(node)
+        code = self.code(node)
         return (code if isinstance(node, Constant) else self._temporary(), code, node)
 
     def _arithmetic(self, node: Arithmetic) -> str:
@@ -135,7 +184,7 @@ class _Generator:
                 continue
             held = self._temporary()
             names.append(held)
-            steps.append(f"({held} := {self._code(operand)})")
+            steps.append(f"({held} := {self.code(operand)})")
         pairs = [
             self._held_pair(operator, names[place], node.operands[place + 1], names[place + 1])
             for place, operator in enumerate(node.operators)
@@ -176,7 +225,7 @@ class _Generator:
         return f"(({held} := {left[1]}), {found})[-1]"
 
     def _logic(self, node: Logic) -> str:
-        return self._joined(node.operator, [self._code(operand) for operand in node.operands])
+        return self._joined(node.operator, [self.code(operand) for operand in node.operands])
 
     def _joined(self, operator: str, conditions: list[str]) -> str:
         """Kleene's and/or: the deciding value wins, then Unknown, then the other."""

@@ -1,6 +1,6 @@
 """Compiled expressions: the one way from text to something that can be evaluated."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from accelwatch.expr.checked import Checker
@@ -10,17 +10,7 @@ from accelwatch.expr.functions import FUNCTIONS, Function
 from accelwatch.expr.kleene import MISSING, UNKNOWN, Key, Lookup, Missing, Truth, Value
 from accelwatch.expr.names import NameTable, Type
 from accelwatch.expr.parse import parse
-from accelwatch.expr.tree import (
-    Arithmetic,
-    Comparison,
-    Invoke,
-    Items,
-    Logic,
-    Node,
-    Not,
-    Reading,
-    Truthy,
-)
+from accelwatch.expr.tree import Node, Reading, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +54,9 @@ def compile_condition(
     text: str, names: NameTable, functions: Mapping[str, Function] = FUNCTIONS
 ) -> Expression:
     """An expression that must be a condition, as a filter needs it; raises ExpressionError."""
-    return _compiled(text, Checker(parse(text), names, functions).condition())
+    return _compiled(text, Checker(parse(text), names, functions).whole_condition())
 
 
 def _compiled(text: str, node: Node) -> Expression:
-    keys = frozenset(key for reading in _readings(node) for key in reading.keys)
+    keys = frozenset(key for one in walk(node) if isinstance(one, Reading) for key in one.keys)
     return Expression(text=text, type=node.type, names=keys, tree=node, _run=generate(node))
-
-
-def _readings(node: Node) -> Iterator[Reading]:
-    if isinstance(node, Reading):
-        yield node
-    for child in _children(node):
-        yield from _readings(child)
-
-
-def _children(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Arithmetic(left=left, right=right):
-            return (left, right)
-        case Comparison(operands=operands) | Logic(operands=operands):
-            return operands
-        case Not(operand=operand) | Truthy(operand=operand):
-            return (operand,)
-        case Invoke(arguments=arguments):
-            return arguments
-        case Items(elements=elements):
-            return elements
-    return ()

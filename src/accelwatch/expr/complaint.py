@@ -3,7 +3,9 @@
 import unicodedata
 
 from accelwatch.errors import ExpressionError
+from accelwatch.untrusted_text import printable
 
+_BLANKS = str.maketrans(dict.fromkeys("\t\r\n\f", " "))
 SHOWN = 100
 """Characters of a long expression that are shown around the fault."""
 
@@ -13,23 +15,21 @@ def complaint(text: str, column: int, message: str, hint: str = "") -> Expressio
     column = max(0, min(column, len(text)))
     start = max(0, column - SHOWN // 2) if len(text) > SHOWN else 0
     end = min(len(text), start + SHOWN)
-    before, after = _printable(text[start:column]), _printable(text[column:end])
+    before, after = _shown(text[start:column]), _shown(text[column:end])
     head, tail = ("..." if start else ""), ("..." if end < len(text) else "")
     lines = [
-        f"{_printable(message)} (column {column + 1})",
+        f"{_shown(message)} (column {column + 1})",
         f"  {head}{before}{after}{tail}",
         f"  {' ' * (len(head) + _width(before))}^",
     ]
     if hint:
-        lines.append(_printable(hint))
+        lines.append(_shown(hint))
     return ExpressionError("\n".join(lines))
 
 
-def _printable(text: str) -> str:
-    return "".join(
-        " " if c in "\t\r\n\f" else c if c.isprintable() else "\N{REPLACEMENT CHARACTER}"
-        for c in text
-    )
+def _shown(text: str) -> str:
+    """In one line, a character for each, so that the caret stands below the fault."""
+    return printable(text.translate(_BLANKS), instead="\N{REPLACEMENT CHARACTER}")
 
 
 def _width(text: str) -> int:

@@ -13,7 +13,7 @@ import msgspec
 from accelwatch.expr.kleene import Key
 from accelwatch.schema.device import DeviceKind, DeviceState, MemoryKind
 from accelwatch.schema.health import Health
-from accelwatch.schema.metrics import Kind, Metric, Scope, catalogue, nearest
+from accelwatch.schema.metrics import FLAG, Kind, Metric, Scope, catalogue, nearest
 
 
 class Type(StrEnum):
@@ -93,6 +93,10 @@ FLAGS = frozenset(
 PART_LABELS = frozenset({"pid", "partition"})
 """A row with one of these labels describes a process or partition, not the device itself."""
 
+STATE_FAMILIES = frozenset({"recovery_action_info", "fabric_state_info"})
+"""Families whose one label says in which state the device is: a flag for each of the states, of which
+only that of now is there."""
+
 EXAMPLE_LABELS: Mapping[str, str] = {
     "reason": "power",
     "direction": "rx",
@@ -127,6 +131,8 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
     """The values that an identity field, or the label of a state row, can have."""
     elsewhere: frozenset[str] = frozenset()
     """Keys of the catalogue that exist but describe something other than this thing."""
+    labelled: bool = False
+    """Whether `labels.rack` is the label `rack` of the node."""
 
     @property
     def known(self) -> list[str]:
@@ -137,6 +143,8 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
         """What `name.label.label` stands for."""
         if name in self.identity and not labels:
             return Resolved(keys=(name,), type=self.identity[name])
+        if name == "labels" and self.labelled:
+            return _label(labels)
         row = self.rows.get(name)
         if row is not None:
             wrong = self.wrong_word(name, labels[0]) if row.kind is Kind.STATE and labels else None
@@ -156,8 +164,15 @@ class NameTable(msgspec.Struct, frozen=True, kw_only=True):
         return Fault(message=f"{name} is never {word!r}", hint=hint)
 
 
+def _label(labels: tuple[str, ...]) -> Resolved | Fault:
+    if len(labels) == 1:
+        return Resolved(keys=(f"labels.{labels[0]}",), type=Type.STRING)
+    return Fault(message="labels needs the name of one label", hint="write for example labels.rack")
+
+
 def _series(row: Metric, labels: tuple[str, ...]) -> Resolved | Fault:
-    kind = Type.FLAG if row.key in FLAGS or row.kind is Kind.STATE else Type.NUMBER
+    flag = row.bounds == FLAG or row.kind is Kind.STATE or row.key in STATE_FAMILIES
+    kind = Type.FLAG if flag else Type.NUMBER
     if len(labels) == len(row.labels):
         return Resolved(keys=((row.key, *labels),), type=kind)
     if not labels and row.primary:
@@ -205,7 +220,7 @@ def name_table(rows: Iterable[Metric]) -> NameTable:
 def _describes_device(row: Metric) -> bool:
     return (
         row.scope is Scope.DEVICE
-        and row.kind not in (Kind.INFO, Kind.HISTOGRAM)
+        and (row.kind not in (Kind.INFO, Kind.HISTOGRAM) or row.key in STATE_FAMILIES)
         and PART_LABELS.isdisjoint(row.labels)
     )
 

@@ -1,10 +1,14 @@
 """The typed tree: an expression after its names, types and calls have been checked."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from accelwatch.expr.functions import Implementation
 from accelwatch.expr.kleene import Key, Value
 from accelwatch.expr.names import Type
+
+Span = tuple[int, int]
+"""Where in the text a part stands: the first character, and the one after the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +17,7 @@ class Constant:
 
     value: Value
     type: Type
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,7 @@ class Reading:
 
     keys: tuple[Key, ...]
     type: Type
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,7 @@ class Arithmetic:
     left: "Node"
     right: "Node"
     type: Type = Type.NUMBER
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,7 @@ class Comparison:
     operators: tuple[str, ...]
     operands: tuple["Node", ...]
     type: Type = Type.BOOL
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ class Items:
     elements: tuple["Node", ...]
     element_type: Type
     type: Type = Type.LIST
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,7 @@ class Logic:
     operator: str
     operands: tuple["Node", ...]
     type: Type = Type.BOOL
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,7 @@ class Not:
 
     operand: "Node"
     type: Type = Type.BOOL
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,7 @@ class Truthy:
 
     operand: "Node"
     type: Type = Type.BOOL
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +95,122 @@ class Invoke:
     implementation: Implementation
     arguments: tuple["Node", ...]
     type: Type
+    name: str = ""
+    span: Span = field(default=(0, 0), compare=False, repr=False)
 
 
-Node = Constant | Reading | Arithmetic | Comparison | Items | Logic | Not | Truthy | Invoke
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a quantity did in the last `seconds`: `kind` is one of `expr.windows.WindowKind`."""
+
+    kind: str
+    reading: Reading
+    seconds: int
+    """0 for the age of a value."""
+    quantile: float | None
+    type: Type
+    span: Span = field(default=(0, 0), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EventPattern:
+    """Which events are meant: those of a kind for which the predicate is true."""
+
+    kind: str
+    text: str
+    """The predicate as it was written; two patterns of the same kind and text are the same."""
+    predicate: "Node | None" = field(default=None, compare=False, repr=False)
+    untrusted: bool = False
+    """Whether records that user space may have written count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What is known of matching events: `kind` is one of `expr.events.EventUse`."""
+
+    kind: str
+    pattern: EventPattern
+    seconds: int
+    """How far back is looked; 0 for any time."""
+    type: Type
+    span: Span = field(default=(0, 0), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """A value compared with those of the members of its group: `kind` is `median` or `z`."""
+
+    kind: str
+    operand: "Node"
+    by: str
+    type: Type = Type.NUMBER
+    span: Span = field(default=(0, 0), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """For how many members of the group another rule is firing."""
+
+    rule: str
+    by: str
+    type: Type = Type.NUMBER
+    span: Span = field(default=(0, 0), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A condition over all members of the group: `any`, `all`, `count` or `share`.
+
+    Without an operand `count` is how many members there are.
+    """
+
+    kind: str
+    operand: "Node | None"
+    by: str
+    type: Type
+    span: Span = field(default=(0, 0), compare=False, repr=False)
+
+
+Node = (
+    Constant
+    | Reading
+    | Arithmetic
+    | Comparison
+    | Items
+    | Logic
+    | Not
+    | Truthy
+    | Invoke
+    | Window
+    | Event
+    | Peers
+    | Affected
+    | Fold
+)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The parts of a node, from left to right; the predicate of an event is none of them."""
+    match node:
+        case Arithmetic(left=left, right=right):
+            return (left, right)
+        case Comparison(operands=operands) | Logic(operands=operands):
+            return operands
+        case Not(operand=inner) | Truthy(operand=inner) | Peers(operand=inner):
+            return (inner,)
+        case Invoke(arguments=arguments):
+            return arguments
+        case Items(elements=elements):
+            return elements
+        case Window(reading=reading):
+            return (reading,)
+        case Fold(operand=folded) if folded is not None:
+            return (folded,)
+    return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all its parts, each before its own."""
+    yield node
+    for child in children(node):
+        yield from walk(child)

@@ -73,7 +73,7 @@ def _names(device: Device) -> Iterator[str]:
 
 def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
     """Each device of a node once, in the order in which it is first told of."""
-    found: list[Same] = []
+    same: list[Same] = []
     by_name: dict[str, int] = {}
     for number, devices in enumerate(sources):
         ids: dict[str, str] = {}
@@ -84,18 +84,20 @@ def same_devices(sources: Sequence[Sequence[Device]]) -> list[Same]:
             device = _under(devices[place], ids)
             at = next((by_name[name] for name in _names(device) if name in by_name), None)
             # One source never tells of a device twice: two boards behind one address stay two.
-            if at is None or found[at].parts[-1][0] == number:
-                at = len(found)
-                found.append(Same(device, ((number, place),)))
+            if at is None or same[at].parts[-1][0] == number:
+                at = len(same)
+                same.append(Same(device, ((number, place),)))
             else:
-                before = found[at]
+                before = same[at]
                 facts = with_facts(before.device, device)
-                found[at] = Same(facts, (*before.parts, (number, place)))
-            ids[devices[place].id] = found[at].device.id
+                same[at] = Same(facts, (*before.parts, (number, place)))
+            ids[devices[place].id] = same[at].device.id
             for name in _names(device):
                 met.setdefault(name, at)
+        # Only from here on can its names be met, so that no device joins another of the same source; a
+        # name keeps meaning whom it meant first.
         by_name = {**met, **by_name}
-    return sorted(found, key=lambda one: one.parts[0])
+    return sorted(same, key=lambda entry: entry.parts[0])
 
 
 def _under(device: Device, ids: dict[str, str]) -> Device:
@@ -146,13 +148,13 @@ def health_of(parts: Sequence[Judged]) -> Judgement:
     failure that another sees. A later one that reads the device badly is degraded itself, which is
     nothing about the device.
     """
-    told = [
+    judging = [
         part
         for at, part in enumerate(parts)
         if not (at and part.state == DeviceState.DEGRADED and part.health == Health.DEGRADED)
     ]
-    worst = max((part.health for part in told), key=lambda one: _BADNESS.get(one, 0))
-    reasons = dict.fromkeys(reason for part in told for reason in part.reasons)
+    worst = max((part.health for part in judging), key=lambda health: _BADNESS.get(health, 0))
+    reasons = dict.fromkeys(reason for part in judging for reason in part.reasons)
     return Judgement(Health(worst), tuple(reasons))
 
 
@@ -191,6 +193,8 @@ def reading_of(device_id: str, parts: Sequence[tuple[str, Reading]]) -> Reading:
         links = links or other.links
         main = other.sources.get("*", name)
         sources = {**{key: other.sources.get(key, main) for key in sorted(new)}, **sources}
+    # A value from a later part takes back the first's absence of its series, and that of the whole
+    # quantity.
     absent = {
         series: reason
         for series, reason in first.absent.items()
@@ -204,5 +208,5 @@ def reading_of(device_id: str, parts: Sequence[tuple[str, Reading]]) -> Reading:
         processes=processes,
         links=links,
         sources=sources,
-        notes=tuple(dict.fromkeys(note for _, one in parts for note in one.notes)),
+        notes=tuple(dict.fromkeys(note for _, reading in parts for note in reading.notes)),
     )

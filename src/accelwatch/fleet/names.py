@@ -10,6 +10,7 @@ import msgspec
 
 from accelwatch.expr import NameTable, Type, device_names
 from accelwatch.schema.device import DeviceState
+from accelwatch.schema.snapshot import OWNER_NAMES
 
 
 class NodeState(StrEnum):
@@ -37,8 +38,6 @@ GONE = {NodeState.STALE: "stale", NodeState.DOWN: "unreachable", NodeState.NEVER
 """What devices are called whose node is silent."""
 SHOWN_STATES = (*DeviceState, *dict.fromkeys(GONE.values()), "missing")
 """Every state that a device of a fleet can be in."""
-OWNER_NAMES = ("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container")
-"""What filters, groups, rows and places call the parts of owners."""
 
 
 def fleet_names(labels: Iterable[str]) -> NameTable:

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.ranges import expand
 from accelwatch.fleet.scrape_settings import Credentials
+from accelwatch.host_ranges import expand
 from accelwatch.web.listeners import is_loopback
 
 DEFAULT_PORT = 9877
@@ -78,16 +78,18 @@ def targets_of(
     """
     given = checked_labels(labels or {})
     return [
-        _target(one, given, scheme, credentials) for text in texts for one in expand(_bare(text))
+        _target(host, given, scheme, credentials) for text in texts for host in expand(_bare(text))
     ]
 
 
 def _bare(text: str) -> str:
     """A text without a user; what stands before the last `@` may be a password and is not repeated."""
-    _, found, rest = text.strip().rpartition("@")
-    if found:
-        told = f"target {rest[:100]!r}: a target has no user or password; use scrape.basic_auth"
-        raise UsageError(told)
+    _, password, rest = text.strip().rpartition("@")
+    if password:
+        complaint = (
+            f"target {rest[:100]!r}: a target has no user or password; use scrape.basic_auth"
+        )
+        raise UsageError(complaint)
     return rest
 
 

@@ -15,21 +15,6 @@ STREAM = "accelwatch-fleet/1"
 """Of the stream: its own moments are Unix seconds, `fleet` in a tick is the document."""
 
 
-class StoreNote(msgspec.Struct, frozen=True, kw_only=True):
-    """How reading the store goes."""
-
-    address: str
-    read_at: float | None = None
-    """Unix seconds of the latest read that gave something."""
-    read_duration_s: float | None = None
-    series: int = 0
-    targets: int = 0
-    unplaced_series: int = 0
-    """Series of accelerators that no label gives a node."""
-    warnings: tuple[str, ...] = ()
-    fault: str = ""
-
-
 class StoreState(msgspec.Struct, frozen=True, kw_only=True):
     """How reading the store goes, for /v1/fleet."""
 

@@ -6,6 +6,8 @@ nothing to read is raised at once.
 
 import re
 from collections.abc import Iterator
+from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -33,13 +35,13 @@ class Document:
 
     def error(self, place: Place, message: str) -> ConfigError:
         """An error that names file, line and key, for a file with nothing more to read."""
-        where = f"{self._file}:{self._line(place)}"
+        where = f"{self._file}:{self.line(place)}"
         return ConfigError(str(Complaint(where, dotted(place), message)))
 
     def complain(self, place: Place, message: str) -> None:
         """Note a mistake; of several at one place the first counts."""
         if all(mistake.place != place for mistake in self._mistakes):
-            self._mistakes.append(Mistake(self._line(place), place, message))
+            self._mistakes.append(Mistake(self.line(place), place, message))
 
     def is_wrong(self, place: Place) -> bool:
         """Whether something at or below a place is wrong, so that what depends on it is unknown."""
@@ -60,17 +62,19 @@ class Document:
         if not isinstance(data, dict):
             self.complain(place, "a mapping is expected")
             return None
-        fields = {field.name: field for field in msgspec.structs.fields(shape)}
+        fields = _fields(shape)
         given: dict[str, Any] = {}
         for key, value in data.items():
             if key not in fields:
                 self.complain((*place, key), unknown(key, fields))
             elif self._fits(value, fields[key].type, (*place, key)):
-                given[key] = msgspec.convert(value, fields[key].type)
-        lacking = [name for name, field in fields.items() if field.required and name not in given]
-        for name in lacking:
-            if name not in data:
-                self.complain((*place, name), "is missing")
+                given[fields[key].name] = msgspec.convert(value, fields[key].type)
+        lacking = [
+            key for key, field in fields.items() if field.required and field.name not in given
+        ]
+        for key in lacking:
+            if key not in data:
+                self.complain((*place, key), "is missing")
         return None if lacking else shape(**given)
 
     def structs(
@@ -89,15 +93,17 @@ class Document:
                 self.struct(value, shape, place)
             elif isinstance(value, list):
                 list(self.structs(value, shape, place))
-        if len(self._mistakes) == before:
-            try:
-                msgspec.convert(value, wanted)
-            except msgspec.ValidationError as error:
+        try:
+            msgspec.convert(value, wanted)
+        except msgspec.ValidationError as error:
+            if len(self._mistakes) == before:
                 text, _, path = str(error).partition(" - at `$")
-                self.complain((*place, *_steps(path.rstrip("`"))), text)
+                self.complain((*place, *_steps(path.rstrip("`"))), text + _choices(text, wanted))
+            return False
         return len(self._mistakes) == before
 
-    def _line(self, place: Place) -> int:
+    def line(self, place: Place) -> int:
+        """The line of a place, or of the nearest part above that has one."""
         while place and place not in self._lines:
             place = place[:-1]
         return self._lines.get(place, 1)
@@ -116,12 +122,26 @@ def parse(content: bytes, file: str) -> Document:
     return Document(file, data, reader.lines, reader.mistakes)
 
 
+@lru_cache(maxsize=256)
+def _fields(shape: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """Fields by the key that is written."""
+    return {field.encode_name: field for field in msgspec.structs.fields(shape)}
+
+
 def _struct_in(wanted: Any) -> type[msgspec.Struct] | None:
     """The struct of a type that is one, may be one, or lists them."""
     for part in (wanted, *get_args(wanted)):
         if isinstance(part, type) and issubclass(part, msgspec.Struct):
             return part
     return None
+
+
+def _choices(text: str, wanted: Any) -> str:
+    """The words that would have been right, where one of a few is expected."""
+    for part in (wanted, *get_args(wanted)):
+        if text.startswith("Invalid enum") and isinstance(part, type) and issubclass(part, StrEnum):
+            return f"; one of {', '.join(part)}"
+    return ""
 
 
 def _steps(path: str) -> Place:

@@ -114,16 +114,16 @@ def resolve(names: Iterable[str]) -> tuple[str, ...]:
 
 def columns(names: Iterable[str], views: Iterable[DeviceView]) -> tuple[str, ...]:
     """The names with each bare labelled quantity widened to one column a series found in the views."""
-    found: dict[str, dict[Series, None]] = {}
+    by_quantity: dict[str, dict[Series, None]] = {}
     for view in views:
         for series in (*view.reading.values, *view.reading.absent):
             if len(series) > 1:
-                found.setdefault(series[0], {})[series] = None
+                by_quantity.setdefault(series[0], {})[series] = None
     widened: list[str] = []
     for name in names:
         row = by_key().get(name)
-        if row is not None and row.labels and name in found:
-            widened.extend(path_of(series) for series in found[name])
+        if row is not None and row.labels and name in by_quantity:
+            widened.extend(path_of(series) for series in by_quantity[name])
         else:
             widened.append(name)
     return tuple(widened)
@@ -155,10 +155,11 @@ def _state_cell(view: DeviceView, name: str) -> Cell:
 
 def reason(view: DeviceView, name: str) -> Absence:
     """Why a field of a device is absent."""
-    absent = view.reading.absent
+    absent, unreported = view.reading.absent, view.unreported
     series = series_of(name)
-    found = absent.get(series) or absent.get(series[:1]) or absent.get(("*",))
-    return found or _identity_reason(view, name, by_key().get(series[0]))
+    key = series[:1]
+    why = absent.get(series) or absent.get(key) or unreported.get(key) or absent.get(("*",))
+    return why or _identity_reason(view, name, by_key().get(series[0]))
 
 
 def _identity_reason(view: DeviceView, name: str, row: Metric | None) -> Absence:

@@ -58,10 +58,10 @@ def answers(
         if not isinstance(key, tuple):
             word = named(key)
             return MISSING if word is None else word
-        found = number(key)
-        if found is None:
-            found = _of_standing(subject, key)
-        return MISSING if found is None else found
+        answer = number(key)
+        if answer is None:
+            answer = _of_standing(subject, key)
+        return MISSING if answer is None else answer
 
     return value
 
@@ -89,8 +89,8 @@ def _named(view: DeviceView, name: str, host: str) -> Value | None:
     if name == "device":
         return view.device.name
     of = view if name in ("state", "health", "sample_age_s") else view.device
-    found: Value | None = getattr(of, name, None)
-    return found
+    value: Value | None = getattr(of, name, None)
+    return value
 
 
 @cache
@@ -107,8 +107,8 @@ def process_lookup(process: Process | None, view: DeviceView | None, host: str =
     def value(key: Key) -> Value | Missing:
         if isinstance(key, str) and key in PROCESS_NAMES and process is not None:
             name = "utilization_ratio" if key == "gpu_utilization_ratio" else key
-            found: Value | None = getattr(process, name)
-            return MISSING if found is None else found
+            answer: Value | None = getattr(process, name)
+            return MISSING if answer is None else answer
         return of_device(key) if of_device else MISSING
 
     return value

@@ -16,7 +16,7 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.visibility import Declared
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class Criteria(msgspec.Struct, frozen=True, kw_only=True):
     """What the job needs of each device."""
 
     count: int = 1
@@ -43,8 +43,8 @@ class Pick(msgspec.Struct, frozen=True):
     value: str
 
 
-def pick(views: Sequence[DeviceView], wish: Wish, declared: Declared) -> Pick:
-    """Devices of one vendor that fulfil the wish, those with most free memory first.
+def pick(views: Sequence[DeviceView], criteria: Criteria, declared: Declared) -> Pick:
+    """Devices of one vendor that fulfil the criteria, those with most free memory first.
 
     A device qualifies only when a backend has declared by which variable a job is given it.
 
@@ -54,30 +54,30 @@ def pick(views: Sequence[DeviceView], wish: Wish, declared: Declared) -> Pick:
     fit: dict[str, list[DeviceView]] = {}
     for view in candidates(views):
         visibility = declared.of(view.device)
-        reason = _refusal(view, wish, visibility)
+        reason = _refusal(view, criteria, visibility)
         if reason:
             refusals.append(Refusal(view.device.name, reason))
         else:
             fit.setdefault(view.device.vendor, []).append(view)
     for vendor in sorted(fit, key=lambda name: -len(fit[name])):
-        chosen = sorted(fit[vendor], key=_preference)[: wish.count]
+        chosen = sorted(fit[vendor], key=_preference)[: criteria.count]
         visibility = declared.of(chosen[0].device)
-        if len(chosen) == wish.count and visibility is not None:
+        if len(chosen) == criteria.count and visibility is not None:
             return Pick(tuple(chosen), visibility.variable, _value(chosen, visibility))
     if not views:
-        raise UnmetError(f"{wish.count} wanted, no device found; `accelwatch doctor` says why")
-    found = max(map(len, fit.values()), default=0)
+        raise UnmetError(f"{criteria.count} wanted, no device found; `accelwatch doctor` says why")
+    most = max(map(len, fit.values()), default=0)
     reasons = "".join(f"\n  {refusal.device}: {refusal.reason}" for refusal in refusals)
-    raise UnmetError(f"{wish.count} wanted, {found} of one vendor qualify{reasons}")
+    raise UnmetError(f"{criteria.count} wanted, {most} of one vendor qualify{reasons}")
 
 
 def candidates(views: Iterable[DeviceView]) -> list[DeviceView]:
     """What can be given to a job: whole devices, or the MIG instances of a device cut into them."""
-    held = list(views)
-    cut = {view.device.id for view in held if view.device.partition_mode == "enabled"}
+    listed = list(views)
+    cut = {view.device.id for view in listed if view.device.partition_mode == "enabled"}
     return [
         view
-        for view in held
+        for view in listed
         if (view.device.parent_id in cut if view.device.parent_id else view.device.id not in cut)
     ]
 
@@ -87,18 +87,20 @@ def _preference(view: DeviceView) -> tuple[float, float, int]:
     return (-(free_memory(view.reading) or 0), busy, view.device.index)
 
 
-def _refusal(view: DeviceView, wish: Wish, visibility: Visibility | None) -> str:
+def _refusal(view: DeviceView, criteria: Criteria, visibility: Visibility | None) -> str:
     device = view.device
     if visibility is None:
         return f"no visibility variable is known for {device.vendor}"
-    if wish.vendor is not None and device.vendor != wish.vendor:
+    if criteria.vendor is not None and device.vendor != criteria.vendor:
         return f"is of {device.vendor}"
     if view.state is not DeviceState.OK:
         return f"is {view.state}"
     if view.health is not Health.OK:
         return f"health is {view.health}: {'; '.join(view.health_reasons) or 'no reason given'}"
     return (
-        _name_refusal(view, visibility) or _memory_refusal(view, wish) or _load_refusal(view, wish)
+        _name_refusal(view, visibility)
+        or _memory_refusal(view, criteria)
+        or _load_refusal(view, criteria)
     )
 
 
@@ -113,31 +115,31 @@ def _name_refusal(view: DeviceView, visibility: Visibility) -> str:
     return ""
 
 
-def _memory_refusal(view: DeviceView, wish: Wish) -> str:
-    if wish.free_memory_bytes is None:
+def _memory_refusal(view: DeviceView, criteria: Criteria) -> str:
+    if criteria.free_memory_bytes is None:
         return ""
     free = free_memory(view.reading)
     if free is None:
         return "free memory is unknown"
-    if free < wish.free_memory_bytes:
-        return f"{free} bytes free, {wish.free_memory_bytes} wanted"
+    if free < criteria.free_memory_bytes:
+        return f"{free} bytes free, {criteria.free_memory_bytes} wanted"
     return ""
 
 
-def _load_refusal(view: DeviceView, wish: Wish) -> str:
-    if wish.max_utilization_ratio is not None:
+def _load_refusal(view: DeviceView, criteria: Criteria) -> str:
+    if criteria.max_utilization_ratio is not None:
         busy = view.reading.values.get(("utilization_ratio",))
         if busy is None:
             return "utilization is unknown"
-        if busy > wish.max_utilization_ratio:
+        if busy > criteria.max_utilization_ratio:
             return f"utilization is {busy:.2f}"
-    if wish.unused:
+    if criteria.unused:
         if view.reading.processes is None:
             return "its processes are unknown"
         if view.reading.processes:
             return f"{len(view.reading.processes)} processes use it"
-    if wish.condition is not None:
-        truth = wish.condition.evaluate(lookup(view))
+    if criteria.condition is not None:
+        truth = criteria.condition.evaluate(lookup(view))
         if truth is not True:
             return "the filter is " + ("false" if truth is False else "unknown")
     return ""

@@ -23,11 +23,11 @@ def select(views: Sequence[DeviceView], selectors: Iterable[str]) -> list[Device
         text = selector.strip()
         meant = [view for view in views if text == "all" or _means(text, view)]
         _refuse_ambiguous(text, meant)
-        found = {view.device.id for view in meant}
-        if not found and not (text == "all" and not views):
+        ids = {view.device.id for view in meant}
+        if not ids and not (text == "all" and not views):
             valid = ", ".join(map(_qualified, _whole(views)))
             raise UnmetError(f"no device {selector!r}; there are: {valid or 'none'}")
-        chosen |= found
+        chosen |= ids
     return [view for view in views if view.device.id in chosen or view.device.parent_id in chosen]
 
 
@@ -89,10 +89,10 @@ def _listed(views: Sequence[DeviceView], text: str) -> set[str]:
     ids: set[str] = set()
     for entry in text.split(","):
         word = entry.strip().partition(".")[0] if entry.strip()[:1].isdecimal() else entry.strip()
-        found = {view.device.id for view in views if word and _means(word, view)}
-        if not found:
+        meant = {view.device.id for view in views if word and _means(word, view)}
+        if not meant:
             break
-        ids |= found
+        ids |= meant
     return ids
 
 

@@ -18,7 +18,7 @@ class LineCutter:
     """Takes bytes as they come and gives the lines that they complete."""
 
     def __init__(self) -> None:
-        self._held: list[bytes] = []
+        self._chunks: list[bytes] = []
         self.pending = 0
         """Bytes of a line that has begun and not ended."""
 
@@ -27,24 +27,24 @@ class LineCutter:
         *ended, rest = chunk.split(b"\n")
         for part in ended:
             whole = self.pending + len(part) <= MAX_LINE
-            line = b"".join((*self._held, part)) if whole else None
+            line = b"".join((*self._chunks, part)) if whole else None
             self.drop()
             yield line
         self.pending += len(rest)
         if self.pending > MAX_LINE:
-            self._held = []
+            self._chunks = []
         elif rest:
-            self._held.append(rest)
+            self._chunks.append(rest)
 
     def rest(self) -> bytes | None:
         """The line that has not ended, which is dropped; None when it is too long."""
-        line = b"".join(self._held) if self.pending <= MAX_LINE else None
+        line = b"".join(self._chunks) if self.pending <= MAX_LINE else None
         self.drop()
         return line
 
     def drop(self) -> None:
         """Forget the line that has not ended."""
-        self._held, self.pending = [], 0
+        self._chunks, self.pending = [], 0
 
 
 class _Head(msgspec.Struct):

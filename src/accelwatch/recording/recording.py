@@ -28,9 +28,9 @@ class Recording:
 
     def __init__(self, surveys: Sequence[Survey], notes: Sequence[str] = ()) -> None:
         self._surveys = tuple(surveys)
-        self._blocks = [(one, block) for one in self._surveys for block in one.blocks]
+        self._blocks = [(survey, block) for survey in self._surveys for block in survey.blocks]
         self._ends = list(accumulate(block.count for _, block in self._blocks))
-        self._times = _steady([time for one in self._surveys for time in one.times])
+        self._times = _steady([time for survey in self._surveys for time in survey.times])
         self._notes = tuple(notes)
         self._decoded: dict[int, Snapshot] = {}
         self._reading: tuple[int, int, Iterator[bytes]] | None = None
@@ -45,21 +45,23 @@ class Recording:
         opened = windows(path)
         try:
             surveys = [search(window) for window in opened]
-            found = sorted((one for one in surveys if one.times), key=lambda one: one.times[0])
-            if not found:
+            with_documents = sorted(
+                (survey for survey in surveys if survey.times), key=lambda survey: survey.times[0]
+            )
+            if not with_documents:
                 raise WireError(
                     f"{path} holds no {SCHEMA} document; record one with: accelwatch record -o FILE"
                 )
         except BaseException:
             _close(opened)
             raise
-        _close([one.window for one in surveys if not one.times])
-        return cls(found, _notes(path, surveys, found))
+        _close([survey.window for survey in surveys if not survey.times])
+        return cls(with_documents, _notes(path, surveys, with_documents))
 
     def close(self) -> None:
         """Let go of the files."""
         self._reading = None
-        _close([one.window for one in self._surveys])
+        _close([survey.window for survey in self._surveys])
 
     def __enter__(self) -> "Recording":
         return self
@@ -98,13 +100,13 @@ class Recording:
         """A document. Raises IndexError, and WireError for one that is JSON but no snapshot."""
         if not 0 <= index < len(self):
             raise IndexError(f"there is no document {index} of {len(self)}")
-        found = self._decoded.pop(index, None)
-        if found is None:
-            found = _decoded(self._line(index))
-        self._decoded[index] = found
+        snapshot = self._decoded.pop(index, None)
+        if snapshot is None:
+            snapshot = _decoded(self._line(index))
+        self._decoded[index] = snapshot
         if len(self._decoded) > _CACHED:
             del self._decoded[next(iter(self._decoded))]
-        return found
+        return snapshot
 
     def _line(self, index: int) -> bytes:
         number = bisect.bisect_right(self._ends, index)
@@ -149,23 +151,25 @@ def _decoded(line: bytes) -> Snapshot:
 
 def _steady(times: Sequence[float]) -> "array[float]":
     """Times that never go back. One that is out of order between two that are not is the wrong one."""
-    held = array("d", times)
-    for at in range(1, len(held) - 1):
-        before, after = held[at - 1], held[at + 1]
-        if before <= after and not before <= held[at] <= after:
-            held[at] = before
-    if len(held) > 2 and held[0] > held[1] <= held[2]:
-        held[0] = held[1]
-    return array("d", accumulate(held, max))
+    steady = array("d", times)
+    for at in range(1, len(steady) - 1):
+        before, after = steady[at - 1], steady[at + 1]
+        if before <= after and not before <= steady[at] <= after:
+            steady[at] = before
+    if len(steady) > 2 and steady[0] > steady[1] <= steady[2]:
+        steady[0] = steady[1]
+    return array("d", accumulate(steady, max))
 
 
-def _notes(path: Path, surveys: Sequence[Survey], found: Sequence[Survey]) -> tuple[str, ...]:
+def _notes(
+    path: Path, surveys: Sequence[Survey], with_documents: Sequence[Survey]
+) -> tuple[str, ...]:
     notes: list[str] = []
-    for one in surveys:
-        name = f"{one.window.path.name}: " if len(surveys) > 1 else ""
-        texts = one.notes() if one.times else ("recording: holds no document",)
+    for survey in surveys:
+        name = f"{survey.window.path.name}: " if len(surveys) > 1 else ""
+        texts = survey.notes() if survey.times else ("recording: holds no document",)
         notes += [f"recording: {name}{text.removeprefix('recording: ')}" for text in texts]
-    if any(after.times[0] < before.times[-1] for before, after in pairwise(found)):
+    if any(after.times[0] < before.times[-1] for before, after in pairwise(with_documents)):
         notes.append("recording: the files overlap in time; they are read one after another")
     if len(surveys) == 1 and (older := older_files(path)):
         notes.append(f"recording: {older} older files beside it; '{path.name}*' names all of them")

@@ -84,11 +84,11 @@ class Family:
                 raise
             raise UsageError(f"cannot record: {part} is a symbolic link") from error
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                 raise UsageError(f"cannot record: {part} is in the way")
             self._lock(descriptor)
-            if found.st_size:
+            if status.st_size:
                 self.finish()
             else:
                 self.discard()

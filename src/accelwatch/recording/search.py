@@ -51,15 +51,15 @@ def content(survey: Survey, block: Block) -> Iterator[bytes]:
 
 def _whole(survey: Survey) -> bytes | None:
     """The whole file, unpacked; None when it is too long for a document, or damaged."""
-    held = b""
+    line = b""
     try:
         for chunk in content(survey, Block(0, survey.window.size, 1)):
-            held += chunk
-            if len(held) > MAX_LINE:
+            line += chunk
+            if len(line) > MAX_LINE:
                 return None
     except WireError:
         return None
-    return held
+    return line
 
 
 def _plain_content(window: Window, block: Block) -> Iterator[bytes]:
@@ -86,7 +86,7 @@ def _search_plain(survey: Survey, window: Window) -> None:
 
 
 def _enough(survey: Survey, size: int) -> bool:
-    return size >= BLOCK_BYTES or survey.found >= BLOCK_DOCUMENTS
+    return size >= BLOCK_BYTES or survey.documents >= BLOCK_DOCUMENTS
 
 
 def _gzip_content(window: Window, block: Block) -> Iterator[bytes]:

@@ -71,7 +71,7 @@ class Survey:
         return self._lines.pending > 0
 
     @property
-    def found(self) -> int:
+    def documents(self) -> int:
         """Documents of the block that is open."""
         return len(self.times) - self._before
 
@@ -86,12 +86,12 @@ class Survey:
         """Take unpacked bytes."""
         self._budget -= len(chunk)
         for line in self._lines.feed(chunk):
-            self._take(line)
+            self._read_line(line)
 
     def end(self, offset: int) -> None:
         """The open block ends there."""
-        if self.found:
-            self.blocks.append(Block(self._begun, offset, self.found, self._only))
+        if self.documents:
+            self.blocks.append(Block(self._begun, offset, self.documents, self._only))
         self._begun = offset
         self._before = len(self.times)
         self._only = None
@@ -140,7 +140,7 @@ class Survey:
             self.times.append(time)
             self.blocks.append(Block(0, self.window.size, 1))
 
-    def _take(self, line: bytes | None) -> None:
+    def _read_line(self, line: bytes | None) -> None:
         if line is not None and not line.strip():
             return
         time = None if line is None else self._moment(line)
@@ -159,7 +159,7 @@ class Survey:
 
     def notes(self) -> tuple[str, ...]:
         """What there is to say of damage, in words."""
-        found = {
+        remarks = {
             f"{self.damaged_lines} damaged lines skipped": self.damaged_lines,
             f"{self.lost} documents lost to damage": self.lost,
             f"damaged in {self.damaged_places} places": self.damaged_places,
@@ -168,7 +168,7 @@ class Survey:
             and not self.truncated,
             f"only the first {len(self.times)} documents are read": self.cut,
         }
-        return tuple(f"recording: {text}" for text, true in found.items() if true)
+        return tuple(f"recording: {text}" for text, true in remarks.items() if true)
 
 
 def refuse_newer(window: Window, schema: str) -> WireError:

@@ -22,12 +22,12 @@ class Window:
             self._descriptor = os.open(path, _FLAGS if follow else _FLAGS | os.O_NOFOLLOW)
         except OSError as error:
             raise AccelwatchError(f"cannot read {path}: {error.strerror}") from error
-        found = os.fstat(self._descriptor)
-        self.size = found.st_size
+        status = os.fstat(self._descriptor)
+        self.size = status.st_size
         """Bytes."""
         self._offset = 0
-        self._held = b""
-        if not stat.S_ISREG(found.st_mode):
+        self._buffer = b""
+        if not stat.S_ISREG(status.st_mode):
             self.close()
             raise AccelwatchError(f"cannot read {path}: it is no regular file")
 
@@ -43,15 +43,15 @@ class Window:
     def read(self, offset: int, count: int) -> bytes:
         """Bytes from there; fewer at the end. Raises AccelwatchError."""
         start = offset - self._offset
-        if start < 0 or start + count > len(self._held):
+        if start < 0 or start + count > len(self._buffer):
             self._fill(offset, max(count, _CHUNK))
             start = 0
-        return self._held[start : start + count]
+        return self._buffer[start : start + count]
 
     def _fill(self, offset: int, count: int) -> None:
         wanted = max(min(count, self.size - offset), 0)
         try:
-            self._held = os.pread(self._descriptor, wanted, offset) if wanted else b""
+            self._buffer = os.pread(self._descriptor, wanted, offset) if wanted else b""
         except OSError as error:
             raise AccelwatchError(f"cannot read {self.path}: {error.strerror}") from error
         self._offset = offset
@@ -60,13 +60,13 @@ class Window:
         """Where the pattern, of at most `longest` bytes, first matches; the size if nowhere."""
         while offset < self.size:
             start = offset - self._offset
-            if not 0 <= start <= len(self._held) - longest:
+            if not 0 <= start <= len(self._buffer) - longest:
                 self._fill(offset, _CHUNK)
                 start = 0
-            found = pattern.search(self._held, start)
-            if found:
-                return self._offset + found.start()
-            if len(self._held) < longest:
+            match = pattern.search(self._buffer, start)
+            if match:
+                return self._offset + match.start()
+            if len(self._buffer) < longest:
                 break
-            offset = self._offset + len(self._held) - longest + 1
+            offset = self._offset + len(self._buffer) - longest + 1
         return self.size

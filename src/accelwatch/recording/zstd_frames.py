@@ -68,10 +68,10 @@ def _header(window: Window, offset: int) -> bytes:
 
 
 def _exactly(window: Window, offset: int, count: int) -> bytes:
-    found = window.read(offset, count)
-    if len(found) < count:
+    content = window.read(offset, count)
+    if len(content) < count:
         raise EOFError
-    return found
+    return content
 
 
 def unpacked(parts: Iterable[bytes]) -> Iterator[bytes]:

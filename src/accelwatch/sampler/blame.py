@@ -8,7 +8,7 @@ on.
 import re
 from collections.abc import Iterable, Mapping
 
-from accelwatch.sampler.schedule import Backoff
+from accelwatch.backoff import Backoff
 from accelwatch.store.reports import Called, Part, Report, Returned
 
 _CURRENT = re.compile(rb"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
@@ -109,7 +109,7 @@ class HoldOut:
                 pauses[part] = self._backoffs[part].until - now
         return pauses
 
-    def held(self, now: float) -> frozenset[Part]:
+    def held_out(self, now: float) -> frozenset[Part]:
         """What may not run now."""
         return frozenset(part for part, b in self._backoffs.items() if not b.ready(now))
 

@@ -10,9 +10,9 @@ from accelwatch.clock import Clock
 from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.sampler.worker import Answer, Inbox, Job, Worker
-from accelwatch.store.reports import Called, Part, Report, Returned
+from accelwatch.store.reports import Called, Part, Returned, Written
 
-Emit = Callable[[Report], None]
+Emit = Callable[[Written], None]
 
 
 class Calls:
@@ -54,7 +54,7 @@ class Calls:
         then(answer)
 
 
-class Desk(msgspec.Struct, frozen=True):
+class CollectorContext(msgspec.Struct, frozen=True):
     """What everything in one collector shares."""
 
     settings: CollectSettings
@@ -64,7 +64,7 @@ class Desk(msgspec.Struct, frozen=True):
     inbox: Inbox
     gate: Gate = msgspec.field(default_factory=Gate)
     """What workers pass before they bring a backend up, or identify or read a device."""
-    held: dict[Part, str] = {}
+    held_out: dict[Part, str] = {}
     """What is not called for now, and why; what is let in is taken out."""
     end: float = math.inf
     """Moment by which a single reading must have told everything."""

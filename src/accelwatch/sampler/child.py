@@ -25,7 +25,7 @@ from accelwatch.sampler.load import absent, resolve
 from accelwatch.sampler.settings import Begin, LetIn
 from accelwatch.sampler.worker import Admit, Inbox, Stop
 from accelwatch.schema.frames import Splitter
-from accelwatch.store.reports import Report
+from accelwatch.store.reports import Written
 
 _LAST_MOMENT_S = 0.5
 """How long an orderly end may take before the process just ends."""
@@ -68,7 +68,7 @@ class _Reports:
         self._out = out
         self._unread = False
 
-    def __call__(self, report: Report) -> None:
+    def __call__(self, report: Written) -> None:
         """Write it. Raises BrokenPipeError the first time that nobody reads."""
         if self._unread:
             return

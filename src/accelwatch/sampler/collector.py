@@ -12,12 +12,12 @@ from queue import Empty
 
 from accelwatch.backend import Context
 from accelwatch.clock import Clock
-from accelwatch.sampler.calls import Calls, Desk, Emit
+from accelwatch.sampler.calls import Calls, CollectorContext, Emit
 from accelwatch.sampler.gate import Gate
 from accelwatch.sampler.load import Factory
 from accelwatch.sampler.opening import not_there
 from accelwatch.sampler.schedule import Ticks
-from accelwatch.sampler.settings import CollectSettings, Held
+from accelwatch.sampler.settings import CollectSettings, HeldOut
 from accelwatch.sampler.stack import Stack
 from accelwatch.sampler.worker import Admit, Answer, Batch, Inbox, Stop
 from accelwatch.store.reports import BackendFound, Done, Events, Heartbeat, Part
@@ -49,7 +49,7 @@ class Collector:
         self._clock = clock
         self._environ = dict(os.environ if environ is None else environ)
         start = clock.monotonic() if began is None else began
-        self._desk = Desk(
+        self._collector = CollectorContext(
             settings=settings,
             clock=clock,
             calls=Calls(emit),
@@ -61,13 +61,15 @@ class Collector:
         self._heartbeat = Ticks(start, HEARTBEAT_S)
         self._stacks: dict[str, Stack] = {}
 
-    def start(self, held_out: Iterable[Held] = (), absent: Mapping[str, str] | None = None) -> None:
+    def start(
+        self, held_out: Iterable[HeldOut] = (), absent: Mapping[str, str] | None = None
+    ) -> None:
         """Begin with every backend that is neither held out nor known to be absent, with the reason."""
-        self._desk.held.update((held.part, held.reason) for held in held_out)
+        self._collector.held_out.update((entry.part, entry.reason) for entry in held_out)
         for name in self._backends:
             if absent and name in absent:
-                self._desk.emit(BackendFound(status=not_there(name, absent[name])))
-            elif Part(name) not in self._desk.held:
+                self._collector.emit(BackendFound(status=not_there(name, absent[name])))
+            elif Part(name) not in self._collector.held_out:
                 self._bring_up(name)
 
     def run(self) -> None:
@@ -91,9 +93,9 @@ class Collector:
         for stack in self._stacks.values():
             stack.wake(now)
         if not self._settings.one_shot and self._heartbeat.due(now):
-            self._desk.emit(_heartbeat())
+            self._collector.emit(_heartbeat())
         if self._settings.one_shot and all(stack.finished for stack in self._stacks.values()):
-            self._desk.emit(Done())
+            self._collector.emit(Done())
             return False
         return True
 
@@ -110,7 +112,7 @@ class Collector:
             except Empty:
                 return
             if isinstance(message, Answer):
-                self._desk.calls.deliver(message)
+                self._collector.calls.deliver(message)
 
     def _wait(self) -> float:
         moments = [stack.next_wake for stack in self._stacks.values()]
@@ -121,16 +123,16 @@ class Collector:
 
     def _handle(self, message: Answer | Batch | Admit) -> None:
         if isinstance(message, Answer):
-            self._desk.calls.deliver(message)
+            self._collector.calls.deliver(message)
         elif isinstance(message, Batch):
-            self._desk.emit(Events(backend=message.backend, events=message.events))
+            self._collector.emit(Events(backend=message.backend, events=message.events))
             message.taken()
         else:
             self._admit(message.part)
 
     def _admit(self, part: Part) -> None:
         """Call a part again: a device at its next turn."""
-        self._desk.held.pop(part, None)
+        self._collector.held_out.pop(part, None)
         if part.events and part.backend in self._stacks:
             self._stacks[part.backend].listen()
         elif not part.slot:
@@ -150,7 +152,7 @@ class Collector:
             wake_suspended=settings.wake_suspended,
             one_shot=settings.one_shot,
         )
-        stack = Stack(name, self._backends[name], context, self._desk)
+        stack = Stack(name, self._backends[name], context, self._collector)
         self._stacks[name] = stack
         stack.wake(self._clock.monotonic())
 

@@ -1,6 +1,7 @@
 """What a backend returned is checked here before it is believed; a breach is an error with its name.
 
-So is every number: one that the catalogue rules out becomes an `error` absence.
+So is every number: one that the catalogue rules out becomes an `error` absence. A reading is encoded for
+the check, and these bytes are what the owner gets.
 """
 
 from collections import Counter
@@ -78,7 +79,7 @@ def _sound_list(result: object) -> tuple[Device, ...]:
         raise ContractError(f"a sequence of devices was expected, not {_brief(result)}")
     if len(result) > MAX_DEVICES:
         raise ContractError(f"{len(result)} devices are more than {MAX_DEVICES}")
-    return _sendable(tuple(result), tuple[Device, ...])
+    return _checked(tuple(result), tuple[Device, ...])[0]
 
 
 def sound_identity(result: object) -> tuple[Device, ...]:
@@ -97,6 +98,31 @@ def sound_readings(
     A backend may give quantities of opt-in groups that are off, where it has them for nothing: they
     are left out here. Raises ContractError.
     """
+    return _checked(_sound_list_of_readings(result, devices, groups), tuple[Reading, ...])[0]
+
+
+def encoded_readings(
+    result: object,
+    devices: tuple[Device, ...],
+    groups: frozenset[str],
+    *,
+    searched: bool = True,
+) -> msgspec.Raw:
+    """The same as bytes, for the owner; not `searched`: without processes, which were not waited for."""
+    readings = _sound_list_of_readings(result, devices, groups)
+    if not searched:
+        readings = tuple(_without_processes(reading) for reading in readings)
+    return msgspec.Raw(_checked(readings, tuple[Reading, ...])[1])
+
+
+def _without_processes(reading: Reading) -> Reading:
+    absent = {**reading.absent, ("processes",): Absence.TIMEOUT}
+    return msgspec.structs.replace(reading, processes=None, absent=absent)
+
+
+def _sound_list_of_readings(
+    result: object, devices: tuple[Device, ...], groups: frozenset[str]
+) -> tuple[Reading, ...]:
     if not isinstance(result, Sequence) or not all(isinstance(r, Reading) for r in result):
         raise ContractError(f"a sequence of readings was expected, not {_brief(result)}")
     known = {device.id for device in devices}
@@ -106,21 +132,21 @@ def sound_readings(
     if devices[0].id not in {reading.device_id for reading in result}:
         raise ContractError(f"no reading of {devices[0].id}")
     off = unasked(groups)
-    readings = tuple(_sound_reading(_asked(reading, off)) for reading in result)
-    return _sendable(readings, tuple[Reading, ...])
+    return tuple(_sound_reading(_asked(reading, off)) for reading in result)
 
 
 def sound_events(result: object) -> tuple[ErrorEvent, ...]:
     """The newest MAX_EVENTS events. Raises ContractError."""
     if not isinstance(result, Sequence) or not all(isinstance(e, ErrorEvent) for e in result):
         raise ContractError(f"a sequence of events was expected, not {_brief(result)}")
-    return _sendable(tuple(result[-MAX_EVENTS:]), tuple[ErrorEvent, ...])
+    return _checked(tuple(result[-MAX_EVENTS:]), tuple[ErrorEvent, ...])[0]
 
 
-def _sendable(data: _T, kind: type[_T]) -> _T:
-    """The data after a trip through the wire form, which finds every wrong type inside it."""
+def _checked(data: _T, kind: type[_T]) -> tuple[_T, bytes]:
+    """The data after a trip through the wire form, which finds every wrong type inside it; its bytes."""
     try:
-        return msgspec.msgpack.decode(_encoder.encode(data), type=kind)
+        body = _encoder.encode(data)
+        return msgspec.msgpack.decode(body, type=kind), body
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ContractError(f"the data cannot be sent: {error}") from error
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from accelwatch.sampler.calls import Desk
+from accelwatch.sampler.calls import CollectorContext
 from accelwatch.schema.absence import Absence
 from accelwatch.store.reports import Cycle, Failure
 
@@ -11,12 +11,12 @@ _FACTS = frozenset({Absence.LOST, Absence.PERMISSION, Absence.SUSPENDED, Absence
 """States of a device, which a collector that works well reports; not failures of the collector."""
 
 
-class CycleBook:
+class CycleTracker:
     """Opened at a tick, closed when nobody is waited for any more."""
 
-    def __init__(self, backend: str, desk: Desk) -> None:
+    def __init__(self, backend: str, collector: CollectorContext) -> None:
         self._backend = backend
-        self._desk = desk
+        self._collector = collector
         self._waiting: set[Hashable] = set()
         self._result = "ok"
         self._message = ""
@@ -50,7 +50,7 @@ class CycleBook:
         """Report the cycle when no turn is out; whether it is over."""
         if self.open and not self._waiting:
             self.open = False
-            self._tell(self._result, self._desk.clock.monotonic() - self._began, self._message)
+            self._tell(self._result, self._collector.clock.monotonic() - self._began, self._message)
         return not self.open
 
     def skipped(self) -> None:
@@ -58,12 +58,12 @@ class CycleBook:
         self._tell("skipped", 0.0, "a device is still being read")
 
     def _tell(self, result: str, duration_s: float, message: str) -> None:
-        self._desk.emit(
+        self._collector.emit(
             Cycle(
                 backend=self._backend,
                 result=result,
                 duration_s=duration_s,
-                wall=self._desk.clock.wall(),
+                wall=self._collector.clock.wall(),
                 message=message,
             )
         )

@@ -1,12 +1,12 @@
 """A collector process begun before its owner has read its own command line, so that both load at once.
 
-Nothing but `gc`, `os` and `sys` is imported here: a fork is cheapest then. A child whose owner turns out
-to want no reading ends when the pipe for its orders closes.
+What both need is imported before the fork, and so once instead of twice; what only one of them needs it
+imports after it. A child whose owner turns out to want no reading ends when the pipe for its orders
+closes.
 """
 
 import gc
 import os
-import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself is not imported here
@@ -21,6 +21,21 @@ Begun = tuple[int, int, int, int]
 _begun: Begun | None = None
 
 
+def load_shared() -> None:
+    """Import what owner and collector both need (tests/sampler/test_early.py compares)."""
+    import accelwatch.backoff
+    import accelwatch.clock
+    import accelwatch.plugins
+    import accelwatch.sampler.commands
+    import accelwatch.sampler.frames
+    import accelwatch.sampler.inside
+    import accelwatch.schema.plausible
+    import accelwatch.store.usage  # noqa: F401 - for having them loaded
+    from accelwatch.schema.metrics import by_key
+
+    by_key()
+
+
 def begin() -> None:
     """Fork a collector that loads its modules and waits for the order. Call it with one thread only.
 
@@ -31,6 +46,7 @@ def begin() -> None:
     if _begun is not None or not hasattr(os, "memfd_create"):
         return
     gc.disable()
+    load_shared()
     reports, out = os.pipe()
     control, orders = os.pipe()
     crash = os.memfd_create("accelwatch-crash")
@@ -42,20 +58,6 @@ def begin() -> None:
     os.close(out)
     os.close(control)
     _begun = (pid, reports, orders, crash)
-
-
-def load_msgspec() -> None:
-    """Import msgspec without typing_extensions, which alone loads inspect, ast and tokenize.
-
-    msgspec does with typing what typing_extensions would give it; Python 3.11 has all it looks for.
-    """
-    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
-        return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment] # import sees: not installed
-    try:
-        import msgspec  # noqa: F401 - for the side of having it loaded
-    finally:
-        del sys.modules["typing_extensions"]
 
 
 def take() -> Begun | None:
@@ -85,7 +87,6 @@ def be_child(out: int, crash: int, order_of: "Callable[[], Begin | None]") -> "N
         errors = _copy_of(2) or nowhere
         for standard in (0, 1, 2):
             os.dup2(nowhere, standard)
-        load_msgspec()
         from accelwatch.sampler.child import collect, speak_apart
 
         speak_apart(errors)

@@ -1,23 +1,29 @@
 """Reports and orders over pipes: each is a four-byte length and a MessagePack body of at most 16 MiB."""
 
 import os
+from functools import cache
 
 import msgspec
 
 from accelwatch.errors import WireError
 from accelwatch.sampler.settings import Order
 from accelwatch.schema.frames import Splitter, frame
-from accelwatch.store.reports import Report
+from accelwatch.store.reports import Report, Written
 
 MAX_FRAME_BYTES = 16 << 20
 _CHUNK = 1 << 18
 
 _encoder = msgspec.msgpack.Encoder()
 _orders: msgspec.msgpack.Decoder[Order] = msgspec.msgpack.Decoder(Order)
-_decoder: msgspec.msgpack.Decoder[Report] = msgspec.msgpack.Decoder(Report)
 
 
-def encode(report: Report | Order) -> bytes:
+@cache
+def _reports() -> msgspec.msgpack.Decoder[Report]:
+    """Built when first asked for: a collector only writes reports."""
+    return msgspec.msgpack.Decoder(Report)
+
+
+def encode(report: Written | Order) -> bytes:
     """The report or order as a frame. Raises WireError when it cannot be encoded or is too long."""
     try:
         body = _encoder.encode(report)
@@ -31,7 +37,7 @@ def encode(report: Report | Order) -> bytes:
 def decode(body: bytes | memoryview) -> Report:
     """The report in a frame's body. Raises WireError when it is damaged or not one of ours."""
     try:
-        return _decoder.decode(body)
+        return _reports().decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise WireError(f"damaged report of {len(body)} bytes: {error}") from error
 

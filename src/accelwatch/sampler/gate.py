@@ -39,13 +39,13 @@ class Gate:
     @contextmanager
     def turn(self, *, opening: bool = False) -> Iterator[None]:
         """Work alone, or beside the others once none of them has finished for the time of patience."""
-        held = self._wait(CAREFUL_OPENING_S if opening else CAREFUL_PATIENCE_S)
+        waited = self._wait(CAREFUL_OPENING_S if opening else CAREFUL_PATIENCE_S)
         try:
             with self._inside.call():
                 yield
         finally:
             self._passed += 1
-            if held:
+            if waited:
                 self._lock.release()
 
     def beside(self) -> AbstractContextManager[None]:

@@ -2,13 +2,11 @@
 
 import contextlib
 import os
-import select
-import signal
 import sys
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from accelwatch.child_process import ChildProcess, anonymous_file, reaped
 from accelwatch.sampler import early
 from accelwatch.sampler.blame import CallsOut, part_of
 from accelwatch.sampler.commands import end_commands
@@ -20,13 +18,14 @@ from accelwatch.store.reports import Called, CollectorEnded, Part
 if TYPE_CHECKING:
     from accelwatch.sampler.printed import Printed
 
-_MAX_CRASH_REPORT = 65536
 _FATAL = b"Fatal Python error"
 """How a crash report of Python's faulthandler begins; any other text is the collector's own failure."""
 _KILLS = frozenset({"SIGKILL", "SIGTERM"})
 """Ends that come from outside: an operator, a supervisor, the kernel when memory runs out."""
-_ENDING_S = 0.1
-_GLANCE_S = 0.001
+_ENDING_S = 1.0
+"""How long a process whose reports have ended may take to end; on a busy machine that is not at once."""
+_DYING_S = 0.1
+"""The same for one that was killed: how it ends is known."""
 _unreaped: set[int] = set()
 """Killed processes that still hang in the kernel; reaped at the next opportunity."""
 
@@ -42,14 +41,12 @@ class Child:
         crash: int,
         printed: "Printed | None" = None,
     ) -> None:
-        self.pid = pid
+        self.process = ChildProcess(pid, crash)
         self.printed = printed
         """What vendor libraries printed; None where it was not kept."""
         self.reports = reports
         """Descriptor to read frames from; non-blocking."""
         self._orders = orders
-        self._crash = crash
-        self._status: int | None = None
         os.set_blocking(reports, False)
 
     def let_in(self, part: Part) -> None:
@@ -66,31 +63,17 @@ class Child:
 
     def kill(self) -> None:
         """End the process now, whatever it does, and the commands it runs."""
-        if self.ended() is None:
-            end_commands(self.pid)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+        if self.process.ended() is None:
+            end_commands(self.process.pid)
+            self.process.kill()
 
-    def ended(self) -> int | None:
-        """Wait status once the process has ended (see os.waitstatus_to_exitcode), else None."""
-        if self._status is None:
-            self._status = _reap(self.pid)
-        return self._status
-
-    def ended_soon(self) -> int | None:
-        """As `ended`, for a process whose reports have ended: it is on its way out."""
-        until = time.monotonic() + _ENDING_S
-        while self.ended() is None and time.monotonic() < until:
-            select.select([], [], [], _GLANCE_S)
-        return self._status
-
-    def crash_report(self) -> bytes:
-        """What the process wrote when it crashed."""
-        return os.pread(self._crash, _MAX_CRASH_REPORT, 0).partition(b"\0")[0]
+    def how(self) -> str:
+        """How a process ended whose reports have ended, in a word: it is on its way out."""
+        return self.process.how(_DYING_S if self.process.killed else _ENDING_S)
 
     def inside(self) -> frozenset[int]:
         """Threads that were inside a driver when the process ended."""
-        return threads_inside(self._crash)
+        return threads_inside(self.process.crash)
 
     def release(self, *, patient: bool = False) -> None:
         """Kill what still runs, close all descriptors; a process that cannot die is reaped later.
@@ -100,22 +83,11 @@ class Child:
         self.kill()
         self.ask_to_stop()
         os.close(self.reports)
-        os.close(self._crash)
+        os.close(self.process.crash)
         if self.printed is not None:
             self.printed.close()
-        if (self.ended_soon() if patient else self.ended()) is None:
-            _unreaped.add(self.pid)
-
-
-def ending(status: int) -> str:
-    """How a process ended, in a word: `SIGSEGV`, `exit_1`."""
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        try:
-            return signal.Signals(number).name
-        except ValueError:
-            return f"signal_{number}"
-    return f"exit_{os.waitstatus_to_exitcode(status)}"
+        if self.process.ended_within(_DYING_S if patient else 0.0) is None:
+            _unreaped.add(self.process.pid)
 
 
 def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -> CollectorEnded:
@@ -123,9 +95,8 @@ def post_mortem(child: Child, calls: CallsOut, wall: float, *, hint: str = "") -
 
     Nobody asked it to end, so a library that calls `exit` has crashed it.
     """
-    status = child.ended_soon()
-    code = "unknown" if status is None else ending(status)
-    report = child.crash_report()
+    code = child.how()
+    report = child.process.crash_report()
     own_fault = code == "exit_1" and report != b"" and not report.startswith(_FATAL)
     suspects: tuple[Called, ...] = ()
     if not own_fault:
@@ -156,7 +127,7 @@ def fork(order: Begin) -> Child:
     if (begun := early.take()) is not None and (child := _ordered(begun, order)) is not None:
         return child
     read_end, write_end = os.pipe()
-    crash = _anonymous_file()
+    crash = anonymous_file("accelwatch-crash")
     pid = os.fork()
     if pid == 0:
         os.close(read_end)
@@ -186,7 +157,7 @@ def spawn(order: Begin, environ: Mapping[str, str] | None = None) -> Child:
     from accelwatch.sampler.printed import Printed, bounded_file
 
     reap_leftovers()
-    crash, printed = _anonymous_file(), bounded_file()
+    crash, printed = anonymous_file("accelwatch-crash"), bounded_file()
     errors = _standard_error()
     process = subprocess.Popen(
         [sys.executable, "-m", "accelwatch.sampler.child", str(crash), str(errors)],
@@ -219,22 +190,5 @@ def _standard_error() -> int:
 def reap_leftovers() -> None:
     """Collect killed processes that have meanwhile ended."""
     for pid in tuple(_unreaped):
-        if _reap(pid) is not None:
+        if reaped(pid) is not None:
             _unreaped.discard(pid)
-
-
-def _reap(pid: int) -> int | None:
-    try:
-        done, status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return 0
-    return status if done else None
-
-
-def _anonymous_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("accelwatch-crash")
-    import tempfile
-
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())

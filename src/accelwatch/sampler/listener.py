@@ -3,8 +3,8 @@
 import threading
 
 from accelwatch.backend import EventSource
+from accelwatch.backoff import Backoff
 from accelwatch.sampler.contract import sound_events
-from accelwatch.sampler.schedule import Backoff
 from accelwatch.sampler.worker import Batch, Inbox
 from accelwatch.schema.event import ErrorEvent
 

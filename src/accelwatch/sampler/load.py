@@ -35,12 +35,12 @@ def absent(settings: CollectSettings) -> dict[str, str]:
     if settings.backends or not (marks := plugins.addresses(plugins.PRESENCE)):
         return {}
     bus = on_bus(Path(settings.root))
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for name, address in plugins.addresses(plugins.BACKENDS).items():
         mine = [mark for mark, owner in marks.items() if owner == address]
         if bus is not None and mine and name not in settings.options and bus.isdisjoint(mine):
-            found[name] = f"no PCI function of vendor or driver {', '.join(mine)}"
-    return found
+            reasons[name] = f"no PCI function of vendor or driver {', '.join(mine)}"
+    return reasons
 
 
 def _factory(name: str, installed: dict[str, str]) -> Callable[[], Factory]:

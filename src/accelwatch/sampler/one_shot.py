@@ -15,19 +15,21 @@ from accelwatch.errors import WireError
 from accelwatch.sampler import launch
 from accelwatch.sampler.blame import CallsOut, is_backend, merged
 from accelwatch.sampler.frames import Stream
-from accelwatch.sampler.settings import Begin, CollectSettings, Held
+from accelwatch.sampler.settings import Begin, CollectSettings, HeldOut
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot
+from accelwatch.schema.snapshot import BackendState, BackendStatus, Snapshot, with_absences
 from accelwatch.store.reports import (
     CRASHED,
     BackendFound,
     CollectorEnded,
     Cycle,
     Done,
+    EncodedOutcome,
     Failure,
     Outcome,
     Part,
     Report,
+    Written,
 )
 
 Isolation = Literal["auto", "fork", "exec", "thread"]
@@ -43,7 +45,7 @@ def read_once(
     settings: CollectSettings, *, isolation: Isolation = "auto", clock: Clock | None = None
 ) -> Snapshot:
     """One snapshot, complete at most 0.2 s after `settings.timeout_s`, whatever drivers do."""
-    return OneShot(settings, isolation=isolation, clock=clock).finish()
+    return with_absences(OneShot(settings, isolation=isolation, clock=clock).finish())
 
 
 class OneShot:
@@ -60,7 +62,7 @@ class OneShot:
         self._isolation = isolation
         self._clock = clock or SystemClock()
         self._began = self._clock.monotonic()
-        self._held: dict[Part, str] = {}
+        self._held_out: dict[Part, str] = {}
         """What a further child leaves alone: backends that are done, and what has crashed."""
         self._careful = False
         self._complete = False
@@ -110,7 +112,7 @@ class OneShot:
             return True
         culprits = merged(end.parts)
         for part in culprits:
-            self._held[part] = end.message
+            self._held_out[part] = end.message
             self._store.apply(self._crashed(part, end))
         return bool(culprits)
 
@@ -126,9 +128,9 @@ class OneShot:
         )
 
     def _start(self) -> "_Process | _Thread":
-        held = tuple(Held(part=part, reason=why) for part, why in self._held.items())
+        held_out = tuple(HeldOut(part=part, reason=why) for part, why in self._held_out.items())
         order = Begin(
-            settings=self._settings, held_out=held, careful=self._careful, began=self._began
+            settings=self._settings, held_out=held_out, careful=self._careful, began=self._began
         )
         isolation = self._isolation
         if isolation == "auto":
@@ -154,7 +156,7 @@ class OneShot:
                         self._complete = True
                         return None
                     if isinstance(report, Cycle):
-                        self._held[Part(report.backend)] = ""
+                        self._held_out[Part(report.backend)] = ""
                     self._store.apply(report)
         except (EOFError, WireError) as error:
             return source.post_mortem(error, self._clock.wall())
@@ -224,8 +226,12 @@ class _Thread:
         from accelwatch.sampler.load import absent, resolve
 
         self._reports: SimpleQueue[Report] = SimpleQueue()
+
+        def emit(report: Written) -> None:
+            self._reports.put(report.decoded() if isinstance(report, EncodedOutcome) else report)
+
         collector = Collector(
-            order.settings, resolve(order.settings), self._reports.put, clock, began=order.began
+            order.settings, resolve(order.settings), emit, clock, began=order.began
         )
 
         def run() -> None:

@@ -6,6 +6,8 @@ memory, and waits for nobody.
 
 import os
 
+from accelwatch.untrusted_text import printable
+
 PRINTED_BYTES = 16384
 _NEWS = 1000
 _LAST_WORDS = 200
@@ -71,5 +73,4 @@ class Printed:
 
 
 def _one_line(data: bytes) -> str:
-    text = " ".join(data.decode("utf-8", "replace").split())
-    return "".join(char if char.isprintable() else "?" for char in text)
+    return printable(" ".join(data.decode("utf-8", "replace").split()))

@@ -1,7 +1,7 @@
 """The slots of one backend: which devices it has now, and a worker for each."""
 
 from accelwatch.backend import Backend
-from accelwatch.sampler.calls import Desk
+from accelwatch.sampler.calls import CollectorContext
 from accelwatch.sampler.turn import Slot, Surroundings
 from accelwatch.sampler.worker import Worker
 from accelwatch.schema.device import Device
@@ -11,17 +11,19 @@ from accelwatch.store.reports import Slots
 class Roster:
     """Slots by provisional id. A slot whose call is still out outlives its device."""
 
-    def __init__(self, name: str, backend: Backend, shared: Worker | None, desk: Desk) -> None:
+    def __init__(
+        self, name: str, backend: Backend, shared: Worker | None, collector: CollectorContext
+    ) -> None:
         self.slots: dict[str, Slot] = {}
         self._retired: dict[str, Slot] = {}
         self._name = name
         self._shared = shared
-        self._around = Surroundings(backend, name, desk)
+        self._around = Surroundings(backend, name, collector)
 
     def accept(self, devices: tuple[Device, ...]) -> list[Slot]:
         """Take the devices as discovered, to be identified anew; returns the slots that have gone."""
         around = self._around
-        around.desk.emit(Slots(backend=self._name, devices=devices))
+        around.collector.emit(Slots(backend=self._name, devices=devices))
         before = self.slots
         self.slots = {device.id: self._slot(device) for device in devices}
         gone = [slot for slot_id, slot in before.items() if slot_id not in self.slots]
@@ -46,7 +48,7 @@ class Roster:
     def _slot(self, device: Device) -> Slot:
         slot = self.slots.get(device.id) or self._retired.pop(device.id, None)
         if slot is None:
-            worker = self._shared or self._around.desk.worker(f"{self._name}:{device.id}")
+            worker = self._shared or self._around.collector.worker(f"{self._name}:{device.id}")
             return Slot(device, worker, self._around)
         slot.device = device
         slot.retired = False

@@ -2,9 +2,6 @@
 
 import math
 
-FIRST_BACKOFF_S = 1.0
-MAX_BACKOFF_S = 60.0
-
 
 class Ticks:
     """Instants at a fixed distance from a start: a late tick does not push the later ones."""
@@ -28,34 +25,3 @@ class Ticks:
         missed = math.floor((now - self._next) / self._interval_s)
         self._next += (missed + 1) * self._interval_s
         return True
-
-
-class Backoff:
-    """Growing pauses between attempts: 1, 2, 4 ... 60 s by default; a success forgets them."""
-
-    def __init__(
-        self, first_s: float = FIRST_BACKOFF_S, limit_s: float = MAX_BACKOFF_S, free: int = 0
-    ) -> None:
-        self._first_s = first_s
-        self._limit_s = limit_s
-        self._free = free
-        self.failures = 0
-        self.until = -math.inf
-        """Moment before which nothing should be tried."""
-
-    def failed(self, now: float) -> float:
-        """Note a failure; returns the pause in seconds (0 for the first `free` failures)."""
-        self.failures += 1
-        exponent = min(self.failures - self._free - 1, 32)
-        pause = 0.0 if exponent < 0 else min(self._first_s * 2.0**exponent, self._limit_s)
-        self.until = now + pause
-        return pause
-
-    def succeeded(self) -> None:
-        """Forget all failures."""
-        self.failures = 0
-        self.until = -math.inf
-
-    def ready(self, now: float) -> bool:
-        """Whether the pause is over."""
-        return now >= self.until

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accelwatch.sampler.contract import ContractError, sound_readings
-from accelwatch.sampler.schedule import Backoff
-from accelwatch.schema.absence import Absence
+from accelwatch.backoff import Backoff
+from accelwatch.sampler.contract import ContractError, encoded_readings
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Reading
 
@@ -37,19 +36,19 @@ class Search:
     def keep(self, readings: Sequence[Reading]) -> None:
         """The backend has read the numbers; they are copied, as it goes on to fill what they hold."""
         self._numbers = tuple(
-            msgspec.structs.replace(one, values=dict(one.values), absent=dict(one.absent))
-            for one in readings
+            msgspec.structs.replace(
+                reading, values=dict(reading.values), absent=dict(reading.absent)
+            )
+            for reading in readings
         )
 
-    def numbers(
-        self, identity: tuple[Device, ...], groups: frozenset[str]
-    ) -> tuple[Reading, ...] | None:
+    def numbers(self, identity: tuple[Device, ...], groups: frozenset[str]) -> msgspec.Raw | None:
         """What was read before the search; None when the device has not come so far."""
         numbers, self._numbers = self._numbers, None
         if numbers is None or not identity:
             return None
         try:
-            return without_processes(sound_readings(numbers, identity, groups))
+            return encoded_readings(numbers, identity, groups, searched=False)
         except ContractError:
             return None
 
@@ -60,13 +59,3 @@ class Search:
             self._pause.failed(now)
         elif self._under_way:
             self._pause.succeeded()
-
-
-def without_processes(readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
-    """The readings, with the reason why no processes are among them."""
-    return tuple(
-        msgspec.structs.replace(
-            one, processes=None, absent={**one.absent, ("processes",): Absence.TIMEOUT}
-        )
-        for one in readings
-    )

@@ -39,7 +39,7 @@ class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Each backend's own section, by the backend's name."""
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
     """Something that must not be called yet."""
 
     part: Part
@@ -51,7 +51,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     """The first order to a collector."""
 
     settings: CollectSettings
-    held_out: tuple[Held, ...] = ()
+    held_out: tuple[HeldOut, ...] = ()
     careful: bool = False
     """Let devices be called one by one even if they are slow, so that a crash names one of them."""
     began: float | None = None

@@ -11,15 +11,16 @@ from functools import partial
 import msgspec
 
 from accelwatch.backend import Backend, Context, EventSource
+from accelwatch.backoff import Backoff
 from accelwatch.errors import BackendUnavailable
-from accelwatch.sampler.calls import Desk
+from accelwatch.sampler.calls import CollectorContext
 from accelwatch.sampler.contract import failure_of, sound_devices
-from accelwatch.sampler.cycle import CycleBook
+from accelwatch.sampler.cycle import CycleTracker
 from accelwatch.sampler.listener import Listener
 from accelwatch.sampler.load import Factory
 from accelwatch.sampler.opening import Opening, open_backend, status_of, timed_out
 from accelwatch.sampler.roster import Roster
-from accelwatch.sampler.schedule import Backoff, Ticks
+from accelwatch.sampler.schedule import Ticks
 from accelwatch.sampler.turn import Slot
 from accelwatch.sampler.worker import Answer
 from accelwatch.schema.absence import Absence
@@ -38,14 +39,14 @@ class Stack:
     """The life of one backend."""
 
     def __init__(
-        self, name: str, load: Callable[[], Factory], context: Context, desk: Desk
+        self, name: str, load: Callable[[], Factory], context: Context, collector: CollectorContext
     ) -> None:
         self.name = name
         self._load = load
         self._context = context
-        self._desk = desk
-        self._settings = desk.settings
-        self._control = desk.worker(f"{name}:control")
+        self._collector = collector
+        self._settings = collector.settings
+        self._control = collector.worker(f"{name}:control")
         self._control_since: float | None = None
         self._late = False
         self._vendor = ""
@@ -53,7 +54,7 @@ class Stack:
         self._backend: Backend | None = None
         self._roster: Roster | None = None
         self._listener: Listener | None = None
-        self._book = CycleBook(name, desk)
+        self._tracker = CycleTracker(name, collector)
         self._queue: deque[Slot] = deque()
         self._ticks = Ticks(math.inf, self._settings.interval_s)
         self._reopen = Backoff(self._settings.rediscover_s)
@@ -63,7 +64,7 @@ class Stack:
     @property
     def finished(self) -> bool:
         """Whether a single reading has all it can get from this backend."""
-        return self._status is not None and not self._book.open
+        return self._status is not None and not self._tracker.open
 
     @property
     def next_wake(self) -> float:
@@ -113,13 +114,13 @@ class Stack:
             self._late = False
             then(answer)
 
-        self._control_since = self._desk.clock.monotonic()
-        self._desk.calls.begin(self._control, job, answered, backend=self.name, action=action)
+        self._control_since = self._collector.clock.monotonic()
+        self._collector.calls.begin(self._control, job, answered, backend=self.name, action=action)
 
     def _control_deadline(self) -> float:
         if self._control_since is None or self._late:
             return math.inf
-        return min(self._control_since + self._settings.open_timeout_s, self._desk.end)
+        return min(self._control_since + self._settings.open_timeout_s, self._collector.end)
 
     def _overdue(self, now: float) -> None:
         if self._roster is None:
@@ -132,14 +133,15 @@ class Stack:
             message="looking for devices does not come back",
         )
         self._give_up_queue()
-        self._book.close_if_over()
+        self._tracker.close_if_over()
 
     def _tell(self, status: BackendStatus) -> None:
         if status != self._status:
             self._status = status
-            self._desk.emit(BackendFound(status=status))
+            self._collector.emit(BackendFound(status=status))
 
     def _open(self, now: float) -> None:
+        # Counted as failed in advance: of an open that never comes back nobody would count it later.
         self._reopen.failed(now)
         self._on_control(
             "open",
@@ -149,7 +151,7 @@ class Stack:
 
     def _bring_up(self) -> Opening:
         """On the control worker: all that may hang or fail before there are devices."""
-        with self._desk.gate.turn(opening=True):
+        with self._collector.gate.turn(opening=True):
             backend = self._load()(self._context)
             self._vendor = backend.vendor
             return open_backend(self.name, backend, self._context)
@@ -162,16 +164,16 @@ class Stack:
         assert isinstance(opening, Opening)
         self._tell(opening.status)
         if opening.backend is not None:
-            self._up(opening.backend, opening, self._desk.clock.monotonic())
+            self._up(opening.backend, opening, self._collector.clock.monotonic())
 
     def _up(self, backend: Backend, opening: Opening, now: float) -> None:
         self._reopen.succeeded()
         self._backend = backend
         shared = self._control if backend.serial else None
-        self._roster = Roster(self.name, backend, shared, self._desk)
+        self._roster = Roster(self.name, backend, shared, self._collector)
         self._roster.accept(opening.devices)
         if opening.events:
-            self._desk.emit(Events(backend=self.name, events=opening.events))
+            self._collector.emit(Events(backend=self.name, events=opening.events))
         self._discover_at = now + self._settings.rediscover_s
         self._ticks = Ticks(now, self._settings.interval_s)
         self._ticks.due(now)
@@ -181,44 +183,51 @@ class Stack:
     def listen(self) -> None:
         """Wait for the backend's own events, if it has any and they are not held out."""
         source = self._backend
-        wanted = not self._settings.one_shot and Part(self.name, events=True) not in self._desk.held
+        wanted = (
+            not self._settings.one_shot
+            and Part(self.name, events=True) not in self._collector.held_out
+        )
         if self._listener is not None or not wanted or not isinstance(source, EventSource):
             return
-        self._listener = Listener(self.name, source, self._desk.inbox)
+        self._listener = Listener(self.name, source, self._collector.inbox)
         thread = self._listener.start()
-        self._desk.emit(Called(call=0, backend=self.name, action="events", thread=thread))
+        self._collector.emit(Called(call=0, backend=self.name, action="events", thread=thread))
         self._listener.announced()
 
     def _down(self, status: BackendStatus) -> None:
         if self._listener is not None:
             self._listener.stop()
         if self._roster is not None:
+            # Their turns will not report any more; a cycle that waited for them would never close.
             for slot in self._roster.slots.values():
-                self._book.ended(slot, None)
+                self._tracker.ended(slot, None)
             self._roster.clear()
         self._queue.clear()
-        self._book.close_if_over()
+        self._tracker.close_if_over()
         self._roster = self._listener = None
         self._tell(status)
-        self._reopen.failed(self._desk.clock.monotonic())
+        self._reopen.failed(self._collector.clock.monotonic())
         backend, self._backend = self._backend, None
         if backend is not None:
             self._close(backend, lambda: None)
 
     def _close(self, backend: Backend, then: Callable[[], None]) -> None:
         def close() -> None:
-            with self._desk.gate.beside():
+            with self._collector.gate.beside():
                 backend.close()
 
         self._on_control("close", close, lambda _: then())
 
     def _cycle(self, now: float) -> None:
         assert self._roster is not None
-        if self._book.open:
-            self._book.skipped()
+        # A cycle that waits for one slow device goes on: the others must not wait for it, so who is
+        # free gets another turn in it.
+        if self._tracker.open:
+            self._tracker.skipped()
         else:
-            self._book.begin(now)
-        self._book.note(self._trouble)
+            self._tracker.begin(now)
+        # Looking for devices happens beside the turns, so its failure would be in no cycle's result.
+        self._tracker.note(self._trouble)
         stuck = self._stuck()
         if now >= self._discover_at and self._control_since is None and not stuck:
             self._discover(now)
@@ -228,12 +237,12 @@ class Stack:
             failure = slot.settled(now) or (_BEHIND if stuck else None)
             if failure is not None:
                 slot.report(failure)
-                self._book.note(failure)
+                self._tracker.note(failure)
             else:
-                self._book.wait_for(slot)
+                self._tracker.wait_for(slot)
                 self._queue.append(slot)
         self._begin_turns(now)
-        self._book.close_if_over()
+        self._tracker.close_if_over()
 
     def _stuck(self) -> bool:
         """Whether a driver that takes one call at a time has one out."""
@@ -248,17 +257,19 @@ class Stack:
             slot.begin(now, partial(self._turn_over, slot))
 
     def _turn_over(self, slot: Slot, failure: Failure | None) -> None:
-        self._book.ended(slot, failure)
+        self._tracker.ended(slot, failure)
+        # Its call is still out in a driver that takes one at a time: whoever waits behind it would be
+        # late without having been asked.
         if slot.busy and self._stuck():
             self._give_up_queue()
-        self._begin_turns(self._desk.clock.monotonic())
-        self._book.close_if_over()
+        self._begin_turns(self._collector.clock.monotonic())
+        self._tracker.close_if_over()
 
     def _give_up_queue(self) -> None:
         while self._queue:
             slot = self._queue.popleft()
             slot.report(_BEHIND)
-            self._book.ended(slot, _BEHIND)
+            self._tracker.ended(slot, _BEHIND)
 
     def _discover(self, now: float) -> None:
         assert self._backend is not None
@@ -266,7 +277,7 @@ class Stack:
         self._discover_at = now + self._settings.rediscover_s
 
         def look() -> tuple[Device, ...]:
-            with self._desk.gate.beside():
+            with self._collector.gate.beside():
                 return sound_devices(backend.discover())
 
         self._on_control("discover", look, self._on_discovered)
@@ -281,8 +292,8 @@ class Stack:
             assert isinstance(answer.result, tuple)
             self._trouble = None
             self._accept(answer.result)
-        self._begin_turns(self._desk.clock.monotonic())
-        self._book.close_if_over()
+        self._begin_turns(self._collector.clock.monotonic())
+        self._tracker.close_if_over()
 
     def _accept(self, devices: tuple[Device, ...]) -> None:
         assert self._roster is not None
@@ -290,7 +301,7 @@ class Stack:
         for slot in self._roster.accept(devices):
             if slot in self._queue:
                 self._queue.remove(slot)
-            self._book.ended(slot, None)
+            self._tracker.ended(slot, None)
         self._tell_count(len(devices))
 
     def _tell_count(self, count: int) -> None:

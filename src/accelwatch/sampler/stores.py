@@ -5,12 +5,15 @@ from pathlib import Path
 from accelwatch.clock import Clock
 from accelwatch.sampler.settings import CollectSettings
 from accelwatch.store import Store
-from accelwatch.store.counts import CountFile
 
 
 def store_for(settings: CollectSettings, clock: Clock) -> Store:
     """A new store; event counters are loaded from, and kept in, the state directory if there is one."""
-    keeps = settings.state_dir is not None and not settings.one_shot
+    count_file = None
+    if settings.state_dir is not None and not settings.one_shot:
+        from accelwatch.store.counts import CountFile
+
+        count_file = CountFile(Path(settings.state_dir))
     return Store(
         clock,
         interval_s=settings.interval_s,
@@ -18,5 +21,5 @@ def store_for(settings: CollectSettings, clock: Clock) -> Store:
         groups=settings.groups,
         one_shot=settings.one_shot,
         root=Path(settings.root),
-        count_file=CountFile(Path(settings.state_dir)) if keeps and settings.state_dir else None,
+        count_file=count_file,
     )

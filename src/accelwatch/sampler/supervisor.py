@@ -10,14 +10,14 @@ from collections.abc import Callable
 
 import msgspec
 
+from accelwatch.backoff import Backoff
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import WireError
 from accelwatch.sampler.blame import CallsOut, HoldOut, is_backend
 from accelwatch.sampler.frames import Stream
 from accelwatch.sampler.launch import Child, post_mortem, spawn
 from accelwatch.sampler.load import resolve
-from accelwatch.sampler.schedule import Backoff
-from accelwatch.sampler.settings import Begin, CollectSettings, Held
+from accelwatch.sampler.settings import Begin, CollectSettings, HeldOut
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.snapshot import BackendState, BackendStatus
 from accelwatch.store.reports import (
@@ -112,7 +112,7 @@ class Supervisor:
     @property
     def pid(self) -> int | None:
         """The child's process id; None between children."""
-        return self._child.pid if self._child is not None else None
+        return self._child.process.pid if self._child is not None else None
 
     def receive(self) -> None:
         """Take in what has come."""
@@ -128,7 +128,7 @@ class Supervisor:
             self._kill("damaged", str(error))
             return
         for report in reports:
-            self._take(report)
+            self._forward(report)
         if any(isinstance(report, Heartbeat) for report in reports):
             _tell_printed(child)
         if self._stream.damaged > self._damaged:
@@ -144,7 +144,7 @@ class Supervisor:
                 self._start(now)
         elif now - self._heard > self._silence_s:
             self._kill("hang", f"no sign of life for {now - self._heard:.0f} s")
-        elif not self._too_big(self._child.pid, now):
+        elif not self._too_big(self._child.process.pid, now):
             self._let_in(now)
             if now - self._started > self._limits.calm_s:
                 self._restart.succeeded()
@@ -199,11 +199,11 @@ class Supervisor:
             self._child = None
 
     def _start(self, now: float) -> None:
-        self._waiting = set(self._hold_out.held(now))
-        held = tuple(
-            Held(part=part, reason=self._reasons.get(part, "")) for part in sorted(self._waiting)
+        self._waiting = set(self._hold_out.held_out(now))
+        held_out = tuple(
+            HeldOut(part=part, reason=self._reasons.get(part, "")) for part in sorted(self._waiting)
         )
-        order = Begin(settings=self._settings, held_out=held, careful=self._careful)
+        order = Begin(settings=self._settings, held_out=held_out, careful=self._careful)
         backends = {Part(name) for name in self._settings.backends}
         self._hold_out.admitted((backends - self._waiting) | self._hold_out.on_trial(now), now)
         self._calls = CallsOut()
@@ -221,7 +221,7 @@ class Supervisor:
         self._damaged = 0
         self._watch(child.reports)
 
-    def _take(self, report: Report) -> None:
+    def _forward(self, report: Report) -> None:
         self._heard = self._clock.monotonic()
         self._silence_s = self._limits.silence_s
         self._calls.note(report)
@@ -251,7 +251,10 @@ class Supervisor:
         pauses = self._hold_out.crashed(end.parts, now)
         for part, pause in pauses.items():
             self._hold(part, f"held out for {pause:.0f} s: {end.message}")
+        # When several calls were inside, the next process makes them one by one: its crash names one.
         self._careful = len(end.parts) != 1
+        # With the culprit held out the next process need not wait; without one it would crash again at
+        # once.
         if not pauses:
             self._restart.failed(now)
         if self._restart.ready(now):
@@ -291,7 +294,7 @@ class Supervisor:
     def _let_in(self, now: float) -> None:
         if self._child is None:
             return
-        free = self._waiting - self._hold_out.held(now)
+        free = self._waiting - self._hold_out.held_out(now)
         for part in sorted(free):
             self._child.let_in(part)
         self._hold_out.admitted(free, now)

@@ -11,16 +11,15 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.backend import Backend, Elsewhere, ReadableAsleep, Request
+from accelwatch.backoff import Backoff
 from accelwatch.errors import DeviceSuspended
-from accelwatch.sampler.calls import Desk
-from accelwatch.sampler.contract import failure_of, sound_identity, sound_readings
-from accelwatch.sampler.schedule import Backoff
-from accelwatch.sampler.search import Search, without_processes
+from accelwatch.sampler.calls import CollectorContext
+from accelwatch.sampler.contract import encoded_readings, failure_of, sound_identity
+from accelwatch.sampler.search import Search
 from accelwatch.sampler.worker import Answer, Worker
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
-from accelwatch.schema.reading import Reading
-from accelwatch.store.reports import CRASHED, Failure, Identified, Outcome, Part
+from accelwatch.store.reports import CRASHED, EncodedOutcome, Failure, Identified, Outcome, Part
 from accelwatch.sysfs import is_left_asleep
 
 _EXCLUDED = Failure(
@@ -40,7 +39,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     backend: Backend
     name: str
-    desk: Desk
+    collector: CollectorContext
 
 
 def matches(device: Device, selectors: tuple[str, ...]) -> bool:
@@ -84,16 +83,17 @@ class Slot:
         """Moment at which the present turn is too late; infinite without one."""
         if self._waiting is None or not self.busy:
             return math.inf
-        desk = self._around.desk
-        return min(self._began + desk.settings.timeout_s, desk.end)
+        collector = self._around.collector
+        return min(self._began + collector.settings.timeout_s, collector.end)
 
     def settled(self, now: float) -> Failure | None:
         """The failure that stands without asking: excluded, held out, still out, or backing off."""
-        if matches(self.device, self._around.desk.settings.excluded):
+        if matches(self.device, self._around.collector.settings.excluded):
             return _EXCLUDED
-        why = self._around.desk.held.get(self._part)
+        why = self._around.collector.held_out.get(self._part)
         if why is not None:
             return Failure(absence=Absence.ERROR, code=CRASHED, message=why)
+        # A second call into a driver that hangs would hang another thread and tell nothing new.
         if self.busy:
             return _late(now - self._began)
         if self._failure is not None and not self._backoff.ready(now):
@@ -111,25 +111,25 @@ class Slot:
 
     def expire(self, now: float) -> None:
         """End the present turn as too late; the numbers count if only processes are late."""
-        numbers = self._search.numbers(self._identity, self._around.desk.settings.groups)
+        numbers = self._search.numbers(self._identity, self._around.collector.settings.groups)
         if numbers is None:
             self._finish(_late(now - self._began), now)
             return
         self._leave_to_search(now)
-        self._deliver(numbers, now, self._around.desk.clock.wall())
+        self._deliver(numbers, now, self._around.collector.clock.wall())
 
     def _leave_to_search(self, now: float) -> None:
         """Let the call go on by itself, and have the next one made by another worker.
 
         A driver that allows one call at a time is not called again before it comes back.
         """
-        desk = self._around.desk
-        if self._around.backend.serial or desk.settings.one_shot:
+        collector = self._around.collector
+        if self._around.backend.serial or collector.settings.one_shot:
             self._search.came_back(now, late=True)
             return
         self._search.call, self._call = self._call, None
         self.worker.stop()
-        self.worker = desk.worker(f"{self._around.name}:{self.device.id}")
+        self.worker = collector.worker(f"{self._around.name}:{self.device.id}")
 
     def retire(self) -> None:
         """The device is no longer there: no more turns, and no report of the one that is out."""
@@ -138,8 +138,8 @@ class Slot:
 
     def report(self, failure: Failure) -> None:
         """Tell the owner why there is no reading this time."""
-        clock = self._around.desk.clock
-        self._around.desk.emit(
+        clock = self._around.collector.clock
+        self._around.collector.emit(
             Outcome(
                 backend=self._around.name,
                 slot=self.device.id,
@@ -150,12 +150,12 @@ class Slot:
         )
 
     def _ask(self, action: str, job: Callable[[], object], then: Callable[[Answer], None]) -> None:
-        self._call = self._around.desk.calls.begin(
+        self._call = self._around.collector.calls.begin(
             self.worker, job, then, backend=self._around.name, action=action, slot=self.device.id
         )
 
     def _guard(self, device: Device) -> None:
-        settings = self._around.desk.settings
+        settings = self._around.collector.settings
         backend = self._around.backend
         if isinstance(backend, Elsewhere) and backend.elsewhere:
             return
@@ -167,12 +167,12 @@ class Slot:
             )
 
     def _identify(self) -> tuple[Device, ...]:
-        with self._around.desk.gate.turn():
+        with self._around.collector.gate.turn():
             self._guard(self.device)
             return sound_identity(self._around.backend.identify(self.device))
 
-    def _reader(self, now: float) -> Callable[[], tuple[Reading, ...]]:
-        settings, identity = self._around.desk.settings, self._identity
+    def _reader(self, now: float) -> Callable[[], msgspec.Raw]:
+        settings, identity = self._around.collector.settings, self._identity
         slow = now >= self._slow_at
         searches = settings.processes and self._search.due(now)
         request = Request(
@@ -185,13 +185,12 @@ class Slot:
         if slow:
             self._slow_at = now + settings.slow_every_s
 
-        def read() -> tuple[Reading, ...]:
-            with self._around.desk.gate.turn():
+        def read() -> msgspec.Raw:
+            with self._around.collector.gate.turn():
                 self._guard(identity[0])
                 answer = self._around.backend.read(identity[0], request)
-                readings = sound_readings(answer, identity, settings.groups)
-            given_up = settings.processes and not searches
-            return without_processes(readings) if given_up else readings
+                given_up = settings.processes and not searches
+                return encoded_readings(answer, identity, settings.groups, searched=not given_up)
 
         return read
 
@@ -200,22 +199,25 @@ class Slot:
         if answer.error is not None or not isinstance(answer.result, tuple):
             self._settle(answer)
             return
+        # Another device or other partitions: slow quantities that the backend remembers are not theirs.
         if answer.result != self._identity:
             self._slow_at = -math.inf
         self._identity = answer.result
         self.identify_due = False
         if not self.retired:
-            self._around.desk.emit(
+            self._around.collector.emit(
                 Identified(backend=self._around.name, slot=self.device.id, devices=self._identity)
             )
         if self._waiting is None:
             self._settle(answer)
-        elif matches(self._identity[0], self._around.desk.settings.excluded):
+        elif matches(self._identity[0], self._around.collector.settings.excluded):
             self._finish(_EXCLUDED, answer.moment)
         else:
             self._ask("read", self._reader(answer.moment), self._on_read)
 
     def _on_read(self, answer: Answer) -> None:
+        # The numbers of that turn have been told; its worker's answer ends the search for processes
+        # only.
         if answer.call == self._search.call:
             self._search.came_back(answer.moment, late=True)
             return
@@ -223,6 +225,8 @@ class Slot:
         self._settle(answer)
 
     def _settle(self, answer: Answer) -> None:
+        # The turn was ended as late and told so: this answer is of a moment that has gone. That it came
+        # only now is what counts against the device.
         if self._waiting is None:
             self._backoff.failed(answer.moment)
             self._failure = _WAS_LATE
@@ -232,17 +236,17 @@ class Slot:
             self._succeed(answer)
 
     def _succeed(self, answer: Answer) -> None:
-        assert isinstance(answer.result, tuple)
+        assert isinstance(answer.result, msgspec.Raw)
         if self._search.call is None:
             self._search.came_back(answer.moment, late=False)
         self._deliver(answer.result, answer.moment, answer.wall)
 
-    def _deliver(self, readings: tuple[Reading, ...], moment: float, wall: float) -> None:
+    def _deliver(self, readings: msgspec.Raw, moment: float, wall: float) -> None:
         then, self._waiting = self._waiting, None
         self._backoff.succeeded()
         self._failure = None
-        self._around.desk.emit(
-            Outcome(
+        self._around.collector.emit(
+            EncodedOutcome(
                 backend=self._around.name,
                 slot=self.device.id,
                 moment=moment,
@@ -257,8 +261,11 @@ class Slot:
     def _finish(self, failure: Failure, now: float) -> None:
         then, self._waiting = self._waiting, None
         self._failure = failure
+        # Looking whether a device still sleeps does not wake it, and it may wake at any time: no pause.
+        # The pause of a call that is out begins when it has come back.
         if failure.absence is not Absence.SUSPENDED and not self.busy:
             self._backoff.failed(now)
+        # Whatever failed may have been reset, replaced or divided anew before it answers again.
         self.identify_due = True
         self._slow_at = -math.inf
         self.report(failure)

@@ -94,7 +94,7 @@ def apply(values: dict[Series, Number], suffered: DeviceCondition) -> None:
         if series in values:
             values[series] = value
     for quantity in suffered.withheld:
-        for series in [one for one in values if one[: len(quantity)] == quantity]:
+        for series in [key for key in values if key[: len(quantity)] == quantity]:
             del values[series]
 
 

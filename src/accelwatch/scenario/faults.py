@@ -226,8 +226,9 @@ def _check_words(document: Document, spec: FaultSpec, place: Place) -> None:
     if spec.severity not in ("corrected", "uncorrected"):
         text = f"{spec.severity!r} is neither corrected nor uncorrected"
         document.complain((*place, "severity"), text)
-    if spec.kind is FaultKind.ABSENT and spec.reason not in ("", *Absence):
-        text = f"{spec.reason!r} is no absence; expected one of {', '.join(sorted(Absence))}"
+    reasons = sorted(map(str, Absence))
+    if spec.kind is FaultKind.ABSENT and spec.reason not in ("", *reasons):
+        text = f"{spec.reason!r} is no absence; expected one of {', '.join(reasons)}"
         document.complain((*place, "reason"), text)
 
 

@@ -17,8 +17,8 @@ from accelwatch.schema.context_encoder import ContextEncoder, EventNumbers
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.packed import FORM, pack
-from accelwatch.schema.reading import Number, Reading
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 
 STREAM = "accelwatch/1"
 """Schema of streams: all their moments are Unix seconds."""
@@ -110,19 +110,21 @@ def packed(message: Message) -> Message | PackedTick:
         return msgspec.structs.replace(message, values=FORM)
     if not isinstance(message, Tick):
         return message
-    devices = tuple(
-        PackedDevice(
-            one.slot,
-            one.state,
-            one.state_since,
-            one.health,
-            one.sample_time,
-            pack(one.values),
-            one.whole,
-        )
-        for one in message.devices
-    )
+    devices = tuple([packed_device(device) for device in message.devices])
     return PackedTick(sequence=message.sequence, time=message.time, devices=devices)
+
+
+def packed_device(device: DeviceTick) -> PackedDevice:
+    """One device at one tick with its values packed."""
+    return PackedDevice(
+        device.slot,
+        device.state,
+        device.state_since,
+        device.health,
+        device.sample_time,
+        pack(device.values),
+        device.whole,
+    )
 
 
 class _Kind(msgspec.Struct):
@@ -130,7 +132,7 @@ class _Kind(msgspec.Struct):
 
 
 _kind = msgspec.msgpack.Decoder(_Kind).decode
-_ESSENTIAL = frozenset(one.__struct_config__.tag for one in (Hello, Layout, Tick))
+_ESSENTIAL = frozenset(kind.__struct_config__.tag for kind in (Hello, Layout, Tick))
 
 
 def is_spare(body: bytes) -> bool:
@@ -188,24 +190,22 @@ class CompactEncoder:
             view.state_since,
             view.health.value,
             view.sample_time,
-            _values(layout.series, view.reading),
+            _values(layout.series, view),
             LETTERS[whole] if (whole := view.reading.absent.get(("*",))) else "",
         )
 
     def _new_layout(self, view: DeviceView, before: Layout | None) -> Layout:
         key = view.device.id
-        reading = view.reading
-        passing = [
-            s for s, reason in reading.absent.items() if reason not in _STANDING and s[0] != "*"
-        ]
-        series = dict.fromkeys((*(before.series if before else ()), *reading.values, *passing))
+        absent = absences(view)
+        passing = [s for s, reason in absent.items() if reason not in _STANDING and s[0] != "*"]
+        series = dict.fromkeys((*(before.series if before else ()), *view.reading.values, *passing))
         layout = Layout(
             slot=self._slots.setdefault(key, len(self._slots)),
             device=view.device,
             series=tuple(series),
             absent=tuple(
                 (s, LETTERS[reason])
-                for s, reason in reading.absent.items()
+                for s, reason in absent.items()
                 if reason in _STANDING and s not in series
             ),
         )
@@ -213,13 +213,14 @@ class CompactEncoder:
         return layout
 
 
-def _values(series: Iterable[Series], reading: Reading) -> tuple[Number | str, ...]:
-    values, absent = reading.values, reading.absent
+def _values(series: Iterable[Series], view: DeviceView) -> tuple[Number | str, ...]:
+    values, absent, unreported = view.reading.values, view.reading.absent, view.unreported
     whole = absent.get(("*",))
     letters = LETTERS
 
-    def letter(one: Series) -> str:
-        reason = absent.get(one) or absent.get(one[:1]) or whole or Absence.NOT_COLLECTED
-        return letters[reason]
+    def letter(key: Series) -> str:
+        quantity = key[:1]
+        reason = absent.get(key) or absent.get(quantity) or unreported.get(quantity) or whole
+        return letters[reason or Absence.NOT_COLLECTED]
 
-    return tuple([values[one] if one in values else letter(one) for one in series])
+    return tuple([values[key] if key in values else letter(key) for key in series])

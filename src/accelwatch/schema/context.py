@@ -92,12 +92,12 @@ def processes_message(slot: int, processes: tuple[Process, ...]) -> Processes:
     largest = processes
     if len(processes) > MAX_PROCESSES:
         largest = tuple(sorted(processes, key=_by_memory)[:MAX_PROCESSES])
-    users = sorted({one.user for one in processes if one.user})[:MAX_USERS]
+    users = sorted({process.user for process in processes if process.user})[:MAX_USERS]
     return Processes(
         slot=slot,
         total=len(processes),
         users=tuple(_clipped(user) for user in users),
-        rows=tuple(_row(one) for one in largest),
+        rows=tuple(_row(process) for process in largest),
     )
 
 
@@ -106,18 +106,18 @@ def _by_memory(process: Process) -> tuple[int, int]:
 
 
 def _row(process: Process) -> ProcessRow:
-    told: dict[str, Any] = {name: getattr(process, name) for name in _ROW}
-    for name, value in told.items():
+    fields: dict[str, Any] = {name: getattr(process, name) for name in _ROW}
+    for name, value in fields.items():
         if isinstance(value, str):
-            told[name] = _clipped(value)
-    return ProcessRow(**told, absent=process.absent)
+            fields[name] = _clipped(value)
+    return ProcessRow(**fields, absent=process.absent)
 
 
 def process_of(row: ProcessRow, device_id: str) -> Process:
     """The inverse for one process; its arguments do not travel."""
     absent = {**row.absent, "argv": Absence.NOT_COLLECTED}
-    told: dict[str, Any] = {name: getattr(row, name) for name in _ROW}
-    return Process(device_id=device_id, **told, absent=absent)
+    fields: dict[str, Any] = {name: getattr(row, name) for name in _ROW}
+    return Process(device_id=device_id, **fields, absent=absent)
 
 
 def owners_message(slot: int, owners: tuple[Owner, ...]) -> Owners:

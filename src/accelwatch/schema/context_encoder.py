@@ -40,7 +40,7 @@ class EventNumbers:
         self.numbered: dict[int, ErrorEvent] = {}
         """The events that the store remembers, by number, oldest first."""
 
-    def take(self, events: tuple[ErrorEvent, ...], time: float) -> None:
+    def assign(self, events: tuple[ErrorEvent, ...], time: float) -> None:
         """What the store remembers now, oldest first; `time` in Unix seconds begins the numbers."""
         if events == self._events:
             return
@@ -64,13 +64,13 @@ _Name = tuple[str, str, str, str, float, int]
 
 
 def _named(events: tuple[ErrorEvent, ...]) -> dict[_Name, ErrorEvent]:
-    found: dict[_Name, ErrorEvent] = {}
+    by_name: dict[_Name, ErrorEvent] = {}
     for event in events:
         name = (event.code, event.device_id, event.subject, event.source, event.time, 0)
-        while name in found:
+        while name in by_name:
             name = (*name[:-1], name[-1] + 1)
-        found[name] = event
-    return found
+        by_name[name] = event
+    return by_name
 
 
 def _replaced(event: ErrorEvent, gone: Mapping[int, ErrorEvent]) -> int | None:
@@ -85,7 +85,7 @@ def _replaced(event: ErrorEvent, gone: Mapping[int, ErrorEvent]) -> int | None:
     return None
 
 
-class _Told:
+class _Sent:
     """What a stream was told of one device."""
 
     __slots__ = ("findings", "owners", "processes", "processes_at")
@@ -103,57 +103,59 @@ class ContextEncoder:
     def __init__(self, numbers: EventNumbers) -> None:
         self._numbers = numbers
         self._looked: float | None = None
-        self._devices: dict[int, _Told] = {}
+        self._devices: dict[int, _Sent] = {}
         self._backends = Backends()
         self._events: dict[int, ErrorEvent] | None = None
 
     def messages(self, snapshot: Snapshot, slots: Mapping[str, int]) -> list[Context]:
         """What is new; `slots` are the devices that have a layout, by id."""
-        found: list[Context] = []
+        messages: list[Context] = []
         if self._looked is None or abs(snapshot.time - self._looked) >= LOOK_EVERY_S:
             self._looked = snapshot.time
-            self._look(snapshot, slots, found)
-        self._numbers.take(snapshot.events, snapshot.time)
+            self._look(snapshot, slots, messages)
+        self._numbers.assign(snapshot.events, snapshot.time)
         if self._numbers.numbered is not self._events:
-            found += self._new_events(self._numbers.numbered)
-        return found
+            messages += self._new_events(self._numbers.numbered)
+        return messages
 
     def _new_events(self, now: dict[int, ErrorEvent]) -> list[Event]:
         before, self._events = self._events, now
         if before is None:
-            return [event_message(*one) for one in list(now.items())[-BACKLOG:]]
+            return [event_message(*numbered) for numbered in list(now.items())[-BACKLOG:]]
         return [event_message(n, event) for n, event in now.items() if before.get(n) != event]
 
-    def _look(self, snapshot: Snapshot, slots: Mapping[str, int], found: list[Context]) -> None:
+    def _look(self, snapshot: Snapshot, slots: Mapping[str, int], messages: list[Context]) -> None:
         backends = Backends(backends=snapshot.backends, errors=snapshot.errors)
         if backends != self._backends:
             self._backends = backends
-            found.append(backends)
+            messages.append(backends)
         for view in (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices:
             slot = slots.get(view.device.id)
             if slot is not None:
-                self._device(slot, view, snapshot.time, found)
+                self._device(slot, view, snapshot.time, messages)
 
-    def _device(self, slot: int, view: DeviceView, now: float, found: list[Context]) -> None:
-        told = self._devices.get(slot)
-        if told is None:
-            told = self._devices[slot] = _Told()
-        if view.owners != told.owners:
-            told.owners = view.owners
-            found.append(owners_message(slot, view.owners))
+    def _device(self, slot: int, view: DeviceView, now: float, messages: list[Context]) -> None:
+        sent = self._devices.get(slot)
+        if sent is None:
+            sent = self._devices[slot] = _Sent()
+        if view.owners != sent.owners:
+            sent.owners = view.owners
+            messages.append(owners_message(slot, view.owners))
         findings = (view.health_reasons, view.event_counts)
-        if findings != told.findings:
-            told.findings = findings
-            found.append(Findings(slot=slot, health_reasons=findings[0], event_counts=findings[1]))
+        if findings != sent.findings:
+            sent.findings = findings
+            messages.append(
+                Findings(slot=slot, health_reasons=findings[0], event_counts=findings[1])
+            )
         processes = view.reading.processes
-        if processes is not None and _worth_telling(told, processes, now):
-            told.processes, told.processes_at = processes, now
-            found.append(processes_message(slot, processes))
+        if processes is not None and _worth_telling(sent, processes, now):
+            sent.processes, sent.processes_at = processes, now
+            messages.append(processes_message(slot, processes))
 
 
-def _worth_telling(told: _Told, processes: tuple[Process, ...], now: float) -> bool:
-    if processes == told.processes:
+def _worth_telling(sent: _Sent, processes: tuple[Process, ...], now: float) -> bool:
+    if processes == sent.processes:
         return False
-    if abs(now - told.processes_at) >= NUMBERS_EVERY_S:
+    if abs(now - sent.processes_at) >= NUMBERS_EVERY_S:
         return True
-    return identities(processes) != identities(told.processes)
+    return identities(processes) != identities(sent.processes)

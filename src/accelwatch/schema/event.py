@@ -50,8 +50,12 @@ FATAL = frozenset(
 SEVERITIES = ("critical", "warning", "info")
 
 
+RECOVERED = frozenset({"device_recovered", "node_recovered"})
+"""Codes of events that tell the end of something."""
+
+
 def severity(event: ErrorEvent) -> str:
-    """`critical` for what is fatal, `info` for an application's own and for untrusted records."""
-    if event.category is Category.APPLICATION or not event.trusted:
+    """`critical` for what is fatal, `info` for what is an application's, over or untrusted."""
+    if event.category is Category.APPLICATION or not event.trusted or event.code in RECOVERED:
         return "info"
     return "critical" if event.category in FATAL else "warning"

@@ -32,20 +32,20 @@ class Splitter:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._held = bytearray()
+        self._pending = bytearray()
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The bodies that `chunk` completes; each is read once given. Raises FrameSizeError."""
-        held = self._held
-        held += chunk
+        pending = self._pending
+        pending += chunk
         begin = 0
         try:
-            while len(held) - begin >= PREFIX_BYTES:
+            while len(pending) - begin >= PREFIX_BYTES:
                 start = begin + PREFIX_BYTES
-                end = start + body_size(held[begin:start], self._limit)
-                if len(held) < end:
+                end = start + body_size(pending[begin:start], self._limit)
+                if len(pending) < end:
                     return
                 begin = end
-                yield bytes(held[start:end])
+                yield bytes(pending[start:end])
         finally:
-            del held[:begin]
+            del pending[:begin]

@@ -67,15 +67,15 @@ def judge(
     if state in STATE_HEALTH:
         health, reason = STATE_HEALTH[state]
         return Judgement(health, (reason,))
-    found = signals(reading)
-    found += [
+    findings = signals(reading)
+    findings += [
         (Health.DEGRADED, f"{event.code} was reported")
         for event in events
         if event.category in FATAL and event.trusted and now - event.time < EVENT_MEMORY_S
     ]
-    if state is DeviceState.DEGRADED and not found:
-        found.append((Health.DEGRADED, "part of the device cannot be read"))
-    if not found:
+    if state is DeviceState.DEGRADED and not findings:
+        findings.append((Health.DEGRADED, "part of the device cannot be read"))
+    if not findings:
         return Judgement(Health.OK)
-    worst = Health.FAILED if any(h is Health.FAILED for h, _ in found) else Health.DEGRADED
-    return Judgement(worst, tuple(dict.fromkeys(text for _, text in found)))
+    worst = Health.FAILED if any(h is Health.FAILED for h, _ in findings) else Health.DEGRADED
+    return Judgement(worst, tuple(dict.fromkeys(text for _, text in findings)))

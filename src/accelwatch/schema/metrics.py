@@ -54,7 +54,7 @@ class Scope(StrEnum):
     """Carries none: the host, or ourselves."""
 
 
-class Source(StrEnum):
+class MetricSource(StrEnum):
     """Who fills a family."""
 
     READ = "read"
@@ -78,7 +78,7 @@ class Metric(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
     group: str = ""
     scope: Scope = Scope.DEVICE
-    source: Source = Source.READ
+    source: MetricSource = MetricSource.READ
     primary: tuple[tuple[str, ...], ...] = ()
     buckets: tuple[float, ...] = ()
     otel: str = ""
@@ -111,7 +111,7 @@ def by_key() -> dict[str, Metric]:
 def reading_metrics() -> tuple[Metric, ...]:
     """The rows a backend fills for a device, and so those whose absence must have a reason."""
     return tuple(
-        row for row in catalogue() if row.scope is Scope.DEVICE and row.source is Source.READ
+        row for row in catalogue() if row.scope is Scope.DEVICE and row.source is MetricSource.READ
     )
 
 
@@ -119,7 +119,7 @@ def reading_metrics() -> tuple[Metric, ...]:
 def host_metrics() -> tuple[Metric, ...]:
     """The rows the host backend fills."""
     return tuple(
-        row for row in catalogue() if row.scope is Scope.NODE and row.source is Source.READ
+        row for row in catalogue() if row.scope is Scope.NODE and row.source is MetricSource.READ
     )
 
 

@@ -25,7 +25,7 @@ Values = tuple[Number | str, ...]
 @lru_cache(maxsize=64)
 def _plan(marks: bytes) -> struct.Struct:
     """How the values of these marks lie; absent ones are eight bytes of padding."""
-    return struct.Struct("<" + "".join(chr(one) if one in _NUMBERS else "8x" for one in marks))
+    return struct.Struct("<" + "".join(chr(mark) if mark in _NUMBERS else "8x" for mark in marks))
 
 
 def _mark(value: Number | str) -> str:
@@ -51,4 +51,4 @@ def unpack(packed: bytes) -> Values:
         raise ValueError(f"{len(packed)} bytes are no packed values")
     marks = packed[:count]
     numbers = iter(_plan(marks).unpack_from(packed, count))
-    return tuple([next(numbers) if one in _NUMBERS else chr(one) for one in marks])
+    return tuple([next(numbers) if mark in _NUMBERS else chr(mark) for mark in marks])

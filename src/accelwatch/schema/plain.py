@@ -30,7 +30,7 @@ def plain_all(parts: Iterable[msgspec.Struct]) -> list[dict[str, Any]]:
 
 
 def parts_of(items: Iterable[Any] | None, kind: type[_T]) -> tuple[_T, ...]:
-    """The inverse. Raises ValueError (msgspec.ValidationError, WireError) for what is none."""
+    """The inverse. Raises WireError (no moment) and msgspec.ValidationError (no such part)."""
     return tuple([msgspec.convert(_filled(item, kind), kind) for item in items or ()])
 
 

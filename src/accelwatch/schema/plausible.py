@@ -131,11 +131,11 @@ def fits(value: Number, whole: Series | None, values: Mapping[Series, Number]) -
 
 def oversized(values: Mapping[Series, Number]) -> list[Series]:
     """Parts that are greater than their whole, such as more memory in use than there is."""
-    found = []
+    series = []
     for key, whole in _UNLABELLED:
         if (used := values.get(key)) is not None and not fits(used, whole, values):
-            found.append(key)
-    return found
+            series.append(key)
+    return series
 
 
 _UNLABELLED: tuple[tuple[Series, Series], ...] = (

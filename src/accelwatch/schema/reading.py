@@ -1,7 +1,7 @@
 """What was read from a device at one moment, and why the rest was not."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import lru_cache
 
 import msgspec
@@ -118,8 +118,8 @@ CUT = "processes are cut: "
 
 def largest(processes: Iterable[Process]) -> list[Process]:
     """At most MAX_PROCESSES, those with the most memory on the device, by pid."""
-    by_memory = sorted(processes, key=lambda one: -(one.gpu_memory_bytes or 0))
-    return sorted(by_memory[:MAX_PROCESSES], key=lambda one: one.pid)
+    by_memory = sorted(processes, key=lambda process: -(process.gpu_memory_bytes or 0))
+    return sorted(by_memory[:MAX_PROCESSES], key=lambda process: process.pid)
 
 
 def cut_note(listed: int, total: int) -> str:
@@ -153,23 +153,36 @@ def complete(
     plug-in cannot spoil a view. Rows default to those of a device.
     """
     absent = dict(reading.absent)
-    foreign = [series for series in reading.values if not _in_catalogue(series)]
+    foreign = [series for series in reading.values if not in_catalogue(series)]
     values, notes = reading.values, reading.notes
     if foreign:
         values = {series: value for series, value in values.items() if series not in foreign}
-        notes = (*notes, f"left out, not in the catalogue: {', '.join(map(repr, foreign))}")
+        notes = (*notes, foreign_note(foreign))
     if reading.processes is None:
         absent.setdefault(("processes",), Absence.NOT_COLLECTED)
     known = {series[0] for series in values} | {series[0] for series in absent}
-    for row in rows if rows is not None else reading_metrics():
-        if row.key not in known:
-            absent[(row.key,)] = (
-                Absence.UNSUPPORTED if wanted(row, groups) else Absence.NOT_COLLECTED
-            )
+    absent |= reasons_beside(known, groups, rows)
     return msgspec.structs.replace(reading, values=values, absent=absent, notes=notes)
 
 
-def _in_catalogue(series: Series) -> bool:
+def reasons_beside(
+    known: Container[str], groups: frozenset[str], rows: Iterable[Metric] | None = None
+) -> dict[Series, Absence]:
+    """Reasons for the quantities that are not `known`. Rows default to those of a device."""
+    return {
+        (row.key,): Absence.UNSUPPORTED if wanted(row, groups) else Absence.NOT_COLLECTED
+        for row in (rows if rows is not None else reading_metrics())
+        if row.key not in known
+    }
+
+
+def foreign_note(foreign: Iterable[Series]) -> str:
+    """The note on values that were left out, so that a faulty plug-in cannot spoil a view."""
+    return f"left out, not in the catalogue: {', '.join(map(repr, foreign))}"
+
+
+def in_catalogue(series: Series) -> bool:
+    """Whether the catalogue has the quantity, with as many labels."""
     row = by_key().get(series[0])
     return row is not None and len(series) == len(row.labels) + 1
 

@@ -9,6 +9,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Process, Reading
 
 SCHEMA = "accelwatch/2"
@@ -70,6 +71,10 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
 
 
+OWNER_NAMES = ("job", "user", "account", "queue", "scheduler", "namespace", "pod", "container")
+"""What filters, rules, groups, rows and places call the parts of owners."""
+
+
 class EventCount(msgspec.Struct, frozen=True, kw_only=True):
     """How often a code was seen on a device since its counter began, and when last (Unix seconds)."""
 
@@ -87,7 +92,10 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
     state_since: float
     """Unix seconds."""
     reading: Reading
-    """Complete: every quantity the kind could have has a value or a reason."""
+    """As it was read; `absences` has the reasons for what it is silent about, too."""
+    unreported: dict[Series, Absence] = {}
+    """Reasons for the quantities that the kind could have and of which nothing was said; one object from
+    tick to tick. Empty where the reading is complete, as one from a document is."""
     sample_time: float | None = None
     """Unix seconds of the last good read; None before the first."""
     sample_age_s: float | None = None
@@ -97,6 +105,21 @@ class DeviceView(msgspec.Struct, frozen=True, kw_only=True):
     event_counts: tuple[EventCount, ...] = ()
     histograms: dict[str, tuple[tuple[int, ...], float]] = {}
     """Key to (cumulative bucket counts, +Inf last; sum of samples) for histogram rows."""
+
+
+def absences(view: DeviceView) -> dict[Series, Absence]:
+    """The reason for every quantity that has no value: under its series, `(key,)` or `("*",)`."""
+    if not view.unreported:
+        return view.reading.absent
+    return {**view.reading.absent, **view.unreported}
+
+
+def filled(view: DeviceView) -> DeviceView:
+    """The view with a complete reading."""
+    if not view.unreported:
+        return view
+    reading = msgspec.structs.replace(view.reading, absent=absences(view))
+    return msgspec.structs.replace(view, reading=reading, unreported={})
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +143,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         """Processes of all devices, flat, in device order."""
         for view in self.devices:
             yield from view.reading.processes or ()
+
+
+def with_absences(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with complete readings, for programs that look at these alone."""
+    return msgspec.structs.replace(
+        snapshot,
+        devices=tuple(filled(view) for view in snapshot.devices),
+        node=filled(snapshot.node) if snapshot.node is not None else None,
+    )
 
 
 def whole_devices(views: Iterable[DeviceView]) -> list[DeviceView]:

@@ -17,7 +17,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
-from accelwatch.schema.metrics import Kind, Metric, Scope, Source, catalogue, host_metrics
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, catalogue, host_metrics
 from accelwatch.schema.moments import timestamp, unix_seconds
 from accelwatch.schema.plain import parts_of, plain_all
 from accelwatch.schema.plausible import believed
@@ -31,6 +31,7 @@ from accelwatch.schema.snapshot import (
     Owner,
     ReadFailure,
     Snapshot,
+    absences,
 )
 
 _IDENTITY = tuple(name for name in Device.__struct_fields__ if name != "absent")
@@ -46,7 +47,7 @@ def device_rows() -> tuple[Metric, ...]:
         for row in catalogue()
         if row.scope is Scope.DEVICE
         and row.kind is not Kind.HISTOGRAM
-        and (row.source is Source.READ or row.key in _DERIVED_KEYS)
+        and (row.source is MetricSource.READ or row.key in _DERIVED_KEYS)
     )
 
 
@@ -75,7 +76,7 @@ def _quantities(reading: Reading, rows: Iterable[Metric]) -> dict[str, Any]:
 
 
 def _absences(view: DeviceView) -> dict[str, str]:
-    reasons = {path_of(series): reason.value for series, reason in view.reading.absent.items()}
+    reasons = {path_of(series): reason.value for series, reason in absences(view).items()}
     for name, reason in view.device.absent.items():
         reasons[name] = reason.value
     return reasons
@@ -153,9 +154,9 @@ def _check_schema(schema: object) -> None:
 def _snapshot(document: dict[str, Any]) -> Snapshot:
     node = document.get("node")
     processes = parts_of(document.get("processes"), Process)
-    held: dict[str, list[Process]] = {}
+    by_device: dict[str, list[Process]] = {}
     for process in processes:
-        held.setdefault(process.device_id, []).append(process)
+        by_device.setdefault(process.device_id, []).append(process)
     return Snapshot(
         time=unix_seconds(document["time"]),
         host=str(document.get("host", "")),
@@ -163,15 +164,17 @@ def _snapshot(document: dict[str, Any]) -> Snapshot:
         boot_id=document.get("boot_id") or "",
         interval_s=document.get("interval_s"),
         backends=parts_of(document.get("backends"), BackendStatus),
-        node=None if node is None else _view(node, host_metrics(), held),
-        devices=tuple(_view(item, device_rows(), held) for item in document.get("devices", [])),
+        node=None if node is None else _view(node, host_metrics(), by_device),
+        devices=tuple(
+            _view(item, device_rows(), by_device) for item in document.get("devices", [])
+        ),
         events=parts_of(document.get("events"), ErrorEvent),
         errors=parts_of(document.get("errors"), ReadFailure),
     )
 
 
 def _view(
-    item: dict[str, Any], rows: Iterable[Metric], held: Mapping[str, list[Process]]
+    item: dict[str, Any], rows: Iterable[Metric], by_device: Mapping[str, list[Process]]
 ) -> DeviceView:
     device = msgspec.convert({name: item[name] for name in _IDENTITY if name in item}, Device)
     absent: dict[tuple[str, ...], Absence] = {}
@@ -190,7 +193,7 @@ def _view(
     for series in [series for series, value in values.items() if not believed(series, value)]:
         del values[series]
         absent[series] = Absence.ERROR
-    processes = held.get(device.id)
+    processes = by_device.get(device.id)
     unread = ("processes",) in absent or ("*",) in absent
     reading = Reading(
         device_id=device.id,

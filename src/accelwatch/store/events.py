@@ -1,13 +1,16 @@
-"""The book of error events: one fault told by two sources is one event; counts per device and code."""
+"""The error events of a node: one fault told by two sources is one event; counts per device and code."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.snapshot import EventCount
-from accelwatch.store.counts import Counts
+
+if TYPE_CHECKING:  # it loads logging, and a single reading keeps no counts
+    from accelwatch.store.counts import Counts
 
 RING = 512
 SAME_FAULT_S = 5.0
@@ -27,7 +30,7 @@ class _Entry:
         self.sources = {event.source}
 
 
-class EventBook:
+class EventStore:
     """Bounded in every direction. `resolve` gives the device id for a subject, or an empty string.
 
     `ambiguous` tells whether an id means more than one device; the subject then has to say which.
@@ -36,7 +39,7 @@ class EventBook:
     def __init__(
         self,
         resolve: Callable[[str], str],
-        counts: Counts | None = None,
+        counts: "Counts | None" = None,
         *,
         ambiguous: Callable[[str], bool] = lambda _: False,
     ) -> None:
@@ -50,11 +53,11 @@ class EventBook:
         """Take events in at a monotonic moment; whether a counter changed."""
         changed = False
         for event in events:
-            found = self._placed(event)
-            if found.device_id == "" and event.subject:
+            placed = self._placed(event)
+            if placed.device_id == "" and event.subject:
                 self._pending.append((moment, event))
             else:
-                changed |= self._record(found)
+                changed |= self._record(placed)
         return changed
 
     def settle(self, moment: float) -> bool:
@@ -62,9 +65,9 @@ class EventBook:
         changed = False
         for _ in range(len(self._pending)):
             since, event = self._pending.popleft()
-            found = self._placed(event)
-            if found.device_id or moment - since >= UNRESOLVED_S:
-                changed |= self._record(found)
+            placed = self._placed(event)
+            if placed.device_id or moment - since >= UNRESOLVED_S:
+                changed |= self._record(placed)
             else:
                 self._pending.append((since, event))
         return changed
@@ -79,14 +82,14 @@ class EventBook:
 
     def counts_of(self, device_id: str) -> tuple[EventCount, ...]:
         """Counters of one device, by code."""
-        found = self.counts.get(device_id, {})
-        return tuple(found[code] for code in sorted(found))
+        counts = self.counts.get(device_id, {})
+        return tuple(counts[code] for code in sorted(counts))
 
     def _placed(self, event: ErrorEvent) -> ErrorEvent:
         if event.device_id and not self._ambiguous(event.device_id):
             return event
-        found = self._resolve(event.subject) if event.subject else ""
-        return msgspec.structs.replace(event, device_id=found)
+        device_id = self._resolve(event.subject) if event.subject else ""
+        return msgspec.structs.replace(event, device_id=device_id)
 
     def _record(self, event: ErrorEvent) -> bool:
         twin = self._twin(event)
@@ -130,12 +133,12 @@ class EventBook:
         )
 
 
-def _richer(one: ErrorEvent, other: ErrorEvent) -> ErrorEvent:
+def _richer(known: ErrorEvent, other: ErrorEvent) -> ErrorEvent:
     """The event that tells more, with the parts of both and the earlier time."""
-    best = max(one, other, key=lambda event: (len(event.detail), len(event.text)))
+    best = max(known, other, key=lambda event: (len(event.detail), len(event.text)))
     return msgspec.structs.replace(
         best,
-        detail={**one.detail, **other.detail, **best.detail},
-        time=min(one.time, other.time),
-        subject=best.subject or one.subject or other.subject,
+        detail={**known.detail, **other.detail, **best.detail},
+        time=min(known.time, other.time),
+        subject=best.subject or known.subject or other.subject,
     )

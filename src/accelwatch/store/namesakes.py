@@ -19,7 +19,7 @@ class Named(msgspec.Struct, frozen=True):
     """A device under an id that is its own."""
 
     device: Device
-    told: str
+    backend_id: str
     """Its id in what the backend says of it."""
     duplicate: str = ""
     """Why it does not go by its uuid, for people; empty when it does."""
@@ -29,7 +29,7 @@ class Namesakes:
     """Who is told in which slot, and which names are therefore nobody's."""
 
     def __init__(self) -> None:
-        self._told: dict[Place, tuple[Device, ...]] = {}
+        self._reported: dict[Place, tuple[Device, ...]] = {}
         self._claims: dict[str, dict[Place, str]] = {}
         """By id, and by vendor and uuid: the slots that tell it, each with its PCI address."""
 
@@ -37,21 +37,23 @@ class Namesakes:
         self, place: Place, devices: tuple[Device, ...]
     ) -> list[tuple[Place, tuple[Named, ...]]]:
         """The devices of this slot, and before them those of others with which it shares a name."""
-        names = {name for device in self._told.get(place, ()) for name in _names(device)}
+        names = {name for device in self._reported.get(place, ()) for name in _names(device)}
         self._forget(place)
-        self._told[place] = devices
+        self._reported[place] = devices
         for device in devices:
             address = devices[0].pci_bus_id or place[1]
             for name in _names(device):
                 self._claims.setdefault(name, {})[place] = address
                 names.add(name)
         others = {other for name in names for other in self._claims.get(name, ())} - {place}
-        return [(one, self._named(one)) for one in (*sorted(others), place)]
+        return [(member, self._named(member)) for member in (*sorted(others), place)]
 
     def keep(self, backend: str, slots: Iterable[str]) -> None:
         """Forget the backend's slots that are not among these."""
         there = {(backend, slot) for slot in slots}
-        for place in [one for one in self._told if one[0] == backend and one not in there]:
+        for place in [
+            known for known in self._reported if known[0] == backend and known not in there
+        ]:
             self._forget(place)
 
     def shared(self, name: str) -> bool:
@@ -59,7 +61,7 @@ class Namesakes:
         return len(set(self._claims.get(name, {}).values())) > 1
 
     def _forget(self, place: Place) -> None:
-        for device in self._told.pop(place, ()):
+        for device in self._reported.pop(place, ()):
             for name in _names(device):
                 claims = self._claims.get(name, {})
                 claims.pop(place, None)
@@ -67,7 +69,7 @@ class Namesakes:
                     self._claims.pop(name, None)
 
     def _named(self, place: Place) -> tuple[Named, ...]:
-        devices = self._told[place]
+        devices = self._reported[place]
         named = [self._distinct(device, None) for device in devices[:1]]
         parent = named[0].device if named else None
         return (*named, *(self._distinct(device, parent) for device in devices[1:]))

@@ -4,9 +4,11 @@ from collections import Counter
 
 from accelwatch.accumulate import WINDOW_S
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import DeviceView
 from accelwatch.store.reports import Cycle, Heartbeat
 from accelwatch.store.usage import cpu_seconds, resident_bytes
+from accelwatch.store.vanished import Vanished
 
 Own = dict[tuple[str, ...], Number]
 
@@ -27,17 +29,18 @@ class SelfMetrics:
         self._collectors: dict[str, _Collector] = {}
         self._heartbeat: Heartbeat | None = None
         self._cpu_before_s = 0.0
+        self._vanished = Vanished()
 
     def cycle(self, cycle: Cycle) -> None:
         """A collector has ended a cycle; a skipped one says nothing about success."""
-        found = self._collectors.setdefault(cycle.backend, _Collector())
-        found.cycles[cycle.result] += 1
+        collector = self._collectors.setdefault(cycle.backend, _Collector())
+        collector.cycles[cycle.result] += 1
         if cycle.result == "skipped":
             return
-        found.up = int(cycle.result == "ok")
-        found.duration_s = cycle.duration_s
+        collector.up = int(cycle.result == "ok")
+        collector.duration_s = cycle.duration_s
         if cycle.result == "ok":
-            found.last_success = cycle.wall
+            collector.last_success = cycle.wall
 
     def down(self, backend: str) -> None:
         """A backend cannot be used, or its process has ended."""
@@ -45,8 +48,8 @@ class SelfMetrics:
 
     def all_down(self) -> None:
         """The collector process has ended."""
-        for found in self._collectors.values():
-            found.up = 0
+        for collector in self._collectors.values():
+            collector.up = 0
         if self._heartbeat is not None:
             self._cpu_before_s += self._heartbeat.cpu_s
             self._heartbeat = None
@@ -55,20 +58,21 @@ class SelfMetrics:
         """What the collector process uses."""
         self._heartbeat = heartbeat
 
-    def series(self, readings: list[tuple[str, Reading]], vendors: dict[str, str]) -> Own:
-        """All series now, from complete readings by backend, and each backend's vendor."""
+    def series(self, views: list[tuple[str, DeviceView]], vendors: dict[str, str]) -> Own:
+        """All series now, from views by backend, and each backend's vendor."""
         own: Own = {("exporter_window_seconds",): WINDOW_S}
         for vendor in sorted(set(vendors.values())):
             own["exporter_sample_interval_seconds", vendor] = self._interval_s
-        for name, found in sorted(self._collectors.items()):
-            own["collector_up", name] = found.up
-            if found.duration_s is not None:
-                own["collector_duration_seconds", name] = found.duration_s
-            if found.last_success is not None:
-                own["collector_last_success_timestamp_seconds", name] = found.last_success
-            for result, total in sorted(found.cycles.items()):
+        for name, collector in sorted(self._collectors.items()):
+            own["collector_up", name] = collector.up
+            if collector.duration_s is not None:
+                own["collector_duration_seconds", name] = collector.duration_s
+            if collector.last_success is not None:
+                own["collector_last_success_timestamp_seconds", name] = collector.last_success
+            for result, total in sorted(collector.cycles.items()):
                 own["collector_cycles_total", name, result] = total
-        own.update(_unavailable(readings))
+        own.update(_unavailable(views))
+        own.update(self._vanished.series(views))
         own.update(self._usage())
         return own
 
@@ -86,12 +90,18 @@ class SelfMetrics:
         return own
 
 
-def _unavailable(readings: list[tuple[str, Reading]]) -> Own:
-    """Distinct quantities a collector could not read, by reason; devices wholly absent aside."""
-    found: set[tuple[str, str, Absence]] = set()
-    for backend, reading in readings:
-        for series, reason in reading.absent.items():
+def _unavailable(views: list[tuple[str, DeviceView]]) -> Own:
+    """Distinct quantities a collector could not read, by reason; devices wholly absent aside.
+
+    Devices of one kind are silent about the same, in one mapping: it is looked at once.
+    """
+    silent = {(backend, id(view.unreported)): view.unreported for backend, view in views}
+    said = [(backend, view.reading.absent) for backend, view in views]
+    said += [(backend, unreported) for (backend, _), unreported in silent.items()]
+    reasons: set[tuple[str, str, Absence]] = set()
+    for backend, absent in said:
+        for series, reason in absent.items():
             if series != ("*",) and reason is not Absence.NOT_COLLECTED:
-                found.add((backend, series[0], reason))
-    totals = Counter((backend, reason.value) for backend, _, reason in found)
+                reasons.add((backend, series[0], reason))
+    totals = Counter((backend, reason.value) for backend, _, reason in reasons)
     return {("collector_unavailable_quantities", *key): n for key, n in sorted(totals.items())}

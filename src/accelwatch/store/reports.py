@@ -85,6 +85,28 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, tag="outcome"):
     failure: Failure | None = None
 
 
+class EncodedOutcome(msgspec.Struct, frozen=True, kw_only=True, tag="outcome"):
+    """An `Outcome` with readings as its collector writes it: they are bytes since they were checked."""
+
+    backend: str
+    slot: str
+    moment: float
+    wall: float
+    duration_s: float
+    readings: msgspec.Raw
+
+    def decoded(self) -> Outcome:
+        """What the reader of the pipe makes of it."""
+        return Outcome(
+            backend=self.backend,
+            slot=self.slot,
+            moment=self.moment,
+            wall=self.wall,
+            duration_s=self.duration_s,
+            readings=msgspec.msgpack.decode(self.readings, type=tuple[Reading, ...]),
+        )
+
+
 class Events(msgspec.Struct, frozen=True, kw_only=True, tag="events"):
     """Faults that a backend's event source reported."""
 
@@ -143,3 +165,6 @@ Report = (
     | Done
     | CollectorEnded
 )
+
+Written = Report | EncodedOutcome
+"""What a collector writes; who reads it reads a Report."""

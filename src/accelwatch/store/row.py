@@ -4,14 +4,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.accumulate import DERIVED_KEYS, Accumulator
+from accelwatch.accumulate import Accumulator
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import STATE_WITHOUT_VALUES, Device, DeviceState
 from accelwatch.schema.health import Health, signals
-from accelwatch.schema.metrics import Series, host_metrics
-from accelwatch.schema.reading import Reading, complete, wholly_absent
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Reading, foreign_note, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import ReadFailure, is_host
+from accelwatch.store.gaps import gaps
 from accelwatch.store.reports import CRASHED, Failure
 
 _PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
@@ -19,7 +20,9 @@ _CORE = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power
 """Quantities of which a device that works answers at least one."""
 _BESIDE = frozenset({"memory", "vr", "soc", "board", "inlet", "outlet"})
 """Sensors that may answer although the chip does not."""
-_ENERGY = "energy_joules_total"
+
+Whole = tuple[Reading, dict[Series, Absence]]
+"""A reading, and reasons for the quantities of which nothing was reported."""
 
 FIRST = Failure(absence=Absence.NOT_COLLECTED, code="first", message="not read yet")
 """Stands until the first outcome of a device."""
@@ -30,7 +33,7 @@ class Row:
 
     def __init__(self, device: Device, backend: str, slot: str, wall: float) -> None:
         self.device = device
-        self.told_id = device.id
+        self.backend_id = device.id
         """The device's id in what the backend says."""
         self.duplicate = ""
         """That it shares its uuid with others, in words; empty when it does not."""
@@ -49,7 +52,7 @@ class Row:
         self.moment = 0.0
         self.wall = 0.0
         self.accumulator: Accumulator | None = None
-        self._whole: Reading | None = None
+        self._whole: Whole | None = None
 
     @property
     def is_host(self) -> bool:
@@ -76,21 +79,24 @@ class Row:
         )
         self._enter(state, wall)
 
-    def whole(self, moment: float, groups: frozenset[str], one_shot: bool) -> Reading:
-        """The last good reading, with derived values, and a reason for everything that is not there."""
+    def whole(self, moment: float, groups: frozenset[str], one_shot: bool) -> Whole:
+        """The last good reading with derived values, and what it is silent about."""
         if self._whole is None and self.reading is not None:
             self._whole = self._completed(self.reading, moment, groups, one_shot)
-        return self._whole or wholly_absent(self.device.id, Absence.NOT_COLLECTED)
+        return self._whole or (wholly_absent(self.device.id, Absence.NOT_COLLECTED), {})
 
     def refusals(self) -> list[ReadFailure]:
         """A shared uuid, and numbers of the last reading that cannot be true, one entry a quantity."""
         shared = [self._refusal("duplicate_uuid", self.duplicate)] if self.duplicate else []
         if self.failure is not None or self.reading is None:
             return shared
-        told: dict[str, str] = {}
+        by_quantity: dict[str, str] = {}
         for series, text in self.reading.implausible.items():
-            told.setdefault(series[0], f"{path_of(series)}: {text}")
-        return [*shared, *(self._refusal("implausible", message) for message in told.values())]
+            by_quantity.setdefault(series[0], f"{path_of(series)}: {text}")
+        return [
+            *shared,
+            *(self._refusal("implausible", message) for message in by_quantity.values()),
+        ]
 
     def _refusal(self, code: str, message: str) -> ReadFailure:
         return ReadFailure(
@@ -103,20 +109,27 @@ class Row:
 
     def _completed(
         self, reading: Reading, moment: float, groups: frozenset[str], one_shot: bool
-    ) -> Reading:
-        if is_host(self.device):
-            return complete(reading, groups, host_metrics())
+    ) -> Whole:
+        values, absent, notes = reading.values, reading.absent, reading.notes
         if self.accumulator is not None:
-            values = {**reading.values, **self.accumulator.values(reading, moment)}
+            values = {**values, **self.accumulator.values(reading, moment)}
             given = {series[0] for series in values}
-            absent = {
-                s: why for s, why in reading.absent.items() if len(s) > 1 or s[0] not in given
-            }
-            reading = msgspec.structs.replace(reading, values=values, absent=absent)
-        reading = complete(reading, groups)
-        return msgspec.structs.replace(
-            reading, absent={**reading.absent, **_derived_absences(reading, one_shot)}
+            absent = {s: why for s, why in absent.items() if len(s) > 1 or s[0] not in given}
+        silent = gaps(
+            frozenset(values),
+            frozenset(absent.items()),
+            groups,
+            host=self.is_host,
+            processes=reading.processes is not None,
+            one_shot=one_shot,
         )
+        if silent.foreign:
+            notes = (*notes, foreign_note(series for series in values if series in silent.foreign))
+            values = {series: v for series, v in values.items() if series not in silent.foreign}
+        if silent.replaced:
+            absent = {**absent, **silent.replaced}
+        whole = msgspec.structs.replace(reading, values=values, absent=absent, notes=notes)
+        return whole, silent.unreported
 
 
 def of_device(reading: Reading, device_id: str) -> Reading:
@@ -127,20 +140,6 @@ def of_device(reading: Reading, device_id: str) -> Reading:
         msgspec.structs.replace(process, device_id=device_id) for process in reading.processes
     )
     return msgspec.structs.replace(reading, device_id=device_id, processes=processes)
-
-
-def _derived_absences(reading: Reading, one_shot: bool) -> dict[Series, Absence]:
-    """Reasons for the quantities that exist only over time."""
-    given = {series[0] for series in reading.values}
-    found: dict[Series, Absence] = {}
-    for key, source in DERIVED_KEYS.items():
-        if key not in given:
-            there = source in given
-            why = reading.absent.get((source,), Absence.UNSUPPORTED)
-            found[(key,)] = Absence.NOT_COLLECTED if there else why
-    if one_shot and "power_watts" in given and _ENERGY not in given:
-        found[(_ENERGY,)] = Absence.NOT_COLLECTED
-    return found
 
 
 def _state_of_reading(reading: Reading) -> DeviceState:
@@ -162,11 +161,11 @@ def accumulates(device: Device) -> bool:
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Whole devices by vendor and index, each followed by its partitions."""
-    found = list(rows)
-    places = {row.device.id: (row.device.vendor, row.device.index, row.device.id) for row in found}
+    listed = list(rows)
+    places = {row.device.id: (row.device.vendor, row.device.index, row.device.id) for row in listed}
 
     def key(row: Row) -> tuple[tuple[str, int, str], int]:
         own = places[row.device.id]
         return places.get(row.device.parent_id or "", own), row.position
 
-    return sorted(found, key=key)
+    return sorted(listed, key=key)

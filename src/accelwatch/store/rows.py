@@ -47,17 +47,20 @@ class Rows:
 
     def discovered(self, report: Slots, wall: float) -> None:
         """A backend has looked for its devices."""
-        found = {device.id for device in report.devices}
-        self._namesakes.keep(report.backend, found)
+        slots = {device.id for device in report.devices}
+        self._namesakes.keep(report.backend, slots)
         taken: set[str] = set()
         for row in self.of_backend(report.backend):
             taken.add(row.slot)
-            if row.slot not in found and row.failure is not _LOST:
+            # A device that only changed its slot is identified in the new one within the grace: until
+            # then it is neither lost nor twice there.
+            if row.slot not in slots and row.failure is not _LOST:
                 row.unclaimed = row.unclaimed or _GRACE_CYCLES
-            elif row.slot in found:
+            elif row.slot in slots:
                 row.unclaimed = 0
         for device in report.devices:
             known = self._rows.get(device.id)
+            # A lost device is back under its provisional id: its row goes on, with counters and state.
             if known is not None and known.backend == report.backend and not known.slot:
                 known.slot, known.unclaimed = device.id, 0
             elif device.id not in taken:
@@ -67,23 +70,28 @@ class Rows:
         """A slot's device has told who it is, and its partitions."""
         here = (report.backend, report.slot)
         *others, (_, named) = self._namesakes.tell(here, report.devices)
+        # Those that stand give a shared uuid up first, or the row of this one would be put over theirs.
         for place, renamed in others:
             self._rename(self.of_slot(*place), renamed)
         rows = self.of_slot(*here)
         self._rename(rows, named)
-        told = {one.told for one in named}
+        ids = {entry.backend_id for entry in named}
         for row in rows:
-            if row.told_id not in told:
+            if row.backend_id not in ids:
                 self._replaced(row, report.slot)
-        for position, one in enumerate(named):
-            row = self._rows.get(one.device.id) or Row(one.device, *here, wall)
-            row.device, row.told_id, row.duplicate = one.device, one.told, one.duplicate
+        for position, entry in enumerate(named):
+            row = self._rows.get(entry.device.id) or Row(entry.device, *here, wall)
+            row.device, row.backend_id, row.duplicate = (
+                entry.device,
+                entry.backend_id,
+                entry.duplicate,
+            )
             row.backend, row.slot, row.position, row.unclaimed = *here, position, 0
             self._put(row)
 
-    def ambiguous(self, told_id: str) -> bool:
+    def ambiguous(self, backend_id: str) -> bool:
         """Whether an id that a backend uses means more than one device."""
-        return self._namesakes.shared(told_id)
+        return self._namesakes.shared(backend_id)
 
     def cycle_over(self, backend: str, wall: float) -> None:
         """Devices that nobody has claimed for long enough are lost."""
@@ -100,21 +108,22 @@ class Rows:
             for row in self._rows.values():
                 if row.device.parent_id is None:
                     self._subjects.update(dict.fromkeys(_names(row.device), row.device.id))
-        found = self._subjects.get(subject)
-        return found or self._subjects.get(normal_pci_bus_id(subject), "")
+        device_id = self._subjects.get(subject)
+        return device_id or self._subjects.get(normal_pci_bus_id(subject), "")
 
     def _rename(self, rows: list[Row], named: tuple[Named, ...]) -> None:
         """Have rows go by the id that is their own by now, with what they have gathered."""
-        by_told = {one.told: one for one in named}
+        by_id = {entry.backend_id: entry for entry in named}
         for row in rows:
-            one = by_told.get(row.told_id)
-            if one is None:
+            entry = by_id.get(row.backend_id)
+            if entry is None:
                 continue
-            if one.device.id != row.device.id and self._rows.get(row.device.id) is row:
+            # Where another row has the id by now, deleting it would lose that one.
+            if entry.device.id != row.device.id and self._rows.get(row.device.id) is row:
                 del self._rows[row.device.id]
-                row.device = one.device
+                row.device = entry.device
                 self._put(row)
-            row.device, row.duplicate = one.device, one.duplicate
+            row.device, row.duplicate = entry.device, entry.duplicate
 
     def _put(self, row: Row) -> None:
         self._rows[row.device.id] = row

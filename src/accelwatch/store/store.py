@@ -3,14 +3,14 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accelwatch.accumulate import Accumulator
 from accelwatch.clock import Clock
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
-from accelwatch.store.counts import CountFile
-from accelwatch.store.events import EventBook
+from accelwatch.store.events import EventStore
 from accelwatch.store.own import SelfMetrics
 from accelwatch.store.reports import (
     BackendFound,
@@ -29,6 +29,9 @@ from accelwatch.store.row import FIRST, Row, accumulates, of_device
 from accelwatch.store.rows import Rows
 from accelwatch.store.views import Look, view_of
 from accelwatch.version import __version__
+
+if TYPE_CHECKING:
+    from accelwatch.store.counts import CountFile
 
 Listener = Callable[[], None]
 _STALE_INTERVALS = 3
@@ -50,7 +53,7 @@ class Store:
         groups: frozenset[str] = frozenset(),
         one_shot: bool = False,
         root: Path = Path("/"),
-        count_file: CountFile | None = None,
+        count_file: "CountFile | None" = None,
         host: str | None = None,
     ) -> None:
         self._clock = clock
@@ -65,7 +68,7 @@ class Store:
         self._called: set[str] = set()
         self._ended: CollectorEnded | None = None
         self._count_file = count_file
-        self._book = EventBook(
+        self._events = EventStore(
             self._rows.resolve,
             count_file.load() if count_file else None,
             ambiguous=self._rows.ambiguous,
@@ -111,7 +114,7 @@ class Store:
                 reason=failure.code,
                 message=failure.message,
             )
-        self._book.settle(float("inf"))
+        self._events.settle(float("inf"))
         self.version += 1
 
     def snapshot(self) -> Snapshot:
@@ -123,7 +126,7 @@ class Store:
             groups=self._groups,
             one_shot=self._one_shot,
             stale_after_s=None if self._one_shot else self._stale_after_s,
-            book=self._book,
+            events=self._events,
         )
         rows = self._rows.in_order()
         views = [(row, view_of(row, look)) for row in rows]
@@ -138,9 +141,9 @@ class Store:
             devices=tuple(view for row, view in views if not row.is_host),
             node=host,
             backends=tuple(self._backends[name] for name in sorted(self._backends)),
-            events=self._book.events(),
+            events=self._events.events(),
             errors=self._errors(rows),
-            own=self._own.series([(row.backend, view.reading) for row, view in views], vendors),
+            own=self._own.series([(row.backend, view) for row, view in views], vendors),
         )
 
     def close(self) -> None:
@@ -163,7 +166,7 @@ class Store:
             case Cycle():
                 self._on_cycle(report)
             case Events():
-                self._take(report.events)
+                self._record(report.events)
             case BackendFound():
                 self._on_backend(report.status)
             case CollectorEnded():
@@ -173,11 +176,13 @@ class Store:
         rows = self._rows.of_slot(outcome.backend, outcome.slot)
         readings = {reading.device_id: reading for reading in outcome.readings}
         for row in rows:
-            reading = readings.get(row.told_id)
+            reading = readings.get(row.backend_id)
             if reading is not None:
                 reading = of_device(reading, row.device.id)
                 row.accumulator = row.accumulator or self._accumulator(row)
                 row.succeed(reading, outcome.moment, outcome.wall)
+            # A single reading has one deadline for all: what a later process cannot read any more,
+            # after a crash of the first, takes back nothing that was read.
             elif not (self._one_shot and row.reading is not None):
                 row.fail(outcome.failure or _UNTOLD, outcome.wall)
 
@@ -197,6 +202,7 @@ class Store:
         self._backends[status.name] = status
         if status.state is BackendState.OK:
             return
+        # A machine that has none of this hardware is well: its collector must not count as down.
         if status.state is not BackendState.ABSENT:
             self._own.down(status.name)
         failure = Failure(
@@ -207,6 +213,7 @@ class Store:
         for row in self._rows.of_backend(status.name):
             if self._one_shot and row.reading is not None:
                 continue
+            # What went down is the driver or we: of the devices it says nothing.
             row.fail(failure, self._clock.wall(), fault_of_device=False)
 
     def _on_ended(self, report: CollectorEnded) -> None:
@@ -215,6 +222,8 @@ class Store:
         for name in report.backends:
             self._own.down(name)
         slots = [part for part in report.parts if part.slot]
+        # Several that were inside a call are suspects: a device is named for a crash only when it was
+        # alone.
         rows = self._rows.of_slot(slots[0].backend, slots[0].slot) if len(slots) == 1 else []
         event = ErrorEvent(
             code="collector_crash",
@@ -225,19 +234,19 @@ class Store:
             source="collector",
             detail={"code": report.code, "backends": ",".join(report.backends)},
         )
-        self._take((event,))
+        self._record((event,))
 
-    def _take(self, events: tuple[ErrorEvent, ...]) -> None:
-        if self._book.add(events, self._clock.monotonic()):
+    def _record(self, events: tuple[ErrorEvent, ...]) -> None:
+        if self._events.add(events, self._clock.monotonic()):
             self._persist()
 
     def _settle_events(self) -> None:
-        if self._book.settle(self._clock.monotonic()):
+        if self._events.settle(self._clock.monotonic()):
             self._persist()
 
     def _persist(self) -> None:
         if self._count_file is not None:
-            self._count_file.offer(self._book.counts)
+            self._count_file.offer(self._events.counts)
 
     def _errors(self, rows: list[Row]) -> tuple[ReadFailure, ...]:
         errors = [

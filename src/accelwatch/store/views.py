@@ -7,8 +7,8 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, Judgement, judge
 from accelwatch.schema.reading import Reading, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
-from accelwatch.store.events import EventBook
-from accelwatch.store.row import Row
+from accelwatch.store.events import EventStore
+from accelwatch.store.row import Row, Whole
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,14 +20,14 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     one_shot: bool
     stale_after_s: float | None
     """None: values never grow stale, as in a single reading."""
-    book: EventBook
+    events: EventStore
 
 
 def view_of(row: Row, look: Look) -> DeviceView:
     """The row as a view."""
     age = max(look.moment - row.moment, 0.0) if row.reading is not None else None
     stale = _stale(row, age, look)
-    reading = _reading(row, look, stale)
+    reading, unreported = _whole(row, look, stale)
     state, since = row.state, row.state_since
     if stale:
         state, since = DeviceState.UNRESPONSIVE, row.wall + (look.stale_after_s or 0.0)
@@ -39,11 +39,12 @@ def view_of(row: Row, look: Look) -> DeviceView:
         state=state,
         state_since=since,
         reading=reading,
+        unreported=unreported,
         sample_time=row.wall if row.reading is not None else None,
         sample_age_s=age,
         health=judgement.health,
         health_reasons=judgement.reasons,
-        event_counts=look.book.counts_of("" if row.is_host else row.device.id),
+        event_counts=look.events.counts_of("" if row.is_host else row.device.id),
         histograms=row.accumulator.histograms() if row.accumulator else {},
     )
 
@@ -59,11 +60,11 @@ def _stale(row: Row, age: float | None, look: Look) -> bool:
     return row.failure is None and not fresh
 
 
-def _reading(row: Row, look: Look, stale: bool) -> Reading:
+def _whole(row: Row, look: Look, stale: bool) -> Whole:
     if stale:
-        return wholly_absent(row.device.id, Absence.STALE)
+        return wholly_absent(row.device.id, Absence.STALE), {}
     if row.failure is not None:
-        return wholly_absent(row.device.id, row.failure.absence)
+        return wholly_absent(row.device.id, row.failure.absence), {}
     return row.whole(look.moment, look.groups, look.one_shot)
 
 
@@ -75,4 +76,4 @@ def _judgement(
         return Judgement(Health.UNKNOWN, (f"no reading for {stale_age:.0f} s",))
     if row.failure is not None and not row.fault_of_device:
         return Judgement(Health.UNKNOWN, (row.failure.message,))
-    return judge(state, reading, look.book.of(row.device.id), look.wall)
+    return judge(state, reading, look.events.of(row.device.id), look.wall)

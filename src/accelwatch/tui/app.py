@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from accelwatch.clock import Clock, SystemClock
-from accelwatch.fleet.picture.source import NoSource, Source
+from accelwatch.fleet.picture.source import NoSource, SnapshotSource
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui import suspending
@@ -92,7 +92,7 @@ class Dashboard(App[None], inherit_bindings=False):
     def __init__(
         self,
         board: Board,
-        source: Source | None,
+        source: SnapshotSource | None,
         *,
         fleet: "FleetSource | None" = None,
         clock: Clock | None = None,
@@ -107,12 +107,12 @@ class Dashboard(App[None], inherit_bindings=False):
         self.readonly = readonly
         self.preferences_path = preferences_path
         self.processes = ProcessList(board)
-        self.desk = None
+        self.fleet_controller = None
         if fleet is not None:
-            from accelwatch.tui.desk import FleetDesk
+            from accelwatch.tui.fleet_controller import FleetController
 
-            self.desk = FleetDesk(self, fleet)
-            board.fleet = self.desk.board
+            self.fleet_controller = FleetController(self, fleet)
+            board.fleet = self.fleet_controller.board
         self.commands = Commands(self)
         self._mind(self.source)
         self._collecting: asyncio.Task[None] | None = None
@@ -128,7 +128,7 @@ class Dashboard(App[None], inherit_bindings=False):
         """What has ended the program, if nobody had handled it."""
         self.set_theme(board.preferences.theme)
 
-    def _mind(self, source: Source) -> None:
+    def _mind(self, source: SnapshotSource) -> None:
         """What can be done with this source."""
         self.board.recorded = source.recorded
         self.board.signals = source.local and not self.readonly
@@ -140,7 +140,7 @@ class Dashboard(App[None], inherit_bindings=False):
     @property
     def base(self) -> str:
         """Name of the screen below all others."""
-        return "local" if self.desk is None else "fleet"
+        return "local" if self.fleet_controller is None else "fleet"
 
     def set_theme(self, name: str) -> None:
         """Paint in another palette."""
@@ -154,8 +154,8 @@ class Dashboard(App[None], inherit_bindings=False):
         """Begin to collect, and to tell ages."""
         self._began = self.clock.monotonic()
         self._collect()
-        if self.desk is not None:
-            self.desk.begin()
+        if self.fleet_controller is not None:
+            self.fleet_controller.begin()
         self.set_interval(1.0, self.second)
 
     def _collect(self) -> None:
@@ -178,14 +178,14 @@ class Dashboard(App[None], inherit_bindings=False):
 
     async def on_unmount(self) -> None:
         """End the collection."""
-        if self.desk is not None:
-            await self.desk.end()
+        if self.fleet_controller is not None:
+            await self.fleet_controller.end()
         tasks = [task for task in (self._noting, self._collecting, *self._ending) if task]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def follow(self, source: Source) -> None:
+    def follow(self, source: SnapshotSource) -> None:
         """Show another source from now on, as if nothing had been shown before."""
         if self._collecting is not None:
             self._ending.add(self._collecting)
@@ -207,22 +207,22 @@ class Dashboard(App[None], inherit_bindings=False):
         now = self.clock.monotonic()
         young = now - self._began < 3.0
         wait = _GATHER_S if young else max(_GATHER_S, self._painted + _GAP_S - now)
-        self.set_timer(wait, self.take)
+        self.set_timer(wait, self.pull)
 
     def fleet_news(self) -> None:
         """The fleet has changed: take it soon, together with what else comes."""
-        if not self._fleet_due and self.desk is not None:
+        if not self._fleet_due and self.fleet_controller is not None:
             self._fleet_due = True
-            self.set_timer(_GATHER_S, self.take_fleet)
+            self.set_timer(_GATHER_S, self.pull_fleet)
 
-    def take_fleet(self) -> None:
+    def pull_fleet(self) -> None:
         """Take what the fleet's source has, and show it."""
         self._fleet_due = False
-        if self.desk is not None:
-            self.desk.take()
-            self.board.heard = self.desk.heard
+        if self.fleet_controller is not None:
+            self.fleet_controller.pull()
+            self.board.heard = self.fleet_controller.heard
 
-    def take(self) -> None:
+    def pull(self) -> None:
         """Take what the source has, and show it."""
         self._due = False
         self._painted = self.clock.monotonic()
@@ -231,10 +231,10 @@ class Dashboard(App[None], inherit_bindings=False):
             return
         if isinstance(self.source, ReplaySource):
             self._take_passed(self.source)
-        if self.desk is not None:
-            snapshot = self.desk.aged(snapshot)
+        if self.fleet_controller is not None:
+            snapshot = self.fleet_controller.aged(snapshot)
         self._note([snapshot])
-        self.board.take(snapshot)
+        self.board.accept(snapshot)
         if not self.board.paused:
             self.show()
 
@@ -297,8 +297,8 @@ class Dashboard(App[None], inherit_bindings=False):
     @property
     def process_list(self) -> RowList | None:
         """The list of processes on the present screen, if it has one."""
-        found = getattr(self.view, "process_list", None)
-        return found if isinstance(found, RowList) else None
+        rows = getattr(self.view, "process_list", None)
+        return rows if isinstance(rows, RowList) else None
 
     @property
     def chosen_process(self) -> Process | None:
@@ -312,14 +312,14 @@ class Dashboard(App[None], inherit_bindings=False):
     def second(self) -> None:
         """Ages grow, and a source that has fallen silent makes its devices stale."""
         idle = self.clock.monotonic() - self._painted
-        if self.desk is not None:
-            self.board.heard = self.desk.heard
+        if self.fleet_controller is not None:
+            self.board.heard = self.fleet_controller.heard
         if (
             self.board.started
             and idle > self.board.preferences.interval_s + 1.0
             and not self.source.recorded
         ):
-            self.take()
+            self.pull()
         elif (view := self.view) is not None:
             view.show_age()
 

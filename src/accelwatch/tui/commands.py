@@ -26,10 +26,10 @@ class Commands:
         self._processes = ProcessCommands(app)
         self._more: tuple[object, ...] = (self._processes, ReplayCommands(app))
         self._fleet: FleetCommands | None = None
-        if app.desk is not None:
+        if app.fleet_controller is not None:
             from accelwatch.tui import fleet_commands as commands
 
-            self._fleet = commands.FleetCommands(app, app.desk)
+            self._fleet = commands.FleetCommands(app, app.fleet_controller)
             self._more = (*self._more, self._fleet)
         self.sort_by = self._processes.sort_by
 
@@ -64,8 +64,8 @@ class Commands:
             app.show()
         elif len(app.screen_stack) > 1:
             app.pop_screen()
-            if app.desk is not None and len(app.screen_stack) == 1:
-                app.desk.leave()
+            if app.fleet_controller is not None and len(app.screen_stack) == 1:
+                app.fleet_controller.leave()
             app.show()
         elif app.board.filter_text:
             app.board.set_filter("", None)
@@ -86,21 +86,21 @@ class Commands:
         """Whether there is anything for a screen to show; with a fleet, open the node first."""
         app = self._app
         if name not in OPENINGS:
-            present = numbered_screens(fleet=app.desk is not None)
-            told = ", ".join(f"{key} {screen}" for key, screen in present)
-            app.say(f"no screen {name}; there are {told}")
+            present = numbered_screens(fleet=app.fleet_controller is not None)
+            names = ", ".join(f"{key} {screen}" for key, screen in present)
+            app.say(f"no screen {name}; there are {names}")
             return False
-        if app.desk is None:
+        if app.fleet_controller is None:
             if name == "fleet":
                 app.say(_NO_FLEET)
             return name != "fleet"
         if name == "fleet":
-            app.desk.leave()
-        elif name in _OF_A_NODE and not app.desk.visited:
+            app.fleet_controller.leave()
+        elif name in _OF_A_NODE and not app.fleet_controller.visited:
             if self._fleet is None or not self._fleet.visit():
                 app.say("choose a node first")
                 return False
-            app.board.heard = app.desk.heard
+            app.board.heard = app.fleet_controller.heard
         return True
 
     def sort_fleet_at(self, width: int, x: int) -> None:
@@ -113,9 +113,9 @@ class Commands:
         preferences = self._app.board.preferences
         self._app.set_theme(preferences.theme)
         self._app.source.set_interval(preferences.interval_s)
-        if self._app.desk is not None:
-            self._app.desk.source.set_interval(preferences.fleet_interval_s)
-            self._app.desk.recount()
+        if self._app.fleet_controller is not None:
+            self._app.fleet_controller.source.set_interval(preferences.fleet_interval_s)
+            self._app.fleet_controller.recount()
         self.do_redraw()
 
     def do_help(self) -> None:
@@ -136,7 +136,9 @@ class Commands:
 
     def _go(self, step: int) -> None:
         name = getattr(self._app.screen, "view_name", self._app.base)
-        order = [screen for _, screen in numbered_screens(fleet=self._app.desk is not None)]
+        order = [
+            screen for _, screen in numbered_screens(fleet=self._app.fleet_controller is not None)
+        ]
         place = order.index(name) if name in order else 0
         self.open(order[(place + step) % len(order)])
 
@@ -165,8 +167,8 @@ class Commands:
         board.paused = not board.paused
         board.banner = "paused" if board.paused else ""
         if not board.paused:
-            self._app.take()
-            self._app.take_fleet()
+            self._app.pull()
+            self._app.pull_fleet()
         self._app.show()
 
     def do_faster(self) -> None:

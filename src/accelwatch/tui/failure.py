@@ -24,7 +24,7 @@ def path_of(environ: Mapping[str, str]) -> Path:
     return Path(base).expanduser() / "accelwatch" / _NAME
 
 
-def told(error: Exception, path: Path) -> AccelwatchError:
+def user_error(error: Exception, path: Path) -> AccelwatchError:
     """The error as one that ends the command with a line: our own as it is, others with a file."""
     if isinstance(error, AccelwatchError):
         return error

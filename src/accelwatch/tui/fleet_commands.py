@@ -14,16 +14,16 @@ from accelwatch.tui.fleet.filters import condition
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
-    from accelwatch.tui.desk import FleetDesk
+    from accelwatch.tui.fleet_controller import FleetController
     from accelwatch.tui.screens.fleet import FleetScreen
 
 
 class FleetCommands:
     """One method an action; False means that the Fleet screen is not the present one."""
 
-    def __init__(self, app: "Dashboard", desk: "FleetDesk") -> None:
+    def __init__(self, app: "Dashboard", controller: "FleetController") -> None:
         self._app = app
-        self._desk = desk
+        self._controller = controller
 
     @property
     def _screen(self) -> "FleetScreen | None":
@@ -50,7 +50,7 @@ class FleetCommands:
         if screen is None or not screen.selected_node:
             return False
         device = screen.selected_device
-        if not self._desk.visit(screen.selected_node):
+        if not self._controller.visit(screen.selected_node):
             return False
         if device:
             self._app.board.selected_id = device
@@ -59,7 +59,7 @@ class FleetCommands:
     def do_tag(self) -> bool:
         """Fold or unfold the group."""
         screen = self._screen
-        if screen is not None and screen.row is not None and self._desk.board.grouped:
+        if screen is not None and screen.row is not None and self._controller.board.grouped:
             screen.fold(screen.row.group)
         return screen is not None
 
@@ -67,8 +67,8 @@ class FleetCommands:
         """Clear the filter."""
         if self._screen is None:
             return False
-        if self._desk.board.filter_text:
-            self._desk.set_filter("")
+        if self._controller.board.filter_text:
+            self._controller.set_filter("")
         return True
 
     def do_filter(self) -> bool:
@@ -78,18 +78,20 @@ class FleetCommands:
 
         if self._screen is None:
             return False
-        app, desk = self._app, self._desk
+        app, controller = self._app, self._controller
 
         def wrong(text: str) -> str:
             try:
-                condition(text, desk.board.labels)
+                condition(text, controller.board.labels)
             except ExpressionError as error:
                 return complaint(error)
             return ""
 
         hint = 'plain text, or a condition such as state == "lost" or user == "ada"; empty: all'
-        prompt = PromptScreen(app.board, "Filter devices", desk.board.filter_text, hint, wrong)
-        app.push_screen(prompt, lambda text: None if text is None else desk.set_filter(text))
+        prompt = PromptScreen(
+            app.board, "Filter devices", controller.board.filter_text, hint, wrong
+        )
+        app.push_screen(prompt, lambda text: None if text is None else controller.set_filter(text))
         return True
 
     def do_sort(self) -> bool:
@@ -121,7 +123,7 @@ class FleetCommands:
 
     def sort_at(self, width: int, x: int) -> None:
         """A click on a heading."""
-        self.sort_by(columns.sort_at(width, self._desk.board.name_width, x))
+        self.sort_by(columns.sort_at(width, self._controller.board.name_width, x))
 
     def do_sort_left(self) -> bool:
         """What is to the left."""
@@ -145,7 +147,7 @@ class FleetCommands:
         return self._screen is not None
 
     def _arrange(self) -> None:
-        self._desk.board.arrange()
+        self._controller.board.arrange()
         self._app.show()
 
     def do_tree(self) -> bool:
@@ -160,19 +162,19 @@ class FleetCommands:
 
         if self._screen is None:
             return False
-        found = grouping.choices(self._desk.board.labels)
+        names = grouping.choices(self._controller.board.labels)
         present = self._app.board.preferences.fleet_group
         picker = ChoiceScreen(
-            self._app.board, "Group by", [], [(name, name) for name in found], present
+            self._app.board, "Group by", [], [(name, name) for name in names], present
         )
         self._app.push_screen(picker, lambda name: self._group(name) if name else None)
         return True
 
     def _group(self, name: str) -> None:
         self._app.board.preferences.fleet_group = name
-        self._desk.board.unfolded.clear()
+        self._controller.board.unfolded.clear()
         self._app.say("no groups" if name == grouping.NONE else f"grouped by {name}")
-        self._desk.recount()
+        self._controller.recount()
 
     def do_grid(self) -> bool:
         """Lights or rows."""
@@ -207,7 +209,7 @@ class FleetCommands:
         """What the hub cannot do, in full."""
         if self._screen is None:
             return False
-        if self._desk.board.troubles:
+        if self._controller.board.troubles:
             self._app.commands.open("problems")
         else:
             self._app.say("the hub has no problems")
@@ -218,7 +220,7 @@ class FleetCommands:
         screen = self._screen
         if screen is None:
             return False
-        node = self._desk.board.node(screen.selected_node)
+        node = self._controller.board.node(screen.selected_node)
         if self._app.readonly:
             self._app.say("nothing is acknowledged (--readonly)")
         elif node is None:
@@ -243,13 +245,13 @@ class FleetCommands:
 
         def taken(choice: str | None) -> None:
             if choice:
-                self._desk.acknowledge(name, device if choice == "device" else None)
+                self._controller.acknowledge(name, device if choice == "device" else None)
 
         self._app.push_screen(dialog, taken)
 
     def _missing(self, node: str, device: str) -> str:
         """Name of the selected device if it is missing."""
-        board = self._desk.board
+        board = self._controller.board
         view = board.view
         for now in view.devices if view is not None and device else ():
             place = board.device(now.slot)
@@ -272,15 +274,15 @@ class FleetCommands:
         screen = self._screen
         if screen is None:
             return False
-        found = self._place(screen) or self._desk.board.node(screen.selected_node)
-        if found is not None:
-            plain = msgspec.structs.asdict(found)
+        row = self._place(screen) or self._controller.board.node(screen.selected_node)
+        if row is not None:
+            plain = msgspec.structs.asdict(row)
             self._app.commands.copied(msgspec.json.encode(plain).decode())
         return True
 
     def _place(self, screen: "FleetScreen") -> DevicePlace | None:
         cell = screen.lights.cell if screen.lit and not screen.on_events else None
-        return self._desk.board.device(cell[1]) if cell is not None and cell[1] >= 0 else None
+        return self._controller.board.device(cell[1]) if cell is not None and cell[1] >= 0 else None
 
     def do_faster(self) -> bool:
         """A picture more often."""
@@ -295,6 +297,6 @@ class FleetCommands:
             return False
         preferences = self._app.board.preferences
         preferences.fleet_interval_s = slower(preferences.fleet_interval_s, step)
-        self._desk.source.set_interval(preferences.fleet_interval_s)
+        self._controller.source.set_interval(preferences.fleet_interval_s)
         self._app.say(f"a picture every {preferences.fleet_interval_s:g} s")
         return True

@@ -23,12 +23,12 @@ def _local(app: "Dashboard") -> Screen[None]:
 def _fleet(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.fleet import FleetScreen
 
-    assert app.desk is not None
-    return FleetScreen(app.board, app.desk.board, app.clock.wall)
+    assert app.fleet_controller is not None
+    return FleetScreen(app.board, app.fleet_controller.board, app.clock.wall)
 
 
 def _device(app: "Dashboard") -> Screen[None]:
-    from accelwatch.tui.screens.device import device_screen
+    from accelwatch.tui.screens.pages import device_screen
 
     return device_screen(app.board, app.clock.wall)
 
@@ -40,22 +40,22 @@ def _processes(app: "Dashboard") -> Screen[None]:
 
 
 def _doctor(app: "Dashboard") -> Screen[None]:
-    from accelwatch.tui.screens.doctor import doctor_screen
+    from accelwatch.tui.screens.pages import doctor_screen
 
     return doctor_screen(app.board, app.clock.wall)
 
 
 def _help(app: "Dashboard") -> Screen[None]:
-    from accelwatch.tui.screens.help import help_screen
+    from accelwatch.tui.screens.pages import help_screen
 
     return help_screen(app.board, app.clock.wall)
 
 
 def _problems(app: "Dashboard") -> Screen[None]:
-    from accelwatch.tui.screens.problems import problems_screen
+    from accelwatch.tui.screens.pages import problems_screen
 
-    assert app.desk is not None
-    return problems_screen(app.board, app.desk.board, app.clock.wall)
+    assert app.fleet_controller is not None
+    return problems_screen(app.board, app.fleet_controller.board, app.clock.wall)
 
 
 def _settings(app: "Dashboard") -> Screen[None]:

@@ -163,7 +163,7 @@ class ProcessCommands:
         if app.readonly:
             app.say("signals are off (--readonly)")
         elif not app.source.local:
-            whose = "another machine" if app.desk is not None else "a recording"
+            whose = "another machine" if app.fleet_controller is not None else "a recording"
             app.say(f"{whose}'s processes cannot be signalled")
         elif not processes:
             app.say("no process is selected")
@@ -183,25 +183,29 @@ class ProcessCommands:
         from accelwatch.tui.screens.choice import ChoiceScreen
 
         app = self._app
-        found, why = signals.targets(processes)
+        targets, why = signals.targets(processes)
         ascii_only = app.board.paint.glyphs.ascii_only
-        names = {one.pid: printable(command(one), ascii_only=ascii_only) for one in processes}
+        names = {
+            process.pid: printable(command(process), ascii_only=ascii_only) for process in processes
+        }
         width = min(app.size.width - 8, 64)
-        text = [f"{one.pid}  {names[one.pid]}"[:width] for one in found[:8]]
-        text += [f"and {len(found) - 8} more"] if len(found) > 8 else []
+        text = [f"{target.pid}  {names[target.pid]}"[:width] for target in targets[:8]]
+        text += [f"and {len(targets) - 8} more"] if len(targets) > 8 else []
         text += ["", *wrapped(why, width)] if why else []
         choices = [("", "Cancel")]
-        if found:
-            choices += [(one.name, f"{one.name:8} {_MEANINGS[one]}") for one in signals.OFFERED]
-        plural = "es" if len(found) != 1 else ""
-        title = f"Signal {len(found)} process{plural}" if found else "No signal can be sent"
+        if targets:
+            choices += [
+                (number.name, f"{number.name:8} {_MEANINGS[number]}") for number in signals.OFFERED
+            ]
+        plural = "es" if len(targets) != 1 else ""
+        title = f"Signal {len(targets)} process{plural}" if targets else "No signal can be sent"
         app.push_screen(
             ChoiceScreen(app.board, title, [*text, ""], choices),
-            lambda name: self._send(found, name) if name else None,
+            lambda name: self._send(targets, name) if name else None,
         )
 
-    def _send(self, found: list[signals.Target], name: str) -> None:
-        told = [signals.send(target, signal.Signals[name]) for target in found]
+    def _send(self, targets: list[signals.Target], name: str) -> None:
+        outcomes = [signals.send(target, signal.Signals[name]) for target in targets]
         self._app.processes.tagged.clear()
-        self._app.say("; ".join(told))
+        self._app.say("; ".join(outcomes))
         self._app.show()

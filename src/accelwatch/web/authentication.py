@@ -61,5 +61,5 @@ def _credentials(encoded: str) -> tuple[str, str]:
 
 def challenges(protection: Protection) -> list[str]:
     """Values for WWW-Authenticate."""
-    found = ['Basic realm="accelwatch", charset="UTF-8"'] if protection.users else []
-    return [*found, 'Bearer realm="accelwatch"'] if protection.tokens else found
+    basic = ['Basic realm="accelwatch", charset="UTF-8"'] if protection.users else []
+    return [*basic, 'Bearer realm="accelwatch"'] if protection.tokens else basic

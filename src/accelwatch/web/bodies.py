@@ -15,7 +15,7 @@ MAX_BODY = 64 << 10
 def refusal_of_body(headers: CIMultiDictProxy[str], length: int | None) -> Page | None:
     """The answer to a body that is not taken: encoded (415), chunked or too long (413)."""
     encodings = ",".join(headers.getall("Content-Encoding", ()))
-    if any(one.strip().lower() not in ("", "identity") for one in encodings.split(",")):
+    if any(encoding.strip().lower() not in ("", "identity") for encoding in encodings.split(",")):
         return plain(415, "a request needs no body, and none with Content-Encoding is read")
     if (length or 0) > MAX_BODY or "Transfer-Encoding" in headers:
         return plain(413, "a request needs no body")

@@ -152,9 +152,9 @@ class Connections:
     def listen(self, sockets: Iterable[socket.socket]) -> None:
         """Begin to accept; the sockets are closed by `close`."""
         loop = asyncio.get_running_loop()
-        for one in sockets:
-            self._sockets.append(one)
-            self._accepting.append(loop.create_task(self._accept(one)))
+        for listening in sockets:
+            self._sockets.append(listening)
+            self._accepting.append(loop.create_task(self._accept(listening)))
 
     def of(self, transport: asyncio.BaseTransport | None) -> Connection | None:
         """The connection that a request came over."""
@@ -171,14 +171,14 @@ class Connections:
         for task in self._accepting:
             task.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
-        for one in self._sockets:
-            one.close()
+        for listening in self._sockets:
+            listening.close()
         self._accepting, self._sockets = [], []
 
     async def close(self) -> None:
         """Abort what is left and wait until it has gone."""
         await self.stop_accepting()
-        opening = [one.opening for one in self.open if one.opening is not None]
+        opening = [accepted.opening for accepted in self.open if accepted.opening is not None]
         for connection in tuple(self.open):
             connection.abort()
         await asyncio.gather(*opening, return_exceptions=True)

@@ -11,17 +11,21 @@ from accelwatch.web.web_config import Protection, load_protection
 
 
 def checked(settings: Settings) -> Protection:
-    """The protection in force. Raises ConfigError for what no single key shows: names, exposure."""
+    """The protection in force. Raises ConfigError for what no single key shows."""
     if missing := plugins.unknown(plugins.BACKENDS, settings.collect.backends):
         raise ConfigError(f"collect.backends: {missing}")
+    if settings.rules.any:
+        from accelwatch.rules.configured import loaded_rules
+
+        loaded_rules(settings.rules)
     return protection_of(settings.web)
 
 
 def protection_of(web: Web) -> Protection:
     """The protection that the web configuration gives. Raises ConfigError when it is not enough."""
-    found = load_protection(Path(web.config_file)) if web.config_file else Protection()
-    check_exposure(web, found)
-    return found
+    protection = load_protection(Path(web.config_file)) if web.config_file else Protection()
+    check_exposure(web, protection)
+    return protection
 
 
 def check_exposure(web: Web, protection: Protection) -> None:
@@ -36,10 +40,10 @@ def check_exposure(web: Web, protection: Protection) -> None:
 
 
 _FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
-    ("passwords and tokens", lambda one: one.users or one.tokens),
-    ("client certificates", lambda one: one.client_certificates),
-    ("client_allowed_sans", lambda one: one.allowed_sans),
-    ("TLS", lambda one: one.tls),
+    ("passwords and tokens", lambda given: given.users or given.tokens),
+    ("client certificates", lambda given: given.client_certificates),
+    ("client_allowed_sans", lambda given: given.allowed_sans),
+    ("TLS", lambda given: given.tls),
 )
 """What can be asked of a client; each is needed besides the others."""
 

@@ -69,11 +69,11 @@ class Front:
             if self.web.unix_socket:
                 opened.append(open_unix(Path(self.web.unix_socket)))
         except BaseException:
-            for one in opened:
-                one.close()
+            for listening in opened:
+                listening.close()
             raise
-        for one in opened:
-            logger.info("listening address=%s", _told(one))
+        for listening in opened:
+            logger.info("listening address=%s", _address_of(listening))
         return opened
 
     def start(self, sockets: Iterable[socket.socket]) -> None:
@@ -108,10 +108,10 @@ class Front:
             self._outcome(None)
             return
 
-        def apply(found: Protection) -> None:
-            check_kept(self._server.protection, found)
-            check_exposure(self.web, found)
-            self._server.protection = found
+        def apply(reloaded: Protection) -> None:
+            check_kept(self._server.protection, reloaded)
+            check_exposure(self.web, reloaded)
+            self._server.protection = reloaded
 
         self._outcome(True)
         file = Path(self.web.config_file)
@@ -137,14 +137,17 @@ def server_limits(web: Web) -> ServerLimits:
         ),
         allowed_hosts=frozenset(
             name.lower()
-            for name in (*web.allowed_hosts, *(split_address(one)[0] for one in web.listen_address))
+            for name in (
+                *web.allowed_hosts,
+                *(split_address(address)[0] for address in web.listen_address),
+            )
             if name
         ),
     )
 
 
-def _told(one: socket.socket) -> str:
-    name = one.getsockname()
+def _address_of(listening: socket.socket) -> str:
+    name = listening.getsockname()
     if isinstance(name, tuple):
         return f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
     return str(name)

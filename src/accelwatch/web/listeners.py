@@ -35,33 +35,33 @@ def open_tcp(address: str) -> list[socket.socket]:
     host, port = split_address(address)
     opened: list[socket.socket] = []
     try:
-        found = socket.getaddrinfo(
+        resolved = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        for family, place in dict.fromkeys((one[0], one[4]) for one in found):
+        for family, place in dict.fromkeys((entry[0], entry[4]) for entry in resolved):
             opened.append(_listen(family, place))
     except OSError as error:
         if opened and host in ("", "localhost"):
             return opened  # one of IPv4 and IPv6 is enough where a name stands for both
-        for one in opened:
-            one.close()
+        for listening in opened:
+            listening.close()
         raise AccelwatchError(f"cannot listen on {address}: {error.strerror or error}") from error
     return opened
 
 
 def _listen(family: int, place: object) -> socket.socket:
-    one = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        one.setblocking(False)
-        one.bind(place)  # type: ignore[arg-type]  # the address as getaddrinfo gave it
-        one.listen(_BACKLOG)
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.setblocking(False)
+        listening.bind(place)  # type: ignore[arg-type]  # the address as getaddrinfo gave it
+        listening.listen(_BACKLOG)
     except OSError:
-        one.close()
+        listening.close()
         raise
-    return one
+    return listening
 
 
 def open_unix(path: Path) -> socket.socket:
@@ -70,18 +70,18 @@ def open_unix(path: Path) -> socket.socket:
     Raises AccelwatchError.
     """
     _clear(path)
-    one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o777 & ~_SOCKET_MODE)
     try:
-        one.setblocking(False)
-        one.bind(str(path))
-        one.listen(_BACKLOG)
+        listening.setblocking(False)
+        listening.bind(str(path))
+        listening.listen(_BACKLOG)
     except OSError as error:
-        one.close()
+        listening.close()
         raise AccelwatchError(f"cannot listen on {path}: {error.strerror or error}") from error
     finally:
         os.umask(mask)
-    return one
+    return listening
 
 
 def _clear(path: Path) -> None:

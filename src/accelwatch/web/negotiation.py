@@ -9,7 +9,7 @@ _MAX_HEADER = 2048
 
 def accepted(header: str) -> Accepted:
     """Media ranges or codings, lower case, with parameters and quality; damaged parts are left out."""
-    found: Accepted = []
+    ranges: Accepted = []
     for part in header[:_MAX_HEADER].split(","):
         name, *rest = (piece.strip() for piece in part.split(";"))
         if not name:
@@ -20,8 +20,8 @@ def accepted(header: str) -> Accepted:
         }
         quality = _quality(parameters.pop("q", "1"))
         if quality is not None:
-            found.append((name.lower(), parameters, quality))
-    return found
+            ranges.append((name.lower(), parameters, quality))
+    return ranges
 
 
 def _quality(text: str) -> float | None:

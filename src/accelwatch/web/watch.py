@@ -69,17 +69,19 @@ class Watch:
             return
         self._stamps = stamps
         try:
-            found = load_protection(self._path)
+            protection = load_protection(self._path)
         except ConfigError as error:
             if self._complaint != str(error):
                 self._complaint = str(error)
                 self._hand_over(functools.partial(self._refused, error))
             return
         self._complaint = ""
-        same = found.files == self._loaded.files
-        self._loaded = found
+        same = protection.files == self._loaded.files
+        self._loaded = protection
         act = (
-            functools.partial(self._outcome, True) if same else functools.partial(self._take, found)
+            functools.partial(self._outcome, True)
+            if same
+            else functools.partial(self._reload, protection)
         )
         self._hand_over(act)
 
@@ -89,9 +91,9 @@ class Watch:
         except RuntimeError:
             self._ended = True  # the loop was closed: the agent has stopped
 
-    def _take(self, found: Protection) -> None:
+    def _reload(self, protection: Protection) -> None:
         try:
-            self._apply(found)
+            self._apply(protection)
         except ConfigError as error:
             self._refused(error)
             return
@@ -105,7 +107,7 @@ class Watch:
 
 def _stamp(name: str) -> Stamp | None:
     try:
-        found = Path(name).stat()
+        status = Path(name).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -124,21 +124,21 @@ def _digest(content: bytes) -> str:
 
 
 def _check_users(values: Values) -> list[Complaint]:
-    found = values.get("basic_auth_users")
-    if found is None:
+    users = values.get("basic_auth_users")
+    if users is None:
         return []
     complaints = []
-    for user, hashed in found.value.items():
+    for user, hashed in users.value.items():
         match = _BCRYPT.fullmatch(hashed)
         key = f"basic_auth_users.{user}"
         if not user or ":" in user:
-            complaints.append(Complaint(found.place, key, "a user name has no colon"))
+            complaints.append(Complaint(users.place, key, "a user name has no colon"))
         elif match is None:
             text = "not a bcrypt hash; make one with: htpasswd -nBC 10 <user>"
-            complaints.append(Complaint(found.place, key, text))
+            complaints.append(Complaint(users.place, key, text))
         elif not 4 <= int(match[1]) <= _MAX_COST:
             text = f"bcrypt cost {int(match[1])} is out of range; expected 4 to {_MAX_COST}"
-            complaints.append(Complaint(found.place, key, text))
+            complaints.append(Complaint(users.place, key, text))
     return complaints
 
 

@@ -39,7 +39,7 @@ def standing(index: DeviceIndex, known: Known, order: Mapping[str, str]) -> Owne
 
     A pod of the kubelet's answer without a cgroup has ended, where cgroups of pods can be seen at all.
     """
-    found: dict[str, list[Owner]] = {}
+    by_device: dict[str, list[Owner]] = {}
     for allocation in known.allocations:
         uid = known.pods.uids.get((allocation.namespace, allocation.pod), "")
         if uid and known.live_pods and uid not in known.live_pods:
@@ -53,10 +53,10 @@ def standing(index: DeviceIndex, known: Known, order: Mapping[str, str]) -> Owne
             resource=allocation.resource,
         )
         for device_id in index.given(allocation.resource, allocation.names):
-            found.setdefault(device_id, []).append(owner)
+            by_device.setdefault(device_id, []).append(owner)
     for device_id, job in _listed_jobs(index, known, order):
-        found.setdefault(device_id, []).append(job_owner(job))
-    return {device_id: merged(owners) for device_id, owners in found.items()}
+        by_device.setdefault(device_id, []).append(job_owner(job))
+    return {device_id: merged(owners) for device_id, owners in by_device.items()}
 
 
 def _listed_jobs(
@@ -90,23 +90,27 @@ def owners(
     parents = {device.id: device.parent_id for device in devices}
     given = {
         device_id
-        for device_id, found in fixed.items()
-        if any(owner.kind == "kubernetes" for owner in found)
+        for device_id, owning in fixed.items()
+        if any(owner.kind == "kubernetes" for owner in owning)
     }
-    divided = {parents[one] for one in given if parents.get(one)}
-    found: dict[str, list[Owner]] = {key: list(value) for key, value in fixed.items()}
+    divided = {parents[partition] for partition in given if parents.get(partition)}
+    by_device: dict[str, list[Owner]] = {key: list(value) for key, value in fixed.items()}
     for process in processes:
         here = process.device_id
         member = member_of(process, known)
         if CGROUP in sources and not {here, parents.get(here)} & given and here not in divided:
-            found.setdefault(here, []).extend(_container_owner(member, known))
+            by_device.setdefault(here, []).extend(_container_owner(member, known))
         if SLURM in sources:
-            found.setdefault(here, []).extend(_job_owner(process, member, known))
-    whole = {parents[one] for one, held in found.items() if held and parents.get(one)}
+            by_device.setdefault(here, []).extend(_job_owner(process, member, known))
+    whole = {
+        parents[partition]
+        for partition, users in by_device.items()
+        if users and parents.get(partition)
+    }
     return {
-        device_id: merged(held)
-        for device_id, held in found.items()
-        if held and (device_id not in whole or device_id in fixed)
+        device_id: merged(users)
+        for device_id, users in by_device.items()
+        if users and (device_id not in whole or device_id in fixed)
     }
 
 
@@ -136,13 +140,16 @@ def _pod(text: str, known: Known) -> tuple[tuple[str, str], str]:
 
 def _job_owner(process: Process, member: Member, known: Known) -> Iterator[Owner]:
     """By the cgroup; else by the environment. What a process says of another job is not believed."""
-    told = member.job
+    declared = member.job
     if member.slurm_job:
         job = known.jobs.get(member.slurm_job) or Job(scheduler="slurm", job_id=member.slurm_job)
-        if told is not None and (told.scheduler, told.job_id) == ("slurm", member.slurm_job):
-            job = joined(job, told)
-    elif told is not None:
-        job = told
+        if declared is not None and (declared.scheduler, declared.job_id) == (
+            "slurm",
+            member.slurm_job,
+        ):
+            job = joined(job, declared)
+    elif declared is not None:
+        job = declared
     else:
         return
     owner = job_owner(job)
@@ -163,10 +170,10 @@ def job_owner(job: Job) -> Owner:
     )
 
 
-def merged(found: Iterable[Owner]) -> tuple[Owner, ...]:
+def merged(owners: Iterable[Owner]) -> tuple[Owner, ...]:
     """Owners without repetition; tellings of one job become one."""
     by_key: dict[tuple[str, ...], Owner] = {}
-    for owner in found:
+    for owner in owners:
         key = _identity(owner)
         known = by_key.get(key)
         by_key[key] = owner if known is None else _completed(known, owner)

@@ -19,24 +19,24 @@ class CgroupTree:
         self, folder: Path, name: re.Pattern[str], depth: int, skip: re.Pattern[str] | None = None
     ) -> list[Path]:
         """Folders of that name, at most `depth` levels below; not looking below a match or `skip`."""
-        found: list[Path] = []
+        folders: list[Path] = []
         for entry in self.folders(folder):
             if name.fullmatch(entry.name):
-                found.append(entry)
+                folders.append(entry)
             elif depth > 1 and not (skip and skip.fullmatch(entry.name)):
-                found += self.matching(entry, name, depth - 1, skip)
-        return found
+                folders += self.matching(entry, name, depth - 1, skip)
+        return folders
 
     def folders(self, folder: Path) -> list[Path]:
         """Folders in a folder, by name; empty where it cannot be read."""
         try:
             with os.scandir(folder) as entries:
-                found = [Path(entry.path) for entry in entries if _is_folder(entry)]
+                folders = [Path(entry.path) for entry in entries if _is_folder(entry)]
         except OSError:
             return []
-        found = list(islice(sorted(found), max(self._left, 0)))
-        self._left -= len(found)
-        return found
+        folders = list(islice(sorted(folders), max(self._left, 0)))
+        self._left -= len(folders)
+        return folders
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:

@@ -171,12 +171,14 @@ class DeviceIndex:
     def named(self, name: str) -> tuple[str, ...]:
         """Ids of the device with this uuid, serial, PCI id, device node or host-local name."""
         text = _VIRTUAL.sub("", _REPLICA.sub("", name.strip()))
-        found = self._exact.get(text.lower()) or self._exact.get(normal_pci_bus_id(text))
-        found = found or self._nodes.get(text) or self._nodes.get(self._aliases.get(text, ""))
-        if found is None:
+        device_id = self._exact.get(text.lower()) or self._exact.get(normal_pci_bus_id(text))
+        device_id = (
+            device_id or self._nodes.get(text) or self._nodes.get(self._aliases.get(text, ""))
+        )
+        if device_id is None:
             inner = (self._exact.get(uuid) for uuid in _UUID.findall(text.lower()))
-            found = next((one for one in inner if one is not None), None)
-        return (found,) if found is not None else ()
+            device_id = next((match for match in inner if match is not None), None)
+        return (device_id,) if device_id is not None else ()
 
     def given(self, resource: str, names: Iterable[str]) -> tuple[str, ...]:
         """Ids of what a plug-in or driver names so; the first name that says something counts."""
@@ -185,26 +187,26 @@ class DeviceIndex:
             plain = _VIRTUAL.sub("", _REPLICA.sub("", name.rsplit("=", 1)[-1]))
             shaped = _shape_of(row, plain)
             if row is not None and shaped is not None:
-                found = self._shaped(row, *shaped)
+                ids = self._shaped(row, *shaped)
             elif row is not None or _UUID.search(plain.lower()) or ":" in plain:
-                found = self.named(plain)
+                ids = self.named(plain)
             else:
-                found = ()
-            if found and row is not None and row.first_partition:
-                return self.partitions_of(found[0], row.first_partition) or found
-            if found:
-                return found
+                ids = ()
+            if ids and row is not None and row.first_partition:
+                return self.partitions_of(ids[0], row.first_partition) or ids
+            if ids:
+                return ids
         return ()
 
     def _shaped(self, row: Resource, shape: Shape, parts: tuple[str, ...]) -> tuple[str, ...]:
         if shape.pci:
             return self.named(shape.pci.format(*parts))
-        found = self._nodes.get(shape.node.format(*parts))
-        if found is None and shape.index:
-            found = self._counted(row.vendors, int(parts[0][:6]))
-        if found is not None and shape.partition:
-            return self.partitions_of(found, shape.partition.format(*parts))
-        return (found,) if found is not None else ()
+        device_id = self._nodes.get(shape.node.format(*parts))
+        if device_id is None and shape.index:
+            device_id = self._counted(row.vendors, int(parts[0][:6]))
+        if device_id is not None and shape.partition:
+            return self.partitions_of(device_id, shape.partition.format(*parts))
+        return (device_id,) if device_id is not None else ()
 
     def _counted(self, vendors: tuple[str, ...], index: int) -> str | None:
         for vendor in vendors:
@@ -218,10 +220,10 @@ class DeviceIndex:
         It is when two vendors have one of that index, or when the device is divided: a scheduler then
         counts partitions.
         """
-        found = [order[index] for order in self._order.values() if index in order]
-        if len(found) != 1 or found[0] in self._partitions:
+        ids = [order[index] for order in self._order.values() if index in order]
+        if len(ids) != 1 or ids[0] in self._partitions:
             return ()
-        return (found[0],)
+        return (ids[0],)
 
     def partitions_of(self, device_id: str, name: str) -> tuple[str, ...]:
         """Ids of a device's partitions with this name, or whose name begins with it (`gi1/ci0`)."""
@@ -233,5 +235,5 @@ class DeviceIndex:
 
     def whole(self, index: int) -> str | None:
         """Id of the one whole device with this index, divided or not; None where there are two."""
-        found = [order[index] for order in self._order.values() if index in order]
-        return found[0] if len(found) == 1 else None
+        ids = [order[index] for order in self._order.values() if index in order]
+        return ids[0] if len(ids) == 1 else None

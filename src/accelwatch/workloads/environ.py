@@ -124,12 +124,12 @@ def read(root: Path, pid: int) -> dict[str, str] | None:
 
 def known(content: bytes) -> dict[str, str]:
     """The known variables among NUL-separated ones, as short printable text."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for entry in content.split(b"\0"):
         name, equals, value = entry.partition(b"=")
         if equals and len(name) < 32 and (text := name.decode("latin-1")) in _KEPT:
-            found[text] = label(value.decode("utf-8", "replace"))
-    return found
+            variables[text] = label(value.decode("utf-8", "replace"))
+    return variables
 
 
 def label(value: str) -> str:
@@ -165,10 +165,10 @@ def _job(row: Scheduler, variables: Mapping[str, str]) -> Job:
 
 def index_list(text: str) -> tuple[str, ...]:
     """`0,2-4` as ("0", "2", "3", "4"); a part that is no number or range is left out."""
-    found: list[str] = []
+    indices: list[str] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", part, re.ASCII)
         if match:
             first, last = int(match[1]), int(match[2] or match[1])
-            found += [str(number) for number in range(first, min(last, first + 255) + 1)]
-    return tuple(dict.fromkeys(found))
+            indices += [str(number) for number in range(first, min(last, first + 255) + 1)]
+    return tuple(dict.fromkeys(indices))

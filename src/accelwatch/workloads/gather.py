@@ -23,7 +23,7 @@ from accelwatch.workloads.pod_names import PodNames
 from accelwatch.workloads.podresources import Allocation
 from accelwatch.workloads.settings import CGROUP, PODRESOURCES, SLURM, WorkloadSettings
 from accelwatch.workloads.slurm import SlurmJobs
-from accelwatch.workloads.source import Source, off
+from accelwatch.workloads.source import PolledSource, off
 
 T = TypeVar("T")
 
@@ -47,8 +47,8 @@ class Gatherer:
         self._slurm_here: bool | None = None
         self.known = Known()
 
-    def _source(self, name: str, path: Path, empty: T) -> Source[T]:
-        return Source(
+    def _source(self, name: str, path: Path, empty: T) -> PolledSource[T]:
+        return PolledSource(
             name,
             str(path),
             empty,
@@ -84,12 +84,20 @@ class Gatherer:
         """Only find out about processes that are not known yet."""
         self._members.keep(wanted)
         members = {key: member for key in wanted if (member := self._members.of(key)) is not None}
-        containers = {one.container for one in members.values() if one.container}
-        plain = {one.container for one in members.values() if one.container and not one.pod_uid}
-        names = {
-            one: self._containers.get(one) or docker.name(self._settings.root, one) for one in plain
+        containers = {container.container for container in members.values() if container.container}
+        plain = {
+            container.container
+            for container in members.values()
+            if container.container and not container.pod_uid
         }
-        self._containers = {one: name for one, name in names.items() if one in containers and name}
+        names = {
+            container: self._containers.get(container)
+            or docker.name(self._settings.root, container)
+            for container in plain
+        }
+        self._containers = {
+            container: name for container, name in names.items() if container in containers and name
+        }
         self.known = msgspec.structs.replace(
             self.known, members=members, containers=self._containers
         )
@@ -106,26 +114,26 @@ class Gatherer:
 
     def _job_files(self, live: frozenset[str] | None) -> tuple[JobFile, ...]:
         """Files of all folders, without jobs that Slurm's cgroups show to be over."""
-        found: list[JobFile] = []
+        files: list[JobFile] = []
         for folder, source in self._folders:
             source.poll(lambda folder=folder: _understood(folder))  # type: ignore[misc]
-            found += [without_ended(file, live) for file in source.value]
-        return tuple(file for file in found if file.jobs)
+            files += [without_ended(file, live) for file in source.value]
+        return tuple(file for file in files if file.jobs)
 
     def statuses(self) -> tuple[SourceStatus, ...]:
         """How it stands with each source."""
         known, sources = self.known, self._settings.sources
-        found = [
+        statuses = [
             self._kubelet.status(len(known.allocations))
             if PODRESOURCES in sources
             else off(PODRESOURCES)
         ]
         if sources & {PODRESOURCES, CGROUP}:
-            found.append(self._pods.status(len(known.pods.by_uid)))
-        found.append(self._processes() if CGROUP in sources else off(CGROUP))
-        found.append(self._slurm_status() if SLURM in sources else off(SLURM))
-        found += [source.status(len(source.value)) for _, source in self._folders]
-        return tuple(found)
+            statuses.append(self._pods.status(len(known.pods.by_uid)))
+        statuses.append(self._processes() if CGROUP in sources else off(CGROUP))
+        statuses.append(self._slurm_status() if SLURM in sources else off(SLURM))
+        statuses += [source.status(len(source.value)) for _, source in self._folders]
+        return tuple(statuses)
 
     def _processes(self) -> SourceStatus:
         return SourceStatus(
@@ -179,10 +187,10 @@ def partition_nodes(root: Path) -> dict[str, str]:
 
     amdgpu makes a platform device `amdgpu_xcp_<n>` for each further partition of the node's GPUs.
     """
-    found: dict[str, str] = {}
+    nodes: dict[str, str] = {}
     for folder in sysfs.list_dir(root / "sys/devices/platform"):
         if folder.name.startswith("amdgpu_xcp_"):
             for node in sysfs.list_dir(folder / "drm"):
                 if node.name.startswith("renderD"):
-                    found[folder.name] = f"/dev/dri/{node.name}"
-    return found
+                    nodes[folder.name] = f"/dev/dri/{node.name}"
+    return nodes

@@ -65,8 +65,8 @@ def _message(answer: "Answer") -> bytes:
         number = int(status) if status.isascii() and status.isdigit() and len(status) < 3 else -1
         names = _STATUS_NAMES.split()
         name = names[number] if 0 <= number < len(names) else f"status {status[:20]}"
-        told = answer.headers.get("grpc-message", "")[:200]
-        raise SourceError(f"grpc: {name}{': ' + told if told else ''}", reason="refused")
+        reason = answer.headers.get("grpc-message", "")[:200]
+        raise SourceError(f"grpc: {name}{': ' + reason if reason else ''}", reason="refused")
     body = answer.body
     if len(body) < _PREFIX_BYTES:
         raise protocol("grpc: an answer without a message")

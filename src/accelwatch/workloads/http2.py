@@ -42,7 +42,7 @@ def exchange(send: Send, receive: Receive, headers: list[Header], body: bytes) -
     exchanged = _Exchange()
     send(exchanged.request(headers, body))
     while not exchanged.over:
-        reply = exchanged.take(receive())
+        reply = exchanged.receive(receive())
         if reply and not exchanged.over:
             _reply(send, reply)
     return exchanged.answer()
@@ -84,7 +84,7 @@ class _Exchange:
         connection.send_data(_STREAM, body, end_stream=True)
         return connection.data_to_send()
 
-    def take(self, data: bytes) -> bytes:
+    def receive(self, data: bytes) -> bytes:
         """What has come, and what is to be sent for it. Raises SourceError."""
         try:
             events = self._connection.receive_data(data)
@@ -94,10 +94,10 @@ class _Exchange:
         if self._events > _MAX_EVENTS:
             raise protocol("http2: too many frames")
         for event in events:
-            self._take(event)
+            self._handle(event)
         return self._connection.data_to_send()
 
-    def _take(self, event: h2.events.Event) -> None:
+    def _handle(self, event: h2.events.Event) -> None:
         match event:
             case h2.events.ResponseReceived() | h2.events.TrailersReceived():
                 self._headers.update({str(name): str(value) for name, value in event.headers or ()})
@@ -108,11 +108,11 @@ class _Exchange:
             case h2.events.StreamEnded():
                 self.over = True
             case h2.events.StreamReset():
-                told = _error_name(event.error_code)
-                raise protocol(f"http2: the other side reset the stream: {told}")
+                reason = _error_name(event.error_code)
+                raise protocol(f"http2: the other side reset the stream: {reason}")
             case h2.events.ConnectionTerminated() if not self.over:
-                told = _error_name(event.error_code)
-                raise protocol(f"http2: the other side goes away without an answer: {told}")
+                reason = _error_name(event.error_code)
+                raise protocol(f"http2: the other side goes away without an answer: {reason}")
             case _:
                 """Settings, pings and windows, which h2 answers itself."""
 

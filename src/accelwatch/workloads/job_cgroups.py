@@ -43,21 +43,21 @@ def read(root: Path) -> JobCgroups:
     pids: dict[str, dict[int, str]] = {}
     for base in bases:
         for folder in tree.matching(base, _JOB, _JOB_DEPTH):
-            found = pids.setdefault(folder.name.removeprefix("job_"), {})
-            _gather(tree, folder, "", _STEP_DEPTH, found)
-    jobs = (JobCgroup(job_id=name, pids=tuple(found.items())) for name, found in pids.items())
+            steps = pids.setdefault(folder.name.removeprefix("job_"), {})
+            _gather(tree, folder, "", _STEP_DEPTH, steps)
+    jobs = (JobCgroup(job_id=name, pids=tuple(steps.items())) for name, steps in pids.items())
     return JobCgroups(slurm=bool(bases), jobs=tuple(jobs))
 
 
-def _gather(tree: CgroupTree, folder: Path, step: str, depth: int, found: dict[int, str]) -> None:
+def _gather(tree: CgroupTree, folder: Path, step: str, depth: int, steps: dict[int, str]) -> None:
     """The pids of a folder and those below it; v1 has the same ones in each controller."""
     for pid in _procs(folder / "cgroup.procs"):
-        if len(found) < _MAX_PIDS:
-            found.setdefault(pid, step)
-    if depth and len(found) < _MAX_PIDS:
+        if len(steps) < _MAX_PIDS:
+            steps.setdefault(pid, step)
+    if depth and len(steps) < _MAX_PIDS:
         for entry in tree.folders(folder):
             match = _STEP.fullmatch(entry.name)
-            _gather(tree, entry, match[1] if match else step, depth - 1, found)
+            _gather(tree, entry, match[1] if match else step, depth - 1, steps)
 
 
 def _procs(path: Path) -> list[int]:

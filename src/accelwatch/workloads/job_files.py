@@ -50,7 +50,7 @@ def read(folder: Path) -> tuple[tuple[JobFile, ...], int]:
         raise SourceError(f"{folder}: permission denied", reason="permission") from error
     except OSError as error:
         raise SourceError(f"{folder}: {error.strerror}", reason="absent") from error
-    found: list[JobFile] = []
+    files: list[JobFile] = []
     unread = 0
     for name in names:
         match = _NAME.fullmatch(name)
@@ -61,8 +61,8 @@ def read(folder: Path) -> tuple[tuple[JobFile, ...], int]:
             unread += 1
         elif jobs:
             instance = int(match[2]) if match[2] else None
-            found.append(JobFile(index=int(match[1]), gpu_instance=instance, jobs=jobs))
-    return tuple(found), unread
+            files.append(JobFile(index=int(match[1]), gpu_instance=instance, jobs=jobs))
+    return tuple(files), unread
 
 
 def _jobs_in(path: Path) -> tuple[Job, ...] | None:

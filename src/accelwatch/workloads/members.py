@@ -70,8 +70,8 @@ class Members:
         )
 
 
-def _same(expected: float, found: float | None) -> bool:
-    return found is not None and abs(expected - found) <= _SAME_START_S
+def _same(expected: float, actual: float | None) -> bool:
+    return actual is not None and abs(expected - actual) <= _SAME_START_S
 
 
 def _nested_container(root: Path, pid: int) -> str | None:
@@ -91,5 +91,5 @@ def is_pod_uid(text: str) -> bool:
 
 def nested_container(text: str) -> str | None:
     """The innermost container id in the content of /proc/PID/cgroup, wherever in the path it is."""
-    found: list[str] = _NESTED.findall(text)
-    return found[-1] if found else None
+    ids: list[str] = _NESTED.findall(text)
+    return ids[-1] if ids else None

@@ -23,9 +23,9 @@ _POD_DEPTH = 2
 def read(root: Path) -> frozenset[str]:
     """Uids of pods that have a cgroup; empty where no pod's can be seen. Never raises."""
     tree = CgroupTree(root)
-    found: set[str] = set()
+    uids: set[str] = set()
     for base in tree.matching(tree.top, _BASE, _BASE_DEPTH, _NOT_BELOW):
         for folder in tree.matching(base, _POD, _POD_DEPTH):
             if match := _POD.fullmatch(folder.name):
-                found.add(match[1].replace("_", "-"))
-    return frozenset(found)
+                uids.add(match[1].replace("_", "-"))
+    return frozenset(uids)

@@ -36,15 +36,15 @@ def fetch(socket: Path, *, timeout_s: float, clock: Clock) -> tuple[Allocation, 
 
 def decode(message: bytes) -> tuple[Allocation, ...]:
     """Allocations in a ListPodResourcesResponse, at most MAX_ALLOCATIONS. Raises SourceError."""
-    found: list[Allocation] = []
+    allocations: list[Allocation] = []
     for pod in messages(message, 1):
         who = (text(pod, 2), text(pod, 1))
         for container in messages(pod, 3):
             for allocation in _of_container(*who, container):
-                found.append(allocation)
-                if len(found) == MAX_ALLOCATIONS:
-                    return tuple(found)
-    return tuple(found)
+                allocations.append(allocation)
+                if len(allocations) == MAX_ALLOCATIONS:
+                    return tuple(allocations)
+    return tuple(allocations)
 
 
 def _of_container(namespace: str, pod: str, message: bytes) -> Iterator[Allocation]:

@@ -55,8 +55,8 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 def messages(data: bytes, number: int) -> Iterator[bytes]:
     """Every length-delimited value of one field, in order; other fields and types are skipped."""
-    for found, value in fields(data):
-        if found == number and isinstance(value, bytes):
+    for field, value in fields(data):
+        if field == number and isinstance(value, bytes):
             yield value
 
 
@@ -67,5 +67,5 @@ def texts(data: bytes, number: int) -> list[str]:
 
 def text(data: bytes, number: int) -> str:
     """Value of a singular string field: the last one counts, empty when it is not there."""
-    found = texts(data, number)
-    return found[-1] if found else ""
+    values = texts(data, number)
+    return values[-1] if values else ""

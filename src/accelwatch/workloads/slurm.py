@@ -24,25 +24,28 @@ class SlurmJobs:
 
     def of(self, cgroups: JobCgroups) -> dict[str, Job]:
         """Job id to job, for all jobs that have a cgroup."""
-        found: dict[str, tuple[JobCgroup, Job]] = {}
+        jobs: dict[str, tuple[JobCgroup, Job]] = {}
         self.unreadable = 0
         for cgroup in cgroups.jobs:
             known = self._known.get(cgroup.job_id)
             job = known[1] if known is not None and known[0] == cgroup else self._read(cgroup)
-            found[cgroup.job_id] = (cgroup, job)
+            jobs[cgroup.job_id] = (cgroup, job)
             self.unreadable += bool(cgroup.pids) and not job.queue and not job.indices
-        self._known = found
-        return {job_id: job for job_id, (_, job) in found.items()}
+        self._known = jobs
+        return {job_id: job for job_id, (_, job) in jobs.items()}
 
     def _read(self, cgroup: JobCgroup) -> Job:
         job = Job(scheduler="slurm", job_id=cgroup.job_id)
         for pid, step in cgroup.pids:
-            told = environ.job(environ.read(self._root, pid) or {})
-            if told is None or (told.scheduler, told.job_id) != ("slurm", cgroup.job_id):
+            declared = environ.job(environ.read(self._root, pid) or {})
+            if declared is None or (declared.scheduler, declared.job_id) != (
+                "slurm",
+                cgroup.job_id,
+            ):
                 continue
-            job = joined(job, told)
-            here = told.nodes == 1 or step == _BATCH
-            indices = (told.indices if here else ()) or told.step_indices
+            job = joined(job, declared)
+            here = declared.nodes == 1 or step == _BATCH
+            indices = (declared.indices if here else ()) or declared.step_indices
             job = msgspec.structs.replace(
                 job, indices=tuple(dict.fromkeys((*job.indices, *indices)))
             )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from accelwatch.backoff import Backoff
 from accelwatch.clock import Clock
 from accelwatch.workloads.failure import SourceError
 from accelwatch.workloads.known import SourceState, SourceStatus
@@ -12,7 +13,7 @@ T = TypeVar("T")
 _LONGEST_PAUSE_S = 120.0
 
 
-class Source(Generic[T]):
+class PolledSource(Generic[T]):
     """One source. `poll` never raises; a failure keeps the last good answer for `keep_s`."""
 
     def __init__(
@@ -23,18 +24,16 @@ class Source(Generic[T]):
         self._subject = subject
         self._empty = empty
         self._clock = clock
-        self._interval_s = interval_s
         self._keep_s = keep_s
         self._good_at: float | None = None
         self._failure: SourceError | None = None
-        self._failures = 0
-        self._next_at = float("-inf")
+        self._backoff = Backoff(interval_s, _LONGEST_PAUSE_S)
         self._asked = False
 
     def poll(self, read: Callable[[], T]) -> None:
         """Read, unless the pause after the last failure is not over; the pause doubles each time."""
         now = self._clock.monotonic()
-        if now < self._next_at:
+        if not self._backoff.ready(now):
             self._expire(now)
             return
         self._asked = True
@@ -42,12 +41,12 @@ class Source(Generic[T]):
             self.value = read()
         except SourceError as error:
             self._failure = error
-            pause = self._interval_s * 2.0 ** min(self._failures, 10)
-            self._failures += 1
-            self._next_at = self._clock.monotonic() + min(pause, _LONGEST_PAUSE_S)
-            self._expire(self._clock.monotonic())
+            now = self._clock.monotonic()
+            self._backoff.failed(now)
+            self._expire(now)
         else:
-            self._failure, self._failures = None, 0
+            self._failure = None
+            self._backoff.succeeded()
             self._good_at = self._clock.monotonic()
 
     def _expire(self, now: float) -> None:

@@ -80,38 +80,39 @@ class Workloads:
         A process's `pod` becomes `namespace/name` where the name is known, and stays the uid elsewhere.
         """
         devices = [view.device for view in snapshot.devices]
-        found = self.owners(devices, snapshot.processes())
+        owners = self.owners(devices, snapshot.processes())
         known = self._gatherer.known
         views = tuple(
-            self._annotated(view, found.get(view.device.id, ()), known) for view in snapshot.devices
+            self._annotated(view, owners.get(view.device.id, ()), known)
+            for view in snapshot.devices
         )
         return msgspec.structs.replace(snapshot, devices=views)
 
     def status(self) -> tuple[SourceStatus, ...]:
         """How it stands with each source, for /capabilities."""
-        found = self._gatherer.statuses()
+        statuses = self._gatherer.statuses()
         if self._failed:
-            told = SourceStatus(name="workloads", state=SourceState.FAILED, message=self._failed)
-            return (*found, told)
+            failure = SourceStatus(name="workloads", state=SourceState.FAILED, message=self._failed)
+            return (*statuses, failure)
         if (unmatched := self._unmatched()) is not None:
             return tuple(
-                msgspec.structs.replace(one, reason="unmatched", message=unmatched)
-                if one.name == "podresources" and one.state is SourceState.OK
-                else one
-                for one in found
+                msgspec.structs.replace(status, reason="unmatched", message=unmatched)
+                if status.name == "podresources" and status.state is SourceState.OK
+                else status
+                for status in statuses
             )
-        return found
+        return statuses
 
     def checks(self) -> tuple[Check, ...]:
         """The same for `doctor`; a source that is absent or off is fine."""
         return tuple(
             Check(
-                subject=f"{one.name} {one.subject}".strip(),
-                ok=one.state is not SourceState.FAILED,
-                found=one.message or f"{one.state}, {one.entries} entries",
-                remedy=one.remedy,
+                subject=f"{status.name} {status.subject}".strip(),
+                ok=status.state is not SourceState.FAILED,
+                found=status.message or f"{status.state}, {status.entries} entries",
+                remedy=status.remedy,
             )
-            for one in self.status()
+            for status in self.status()
         )
 
     def _want(self, processes: tuple[Process, ...]) -> None:
@@ -132,14 +133,14 @@ class Workloads:
             self._devices = devices
         return joined
 
-    def _annotated(self, view: DeviceView, found: tuple[Owner, ...], known: Known) -> DeviceView:
+    def _annotated(self, view: DeviceView, owners: tuple[Owner, ...], known: Known) -> DeviceView:
         reading = view.reading
         if reading.processes:
             processes = tuple(self._process(process, known) for process in reading.processes)
             reading = msgspec.structs.replace(reading, processes=processes)
-        if reading is view.reading and not found:
+        if reading is view.reading and not owners:
             return view
-        return msgspec.structs.replace(view, reading=reading, owners=found or view.owners)
+        return msgspec.structs.replace(view, reading=reading, owners=owners or view.owners)
 
     def _process(self, process: Process, known: Known) -> Process:
         member = member_of(process, known)
@@ -162,11 +163,11 @@ class Workloads:
             return None
         known, index, _ = joined
         foreign = [
-            one.names[0]
-            for one in known.allocations
-            if one.names
-            and is_accelerator(one.resource)
-            and not index.given(one.resource, one.names)
+            allocation.names[0]
+            for allocation in known.allocations
+            if allocation.names
+            and is_accelerator(allocation.resource)
+            and not index.given(allocation.resource, allocation.names)
         ]
         if not foreign:
             return None
@@ -175,15 +176,15 @@ class Workloads:
     def _run(self) -> None:
         clock_round = self._settings.interval_s
         while not self._stopping.is_set():
-            self._one(full=True)
+            self._round(full=True)
             left = clock_round
             while left > 0 and not self._stopping.wait(min(_SHORTEST_S, left)):
                 left -= _SHORTEST_S
                 if self._news.is_set():
                     self._news.clear()
-                    self._one(full=False)
+                    self._round(full=False)
 
-    def _one(self, *, full: bool) -> None:
+    def _round(self, *, full: bool) -> None:
         try:
             if full:
                 self._gatherer.round(set(self._wanted))
@@ -198,21 +199,21 @@ class Workloads:
 
     def _tell(self) -> None:
         """Log changes of state only."""
-        for one in self._gatherer.statuses():
-            key = (one.name, one.subject)
+        for status in self._gatherer.statuses():
+            key = (status.name, status.subject)
             before = self._states.get(key)
-            if before is not one.state:
-                self._states[key] = one.state
-                if one.state is SourceState.FAILED:
-                    _LOG.warning("workloads source=%s failed: %s", one.name, one.message)
+            if before is not status.state:
+                self._states[key] = status.state
+                if status.state is SourceState.FAILED:
+                    _LOG.warning("workloads source=%s failed: %s", status.name, status.message)
                 elif before is SourceState.FAILED:
-                    _LOG.info("workloads source=%s is %s again", one.name, one.state)
+                    _LOG.info("workloads source=%s is %s again", status.name, status.state)
 
 
 def _keys(processes: Iterable[Process]) -> list[Key]:
     keys = [
-        (one.pid, one.start_time)
-        for one in processes
-        if one.pid_namespace == "same" and one.start_time is not None
+        (process.pid, process.start_time)
+        for process in processes
+        if process.pid_namespace == "same" and process.start_time is not None
     ]
     return keys[:MAX_MEMBERS]

@@ -7,6 +7,7 @@ import pytest
 from accelwatch.backend import Request
 from accelwatch.errors import ReadError
 from accelwatch.sampler.contract import sound_devices, sound_identity, sound_readings
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.reading import Link
 
@@ -169,7 +170,7 @@ def test_graphics_processes_and_their_engine_time(composed: Any) -> None:
         (1900, "compute", 1_048_576 * 1024),
     ]
     assert first[1].command == "render\N{REPLACEMENT CHARACTER}"
-    assert first[0].absent["utilization_ratio"] == "not_collected"
+    assert first[0].absent["utilization_ratio"] == Absence.NOT_COLLECTED
     machine.clock.advance(2.0)
     later = "drm-driver:\tamdgpu\ndrm-client-id:\t9\ndrm-pdev:\t0000:03:00.0\n"
     machine.tree.write("proc/1900/fdinfo/4", later + "drm-engine-compute:\t7500000000 ns\n")

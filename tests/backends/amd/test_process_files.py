@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from accelwatch.backend import Request
+from accelwatch.schema.absence import Absence
 from samples import sample
 
 
@@ -43,7 +44,7 @@ def test_processes_can_be_left_out(composed: Any) -> None:
     (device,) = backend.discover()
     reading = backend.read(device, Request(processes=False))[0]
     assert reading.processes is None
-    assert reading.absent["processes",] == "not_collected"
+    assert reading.absent["processes",] == Absence.NOT_COLLECTED
 
 
 def test_one_shot_reading_tells_no_process_utilization(composed: Any) -> None:
@@ -56,4 +57,4 @@ def test_one_shot_reading_tells_no_process_utilization(composed: Any) -> None:
         found = backend.read(device, Request())[0].processes
     assert found is not None
     assert all(process.utilization_ratio is None for process in found)
-    assert all(process.absent["utilization_ratio"] == "not_collected" for process in found)
+    assert all(process.absent["utilization_ratio"] == Absence.NOT_COLLECTED for process in found)

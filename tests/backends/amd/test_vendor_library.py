@@ -37,7 +37,7 @@ print(json.dumps({
     "source": opened.source, "versions": dict(opened.versions), "uuid": device.uuid,
     "serial": device.serial, "model": device.model, "mode": device.partition_mode,
     "values": {":".join(series): value for series, value in reading.values.items()},
-    "absent": {":".join(series): reason for series, reason in reading.absent.items()},
+    "absent": {":".join(series): reason.value for series, reason in reading.absent.items()},
     "sources": reading.sources, "loaded": "amdsmi" in sys.modules,
 }))
 """

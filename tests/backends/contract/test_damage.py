@@ -4,21 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.backend import Backend
 from accelwatch.errors import AccelwatchError
-from accelwatch.schema.absence import Absence
-from fixture_machines import MACHINES, FixtureMachine, Stage
+from fixture_machines import FixtureMachine, Stage
 from polling import Poll, readings
 
 _NAMES_OF_DEVICES = {"vendor", "device", "class", "uevent", "revision", "runtime_status"}
-"""Files by which a device is found at all; they stay."""
+"""Files by which a device is found at all; they stay, and so does what `machine.finding` names."""
 _LISTS = {"memory_retired_pages", "memory_repair_pending", "memory_repair_failed"}
 """Counted over a list (gpu_vram_bad_pages), of which an empty file is a true answer: no page."""
-TREES = [
-    one
-    for one in MACHINES
-    if one.vendor in ("amd", "intel", "host") and not one.name.endswith("-sysman")
-]
 DAMAGE = {
     "not available": b"N/A\n",
     "empty": b"",
@@ -28,20 +21,21 @@ DAMAGE = {
 }
 
 
-def damage(root: Path, content: bytes) -> None:
+def damage(root: Path, machine: FixtureMachine, content: bytes) -> None:
     """Give every file below /sys and /proc another content, but those that name devices."""
+    kept = _NAMES_OF_DEVICES | machine.finding
     for top in ("sys", "proc"):
         for path in (root / top).rglob("*"):
-            if path.is_file() and not path.is_symlink() and path.name not in _NAMES_OF_DEVICES:
+            if path.is_file() and not path.is_symlink() and path.name not in kept:
                 path.write_bytes(content)
 
 
 @pytest.mark.parametrize("content", DAMAGE.values(), ids=DAMAGE.keys())
-@pytest.mark.parametrize("machine", TREES, ids=lambda one: one.name, indirect=True)
+@pytest.mark.needs("files")
 def test_damaged_files_raise_nothing_untyped(
     machine: FixtureMachine, stage: Stage, poll: Poll, content: bytes
 ) -> None:
-    damage(stage.root, content)
+    damage(stage.root, machine, content)
     backend = stage.backend()
     backend.probe()
     try:
@@ -54,11 +48,11 @@ def test_damaged_files_raise_nothing_untyped(
 
 
 @pytest.mark.parametrize("what", ["not available", "empty", "no text", "nonsense"])
-@pytest.mark.parametrize("machine", TREES, ids=lambda one: one.name, indirect=True)
+@pytest.mark.needs("files")
 def test_no_value_is_invented_from_damaged_files(
     machine: FixtureMachine, stage: Stage, poll: Poll, what: str
 ) -> None:
-    damage(stage.root, DAMAGE[what])
+    damage(stage.root, machine, DAMAGE[what])
     backend = stage.backend()
     backend.open()
     invented = {
@@ -69,22 +63,3 @@ def test_no_value_is_invented_from_damaged_files(
     }
     assert invented == {}
     backend.close()
-
-
-@pytest.mark.parametrize(
-    "machine",
-    [one for one in MACHINES if one.name == "nvidia-smi-faulty"],
-    ids=lambda one: one.name,
-    indirect=True,
-)
-def test_what_nvidia_smi_cannot_tell_is_absent_with_its_reason(
-    machine: FixtureMachine, backend: Backend, poll: Poll
-) -> None:
-    healthy, erring, partly_lost, lost = poll(backend)
-    assert healthy.readings[0].values[("power_watts",)] == 642.13
-    for key in ("power_watts", "memory_used_bytes", "utilization_ratio"):
-        assert erring.readings[0].absent[(key,)] is Absence.ERROR
-        if partly_lost.readings:
-            assert partly_lost.readings[0].absent[(key,)] is Absence.LOST
-    assert lost.error is not None
-    assert lost.error.absence is Absence.LOST

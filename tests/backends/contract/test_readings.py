@@ -13,7 +13,7 @@ from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import (
     Kind,
     Metric,
-    Source,
+    MetricSource,
     Tier,
     by_key,
     host_metrics,
@@ -64,7 +64,7 @@ def test_series_are_in_the_catalogue_with_all_labels(backend: Backend, poll: Pol
     for reading in readings(poll(backend)):
         for series in reading.values:
             row = by_key()[series[0]]
-            assert row.source is Source.READ, series
+            assert row.source is MetricSource.READ, series
             assert len(series) == len(row.labels) + 1, series
             assert all(series[1:]), series
         for series in reading.absent:

@@ -74,9 +74,10 @@ BY_KEY: Mapping[tuple[str, str], str] = {
     ("host_network_errors_total", "direction"): DIRECTION,
     ("host_rdma_bytes_total", "direction"): DIRECTION,
     ("host_disk_bytes_total", "direction"): "read|write",
+    ("host_paging_bytes_total", "direction"): "read|write",
 }
 FREE = {"mountpoint", "interface", "disk", "rdma_device", "port", "mode", "window", "resource"}
-FREE |= {"share", "chassis_serial"}
+FREE |= {"share", "chassis_serial", "operation"}
 """Names of the host's own parts, and the kernel's own words."""
 
 

@@ -13,7 +13,7 @@ from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import by_key, host_metrics
-from accelwatch.schema.reading import Reading
+from accelwatch.schema.reading import Reading, complete
 from accelwatch_host import HostBackend, system
 from samples import FIXTURES
 
@@ -23,12 +23,13 @@ ON = Request(groups=frozenset({"host"}))
 
 
 def read(root: Path, request: Request = ON) -> Reading:
+    """The host's reading as a document shows it."""
     backend = HostBackend(Context(root=root))
     backend.open()
     (device,) = backend.discover()
     (reading,) = backend.read(device, request)
     backend.close()
-    return reading
+    return complete(reading, request.groups, host_metrics())
 
 
 @pytest.fixture
@@ -61,10 +62,57 @@ def test_without_machine_id_and_firmware_the_names_of_kernel_serve(node: Path) -
     assert device.model == "Linux 6.8.0-60-generic"
 
 
+def operation(
+    mountpoint: str,
+    name: str,
+    requests: int,
+    queue_s: float,
+    round_trip_s: float,
+    execution_s: float,
+) -> dict[tuple[str, ...], float]:
+    where = (mountpoint, name)
+    return {
+        ("host_nfs_operation_requests_total", *where): requests,
+        ("host_nfs_operation_queue_seconds_total", *where): queue_s,
+        ("host_nfs_operation_round_trip_seconds_total", *where): round_trip_s,
+        ("host_nfs_operation_execution_seconds_total", *where): execution_s,
+    }
+
+
+NFS_QUEUES: dict[tuple[str, ...], float] = {
+    **operation("/home", "GETATTR", 9, 0.0, 0.012, 0.013),
+    **operation("/home", "READ", 400, 1.0, 60.0, 62.0),
+    **operation("/home", "WRITE", 200, 0.5, 40.0, 41.0),
+    **operation("/data", "GETATTR", 50, 0.005, 0.25, 0.26),
+    **operation("/fast", "READ", 30, 0.001, 0.006, 0.007),
+    ("host_nfs_queue_seconds_total", "/home"): 1.5,  # 0 + 1000 + 500 + 0 ms
+    ("host_nfs_queue_seconds_total", "/data"): 0.005,
+    ("host_nfs_queue_seconds_total", "/fast"): 0.001,
+    ("host_nfs_sends_total", "/home"): 610,  # 300 + 310 over two connections
+    ("host_nfs_receives_total", "/home"): 608,
+    ("host_nfs_pending_total", "/home"): 61,
+    ("host_nfs_slots_peak", "/home"): 26,
+    ("host_nfs_slots_limit", "/home"): 131_072,  # 65,536 each
+    ("host_nfs_sends_total", "/data"): 50,
+    ("host_nfs_receives_total", "/data"): 50,
+    ("host_nfs_pending_total", "/data"): 2,
+    ("host_nfs_slots_peak", "/data"): 4,
+    ("host_nfs_slots_limit", "/data"): 16,
+    ("host_nfs_sends_total", "/fast"): 30,
+    ("host_nfs_receives_total", "/fast"): 30,
+    ("host_nfs_slots_limit", "/fast"): 128,
+}
+
 EXPECTED: dict[tuple[str, ...], float] = {
     ("host_uptime_seconds",): 86400.5,
     ("host_cpu_count",): 4,
     ("host_blocked_processes",): 3,
+    ("host_runnable_processes",): 5,
+    ("host_interrupts_total",): 123456,
+    ("host_context_switches_total",): 7654321,
+    ("host_paging_bytes_total", "read"): 5_120_000,  # 5000 KiB
+    ("host_paging_bytes_total", "write"): 7_168_000,
+    ("host_out_of_memory_kills_total",): 2,
     ("host_load_average", "1"): 12.5,
     ("host_load_average", "5"): 8.25,
     ("host_load_average", "15"): 4.0,
@@ -123,6 +171,12 @@ EXPECTED: dict[tuple[str, ...], float] = {
     ("host_rdma_errors_total", "mlx5_0", "1", "link_downed"): 0,
     ("host_rdma_errors_total", "mlx5_0", "1", "symbol_error"): 3,
     ("host_rdma_errors_total", "mlx5_0", "1", "local_ack_timeout_err"): 6,
+    ("host_rdma_errors_total", "mlx5_0", "1", "port_xmit_wait"): 999,
+    ("host_rdma_errors_total", "mlx5_0", "1", "packet_seq_err"): 5,
+    ("host_rdma_errors_total", "mlx5_0", "1", "np_cnp_sent"): 41,
+    ("host_rdma_errors_total", "mlx5_0", "1", "np_ecn_marked_roce_packets"): 43,
+    ("host_rdma_errors_total", "mlx5_0", "1", "rp_cnp_handled"): 47,
+    ("host_rdma_errors_total", "mlx5_1", "1", "port_xmit_wait"): 999,
     ("host_rdma_errors_total", "mlx5_1", "1", "link_downed"): 2,
     ("host_rdma_errors_total", "mlx5_1", "1", "symbol_error"): 0,
     ("host_rdma_errors_total", "mlx5_1", "1", "local_ack_timeout_err"): 6,
@@ -141,6 +195,7 @@ EXPECTED: dict[tuple[str, ...], float] = {
     ("host_nfs_round_trip_seconds_total", "/fast"): 0.006,
     ("host_nfs_execution_seconds_total", "/fast"): 0.007,
     ("host_nfs_backlog_total", "/fast"): 5,
+    **NFS_QUEUES,
 }
 UNFIXED = {"host_filesystem_size_bytes", "host_filesystem_available_bytes"}
 
@@ -236,6 +291,33 @@ def test_interface_that_is_administratively_down(node: Path) -> None:
     assert read(node).values["host_network_up", "ib0"] == 0
 
 
+def test_transport_over_rdma_does_not_tell_its_slots() -> None:
+    absent = read(NODE).absent
+    assert absent["host_nfs_slots_peak", "/fast"] is Absence.UNSUPPORTED
+    assert absent["host_nfs_pending_total", "/fast"] is Absence.UNSUPPORTED
+    assert absent["host_nfs_operation_requests_total", "/fast", "WRITE"] is Absence.UNSUPPORTED
+
+
+@pytest.mark.parametrize("limit", ["many\n", "0\n", "-1\n", None])
+def test_slots_without_a_limit_that_can_be_read(node: Path, limit: str | None) -> None:
+    path = node / "proc/sys/sunrpc/rdma_slot_table_entries"
+    path.unlink()
+    if limit is not None:
+        path.write_text(limit)
+    reading = read(node)
+    assert reading.absent["host_nfs_slots_limit", "/fast"] is Absence.UNSUPPORTED
+    assert reading.values["host_nfs_slots_limit", "/data"] == 16
+
+
+def test_kernel_that_counts_no_kills(node: Path) -> None:
+    (node / "proc/vmstat").write_text("pgpgin 1\npgpgout 2\n")
+    reading = read(node)
+    assert reading.absent[("host_out_of_memory_kills_total",)] is Absence.UNSUPPORTED
+    assert reading.values["host_paging_bytes_total", "write"] == 2048
+    (node / "proc/vmstat").unlink()
+    assert read(node).absent[("host_paging_bytes_total",)] is Absence.UNSUPPORTED
+
+
 def test_numbers_of_devices_are_bounded(node: Path) -> None:
     for number in range(200):
         port = node / f"sys/class/infiniband/mlx5_{number}/ports/1"
@@ -262,6 +344,11 @@ def test_damaged_files_give_reasons_and_no_value() -> None:
     assert reading.absent["host_rdma_port_up", "mlx5_0", "1"] is Absence.ERROR
     assert reading.absent["host_network_up", "eth0"] is Absence.ERROR
     assert reading.absent["host_nfs_backlog_total", "/c"] is Absence.ERROR
+    assert reading.absent["host_nfs_slots_limit", "/c"] is Absence.ERROR
+    assert reading.absent["host_nfs_operation_requests_total", "/c", "READ"] is Absence.ERROR
+    assert reading.absent[("host_interrupts_total",)] is Absence.ERROR
+    assert reading.absent["host_paging_bytes_total", "write"] is Absence.ERROR
+    assert reading.absent[("host_out_of_memory_kills_total",)] is Absence.ERROR
 
 
 def test_files_that_may_not_be_read(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelwatch.schema.absence import Absence
-from accelwatch_host import mounts, network, nfs, procfs, timekeeping
-from accelwatch_host.identity import machine_uuid
+from accelwatch_host import mounts, network, nfs, nfs_transport, procfs, timekeeping
+from accelwatch_host.backend import machine_uuid
 
 
 def test_mount_under_a_network_mount_is_not_measured() -> None:
@@ -60,7 +60,61 @@ def test_mounts_are_measured_once_each_and_bounded() -> None:
 def test_backlog_by_transport(transport: str, backlog: int | None) -> None:
     text = f"device s:/e mounted on /m with fstype nfs statvers=1.1\n\txprt:\t{transport}\n"
     (mount,) = nfs.mountstats(text)
-    assert mount.backlog == backlog
+    assert mount.transport.backlog == backlog
+
+
+@pytest.mark.parametrize(
+    ("transport", "expected"),
+    [
+        ("tcp 1 1 1 0 0 91 90 0 100 7 24 3 40", (91, 90, 40, 24)),
+        ("tcp 1 1 1 0 0 91 90 0 100 7", (91, 90, None, None)),  # statvers 1.0
+        ("udp 1 1 91 90 0 100 6 16 3 40", (91, 90, 40, 16)),
+        ("local 1 1 0 0 91 90 0 100 4 2 3 40", (91, 90, 40, 2)),
+        # chunks and segments stand where other transports tell their slots
+        ("rdma 0 1 1 0 0 91 90 0 100 5 10 11 12 13 14 15 16 17 18 19", (91, 90, None, None)),
+        ("tcp 1 1 1 0 0 x 90 0 100 7 24 3 -1", (None, 90, None, 24)),
+    ],
+)
+def test_slots_by_transport(transport: str, expected: tuple[int | None, ...]) -> None:
+    text = f"device s:/e mounted on /m with fstype nfs statvers=1.1\n\txprt:\t{transport}\n"
+    (mount,) = nfs.mountstats(text)
+    found = mount.transport
+    assert (found.sends, found.receives, found.pending, found.peak) == expected
+
+
+def test_a_connection_that_does_not_tell_its_slots_makes_the_sum_unknown() -> None:
+    old, new = "tcp 1 1 1 0 0 9 9 0 100 7", "tcp 1 1 1 0 0 9 9 0 100 7 24 3 40"
+    both = nfs_transport.together(
+        [connection for line in (old, new) if (connection := nfs_transport.transport(line.split()))]
+    )
+    assert (both.sends, both.backlog, both.peak, both.pending) == (18, 14, None, None)
+
+
+def test_the_limit_of_a_mount_is_that_of_all_its_connections() -> None:
+    both = nfs_transport.Transport(kinds=("tcp", "rdma"))
+    limits = {"tcp_max_slot_table_entries": 65536, "rdma_slot_table_entries": 128}
+    assert both.limit(limits.get) == 65664
+    assert both.limit({"rdma_slot_table_entries": 128}.get) is None, "one is not known"
+    assert nfs_transport.Transport().limit(limits.get) is None
+
+
+def test_first_number_of_the_interrupts_is_that_of_all() -> None:
+    stat = procfs.kernel_stat("intr 812 5 0 0 17\nctxt 99\nprocs_running 4\nprocs_blocked 1\n")
+    assert (stat.interrupts, stat.context_switches) == (812, 99)
+    assert (stat.runnable, stat.blocked) == (4, 1)
+
+
+@pytest.mark.parametrize("count", ["", "-1", "0x10", "1_000", "9" * 21, "½"])
+def test_a_count_that_the_kernel_does_not_print_is_none(count: str) -> None:
+    assert procfs.kernel_stat(f"intr {count}\nctxt {count}\n") == procfs.KernelStat()
+    paging = procfs.paging(f"pgpgin {count}\noom_kill {count}\n")
+    assert (paging.read, paging.out_of_memory_kills) == (Absence.ERROR, Absence.ERROR)
+    assert paging.written is Absence.UNSUPPORTED, "a line that is missing is no error"
+
+
+def test_paging_is_told_in_kib() -> None:
+    paging = procfs.paging("pgpgin 3\npgpgout 5\npgpgoutrun 7\noom_kill 2\n")
+    assert (paging.read, paging.written, paging.out_of_memory_kills) == (3072, 5120, 2)
 
 
 def test_mountpoint_with_blanks_and_other_file_systems() -> None:
@@ -93,6 +147,7 @@ def test_long_tables_are_read_to_their_end(tmp_path: Path) -> None:
     writer.start()
     text = procfs.read_table(table)
     writer.join()
+    assert isinstance(text, str)
     assert len(text) == 300_000
 
 
@@ -163,7 +218,7 @@ def test_damaged_mountstats_invent_nothing(data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(whole)))
     for mount in nfs.mountstats(whole[:cut]):
         assert mount.operations is None or mount.operations.requests == 4
-        assert mount.backlog in (None, 7)
+        assert mount.transport.backlog in (None, 7)
 
 
 @pytest.mark.parametrize("text", ["-5 1", "1e300 1", "nan", "", "soon"])

@@ -7,11 +7,10 @@ import msgspec
 import pytest
 
 from accelwatch.schema.event import Category, ErrorEvent
-from accelwatch_kernel_log.pattern import Found, find
-from accelwatch_kernel_log.reading import Interpreter
+from accelwatch_kernel_log.interpreter import PATTERNS, Interpreter
+from accelwatch_kernel_log.nvidia import NVLINK5_XIDS, xid_category
+from accelwatch_kernel_log.pattern import Match, find
 from accelwatch_kernel_log.record import Framer, Record
-from accelwatch_kernel_log.tables import PATTERNS
-from accelwatch_kernel_log.xid import NVLINK5_XIDS, xid_category
 from samples import sample, samples_root
 
 pytestmark = pytest.mark.oracle
@@ -288,7 +287,7 @@ def rows() -> list[Row]:
     return [msgspec.json.decode(line, type=Row) for line in text.splitlines()]
 
 
-def named(line: str) -> Found | None:
+def named(line: str) -> Match | None:
     return find(message(line), PATTERNS)
 
 

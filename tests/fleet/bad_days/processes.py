@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,21 @@ from typing import Any
 
 import aiohttp
 
+from accelwatch.fleet.state.inventory import FILE
+
 _CODE = "import typer; from accelwatch.cli.hub import hub_command; typer.run(hub_command)"
 _WITHIN_S = 60.0
+
+
+def written(folder: Path) -> int:
+    """Devices that an inventory has on the disk, while a hub writes it."""
+    database = sqlite3.connect(f"file:{folder / FILE}?mode=ro", uri=True)
+    try:
+        return int(database.execute("SELECT count(*) FROM devices").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+    finally:
+        database.close()
 
 
 class HubProcess:

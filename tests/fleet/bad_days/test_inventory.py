@@ -16,7 +16,7 @@ import pytest
 import machines
 from accelwatch.clock import ManualClock
 from accelwatch.fleet.state.inventory import FILE, Changes, Expected, InventoryFile
-from fleet.bad_days.processes import hub_process
+from fleet.bad_days.processes import hub_process, written
 from fleet.bad_days.ward import START, simulation, ward
 from hub_peers import agent
 
@@ -101,7 +101,9 @@ def test_a_hub_that_is_killed_again_and_again_forgets_nothing(tmp_path: Path) ->
             node = f"/v1/nodes/{one.address}"
             async with hub_process(tmp_path, settings) as hub:
                 await hub.until(lambda row: row["devices"] == 8, node)
-                await asyncio.sleep(1.2)  # the hub writes down every second
+                async with asyncio.timeout(60):
+                    while written(tmp_path / "state") < 8:
+                        await asyncio.sleep(0.05)
                 hub.process.send_signal(signal.SIGKILL)
                 await hub.process.wait()
             one.feed.put(machines.snapshot(*(machines.view(index) for index in range(5))))

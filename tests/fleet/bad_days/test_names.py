@@ -2,15 +2,13 @@
 
 import asyncio
 import contextlib
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from accelwatch.fleet.state.inventory import FILE
 from fleet.bad_days.namespaces import PORT, Space, check_tools, simulator, space
-from fleet.bad_days.processes import hub_process
+from fleet.bad_days.processes import hub_process, written
 
 _SERVER = Path(__file__).with_name("name_server.py")
 _HANGING = 40
@@ -39,17 +37,6 @@ async def name_server(where: Space, folder: Path) -> AsyncIterator[Path]:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-
-
-def _written(folder: Path) -> int:
-    """Devices that are on the disk."""
-    database = sqlite3.connect(f"file:{folder / 'state' / FILE}?mode=ro", uri=True)
-    try:
-        return int(database.execute("SELECT count(*) FROM devices").fetchone()[0])
-    except sqlite3.OperationalError:
-        return 0
-    finally:
-        database.close()
 
 
 def test_names_that_do_not_resolve_cost_only_themselves(tmp_path: Path) -> None:
@@ -89,7 +76,7 @@ def test_names_that_do_not_resolve_cost_only_themselves(tmp_path: Path) -> None:
                 if ".gone." in row["node"]:
                     assert "does not resolve" in target["fault"]["message"]
             async with asyncio.timeout(_SOON_S):
-                while _written(tmp_path) < 6:
+                while written(tmp_path / "state") < 6:
                     await asyncio.sleep(0.1)
             mended.touch()
             await hub.until(lambda fleet: fleet["nodes"]["up"] == 3 + _HANGING)

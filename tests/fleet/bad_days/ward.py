@@ -22,7 +22,7 @@ from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.targets.settings import Targets
 from accelwatch.schema.health import Health
 from accelwatch.web.listeners import open_tcp
@@ -76,7 +76,7 @@ class Ward:
     def node(self, name: str) -> Node:
         return self.hub.fleet.nodes[name]
 
-    def source(self, name: str) -> Source:
+    def source(self, name: str) -> TargetSource:
         return next(iter(self.node(name).sources.values()))
 
     def heard(self, name: str) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 
-from accelwatch.fleet.follow.poll import Exposed, Reading
+from accelwatch.fleet.follow.poll import Exposed, PacedReader
 
 SHORT, LONG, HUGE = b"x" * 1000, b"x" * 100_000, b"x" * 2_000_000
 
@@ -30,7 +30,7 @@ class Reader:
 
 def read(reader: Reader, *bodies: bytes) -> list[bool]:
     async def main() -> None:
-        reading = Reading(reader, asyncio.Semaphore(1))
+        reading = PacedReader(reader, asyncio.Semaphore(1))
         for body in bodies:
             await reading.read(body)
 
@@ -52,7 +52,7 @@ def test_one_thread_reads_at_a_time() -> None:
 
     async def main() -> None:
         turn = asyncio.Semaphore(1)
-        await asyncio.gather(*(Reading(reader, turn).read(LONG) for _ in range(4)))
+        await asyncio.gather(*(PacedReader(reader, turn).read(LONG) for _ in range(4)))
 
     asyncio.run(main())
     assert (len(reader.on_loop), reader.most) == (4, 1)

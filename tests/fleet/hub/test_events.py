@@ -48,7 +48,7 @@ class Telling:
     def tell(
         self, node: str, *told: tuple[int, ErrorEvent], again: bool = False, origin: str = "a"
     ) -> None:
-        self.log.take(
+        self.log.record(
             node,
             origin,
             [Event(sequence=number, event=event) for number, event in told],
@@ -110,6 +110,75 @@ def test_an_event_of_which_more_is_known_stays_one() -> None:
     assert (noted.sequence, noted.event.text) == (1, "GPU has fallen off the bus")
 
 
+@pytest.mark.parametrize(
+    ("later_s", "again", "origin", "events"),
+    [
+        (0.002, False, "a", 1),
+        (0.003, False, "a", 2),
+        (5.0, True, "a", 1),
+        (5.001, True, "a", 2),
+        (-5.0, True, "a", 1),
+        (5.0, False, "b", 1),
+        (5.001, False, "b", 2),
+    ],
+)
+def test_an_event_near_another_is_the_same(
+    later_s: float, again: bool, origin: str, events: int
+) -> None:
+    """Near is 2 ms within a stream, 5 s after a reconnection and between targets."""
+    telling = Telling()
+    telling.tell("n1", (1, fault(0.0)))
+    telling.tell("n1", (2, fault(later_s)), again=again, origin=origin)
+    assert len(telling.log) == events
+
+
+@pytest.mark.parametrize("changes", [{"code": "xid_48"}, {"device_id": "another"}])
+def test_an_event_of_another_code_or_device_is_another(changes: dict[str, str]) -> None:
+    telling = Telling()
+    telling.tell("n1", (1, fault(NOW)), (2, fault(NOW, **changes)))
+    assert len(telling.log) == 2
+
+
+def test_events_of_one_moment_told_together_are_several() -> None:
+    telling = Telling()
+    for again in (False, True):
+        telling.tell("n1", (1, fault(NOW)), (2, fault(NOW)), again=again)
+        assert len(telling.log) == 2
+
+
+def test_the_events_of_a_node_are_numbered_by_target() -> None:
+    """The same number of another target is another event; of the same target the same one."""
+    telling = Telling()
+    telling.tell("n1", (7, fault(NOW)), origin="a")
+    telling.tell("n1", (7, fault(NOW + 60)), origin="b")
+    telling.tell("n1", (7, fault(NOW + 90, text="more is known")), origin="b")
+    assert telling.times("n1") == [0, 90]
+    assert [noted.event.text for noted in telling.log.of("n1")][1] == "more is known"
+
+
+def test_an_event_of_the_node_has_no_device_name() -> None:
+    telling = Telling()
+    telling.tell("n1", (1, fault(NOW, device_id="")))
+    (noted,) = telling.log.of("n1")
+    assert (noted.sequence, noted.node, noted.name) == (1, "n1", "")
+
+
+def test_an_event_without_a_time_does_not_keep_the_next_from_being_taken() -> None:
+    telling = Telling()
+    telling.tell("n1", (1, fault(float("nan"))), (2, fault(NOW)))
+    assert telling.times("n1") == [0]
+
+
+def test_the_oldest_of_a_node_gives_way_and_its_number_may_come_again() -> None:
+    telling = Telling()
+    telling.tell("n1", *((at, fault(NOW + at)) for at in range(NODE_CAPACITY)))
+    assert telling.times("n1") == list(range(NODE_CAPACITY))
+    more = [(NODE_CAPACITY, fault(NOW + 500)), (0, fault(NOW + 600)), (1, fault(NOW + 700))]
+    telling.tell("n1", *more)
+    assert telling.times("n1") == [*range(3, NODE_CAPACITY), 500, 600, 700]
+    assert telling.log.last == NODE_CAPACITY + 3
+
+
 def test_an_event_without_a_time_is_not_taken() -> None:
     telling = Telling()
     telling.tell("n1", (1, fault(float("nan"))), (2, fault(float("inf"))))
@@ -156,8 +225,16 @@ def test_a_counter_that_grows_is_an_event() -> None:
     ]
     bare = EventCount(code="xid_79", category="other", total=1, last_time=NOW)
     assert [told.event.category for told in counted([], [bare], "x", NOW)] == ["bus"]
-    assert found[0].text == "xid_79 was counted 2 times"
+    assert [event.text for event in found] == ["xid_79 was counted 2 times", "odd was counted"]
+    assert {(event.source, event.device_id) for event in found} == {("counter", "x")}
     assert counted([one], [one], "x", NOW) == []
+    assert counted([more], [one], "x", NOW) == []
+
+
+def test_a_counter_keeps_the_category_that_it_tells_where_the_code_has_none() -> None:
+    odd = EventCount(code="odd", category="link", total=1, last_time=NOW)
+    (told,) = counted([], [odd], "x", NOW)
+    assert (told.sequence, told.event.category) == (-1, "link")
 
 
 def stream(fleet: Fleet, bench: Bench, numbers: EventNumbers, *events: ErrorEvent) -> None:
@@ -168,7 +245,7 @@ def stream(fleet: Fleet, bench: Bench, numbers: EventNumbers, *events: ErrorEven
     source.begin_stream()
     shot = machines.snapshot(machines.view(3), events=events, time=bench.clock.wall())
     for message, size in FrameReader(1 << 20).feed(context_bytes(shot, numbers)):
-        fleet.take(key, message, size)
+        fleet.accept(key, message, size)
 
 
 def test_reconnections_bring_what_is_new_and_nothing_twice() -> None:
@@ -194,7 +271,7 @@ def test_times_of_a_node_with_a_wrong_clock_are_moved() -> None:
         machines.view(3), events=(fault(NOW + 86_400 - 20),), time=NOW + 86_400
     )
     for message, size in FrameReader(1 << 20).feed(context_bytes(shot, EventNumbers())):
-        bench.fleet.take(key, message, size)
+        bench.fleet.accept(key, message, size)
     assert [noted.event.time for noted in bench.fleet.events.of("a")] == [NOW - 20]
 
 
@@ -226,12 +303,27 @@ def test_what_a_counter_tells_of_the_last_minutes_is_told_on_first_sight(last_ti
     assert len(bench.fleet.events) == 1
 
 
-@pytest.mark.parametrize("last_time", [0.0, NOW - 601, NOW + 5000])
+@pytest.mark.parametrize("last_time", [0.0, NOW - 601, NOW - 600, NOW + 600, NOW + 5000])
 def test_what_is_long_gone_or_of_no_time_is_not_told_on_first_sight(last_time: float) -> None:
     bench = Bench("a")
     views = [machines.view(3, event_counts=(count(3, last_time),))]
     bench.fleet.read(bench.targets["a"].key, views, None, 5.0)
     assert len(bench.fleet.events) == 0
+
+
+def test_a_counter_that_has_counted_nothing_tells_of_no_event() -> None:
+    bench = Bench("a")
+    views = [machines.view(3, event_counts=(count(0, NOW - 5),))]
+    bench.fleet.read(bench.targets["a"].key, views, None, 5.0)
+    assert len(bench.fleet.events) == 0
+
+
+def test_a_counter_that_is_known_does_not_hide_the_next() -> None:
+    telling = Telling()
+    known = (-3, fault(NOW, source="counter"))
+    telling.tell("n1", known)
+    telling.tell("n1", known, (-3, fault(NOW, source="counter", code="xid_48")))
+    assert [noted.event.code for noted in telling.log.of("n1")] == ["xid_79", "xid_48"]
 
 
 def test_counters_of_two_devices_with_one_total_are_two_events() -> None:

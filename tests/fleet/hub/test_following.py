@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.fleet.follow.faults import retry_after
+from accelwatch.backoff import retry_after
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.schema.compact import Hello, Layout
 from accelwatch.web.stream import MSGPACK, framed

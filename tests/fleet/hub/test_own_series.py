@@ -6,8 +6,8 @@ import machines
 from accelwatch.clock import ManualClock
 from accelwatch.fleet.api.own import own_series
 from accelwatch.fleet.api.totals import Totals
-from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.slices import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.metrics import Series
@@ -23,7 +23,7 @@ def test_failures_are_told_of_each_target_of_a_node() -> None:
         fleet.fail(theirs.key, TargetFault(Reason.CONNECT, "refused"))
 
     async def told() -> dict[Series, Number]:
-        async with Walk(asyncio.Lock()) as walk:
+        async with Turns().walk() as walk:
             return await own_series(fleet, Totals(), walk)
 
     found = asyncio.run(told())

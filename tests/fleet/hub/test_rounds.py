@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from accelwatch.fleet.follow.rounds import Rounds
+from accelwatch.fleet.follow.follow import Rounds
 
 
 @pytest.mark.parametrize(("targets", "most"), [(1, 1), (256, 40), (1000, 40), (5000, 40)])

@@ -96,11 +96,11 @@ def test_ticks_that_are_missing_are_a_gap_and_far_too_many_another_stream(
         stream_bytes(machines.snapshot(machines.view(0)))
     ):
         if not isinstance(message, RawTick):
-            source.take(message, size, machines.NOW, 0.0)
+            source.accept(message, size, machines.NOW, 0.0)
             continue
         for sequence in (10, 10 + step):
             tick = msgspec.structs.replace(message, sequence=sequence)
-            source.take(tick, size, machines.NOW, 0.0)
+            source.accept(tick, size, machines.NOW, 0.0)
     assert (source.gaps_total, source.restarts_total) == (gaps, restarts)
 
 

@@ -145,7 +145,7 @@ def test_what_is_too_large_is_not_taken() -> None:
     long = Owner(kind="job", job_id="x" * MAX_CONTEXT_BYTES)
     body = framed(Owners(slot=0, owners=(long,)), MSGPACK)
     for message, size in FrameReader(1 << 20).feed(body):
-        bench.fleet.take(key, message, size)
+        bench.fleet.accept(key, message, size)
     (held,) = source.devices.values()
     assert held.usage.occupancy.owners == (JOB,)
     assert source.rejected == {"too_large": 1}

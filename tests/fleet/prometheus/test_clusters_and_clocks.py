@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from accelwatch.fleet.dialects.reading import ForeignReader
+from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.fleet.tsdb import assembly, follow
 from accelwatch.fleet.tsdb.origin import Origin, Placing
 from accelwatch.fleet.tsdb.reader import _Known

@@ -43,8 +43,8 @@ def test_a_target_that_comes_between_the_queries_is_told_by_the_next_read() -> N
     async def main() -> None:
         async with reading() as (store, reader):
             comes_when_asked(store, "/values")
-            assert (await reader.read()).told == ()
-            (told,) = (await reader.read()).told
+            assert (await reader.read()).scrapes == ()
+            (told,) = (await reader.read()).scrapes
             assert (told.origin.node, told.labels["rack"]) == ("n1", "r1")
 
     asyncio.run(main())
@@ -54,7 +54,7 @@ def test_a_target_that_was_there_before_is_told_at_once() -> None:
     async def main() -> None:
         async with reading() as (store, reader):
             comes_when_asked(store, "up")
-            assert len((await reader.read()).told) == 1
+            assert len((await reader.read()).scrapes) == 1
 
     asyncio.run(main())
 
@@ -65,7 +65,7 @@ def test_samples_without_any_target_are_told_at_once_and_again() -> None:
     async def main() -> None:
         async with reading() as (store, reader):
             comes_when_asked(store, "up", up=False)
-            assert [len((await reader.read()).told) for _ in range(3)] == [1, 1, 1]
+            assert [len((await reader.read()).scrapes) for _ in range(3)] == [1, 1, 1]
             asked = [form["query"] for path, form, _ in store.asked if path.endswith("/query")]
             assert sum('"up"' in query for query in asked) == 1 + 3
 
@@ -84,8 +84,8 @@ def test_a_store_that_fails_meanwhile_is_believed_by_the_next_read() -> None:
                 return web.Response(status=503) if again else None
 
             store.fail = refuse
-            assert (await reader.read()).told == ()
+            assert (await reader.read()).scrapes == ()
             store.fail = hook
-            assert len((await reader.read()).told) == 1
+            assert len((await reader.read()).scrapes) == 1
 
     asyncio.run(main())

@@ -10,8 +10,10 @@ import pytest
 
 from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
 from accelwatch.clock import ManualClock
-from accelwatch.schema.compact import Message
+from accelwatch.schema.compact import Hello, Layout, Message, PackedTick
+from accelwatch.schema.context import Context
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.web.stream import MSGPACK, PACKED
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.nodes import Node
 from accelwatch_simulator.server import SimulatorServer
@@ -20,6 +22,7 @@ from streams import StreamFollower
 
 BAD_DAY = Path(__file__).parents[3] / "fixtures" / "fleet" / "simulator" / "bad-day.yaml"
 _UNPACK = msgspec.msgpack.Decoder(Message)
+_UNPACK_BYTES = msgspec.msgpack.Decoder(Hello | Layout | PackedTick | Context)
 _PARSE = msgspec.json.Decoder(Message)
 START = 1_800_000_000.0
 
@@ -76,11 +79,14 @@ class Follower:
         self._response = response
         self.decoder = StreamFollower()
 
-    async def message(self) -> Message:
-        content = self._response.content
-        if self._response.content_type == "application/msgpack":
+    async def message(self) -> Message | PackedTick:
+        content, media = self._response.content, self._response.content_type
+        if media in (MSGPACK, PACKED):
             length = int.from_bytes(await content.readexactly(4), "big")
-            packed: Message = _UNPACK.decode(await content.readexactly(length))
+            body = await content.readexactly(length)
+            packed: Message | PackedTick = (
+                _UNPACK.decode(body) if media == MSGPACK else _UNPACK_BYTES.decode(body)
+            )
             return packed
         plain: Message = _PARSE.decode(await content.readline())
         return plain

@@ -10,7 +10,7 @@ import pytest
 from accelwatch.cli.sim import own_exposition
 from accelwatch.fleet.dialects import read_devices
 from accelwatch.schema.context import Backends, Context, Event, Findings, Owners, Processes
-from accelwatch_simulator.context import ContextWriter, Told
+from accelwatch_simulator.context import ContextWriter, SentContext
 from accelwatch_simulator.exposition import Expositions
 from accelwatch_simulator.fleet import Fleet
 
@@ -29,7 +29,7 @@ class Listening:
     def __init__(self, fleet: Fleet, name: str) -> None:
         self.fleet = fleet
         self.node = next(node for node in fleet.nodes if node.name == name)
-        self.told = Told()
+        self.told = SentContext()
         self.writer = ContextWriter(fleet)
 
     def at(self, time_s: float) -> list[Context]:

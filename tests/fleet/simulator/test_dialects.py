@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accelwatch.fleet.dialects.reading import read_devices
+from accelwatch.fleet.dialects.foreign import read_devices
 from accelwatch_simulator import all_smi, dcgm
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import Node

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict
 from prometheus_client.parser import text_string_to_metric_families
@@ -14,11 +15,14 @@ from accelwatch.schema import wire
 from accelwatch.schema.compact import CompactEncoder
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.metrics import Kind, by_key
+from accelwatch.schema.packed import FORM
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.web.stream import PACKED
 from streams import StreamFollower
 
 Start = Callable[..., Any]
 MSGPACK, NDJSON = {"Accept": "application/msgpack"}, {"Accept": "application/x-ndjson"}
+AS_BYTES = {"Accept": f"{PACKED}, application/msgpack;q=0.9"}
 
 
 def compacted(snapshot: Any) -> tuple[DeviceView, ...]:
@@ -50,7 +54,7 @@ def comparable(views: tuple[DeviceView, ...]) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("accept", [MSGPACK, NDJSON])
+@pytest.mark.parametrize("accept", [MSGPACK, NDJSON, AS_BYTES])
 def test_a_stream_says_what_the_snapshot_says(
     start_bench: Start, follower: Any, accept: dict[str, str]
 ) -> None:
@@ -69,6 +73,29 @@ def test_a_stream_says_what_the_snapshot_says(
                         assert comparable(seen) == comparable(expected)
                     assert follow.decoder.gaps == 0
                     assert follow.decoder.hello.host == name
+
+    asyncio.run(run())
+
+
+def test_who_asks_for_it_gets_values_as_bytes_and_is_told_so(
+    start_bench: Start, follower: Any
+) -> None:
+    async def run() -> None:
+        async with start_bench() as bench:
+            url = bench.url("n001", "/v1/stream")
+            async with (
+                bench.http.get(url, headers=AS_BYTES) as packed,
+                bench.http.get(url, headers=MSGPACK) as plain,
+            ):
+                assert (packed.content_type, plain.content_type) == (PACKED, "application/msgpack")
+                one, two = follower(packed), follower(plain)
+                await one.views(), await two.views()
+                for _ in range(3):
+                    bench.clock.advance(50)
+                    bench.server.tick()
+                    assert await one.views() == await two.views()
+                assert one.decoder.hello.values == FORM
+                assert two.decoder.hello.values is msgspec.UNSET
 
     asyncio.run(run())
 

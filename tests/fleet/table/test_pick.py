@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import machines
 from accelwatch.fleet.follow.frames import RawDevice
-from accelwatch.fleet.state.readings import StreamDevice
+from accelwatch.fleet.state.devices import StreamDevice
 from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.pick import DOUBLE, INTEGER, LARGE, count_of, decoded
 from accelwatch.schema.metrics import Series
@@ -49,16 +49,16 @@ def told(line: Sequence[float | str], packed: bool) -> msgspec.Raw:
 def device(columns: Columns, raw: msgspec.Raw) -> StreamDevice:
     """The same as the fleet keeps a device."""
     held = StreamDevice(machines.device(0), columns)
-    held.take(RawDevice(0, "ok", 0.0, "ok", 0.0, raw))
+    held.update(RawDevice(0, "ok", 0.0, "ok", 0.0, raw))
     return held
 
 
 def check(columns: Columns, ticks: Sequence[msgspec.Raw], wanted: tuple[Series, ...]) -> None:
     """The block says what each device says by itself."""
     block = columns.pick(wanted).block(ticks)
-    for row, raw in enumerate(ticks):
+    for column, raw in enumerate(ticks):
         held = device(columns, raw)
-        for column, series in enumerate(wanted):
+        for row, series in enumerate(wanted):
             number, mark = held.number(series), block.marks[row, column]
             shown = float(block.values[row, column])
             if number is None:
@@ -111,9 +111,9 @@ def test_marks_say_of_what_kind_a_number_is_and_why_there_is_none() -> None:
     line = (300.5, 80, 2**60 + 1, "t", 9999, 1)
     for packed in (False, True):
         block = Columns(SERIES, ()).pick((*SERIES, ("other",))).block([told(line, packed)])
-        assert bytes(block.marks[0]) == b"dqQteqn"
-        assert block.values[0, :2].tolist() == [300.5, 80.0]
-        assert np.isnan(block.values[0, 3:5]).all()
+        assert bytes(block.marks[:, 0]) == b"dqQteqn"
+        assert block.values[:2, 0].tolist() == [300.5, 80.0]
+        assert np.isnan(block.values[3:5, 0]).all()
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_what_cannot_be_read_of_one_device_costs_no_other() -> None:
     columns = Columns(SERIES[:2], ())
     good, broken = told((1.0, 2), False), msgspec.Raw(b"\x92\x01\xc0")
     block = columns.pick(SERIES[:2]).block([good, broken])
-    assert block.values[0].tolist() == [1.0, 2.0]
-    assert bytes(block.marks[1]) == b"ee"
+    assert block.values[:, 0].tolist() == [1.0, 2.0]
+    assert bytes(block.marks[:, 1]) == b"ee"
 
 
 def test_heads_that_only_add_up_together_are_read_one_by_one() -> None:
@@ -147,5 +147,5 @@ def test_heads_that_only_add_up_together_are_read_one_by_one() -> None:
     right = told((1.0, 2), True)
     long, short = msgspec.Raw(b"\xc4\x13" + b"d" * 19), msgspec.Raw(b"\xc4\x11" + b"d" * 17)
     block = columns.pick(SERIES[:2]).block([right, long, short])
-    assert block.values[0].tolist() == [1.0, 2.0]
-    assert bytes(block.marks[1]) == bytes(block.marks[2]) == b"ee"
+    assert block.values[:, 0].tolist() == [1.0, 2.0]
+    assert bytes(block.marks[:, 1]) == bytes(block.marks[:, 2]) == b"ee"

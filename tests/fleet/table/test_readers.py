@@ -16,8 +16,8 @@ from accelwatch.fleet.api.names import all_series, columns, condition, lookup
 from accelwatch.fleet.api.rows import page, place_of
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import Totals, counted
-from accelwatch.fleet.api.turns import Turns
-from accelwatch.fleet.state.moment import breath, brought, moment
+from accelwatch.fleet.slices import LongWork, Turns
+from accelwatch.fleet.state.moment import brought, moment
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
@@ -96,7 +96,7 @@ def by_hand(bench: Bench, wanted: Expression) -> list[str]:
     """The devices that a filter lets through, looked at one by one."""
 
     async def made() -> list[str]:
-        nodes = await brought(bench.fleet, series_of(wanted), breath)
+        nodes = await brought(bench.fleet, series_of(wanted), LongWork().rest)
         now = moment(bench.fleet, nodes)
         subjects = [subject_at(bench.fleet, now, at) for at in range(len(now.rows))]
         return [
@@ -114,7 +114,7 @@ def test_a_filter_over_columns_is_the_filter_device_by_device(text: str) -> None
     wanted = condition(text, ())
 
     async def main() -> list[str]:
-        now = moment(bench.fleet, await brought(bench.fleet, series_of(wanted), breath))
+        now = moment(bench.fleet, await brought(bench.fleet, series_of(wanted), LongWork().rest))
         fits = chosen(bench.fleet, now, wanted).tolist()
         subjects = [subject_at(bench.fleet, now, at) for at in range(len(now.rows))]
         told = zip(subjects, fits, strict=True)
@@ -125,7 +125,7 @@ def test_a_filter_over_columns_is_the_filter_device_by_device(text: str) -> None
 
 
 def totals(bench: Bench) -> Totals:
-    return asyncio.run(counted(bench.fleet, breath))
+    return asyncio.run(counted(bench.fleet, LongWork().rest))
 
 
 def test_sums_are_those_of_the_devices_that_speak() -> None:
@@ -235,7 +235,7 @@ def test_a_place_is_told_again_only_when_it_changes() -> None:
 
     async def tick() -> None:
         await feed.make(
-            bench.fleet, fleet_document(bench.fleet, await counted(bench.fleet, breath))
+            bench.fleet, fleet_document(bench.fleet, await counted(bench.fleet, LongWork().rest))
         )
 
     asyncio.run(tick())
@@ -253,3 +253,27 @@ def test_a_place_is_told_again_only_when_it_changes() -> None:
 
 def test_fields_are_asked_for_with_all_that_may_stand_for_them() -> None:
     assert set(all_series(columns(("temperature_celsius",)))) >= {("temperature_celsius", "gpu")}
+
+
+def test_a_row_is_one_document_whatever_its_fields_are_called() -> None:
+    bench = fleet()
+    shown = columns(("power_watts", "temperature_celsius.100%", "power_watts"))
+
+    async def made() -> list[bytes]:
+        async with Turns().walk() as walk:
+            names = sorted(bench.fleet.nodes)
+            return (
+                await page(
+                    bench.fleet, shown, names=names, wanted=None, after=None, limit=99, walk=walk
+                )
+            )[0]
+
+    rows = asyncio.run(made())
+    assert [one.count(b'"power_watts"') for one in rows] == [1] * len(rows)
+    decoded = [msgspec.json.decode(one, type=DeviceRow) for one in rows]
+    assert {tuple(one.values) for one in decoded} == {("power_watts", "temperature_celsius.100%")}
+    assert {(one.node, one.node_state) for one in decoded} == {
+        (name, bench.state(name)) for name in ("a", "b", "d")
+    }
+    assert [one.state for one in decoded if one.node == "b"] == ["stale", "stale"]
+    bench.fleet.close()

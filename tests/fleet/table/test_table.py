@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 
 import machines
-from accelwatch.fleet.state.moment import breath, brought, moment
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.moment import brought, moment
 from accelwatch.fleet.table import planes as planes_module
 from accelwatch.fleet.table.belief import sentinel
+from accelwatch.fleet.table.pick import Block
 from accelwatch.fleet.table.planes import KEPT_S, Planes
 from accelwatch.fleet.table.rows import Rows
-from accelwatch.fleet.table.windows import Window
 from accelwatch.fleet.table.words import STATES
+from accelwatch.schema.context import Owners
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.plausible import SENTINELS
+from accelwatch.schema.snapshot import Owner
 from hub_bench import Bench
 
 POWER, USED = ("power_watts",), ("memory_used_bytes",)
@@ -165,7 +168,7 @@ def test_states_follow_the_node_and_what_is_missing() -> None:
         bench.tell("b", machines.view(3))
         bench.clock.advance(12)
         bench.tell("a", machines.view(0), lost)
-        found = moment(bench.fleet, await brought(bench.fleet, [POWER], breath))
+        found = moment(bench.fleet, await brought(bench.fleet, [POWER], LongWork().rest))
         called = [STATES[code] for code in found.state]
         assert called == ["ok", "lost", "missing", "stale"]
         assert found.speaks.tolist() == [True, True, True, False]
@@ -187,17 +190,27 @@ def test_sentinels_are_found_among_numbers_that_are_none() -> None:
     assert not sentinel(np.array([math.nan, math.inf, 0.0])).any()
 
 
-def test_a_window_straddles_parts_and_takes_the_first_of_a_step() -> None:
-    window = Window([POWER], 5)
-    window.put(10, [1023, 1024], np.array([[1.0], [2.0]]))
-    window.put(10, [1023, 1024], np.array([[9.0], [9.0]]))
-    window.put(9, [1023], np.array([[9.0]]))
-    window.put(12, [1024], np.array([[3.0]]))
-    assert window.read(POWER, 1023, 12) == [None, None, 1.0, None, None]
-    assert window.read(POWER, 1024, 12) == [None, None, 2.0, None, 3.0]
-    window.clear(1024)
-    assert not window.known(1024)
-    assert window.known(1023)
-    assert not window.known(5000)
-    with pytest.raises(ValueError, match="tuple"):
-        window.read(USED, 1023, 12)
+@pytest.mark.parametrize("rows", [[0, 1, 2], [5, 3, 9], [2, 4, 3]])
+def test_a_block_stands_in_its_rows_wherever_they_are(rows: list[int]) -> None:
+    planes = Planes(64)
+    planes.want([POWER, USED], 0.0)
+    numbers = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    marks = np.full(numbers.shape, ord("d"), dtype=np.uint8)
+    planes.put(rows, Block(numbers, marks))
+    for series, line in zip((POWER, USED), numbers, strict=True):
+        assert planes.column(series).values[rows].tolist() == line.tolist()
+        assert np.isnan(planes.column(series).values).sum() == 61
+        assert np.flatnonzero(planes.column(series).marks == ord("d")).tolist() == sorted(rows)
+
+
+def test_who_has_a_device_is_known_once_a_stream_told_it() -> None:
+    bench = Bench("a")
+    bench.tell("a", machines.view(0), machines.view(1))
+    bring(bench)
+    table, before = bench.fleet.table, int(bench.fleet.table.changed[row(bench)])
+    owners = Owners(slot=0, owners=(Owner(kind="job", job_id="77", user="ada"),))
+    bench.fleet.accept(bench.targets["a"].key, owners, 100)
+    bring(bench)
+    assert table.occupancy[row(bench)].shown == {"job": "77", "user": "ada"}
+    assert "job" not in table.occupancy[row(bench, 1)].shown
+    assert int(table.changed[row(bench)]) > before

@@ -7,26 +7,26 @@ import pytest
 
 from accelwatch.errors import UsageError
 from accelwatch.fleet.target import Target, targets_of
-from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
-from accelwatch.fleet.targets.watch import Found, TargetWatch, Way, merged
+from accelwatch.fleet.targets.watch import Publish, TargetWatch, Way, merged
 
 
-class Told:
+class GivenTargets:
     """A way whose targets the test gives; silent until it has some."""
 
     def __init__(self) -> None:
-        self.kept = Kept()
+        self.kept = TargetCache()
         self.begun = 0
         self.ended = 0
-        self._found: Found | None = None
+        self._publish: Publish | None = None
         self._targets: Sequence[Target] | None = None
 
-    async def run(self, found: Found) -> None:
+    async def run(self, publish: Publish) -> None:
         self.begun += 1
-        self._found = found
+        self._publish = publish
         if self._targets is not None:
-            found(self._targets)
+            publish(self._targets)
         try:
             await asyncio.Event().wait()
         finally:
@@ -34,15 +34,15 @@ class Told:
 
     def tell(self, *texts: str) -> None:
         self._targets = targets_of(texts)
-        if self._found is not None:
-            self._found(self._targets)
+        if self._publish is not None:
+            self._publish(self._targets)
 
 
 class Broken:
     def __init__(self) -> None:
-        self.kept = Kept()
+        self.kept = TargetCache()
 
-    async def run(self, found: Found) -> None:
+    async def run(self, publish: Publish) -> None:
         raise RuntimeError("a mistake of ours")
 
 
@@ -77,7 +77,7 @@ def watching(main: Callable[[Applied], object], patience_s: float = 5.0) -> None
 
 def test_the_first_list_waits_for_all_but_not_for_ever() -> None:
     async def main(applied: Applied) -> None:
-        quick, hanging = Told(), Told()
+        quick, hanging = GivenTargets(), GivenTargets()
         quick.tell("q:1")
         applied.watch.set(targets_of(["s:1"]), {"q": lambda: quick, "h": lambda: hanging})
         await applied.until("s", "q")
@@ -91,7 +91,7 @@ def test_the_first_list_waits_for_all_but_not_for_ever() -> None:
 
 def test_a_discovery_that_breaks_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
     async def main(applied: Applied) -> None:
-        good = Told()
+        good = GivenTargets()
         good.tell("g:1")
         named = 'http {"url":"http://sd/x?key=hunter2"}'
         applied.watch.set((), {named: Broken, "g": lambda: good})
@@ -105,7 +105,7 @@ def test_a_discovery_that_breaks_costs_no_other(caplog: pytest.LogCaptureFixture
 
 def test_a_discovery_that_stays_keeps_what_it_knows() -> None:
     async def main(applied: Applied) -> None:
-        stays, goes, comes = Told(), Told(), Told()
+        stays, goes, comes = GivenTargets(), GivenTargets(), GivenTargets()
         stays.tell("a:1")
         goes.tell("b:1")
         ways: dict[str, Callable[[], Way]] = {"stays": lambda: stays, "goes": lambda: goes}
@@ -123,7 +123,7 @@ def test_a_discovery_that_stays_keeps_what_it_knows() -> None:
 
 def test_it_is_told_how_each_kind_does() -> None:
     async def main(applied: Applied) -> None:
-        one, two, three = Told(), Told(), Told()
+        one, two, three = GivenTargets(), GivenTargets(), GivenTargets()
         for way, text in ((one, "a:1"), (two, "b:[1-2]"), (three, "c:1")):
             way.tell(text)
         ways: dict[str, Callable[[], Way]] = {
@@ -135,7 +135,7 @@ def test_it_is_told_how_each_kind_does() -> None:
         applied.watch.set((), ways)
         await applied.until("a", "b", "b", "c")
         two.kept.refuse("b", "no answer")
-        told = applied.watch.told()
+        told = applied.watch.status()
         assert {kind: (one.works, one.targets) for kind, one in told.items()} == {
             "dns": (False, 3),
             "slurm": (True, 1),
@@ -150,7 +150,7 @@ def test_what_fails_or_cannot_begin_is_told_shortly() -> None:
         raise UsageError("no cluster here")
 
     async def main(applied: Applied) -> None:
-        files = Told()
+        files = GivenTargets()
         files.tell("a:1")
         for index in range(9):
             files.kept.refuse(f"f{index}", f"f{index}: cannot be read")
@@ -161,7 +161,7 @@ def test_what_fails_or_cannot_begin_is_told_shortly() -> None:
         assert told[:2] == ("no cluster here", "f0: cannot be read")
         assert told[8:] == ("3 more discoveries fail",)
         for index in range(9):
-            files.kept.take(f"f{index}", [])
+            files.kept.update(f"f{index}", [])
         assert applied.watch.problems() == ("no cluster here", "f9: no name server")
 
     watching(main, patience_s=0.05)

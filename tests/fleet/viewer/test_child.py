@@ -24,7 +24,7 @@ def work(folder, life):
 
 child = begin(work)
 child.wait_ready()
-print(child.pid, child.folder, flush=True)
+print(child.process.pid, child.folder, flush=True)
 time.sleep(1000)
 """
 
@@ -62,7 +62,7 @@ def test_a_child_is_ready_and_ends_when_it_is_closed() -> None:
     assert child.death() is None
     assert child.folder.stat().st_mode & 0o777 == 0o700
     child.close()
-    assert _gone(child.pid)
+    assert _gone(child.process.pid)
     assert not child.folder.exists()
     child.close()
 
@@ -91,9 +91,9 @@ def test_a_crash_is_told_by_its_last_line() -> None:
 def test_a_child_that_does_not_end_is_killed() -> None:
     child = begin(_ready)
     child.wait_ready()
-    os.kill(child.pid, signal.SIGSTOP)
+    os.kill(child.process.pid, signal.SIGSTOP)
     child.close()
-    assert _gone(child.pid)
+    assert _gone(child.process.pid)
     assert not child.folder.exists()
 
 

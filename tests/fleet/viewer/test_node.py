@@ -8,7 +8,7 @@ import msgspec
 import machines
 from accelwatch.clock import ManualClock
 from accelwatch.fleet.hub.model import State
-from accelwatch.fleet.picture.source import Source
+from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -17,7 +17,7 @@ from hub_peers import agent, hub
 from hub_viewers import follow, running, until
 
 
-def seen(source: Source) -> Snapshot:
+def seen(source: SnapshotSource) -> Snapshot:
     shot = source.snapshot()
     assert shot is not None
     return shot

@@ -290,11 +290,12 @@ def _numbered(sequence: int) -> dict[str, object]:
 def test_left_out_ticks_are_counted_and_garbage_ends_the_connection() -> None:
     hello = {"type": "hello", "schema": "accelwatch-fleet/1", "interval_s": 0.05, "fields": []}
     sent = _frames(hello, {"type": "news"}, _numbered(1), _numbered(4))
+    looked_at = asyncio.Event()
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(STREAM_HEAD + sent)
         await writer.drain()
-        await asyncio.sleep(0.1)
+        await looked_at.wait()
         writer.write(_frames("noise"))
         await writer.drain()
 
@@ -303,6 +304,7 @@ def test_left_out_ticks_are_counted_and_garbage_ends_the_connection() -> None:
             await until(lambda: source.fleet() and shown(source).sequence == 4)
             assert source.missed_ticks == 2
             assert source.problem() is None
+            looked_at.set()
             await until(source.problem)
             assert shown(source).sequence == 4
 

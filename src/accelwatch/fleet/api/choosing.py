@@ -10,22 +10,21 @@ from accelwatch.fleet.api.names import Subject, lookup, named
 from accelwatch.fleet.api.vector import Texts, UnfitError, truths
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import Moment
+from accelwatch.fleet.state.moment import Moment, standing_number
 from accelwatch.fleet.state.table import Memo
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.pick import LARGE
-from accelwatch.fleet.table.words import HEALTH, HEALTHS, STATE, STATES
-from accelwatch.schema.device import UP
+from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATES
 from accelwatch.schema.metrics import Series
 
 _STATES = np.array(STATES, dtype=object)
 _HEALTHS = np.array(HEALTHS, dtype=object)
-_UP = [STATE[word] for word in UP]
+_NODE_STATES = np.array(NODE_STATES, dtype=object)
 
 
 def series_of(wanted: Expression | None) -> list[Series]:
     """The quantities that a filter reads."""
-    return [] if wanted is None else [one for one in wanted.names if isinstance(one, tuple)]
+    return [] if wanted is None else [name for name in wanted.names if isinstance(name, tuple)]
 
 
 def subject_at(fleet: Fleet, now: Moment, at: int) -> Subject:
@@ -41,7 +40,7 @@ def subject_at(fleet: Fleet, now: Moment, at: int) -> Subject:
         node_state=NodeState.NEVER if node is None else fleet.state_of(node),
         labels=seats.labels,
         device=device,
-        held=table.held[row],
+        present=table.present[row],
         age_s=None if math.isnan(age) else age,
     )
 
@@ -52,15 +51,15 @@ def chosen(fleet: Fleet, now: Moment, wanted: Expression | None) -> Bools:
         return np.ones(len(now.rows), dtype=np.bool_)
     rows = _Rows(fleet, now)
     try:
-        found = np.broadcast_to(truths(wanted.tree, rows).true, now.rows.shape).copy()
+        mask = np.broadcast_to(truths(wanted.tree, rows).true, now.rows.shape).copy()
     except UnfitError:
         doubtful: Iterator[int] = iter(range(len(now.rows)))
-        found = np.zeros(len(now.rows), dtype=np.bool_)
+        mask = np.zeros(len(now.rows), dtype=np.bool_)
     else:
         doubtful = iter(np.flatnonzero(rows.large).tolist())
     for at in doubtful:
-        found[at] = wanted.evaluate(lookup(subject_at(fleet, now, at))) is True
-    return found
+        mask[at] = wanted.evaluate(lookup(subject_at(fleet, now, at))) is True
+    return mask
 
 
 class _Rows:
@@ -77,24 +76,15 @@ class _Rows:
         if isinstance(key, str):
             if key == "sample_age_s":
                 return now.age_s
-            told = [named(self._subject(at), key) for at in range(len(now.rows))]
-            return np.array([one if isinstance(one, int | float) else math.nan for one in told])
+            answers = [named(self._subject(at), key) for at in range(len(now.rows))]
+            return np.array(
+                [answer if isinstance(answer, int | float) else math.nan for answer in answers]
+            )
         column = self._fleet.table.planes.column(key)
         self.large |= (column.marks[now.rows] == LARGE) & now.speaks
         values = np.where(now.speaks, column.values[now.rows], math.nan)
-        instead = self._instead(key)
+        instead = standing_number(key, now.state, now.health)
         return values if instead is None else np.where(np.isnan(values), instead, values)
-
-    def _instead(self, key: Series) -> Floats | None:
-        """What states say of a quantity that a device does not tell itself."""
-        now = self._now
-        if key[0] == "health" and len(key) == 2:
-            return np.where(now.health == HEALTH.get(key[1], len(HEALTH)), 1.0, 0.0)
-        if key == ("device_up",):
-            return np.isin(now.state, _UP).astype(np.float64)
-        if key == ("device_suspended",):
-            return np.where(now.state == STATE["suspended"], 1.0, 0.0)
-        return None
 
     def text(self, key: str) -> Texts:
         now = self._now
@@ -103,21 +93,21 @@ class _Rows:
         if key == "health":
             return _HEALTHS[now.health]
         if key == "node_state":
-            return self._told(key, range(len(now.rows)))
+            return _NODE_STATES[now.node_state]
         table = self._fleet.table
         memo = table.texts.setdefault(key, Memo()).of(table.rows.size)
         old = np.flatnonzero(memo.stamps[now.rows] != table.changed[now.rows])
         if len(old):
             rows = now.rows[old]
-            memo.texts[rows] = self._told(key, old.tolist())
+            memo.texts[rows] = self._texts_of(key, old.tolist())
             memo.stamps[rows] = table.changed[rows]
         return memo.texts[now.rows]
 
-    def _told(self, key: str, places: Sequence[int]) -> Texts:
-        told = [named(self._subject(at), key) for at in places]
-        found = np.empty(len(told), dtype=object)
-        found[:] = [one if isinstance(one, str) else None for one in told]
-        return found
+    def _texts_of(self, key: str, places: Sequence[int]) -> Texts:
+        answers = [named(self._subject(at), key) for at in places]
+        texts = np.empty(len(answers), dtype=object)
+        texts[:] = [answer if isinstance(answer, str) else None for answer in answers]
+        return texts
 
     def _subject(self, at: int) -> Subject:
         return subject_at(self._fleet, self._now, at)

@@ -38,21 +38,21 @@ def event_row(noted: Noted) -> FleetEvent:
     )
 
 
-def _answered(told: FleetEvent) -> EventRow:
+def _answered(event: FleetEvent) -> EventRow:
     """The event as a page has it: null where the stream has an empty word, its time RFC 3339."""
     return EventRow(
-        sequence=told.sequence,
-        node=told.node,
-        device=told.device or None,
-        name=told.name or None,
-        code=told.code,
-        category=told.category,
-        severity=told.severity,
-        time=moment_or_none(told.time),
-        text=told.text,
-        source=told.source,
-        subject=told.subject or None,
-        trusted=told.trusted,
+        sequence=event.sequence,
+        node=event.node,
+        device=event.device or None,
+        name=event.name or None,
+        code=event.code,
+        category=event.category,
+        severity=event.severity,
+        time=moment_or_none(event.time),
+        text=event.text,
+        source=event.source,
+        subject=event.subject or None,
+        trusted=event.trusted,
     )
 
 
@@ -86,29 +86,31 @@ def events_page(
 ) -> EventsPage:
     """The newest events that fit, from before the cursor. Raises UsageError for a bad cursor."""
     begin = place_of(cursor)[1] if cursor else fleet.events.last + 1
-    found: list[FleetEvent] = []
+    events: list[FleetEvent] = []
     for noted in fleet.events.before(begin):
-        if len(found) >= limit:
-            next_page = cursor_of(("", found[-1].sequence, ""))
-            return EventsPage(events=tuple(map(_answered, found)), next=next_page)
-        told = (node is None or noted.node == node) and (since is None or noted.event.time >= since)
-        if told:
+        if len(events) >= limit:
+            next_page = cursor_of(("", events[-1].sequence, ""))
+            return EventsPage(events=tuple(map(_answered, events)), next=next_page)
+        wanted_here = (node is None or noted.node == node) and (
+            since is None or noted.event.time >= since
+        )
+        if wanted_here:
             row = event_row(noted)
             if wanted is None or wanted.evaluate(_lookup(row, _labels(fleet, noted.node))) is True:
-                found.append(row)
-    return EventsPage(events=tuple(map(_answered, found)), next=None)
+                events.append(row)
+    return EventsPage(events=tuple(map(_answered, events)), next=None)
 
 
 def _labels(fleet: Fleet, node: str) -> Mapping[str, str]:
-    held = fleet.nodes.get(node)
-    return {} if held is None else held.labels
+    known = fleet.nodes.get(node)
+    return {} if known is None else known.labels
 
 
 def _lookup(row: FleetEvent, labels: Mapping[str, str]) -> Callable[[Key], Value | Missing]:
     def value(key: Key) -> Value | Missing:
         if key in _NAMES:
-            found: str = getattr(row, str(key))
-            return found
+            text: str = getattr(row, str(key))
+            return text
         return labels.get(str(key), MISSING)
 
     return value

@@ -13,18 +13,20 @@ from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.documents import GroupRow
 from accelwatch.fleet.api.names import every
 from accelwatch.fleet.api.totals import SUMMED, Totals, tallied
-from accelwatch.fleet.api.turns import Walk
-from accelwatch.fleet.names import GONE, OWNER_NAMES, fleet_names
+from accelwatch.fleet.names import GONE, fleet_names
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.groups import STAGE
 from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment, whole_moment
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.table import Places
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.words import HEALTHS, STATES
+from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.schema.standing import WORST_FIRST, standing
 
-_USUAL = ("rack", "pool")
+_USUAL = ("rack", "pool", STAGE)
 """Labels that may be asked for though no target has them."""
 _OF_NOW = frozenset({"state", "health", "node_state"})
 """What changes without a change of devices, labels or owners."""
@@ -43,21 +45,27 @@ def check_grouping(by: str, labels: Iterable[str]) -> None:
         raise UsageError(f"by: no name {by[:60]!r}; {hint}")
 
 
-async def groups(fleet: Fleet, by: str, wanted: Expression | None, walk: Walk) -> list[GroupRow]:
+async def groups(
+    fleet: Fleet, by: str, wanted: Expression | None, walk: LongWork
+) -> list[GroupRow]:
     """Every group, by name, that of devices without one last.
 
     A device that several own is counted in the group of each.
     """
     nodes = await brought(fleet, [*SUMMED, *series_of(wanted)], walk.rest)
-    found = await _grouping(fleet, by, nodes, walk)
+    grouping = await _grouping(fleet, by, nodes, walk)
     kept = await _kept(fleet, nodes, wanted, walk)
     now, table = await whole_moment(fleet, nodes, walk.rest), fleet.table
     places: Places = np.full(table.rows.size, -1, dtype=np.intp)
     places[now.rows] = np.arange(len(now.rows))
-    at = places[found.rows]
-    counted = (at >= 0) & kept[found.rows]
-    at, group = at[counted], found.groups[counted]
-    names, states, worst = list(found.names), _states(fleet, now, at, group), _worst(now, at, group)
+    at = places[grouping.rows]
+    counted = (at >= 0) & kept[grouping.rows]
+    at, group = at[counted], grouping.groups[counted]
+    names, states, worst = (
+        list(grouping.names),
+        _states(fleet, now, at, group),
+        _worst(now, at, group),
+    )
     totals = tallied(table, now, at, group, len(names))
     rows = {
         name: _Group(totals[code], states[code], worst[code])
@@ -100,7 +108,7 @@ class Grouping(NamedTuple):
     names: tuple[str | None, ...]
 
 
-async def _grouping(fleet: Fleet, by: str, nodes: Sequence[Node], walk: Walk) -> Grouping:
+async def _grouping(fleet: Fleet, by: str, nodes: Sequence[Node], walk: LongWork) -> Grouping:
     """The groups of all devices, worked out again when devices, labels or owners have changed."""
     table = fleet.table
     stamp = table.changes, table.shape
@@ -116,49 +124,49 @@ async def _grouping(fleet: Fleet, by: str, nodes: Sequence[Node], walk: Walk) ->
             for name in names or (None,):
                 rows.append(row)
                 groups.append(numbers.setdefault(name, len(numbers)))
-    found = Grouping(
+    grouping = Grouping(
         stamp, np.array(rows, dtype=np.intp), np.array(groups, dtype=np.intp), tuple(numbers)
     )
     if by not in _OF_NOW:
-        table.groupings[by] = found
-    return found
+        table.groupings[by] = grouping
+    return grouping
 
 
 async def _kept(
-    fleet: Fleet, nodes: Sequence[Node], wanted: Expression | None, walk: Walk
+    fleet: Fleet, nodes: Sequence[Node], wanted: Expression | None, walk: LongWork
 ) -> Bools:
     """By row, what the filter lets through."""
     size = fleet.table.rows.size
     if wanted is None:
         return np.ones(size, dtype=np.bool_)
-    found = np.zeros(size, dtype=np.bool_)
+    mask = np.zeros(size, dtype=np.bool_)
     for at in range(0, len(nodes), AT_ONCE):
         await walk.rest()
         now = moment(fleet, nodes[at : at + AT_ONCE])
-        found = grown(found, fleet.table.rows.size, 0)
-        found[now.rows] = chosen(fleet, now, wanted)
-    return grown(found, fleet.table.rows.size, 0)
+        mask = grown(mask, fleet.table.rows.size, 0)
+        mask[now.rows] = chosen(fleet, now, wanted)
+    return grown(mask, fleet.table.rows.size, 0)
 
 
 def _states(fleet: Fleet, now: Moment, at: Places, group: Places) -> dict[int, dict[str, str]]:
     """The nodes of each group that has devices, and how fresh they are."""
     seats = fleet.table.at_number
     pairs = np.unique(group * len(seats) + fleet.table.node[now.rows[at]])
-    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    by_group: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for pair in pairs.tolist():
         name = seats[pair % len(seats)].node
         node = fleet.nodes.get(name)
         if node is not None:  # it may have been forgotten while the others were counted
-            found[pair // len(seats)][name] = fleet.state_of(node).value
-    return found
+            by_group[pair // len(seats)][name] = fleet.state_of(node).value
+    return by_group
 
 
 def _worst(now: Moment, at: Places, group: Places) -> list[int]:
     """The worst state of each group, as a place in the order."""
     rank = _RANK[now.state[at], now.health[at]]
-    found = np.full(int(group.max(initial=-1)) + 1, len(WORST_FIRST) - 1, dtype=np.intp)
-    np.minimum.at(found, group, rank)
-    worst: list[int] = found.tolist()
+    ranks = np.full(int(group.max(initial=-1)) + 1, len(WORST_FIRST) - 1, dtype=np.intp)
+    np.minimum.at(ranks, group, rank)
+    worst: list[int] = ranks.tolist()
     return worst
 
 
@@ -190,11 +198,13 @@ def _of_node(fleet: Fleet, node: Node, by: str) -> Sequence[str | None]:
 def _counted(fleet: Fleet, node: Node, by: str) -> Iterator[tuple[int, Sequence[str]]]:
     """Whole devices with their groups; by an owner, partitions in place of a device that has some."""
     now = moment(fleet, [node])
-    held = [subject_at(fleet, now, at) for at in range(len(now.rows))]
+    subjects = [subject_at(fleet, now, at) for at in range(len(now.rows))]
     owned = by in OWNER_NAMES or by == "partition"
-    split = {one.device.parent_id for one in held} - {None} if owned else set()
-    parents = {one.device.id: every(one, by) for one in held if one.device.id in split}
-    for row, subject in zip(now.rows.tolist(), held, strict=True):
+    split = {member.device.parent_id for member in subjects} - {None} if owned else set()
+    parents = {
+        member.device.id: every(member, by) for member in subjects if member.device.id in split
+    }
+    for row, subject in zip(now.rows.tolist(), subjects, strict=True):
         parent = subject.device.parent_id
         if subject.device.id in split or (parent is not None and not owned):
             continue

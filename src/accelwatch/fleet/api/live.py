@@ -21,9 +21,10 @@ from accelwatch.fleet.api.showing import shown
 from accelwatch.fleet.api.summaries import fleet_document
 from accelwatch.fleet.api.totals import Totals
 from accelwatch.fleet.api.written import place
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import AT_ONCE, Moment, breath, brought, moment
+from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, moment
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.table import Places
 from accelwatch.fleet.table.rows import grown
@@ -43,7 +44,7 @@ _PARAMETERS = ("filter", "fields")
 _MAX_FEEDS = 8
 """Different streams at one time with a filter, and as many without; each costs a walk over the fleet
 a tick. Filters that are in use never keep a dashboard of the whole fleet out."""
-_BREATH = 500
+_PLACES_AT_ONCE = 500
 """Devices after which the loop may do something else."""
 _PIECE = 64 << 10
 """Bytes handed over at a time: what a slow client has not taken is held once for all of them."""
@@ -70,7 +71,7 @@ class Feed:
         self._placed_as: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         """By row, what the table's `changed` was when its place was told."""
         self._frames: dict[str, bytes] = {}
-        self._told: dict[tuple[str, int], list[bytes]] = {}
+        self._news: dict[tuple[str, int], list[bytes]] = {}
         self._placed = 0
         """Sequence at which a place was last changed."""
         self._making = asyncio.Lock()
@@ -84,12 +85,13 @@ class Feed:
         sequence = self.sequence + 1
         devices: list[DeviceNow] = []
         nodes: list[NodeNow] = []
-        known = await brought(fleet, self._series, breath)
+        work = LongWork()
+        known = await brought(fleet, self._series, work.rest)
         for at in range(0, len(known), AT_ONCE):
             part = known[at : at + AT_ONCE]
             nodes += [_node_now(fleet, node) for node in part]
             devices += self._now(fleet, moment(fleet, part), sequence)
-            await breath()
+            await work.rest()
         self.tick = FleetTick(
             sequence=sequence,
             time=fleet.clock.wall(),
@@ -98,7 +100,7 @@ class Feed:
             devices=tuple(devices),
         )
         self.sequence = sequence
-        self._frames, self._told = {}, {}
+        self._frames, self._news = {}, {}
 
     def _now(self, fleet: Fleet, now: Moment, sequence: int) -> list[DeviceNow]:
         at = np.flatnonzero(chosen(fleet, now, self._wanted))
@@ -114,7 +116,7 @@ class Feed:
                 [STATES[code] for code in state.tolist()],
                 [HEALTHS[code] for code in now.health[at].tolist()],
                 ages,
-                shown(table, rows, state == _UNREACHABLE, self.columns),
+                zip(*shown(table, rows, state == _UNREACHABLE, self.columns), strict=True),
             )
         )
 
@@ -124,33 +126,33 @@ class Feed:
         self._placed_as = grown(self._placed_as, table.rows.size, -1)
         for place_of in np.flatnonzero(self._placed_as[rows] != table.changed[rows]).tolist():
             row = int(rows[place_of])
-            told = place(subject_at(fleet, now, int(at[place_of])))
+            identity = place(subject_at(fleet, now, int(at[place_of])))
             before = self.places.get(row)
-            found = DevicePlace(slot=row, **told)
+            current = DevicePlace(slot=row, **identity)
             self._placed_as[row] = table.changed[row]
-            if before is None or before[1] != found:
-                self.places[row] = sequence, found
+            if before is None or before[1] != current:
+                self.places[row] = sequence, current
                 self._placed = sequence
 
     def news(self, media: str, after: int) -> Sequence[bytes]:
         """Places that changed after a tick as bytes, made once for all who saw that tick last."""
         if after >= self._placed:
             return ()
-        if (media, after) not in self._told:
-            changed = [one for sequence, one in self.places.values() if sequence > after]
-            self._told[media, after] = [
-                b"".join([framed(one, media) for one in changed[at : at + _BREATH]])
-                for at in range(0, len(changed), _BREATH)
+        if (media, after) not in self._news:
+            changed = [message for sequence, message in self.places.values() if sequence > after]
+            self._news[media, after] = [
+                b"".join([framed(message, media) for message in changed[at : at + _PLACES_AT_ONCE]])
+                for at in range(0, len(changed), _PLACES_AT_ONCE)
             ]
-        return self._told[media, after]
+        return self._news[media, after]
 
     def shows(self, fleet: Fleet, noted: Noted) -> bool:
         """Whether an event is of this stream: with a filter, of a device that it has let through."""
         if self._wanted is None:
             return True
         row = fleet.table.rows.get((noted.node, noted.event.device_id))
-        told = None if row is None else self.places.get(row)
-        return told is not None and told[1].node == noted.node
+        shown = None if row is None else self.places.get(row)
+        return shown is not None and shown[1].node == noted.node
 
     def frame(self, media: str) -> bytes:
         """The tick as bytes, made once for all clients."""
@@ -213,7 +215,7 @@ class LiveStreams:
         """Raise AccelwatchError for parameters that make no sense."""
         key = self._key(query)
         self._feed(key)
-        alike = [one for one in self._feeds if bool(one[1]) == bool(key[1])]
+        alike = [feed for feed in self._feeds if bool(feed[1]) == bool(key[1])]
         if key not in self._feeds and len(alike) >= _MAX_FEEDS:
             what = "filters" if key[1] else "sets of fields"
             raise BusyError(
@@ -258,14 +260,14 @@ class LiveStreams:
             beat = self._beat
             if feed.sequence > sent and outlet.backlog() == 0:
                 events = self._fleet.events.after(noted)
-                told = b"".join(
+                event_frames = b"".join(
                     [
-                        framed(event_row(one), media)
-                        for one in events
-                        if feed.shows(self._fleet, one)
+                        framed(event_row(event), media)
+                        for event in events
+                        if feed.shows(self._fleet, event)
                     ]
                 )
-                whole = (*feed.news(media, sent), told, feed.frame(media))
+                whole = (*feed.news(media, sent), event_frames, feed.frame(media))
                 sent, noted = feed.sequence, self._fleet.events.last
                 for part in whole:
                     for at in range(0, len(part), _PIECE):

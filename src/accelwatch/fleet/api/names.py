@@ -14,8 +14,9 @@ from accelwatch.expr import (
 )
 from accelwatch.expr.names import Fault
 from accelwatch.fleet.names import GONE, NodeState, fleet_names
+from accelwatch.fleet.state.devices import FleetDevice
+from accelwatch.fleet.state.groups import belonging
 from accelwatch.fleet.state.node import speaks_for
-from accelwatch.fleet.state.readings import Held
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
 from accelwatch.query.lookup import Lookup, answers
 from accelwatch.schema.device import Device
@@ -31,6 +32,8 @@ DEFAULT_FIELDS = (
 )
 _MAX_EXPRESSION = 2000
 _MAX_FIELDS = 64
+_OF_SUBJECT = frozenset({"node", "host", "device", "sample_age_s", "state", "health", "node_state"})
+"""What only a device with its node and its moment answers."""
 
 Column = tuple[str, tuple[Series, ...]]
 """A field as it was asked for, and the series of which the first present one is its value."""
@@ -43,28 +46,28 @@ class Subject(msgspec.Struct, kw_only=True):
     node_state: NodeState
     labels: dict[str, str]
     device: Device
-    held: Held | None
+    present: FleetDevice | None
     """None when it is missing."""
     age_s: float | None
 
     @property
     def occupancy(self) -> Occupancy:
         """Who has it, as it was last told."""
-        return NOBODY if self.held is None else self.held.usage.occupancy
+        return NOBODY if self.present is None else self.present.usage.occupancy
 
     @property
     def state(self) -> str:
         """Its own state while its node is heard of."""
         if speaks_for(self.node_state):
-            return self.held.state if self.held is not None else "missing"
+            return self.present.state if self.present is not None else "missing"
         return GONE[self.node_state]
 
     @property
     def health(self) -> str:
         """Its own health while its node is heard of."""
-        if self.held is None or not speaks_for(self.node_state):
+        if self.present is None or not speaks_for(self.node_state):
             return "unknown"
-        return self.held.health
+        return self.present.health
 
 
 def condition(text: str, labels: Iterable[str]) -> Expression:
@@ -88,7 +91,7 @@ def columns(fields: Sequence[str]) -> tuple[Column, ...]:
 
 def all_series(shown: Iterable[Column]) -> list[Series]:
     """Every series that may be the value of a field."""
-    return [one for _, candidates in shown for one in candidates]
+    return [series for _, candidates in shown for series in candidates]
 
 
 def _column(field: str) -> Column:
@@ -97,19 +100,21 @@ def _column(field: str) -> Column:
     if name not in table.rows:
         near = nearest(name, list(table.rows))
         hint = f"did you mean {near}?" if near else ""
-        found: object = Fault(message=f"no quantity {name[:60]!r}", hint=hint)
+        resolved: object = Fault(message=f"no quantity {name[:60]!r}", hint=hint)
     else:
-        found = table.resolve(name, tuple(labels))
-    if isinstance(found, Fault):
-        raise UsageError(f"fields: {found.message}" + (f"; {found.hint}" if found.hint else ""))
-    keys = getattr(found, "keys", ())
+        resolved = table.resolve(name, tuple(labels))
+    if isinstance(resolved, Fault):
+        raise UsageError(
+            f"fields: {resolved.message}" + (f"; {resolved.hint}" if resolved.hint else "")
+        )
+    keys = getattr(resolved, "keys", ())
     return path_of((name, *labels)), tuple(key for key in keys if isinstance(key, tuple))
 
 
 def lookup(subject: Subject) -> Lookup:
     """How an expression sees a device. A silent node's quantities are unknown, not their last value."""
-    held = subject.held if speaks_for(subject.node_state) else None
-    number = _unknown if held is None else held.number
+    device = subject.present if speaks_for(subject.node_state) else None
+    number = _unknown if device is None else device.number
     return answers(subject, number, lambda name: named(subject, name))
 
 
@@ -128,22 +133,15 @@ def named(subject: Subject, key: str) -> Value | None:
     if key in ("state", "health", "node_state"):
         return str(getattr(subject, key))
     shown = subject.occupancy.shown
-    found: Value | None = shown.get(key) or getattr(subject.device, key, None)
-    if found is None:
-        found = subject.labels.get(key)
-    return shown.get("queue") if found is None and key == "partition" else found
+    value: Value | None = shown.get(key) or getattr(subject.device, key, None)
+    if value is None:
+        value = subject.labels.get(key)
+    return shown.get("queue") if value is None and key == "partition" else value
 
 
 def every(subject: Subject, key: str) -> tuple[str, ...]:
-    """What a device is grouped by: a field as texts, each owner's by itself; empty where there is none.
-
-    `partition` is the scheduler's: the label of the node, else the queue of the job.
-    """
-    names = subject.occupancy.names
-    if key == "partition":
-        label = subject.labels.get(key)
-        return names.get("queue", ()) if label is None else (label,)
-    if key in names:
-        return names[key]
+    """What a device is grouped by, as texts, each owner's by itself; empty where there is nothing."""
+    if key not in _OF_SUBJECT:
+        return belonging(key, subject.device, subject.occupancy, subject.labels)
     value = named(subject, key)
     return () if value is None else (str(value),)

@@ -16,8 +16,12 @@ from accelwatch.fleet.api.documents import (
     NodesPage,
     NodeSummary,
 )
+from accelwatch.fleet.api.incidents import IncidentDocument, IncidentsPage, RulesPage
 from accelwatch.fleet.names import NodeState
+from accelwatch.fleet.rules.explanation import Explanation
 from accelwatch.fleet.wire import FleetDocument
+from accelwatch.incidents.incident import IncidentState
+from accelwatch.rules.document import Severity
 from accelwatch.version import __version__
 
 _ANSWERS = (
@@ -29,6 +33,10 @@ _ANSWERS = (
     EventsPage,
     HistoryDocument,
     Acknowledged,
+    IncidentsPage,
+    IncidentDocument,
+    RulesPage,
+    Explanation,
 )
 _NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
 _REFUSALS = {
@@ -123,6 +131,34 @@ def _paths() -> dict[str, Any]:
             limit,
             cursor,
         ),
+        "/v1/incidents": _get(
+            "Incidents, those that go on first",
+            "IncidentsPage",
+            _parameter(
+                "state",
+                "Only those of this state; open ones unless said.",
+                schema={"type": "string", "enum": [*IncidentState, "all"]},
+            ),
+            _parameter(
+                "severity",
+                "Only those of this severity.",
+                schema={"type": "string", "enum": list(Severity)},
+            ),
+            _parameter("node", "Only those that concern this node."),
+            limit,
+        ),
+        "/v1/incidents/{id}": _get(
+            "One incident with its history",
+            "IncidentDocument",
+            _parameter("id", "Its id.", where="path"),
+        ),
+        "/v1/explain": _get(
+            "A rule on an entity, part by part, now",
+            "Explanation",
+            _parameter("rule", "Id of a rule.", must=True),
+            _parameter("entity", "n12/nvidia3, n12, job:4711 or rack:r7.", must=True),
+        ),
+        "/v1/rules": _get("The rules in force and what they cost", "RulesPage"),
         "/v1/stream": {
             "get": _raw(
                 "The fleet, tick by tick",
@@ -184,7 +220,7 @@ def _raw(
     parameters: tuple[dict[str, Any], ...] = (),
     refusals: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    return _described(summary, {one: {} for one in media}, parameters, refusals)
+    return _described(summary, {kind: {} for kind in media}, parameters, refusals)
 
 
 def _described(
@@ -194,8 +230,8 @@ def _described(
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     plain = {"text/plain": {"schema": {"type": "string"}}}
-    told = {**_REFUSALS, **more}
-    refusals = {code: {"description": text, "content": plain} for code, text in told.items()}
+    reasons = {**_REFUSALS, **more}
+    refusals = {code: {"description": text, "content": plain} for code, text in reasons.items()}
     return {
         "summary": summary,
         "parameters": list(parameters),

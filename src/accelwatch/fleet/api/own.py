@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from accelwatch.fleet.api.totals import Totals
-from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.names import NodeState
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -15,21 +15,21 @@ RenderOwn = Callable[[Mapping[Series, Number], bool], Iterator[str]]
 """Series of the catalogue and whether OpenMetrics is wanted, to text, line by line."""
 
 
-async def own_series(fleet: Fleet, sums: Totals, walk: Walk) -> dict[Series, Number]:
+async def own_series(fleet: Fleet, sums: Totals, walk: LongWork) -> dict[Series, Number]:
     """Everything the hub says about itself and the fleet."""
-    found: dict[Series, Number] = {("fleet_nodes", state.value): 0 for state in NodeState}
+    own: dict[Series, Number] = {("fleet_nodes", state.value): 0 for state in NodeState}
     for node in fleet.nodes.values():
-        found["fleet_nodes", fleet.state_of(node).value] += 1
+        own["fleet_nodes", fleet.state_of(node).value] += 1
     for (vendor, model, state), count in sorted(sums.kinds.items()):
-        found["fleet_devices", vendor, model, state] = count
-    found[("fleet_identity_conflicts",)] = len(fleet.conflicts())
-    found[("fleet_inventory_kept",)] = int(not fleet.forgetful)
+        own["fleet_devices", vendor, model, state] = count
+    own[("fleet_identity_conflicts",)] = len(fleet.conflicts())
+    own[("fleet_inventory_kept",)] = int(not fleet.forgetful)
     for name in sorted(fleet.nodes):
         await walk.rest()
         for series, value in _targets(fleet, name).items():
-            summed = series[0] == _REJECTED and series in found
-            found[series] = found[series] + value if summed else value
-    return found
+            summed = series[0] == _REJECTED and series in own
+            own[series] = own[series] + value if summed else value
+    return own
 
 
 def _targets(fleet: Fleet, name: str) -> dict[Series, Number]:
@@ -37,23 +37,23 @@ def _targets(fleet: Fleet, name: str) -> dict[Series, Number]:
     sources = [] if node is None else list(node.sources.values())
     if node is None or not sources:
         return {}
-    found: dict[Series, Number] = {
-        ("fleet_target_up", name): int(any(one.connected for one in sources)),
-        ("fleet_target_missed_ticks_total", name): sum(one.gaps_total for one in sources),
+    values: dict[Series, Number] = {
+        ("fleet_target_up", name): int(any(source.connected for source in sources)),
+        ("fleet_target_missed_ticks_total", name): sum(source.gaps_total for source in sources),
     }
-    for one in sources:
-        failures = ("fleet_target_failures_total", name, one.target.address)
-        found[failures] = found.get(failures, 0) + one.faults_total
-        if one.dialect:
-            found["fleet_target_info", name, one.dialect, one.version] = 1
-        for reason, count in one.rejected.items():
-            series = (_REJECTED, one.dialect, reason)
-            found[series] = found.get(series, 0) + count
+    for source in sources:
+        failures = ("fleet_target_failures_total", name, source.target.address)
+        values[failures] = values.get(failures, 0) + source.faults_total
+        if source.dialect:
+            values["fleet_target_info", name, source.dialect, source.version] = 1
+        for reason, count in source.rejected.items():
+            series = (_REJECTED, source.dialect, reason)
+            values[series] = values.get(series, 0) + count
     best = node.best
     if best is not None:
-        found["fleet_target_last_success_timestamp_seconds", name] = best.arrived_wall
+        values["fleet_target_last_success_timestamp_seconds", name] = best.arrived_wall
         if best.read_s is not None:
-            found["fleet_target_read_duration_seconds", name] = best.read_s
+            values["fleet_target_read_duration_seconds", name] = best.read_s
         if best.skew.seconds is not None:
-            found["fleet_target_clock_skew_seconds", name] = best.skew.seconds
-    return found
+            values["fleet_target_clock_skew_seconds", name] = best.skew.seconds
+    return values

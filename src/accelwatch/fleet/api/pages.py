@@ -10,12 +10,21 @@ from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.api.documents import Acknowledged, GroupRow, GroupsPage, HistoryDocument
 from accelwatch.fleet.api.events import begin_of, event_condition, events_page
 from accelwatch.fleet.api.groups import check_grouping, groups
-from accelwatch.fleet.api.index import index_page
+from accelwatch.fleet.api.http import (
+    index_page,
+    json_page,
+    limit_of,
+    listed,
+    only,
+    packed,
+    states_of,
+)
+from accelwatch.fleet.api.incidents import EXPLAIN, RULES, IncidentPages
+from accelwatch.fleet.api.incidents import ONE as INCIDENT
+from accelwatch.fleet.api.incidents import PATH as INCIDENTS
 from accelwatch.fleet.api.names import columns, condition
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
-from accelwatch.fleet.api.packing import json_page, listed, packed
-from accelwatch.fleet.api.parameters import limit_of, only, states_of
 from accelwatch.fleet.api.rows import cursor_of, page, place_of
 from accelwatch.fleet.api.summaries import (
     fleet_document,
@@ -24,7 +33,7 @@ from accelwatch.fleet.api.summaries import (
     node_summary,
 )
 from accelwatch.fleet.api.totals import Totals, counted
-from accelwatch.fleet.api.turns import Turns
+from accelwatch.fleet.slices import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
@@ -61,14 +70,16 @@ class HubPages:
         ready: Callable[[], bool],
         may_act: Callable[[], bool],
         peers: "PeerPages | None" = None,
+        incidents: IncidentPages | None = None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may acknowledge."""
+        self._incidents = incidents or IncidentPages(lambda: None)
         self._peers = peers
         self._fleet = fleet
         self._render = render
         self._ready = ready
         self._may_act = may_act
-        self._sums: tuple[float, float | None, Totals] | None = None
+        self._sums: tuple[float, str | float | None, Totals] | None = None
         """When counted, of which read of the store, and what."""
         self._grouped: dict[tuple[str, str], tuple[float, list[GroupRow]]] = {}
         self._order: tuple[frozenset[str], list[str]] = (frozenset(), [])
@@ -83,6 +94,9 @@ class HubPages:
             "/v1/devices": self._devices,
             "/v1/groups": self._groups,
             "/v1/events": self._events,
+            INCIDENTS: self._incidents.incidents,
+            RULES: self._incidents.rules,
+            EXPLAIN: self._incidents.explanation,
             "/v1/openapi.json": lambda query, _: _plain_json(query, openapi()),
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": lambda _query, _: self._readiness(),
@@ -92,6 +106,8 @@ class HubPages:
         """The methods that a path takes; empty when there is no such path."""
         if path in self._pages or path == STREAM:
             return _READ
+        if path.startswith(INCIDENT) and len(path) > len(INCIDENT):
+            return _READ
         if path.startswith(NODE) and len(path) > len(NODE):
             return ("POST",) if path.endswith(_ACKNOWLEDGE) else _READ
         return ()
@@ -100,6 +116,8 @@ class HubPages:
         """The page. Raises AccelwatchError for parameters and names that make no sense."""
         if path == STREAM:
             return plain(200, "")
+        if path.startswith(INCIDENT):
+            return self._incidents.incident(path.removeprefix(INCIDENT), headers)
         if path.startswith(NODE):
             return self._node(path.removeprefix(NODE), query, headers)
         return self._pages[path](query, headers)
@@ -128,12 +146,12 @@ class HubPages:
         find nodes without devices.
         """
         async with self._counting:
-            now, held = self._fleet.clock.monotonic(), self._sums
+            now, cached = self._fleet.clock.monotonic(), self._sums
             read_at = None if self._fleet.store is None else self._fleet.store.read_at
-            if held is None or now - held[0] >= _HOLD_S or held[1] != read_at:
+            if cached is None or now - cached[0] >= _HOLD_S or cached[1] != read_at:
                 async with self._turns.walk() as walk:
-                    held = self._sums = now, read_at, await counted(self._fleet, walk.rest)
-            return held[2]
+                    cached = self._sums = now, read_at, await counted(self._fleet, walk.rest)
+            return cached[2]
 
     def names(self) -> list[str]:
         """Names of the nodes, sorted."""
@@ -145,7 +163,9 @@ class HubPages:
     def labels(self) -> set[str]:
         """Names of all labels of targets."""
         nodes = self._fleet.nodes.values()
-        return set().union(*(one.target.labels for node in nodes for one in node.sources.values()))
+        return set().union(
+            *(source.target.labels for node in nodes for source in node.sources.values())
+        )
 
     async def _index(self, query: Query, _headers: Headers) -> Page:
         ask_again(query, ())
@@ -196,13 +216,13 @@ class HubPages:
         device = only(query, "device")
         if device is None or not (device in node.devices or self._fleet.history(node, device)):
             known = ", ".join(list(node.devices)[:16])
-            told = f"device: name one of {known or 'none'}"
-            raise UsageError(told) if device is None else UnmetError(told)
-        held = node.devices.get(device)
-        if self._peers is not None and held is not None:
-            found = self._peers.history(name, held.device, query)
-            if found is not None:
-                return _later(found, headers)
+            choice = f"device: name one of {known or 'none'}"
+            raise UsageError(choice) if device is None else UnmetError(choice)
+        known_device = node.devices.get(device)
+        if self._peers is not None and known_device is not None:
+            stored = self._peers.history(name, known_device.device, query)
+            if stored is not None:
+                return _later(stored, headers)
         if len(query) > 1:
             raise UsageError("range and step need a store; see docs/fleet/prometheus.md")
         return json_page(history_document(self._fleet, node, device), headers)
@@ -236,7 +256,7 @@ class HubPages:
         check_grouping(by, self.labels())
         limit, after = limit_of(query), place_of(cursor)[0] if cursor else None
         rows = await self._all_groups(by, text or "")
-        left = [one for one in rows if after is None or one.group is None or one.group > after]
+        left = [row for row in rows if after is None or row.group is None or row.group > after]
         shown = tuple(left[:limit])
         following = _next(shown[-1].group or "") if len(left) > limit else None
         return json_page(GroupsPage(by=by, groups=shown, next=following), headers)
@@ -246,7 +266,7 @@ class HubPages:
         clock = self._fleet.clock
         async with self._counting:
             now = clock.monotonic()
-            kept = {key: one for key, one in self._grouped.items() if now < one[0]}
+            kept = {key: cached for key, cached in self._grouped.items() if now < cached[0]}
             if (by, text) not in kept:
                 wanted = condition(text, self.labels()) if text else None
                 async with self._turns.walk() as walk:
@@ -273,8 +293,8 @@ class HubPages:
         """What the hub says about itself and the fleet."""
         sums = await self.sums()
         async with self._turns.walk() as walk:
-            found = await own_series(self._fleet, sums, walk)
-        return found if self._peers is None else {**found, **self._peers.own()}
+            series = await own_series(self._fleet, sums, walk)
+        return series if self._peers is None else {**series, **self._peers.own()}
 
     async def _metrics(self, query: Query, headers: Headers) -> Page:
         ask_again(query, ())
@@ -302,6 +322,6 @@ def _plain_json(query: Query, document: dict[str, Any]) -> Page:
     return json_page(document, {})
 
 
-async def _later(found: "Awaitable[HistoryDocument | Page]", headers: Headers) -> Page:
-    answer = await found
+async def _later(coming: "Awaitable[HistoryDocument | Page]", headers: Headers) -> Page:
+    answer = await coming
     return answer if isinstance(answer, Page) else json_page(answer, headers)

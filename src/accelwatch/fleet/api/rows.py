@@ -12,8 +12,8 @@ from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of
 from accelwatch.fleet.api.names import Column, all_series
-from accelwatch.fleet.api.turns import Walk
 from accelwatch.fleet.api.written import written
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.moment import AT_ONCE, Moment, moment
 from accelwatch.schema.metrics import Series
@@ -50,7 +50,7 @@ async def page(
     wanted: Expression | None,
     after: Place | None,
     limit: int,
-    walk: Walk,
+    walk: LongWork,
 ) -> tuple[list[bytes], str | None]:
     """Rows that the filter wants, each as JSON, and the cursor of the next page.
 
@@ -74,7 +74,9 @@ async def page(
         left = len(now.rows) - begin
         if wanted is not None and left > SCAN - seen:
             left = max(SCAN - seen, 0)
-        places = [one for one in np.flatnonzero(fits).tolist() if one < begin + left]
+        places = [
+            candidate for candidate in np.flatnonzero(fits).tolist() if candidate < begin + left
+        ]
         over = places[limit - len(rows) :]
         if over:
             left = over[0] - begin

@@ -13,12 +13,9 @@ from accelwatch.schema.reading import Number
 
 def shown(
     table: Table, rows: Places, hidden: Bools, columns: Sequence[Column]
-) -> list[tuple[Number | None, ...]]:
-    """The values of columns by row, of each the first series that has one; none of hidden rows."""
-    if not columns or not len(rows):
-        return [()] * len(rows)
-    made = [_column(table, rows, hidden, candidates) for _, candidates in columns]
-    return list(zip(*made, strict=True))
+) -> list[Sequence[Number | None]]:
+    """The values of each column by row, the first series' that has one; none of hidden rows."""
+    return [_column(table, rows, hidden, candidates) for _, candidates in columns]
 
 
 def _column(
@@ -48,5 +45,5 @@ def _column(
     mixed[absent] = None
     for at in np.flatnonzero(marks == LARGE).tolist():
         mixed[at] = table.number(int(rows[at]), candidates[which[at]])
-    found: list[Number | None] = mixed.tolist()
-    return found
+    numbers: list[Number | None] = mixed.tolist()
+    return numbers

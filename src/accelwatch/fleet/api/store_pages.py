@@ -47,7 +47,7 @@ class PeerPages:
         if not settings.enabled:
             return plain(404, "federation is off; set federation.enabled in the hub's settings")
         ask_again(query, ("profile", "groups"))
-        profile = _one(query, "profile") or settings.profile
+        profile = _single(query, "profile") or settings.profile
         groups = frozenset(many(query, "groups")) or settings.groups
         selection(profile=profile, groups=groups)
         return self._federate(profile, groups, headers)
@@ -56,10 +56,10 @@ class PeerPages:
         made = await self._federating.made(profile, groups)
         media = choose(headers.get("Accept", ""), (TEXT, OPENMETRICS)) or TEXT
         packed = takes_gzip(headers.get("Accept-Encoding", ""))
-        told = {"Content-Type": media, "Cache-Control": "no-store", "Vary": "Accept-Encoding"}
+        sent = {"Content-Type": media, "Cache-Control": "no-store", "Vary": "Accept-Encoding"}
         if packed:
-            told["Content-Encoding"] = "gzip"
-        return Page(body=b"", headers=told, parts=lambda: made.parts(media == OPENMETRICS, packed))
+            sent["Content-Encoding"] = "gzip"
+        return Page(body=b"", headers=sent, parts=lambda: made.parts(media == OPENMETRICS, packed))
 
     def history(
         self, node: str, device: Device, query: Query
@@ -91,19 +91,19 @@ class PeerPages:
 
 
 def _duration(query: Query, name: str, usual: float, most: float) -> float:
-    text = _one(query, name)
+    text = _single(query, name)
     if text is None:
         return usual
     try:
-        found = seconds(text)
+        duration = seconds(text)
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
-    if not 1.0 <= found <= most:
+    if not 1.0 <= duration <= most:
         raise UsageError(f"{name}: from 1s to {most:g}s")
-    return found
+    return duration
 
 
-def _one(query: Query, name: str) -> str | None:
+def _single(query: Query, name: str) -> str | None:
     given: Sequence[str] = query.get(name, ())
     if len(given) > 1:
         raise UsageError(f"{name} is given twice")

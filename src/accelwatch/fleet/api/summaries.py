@@ -10,9 +10,9 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.history import STEP_S
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.snapshots import snapshot_of
-from accelwatch.fleet.state.source import Source
-from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument, StoreNote, StoreState
-from accelwatch.schema.moments import moment_or_none, timestamp
+from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument
+from accelwatch.schema.moments import timestamp
 from accelwatch.schema.series import path_of
 from accelwatch.schema.wire import to_document
 from accelwatch.version import __version__
@@ -32,21 +32,8 @@ def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
         nodes={state.value: nodes.get(state.value, 0) for state in NodeState},
         **sums.numbers(),
         conflicts=tuple(Conflict(uuid=uuid, nodes=tuple(sorted(on))) for uuid, on in conflicts),
-        store=None if fleet.store is None else _store_state(fleet.store),
+        store=fleet.store,
         problems=fleet.problems,
-    )
-
-
-def _store_state(note: StoreNote) -> StoreState:
-    return StoreState(
-        address=note.address,
-        read_at=moment_or_none(note.read_at),
-        read_duration_s=note.read_duration_s,
-        series=note.series,
-        targets=note.targets,
-        unplaced_series=note.unplaced_series,
-        warnings=note.warnings,
-        fault=note.fault,
     )
 
 
@@ -74,7 +61,7 @@ def node_summary(fleet: Fleet, node: Node) -> NodeSummary:
     )
 
 
-def _target(source: Source) -> TargetNote:
+def _target(source: TargetSource) -> TargetNote:
     fault = source.fault
     return TargetNote(
         address=source.target.address + source.target.base,

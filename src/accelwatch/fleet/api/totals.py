@@ -69,49 +69,49 @@ async def counted(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> Totals:
 def fleet_totals(table: Table, now: Moment) -> Totals:
     """The sums over the whole devices, partitions not counted."""
     at = np.flatnonzero(table.whole[now.rows])
-    found = tallied(table, now, at, np.zeros(len(at), dtype=np.intp), 1)[0]
+    totals = tallied(table, now, at, np.zeros(len(at), dtype=np.intp), 1)[0]
     kinds = list(table.kinds)
     kind = table.kind[now.rows[at]] * len(STATES) + now.state[at]
     for code, count in enumerate(np.bincount(kind, minlength=1).tolist()):
         if count:
             vendor, model = kinds[code // len(STATES)]
-            found.kinds[vendor, model, STATES[code % len(STATES)]] = count
-    return found
+            totals.kinds[vendor, model, STATES[code % len(STATES)]] = count
+    return totals
 
 
 def tallied(table: Table, now: Moment, at: Places, group: Places, groups: int) -> list[Totals]:
     """Sums of so many groups: of the devices at these places of the moment, each in its group."""
-    found = [Totals() for _ in range(groups)]
+    totals = [Totals() for _ in range(groups)]
     for row, counts in enumerate(_counted(group, now.state[at], groups, len(STATES))):
-        found[row].states.update({STATES[code]: n for code, n in enumerate(counts) if n})
+        totals[row].states.update({STATES[code]: n for code, n in enumerate(counts) if n})
     heard = now.speaks[at] & (now.state[at] != STATE["missing"])
     at, group = at[heard], group[heard]
     for row, counts in enumerate(_counted(group, now.health[at], groups, len(HEALTHS))):
-        found[row].health.update({HEALTHS[code]: n for code, n in enumerate(counts) if n})
+        totals[row].health.update({HEALTHS[code]: n for code, n in enumerate(counts) if n})
     for series in SUMMED:
         values = table.planes.column(series).values[now.rows[at]]
         known = ~np.isnan(values)
-        _sum(found, series[0], values[known], group[known])
-    return found
+        _sum(totals, series[0], values[known], group[known])
+    return totals
 
 
 def _counted(
     group: Places, codes: npt.NDArray[np.uint8], groups: int, kinds: int
 ) -> Sequence[list[int]]:
     counts = np.bincount(group * kinds + codes, minlength=groups * kinds)
-    found: list[list[int]] = counts.reshape(groups, kinds).tolist()
-    return found
+    listed: list[list[int]] = counts.reshape(groups, kinds).tolist()
+    return listed
 
 
-def _sum(found: list[Totals], key: str, values: Floats, group: Places) -> None:
-    counts = np.bincount(group, minlength=len(found))
+def _sum(totals: list[Totals], key: str, values: Floats, group: Places) -> None:
+    counts = np.bincount(group, minlength=len(totals))
     exact = key.endswith("_bytes")
     high = np.floor(values / _HALF) if exact else np.zeros(len(values))
-    above = np.bincount(group, weights=high, minlength=len(found))
-    below = np.bincount(group, weights=values - high * _HALF, minlength=len(found))
+    above = np.bincount(group, weights=high, minlength=len(totals))
+    below = np.bincount(group, weights=values - high * _HALF, minlength=len(totals))
     for row in np.flatnonzero(counts).tolist():
         total: float = float(below[row])
         if exact:
             total = int(above[row]) * int(_HALF) + int(below[row])
-        found[row].sums[key] = total
-        found[row].means[key] = float(total / counts[row])
+        totals[row].sums[key] = total
+        totals[row].means[key] = float(total / counts[row])

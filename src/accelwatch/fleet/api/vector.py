@@ -56,13 +56,13 @@ def truths(node: Node, rows: Rows) -> Truths:
     """A condition over all rows. Raises UnfitError."""
     match node:
         case Not(operand=operand):
-            found = truths(operand, rows)
-            return Truths(found.false, found.true)
+            inner = truths(operand, rows)
+            return Truths(inner.false, inner.true)
         case Truthy(operand=operand):
             value = _number(operand, rows)
             return Truths((value != 0) & ~np.isnan(value), value == 0)
         case Logic(operator=operator, operands=operands):
-            return _joined(operator, [truths(one, rows) for one in operands])
+            return _joined(operator, [truths(part, rows) for part in operands])
         case Comparison(operators=operators, operands=operands):
             pairs = zip(operators, operands, operands[1:], strict=False)
             return _joined("and", [_compared(*pair, rows) for pair in pairs])
@@ -73,8 +73,8 @@ def _joined(operator: str, parts: list[Truths]) -> Truths:
     """Kleene's and/or."""
     true, false = parts[0]
     with_true, with_false = (and_, or_) if operator == "and" else (or_, and_)
-    for one in parts[1:]:
-        true, false = with_true(true, one.true), with_false(false, one.false)
+    for part in parts[1:]:
+        true, false = with_true(true, part.true), with_false(false, part.false)
     return Truths(true, false)
 
 
@@ -96,7 +96,7 @@ def _texts_compared(operator: str, left: Node, right: Node, rows: Rows) -> Truth
 
 
 def _among(operator: str, left: Node, right: Items, rows: Rows) -> Truths:
-    constants = [one.value for one in right.elements if isinstance(one, Constant)]
+    constants = [element.value for element in right.elements if isinstance(element, Constant)]
     if len(constants) != len(right.elements) or not isinstance(left, Reading):
         raise UnfitError
     if left.type is Type.STRING:
@@ -104,14 +104,14 @@ def _among(operator: str, left: Node, right: Items, rows: Rows) -> Truths:
             raise UnfitError
         texts = rows.text(left.keys[0])
         known = texts != None  # noqa: E711 - element by element
-        among = np.isin(texts.astype(str), [str(one) for one in constants])
+        among = np.isin(texts.astype(str), [str(constant) for constant in constants])
     else:
         value = _number(left, rows)
         known = ~np.isnan(value)
         among = np.isin(value, np.array(constants, dtype=np.float64))
     true = known & among
-    found = Truths(true, known & ~true)
-    return found if operator == "in" else Truths(found.false, found.true)
+    inside = Truths(true, known & ~true)
+    return inside if operator == "in" else Truths(inside.false, inside.true)
 
 
 def _number(node: Node, rows: Rows) -> Floats:
@@ -119,8 +119,8 @@ def _number(node: Node, rows: Rows) -> Floats:
         case Constant(value=value) if isinstance(value, int | float):
             return np.array(float(value))
         case Reading(keys=keys, type=kind) if kind is not Type.STRING:
-            found = rows.number(keys[0])
+            numbers = rows.number(keys[0])
             for key in keys[1:]:
-                found = np.where(np.isnan(found), rows.number(key), found)
-            return found
+                numbers = np.where(np.isnan(numbers), rows.number(key), numbers)
+            return numbers
     raise UnfitError

@@ -14,8 +14,9 @@ from accelwatch.fleet.api.showing import shown
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.moment import Moment
 from accelwatch.fleet.state.table import Memo, Places
-from accelwatch.fleet.table.words import HEALTHS, STATE, STATES
+from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATE, STATES
 from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Number
 
 _to_json = msgspec.json.Encoder().encode
 _STANDING = "\0standing"
@@ -34,40 +35,38 @@ def written(fleet: Fleet, now: Moment, at: Places, columns: Sequence[Column]) ->
     if not len(at):
         return []
     table, rows, state = fleet.table, now.rows[at], now.state[at]
-    values = shown(table, rows, state == _UNREACHABLE, columns)
-    names = [name for name, _ in columns]
-    ages = [None if math.isnan(age) else age for age in now.age_s[at].tolist()]
-    moving = zip(
-        _standing(fleet, now, at),
-        _node_states(fleet, rows),
+    numbers = shown(table, rows, state == _UNREACHABLE, columns)
+    by_name = dict(zip([name for name, _ in columns], numbers, strict=True))
+    heads, middles, tails = zip(*_standing(fleet, now, at), strict=True)
+    cells = zip(
+        heads,
+        [_NODE_STATES[code] for code in now.node_state[at].tolist()],
+        middles,
         [_STATES[code] for code in state.tolist()],
         [_HEALTHS[code] for code in now.health[at].tolist()],
-        ages,
-        values,
+        _texts([None if math.isnan(age) else age for age in now.age_s[at].tolist()]),
+        *[_texts(column) for column in by_name.values()],
+        tails,
         strict=True,
     )
-    return [
-        b"".join(
-            (
-                *(head, told, middle, b',"state":', called, b',"health":', well),
-                *(b',"sample_age_s":', _to_json(age)),
-                *(b',"values":', _to_json(dict(zip(names, line, strict=True))), tail),
-            )
-        )
-        for (head, middle, tail), told, called, well, age, line in moving
-    ]
+    row = _template(list(by_name))
+    return [row % line for line in cells]
 
 
 _STATES = [_to_json(word) for word in STATES]
 _HEALTHS = [_to_json(word) for word in HEALTHS]
+_NODE_STATES = [_to_json(word) for word in NODE_STATES]
 
 
-def _node_states(fleet: Fleet, rows: Places) -> list[bytes]:
-    known: dict[int, bytes] = {}
-    for number in np.unique(fleet.table.node[rows]).tolist():
-        node = fleet.nodes.get(fleet.table.at_number[number].node)
-        known[number] = _to_json("never" if node is None else fleet.state_of(node).value)
-    return [known[number] for number in fleet.table.node[rows].tolist()]
+def _template(names: Sequence[str]) -> bytes:
+    """A row with a place for everything that is no name."""
+    values = b",".join([_to_json(name).replace(b"%", b"%%") + b":%b" for name in names])
+    return b'%b%b%b,"state":%b,"health":%b,"sample_age_s":%b,"values":{' + values + b"}%b"
+
+
+def _texts(numbers: Sequence[Number | None]) -> list[bytes]:
+    """Each as JSON; written together, a number costs a tenth of what it costs by itself."""
+    return _to_json(numbers)[1:-1].split(b",")
 
 
 def _standing(fleet: Fleet, now: Moment, at: Places) -> list[tuple[bytes, bytes, bytes]]:
@@ -78,8 +77,8 @@ def _standing(fleet: Fleet, now: Moment, at: Places) -> list[tuple[bytes, bytes,
         row = int(rows[place])
         memo.texts[row] = _cut(subject_at(fleet, now, int(at[place])))
         memo.stamps[row] = table.changed[row]
-    found: list[tuple[bytes, bytes, bytes]] = memo.texts[rows].tolist()
-    return found
+    texts: list[tuple[bytes, bytes, bytes]] = memo.texts[rows].tolist()
+    return texts
 
 
 def _cut(subject: Subject) -> tuple[bytes, bytes, bytes]:

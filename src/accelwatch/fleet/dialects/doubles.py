@@ -16,10 +16,10 @@ Ids = dict[str, str]
 _PLACES = ("pci", "index")
 
 
-def double_uuids(found: Iterable[tuple[Key, Ids]]) -> dict[str, int]:
+def double_uuids(keyed: Iterable[tuple[Key, Ids]]) -> dict[str, int]:
     """Uuids of more than one device, with how many; of keys and what each says of a device's ids."""
     claims: dict[tuple[str, str, str], set[str]] = {}
-    for key, ids in found:
+    for key, ids in keyed:
         kind = next((kind for kind in _PLACES if kind in ids), None)
         if "uuid" in ids and kind is not None:
             claims.setdefault((ids["uuid"], key.name, kind), set()).add(ids[kind])

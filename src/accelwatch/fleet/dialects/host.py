@@ -54,14 +54,14 @@ class HostPlan:
         """The host as it stands; None where nothing is told of it."""
         if not self._cells:
             return None
-        found: dict[Series, Number] = {}
+        numbers: dict[Series, Number] = {}
         missing: dict[Series, Absence] = {}
         for cell in self._cells:
-            self._try(cell, values, rejected, found, missing)
-        self._add_busy(found)
+            self._try(cell, values, rejected, numbers, missing)
+        self._add_busy(numbers)
         reading = Reading(
             device_id=HOST.id,
-            values=found,
+            values=numbers,
             absent=missing,
             processes=(),
             sources={"*": self._name},
@@ -80,7 +80,7 @@ class HostPlan:
         cell: Cell,
         values: Sequence[Number],
         rejected: Counter[str],
-        found: dict[Series, Number],
+        numbers: dict[Series, Number],
         missing: dict[Series, Absence],
     ) -> None:
         for source in cell.sources:
@@ -88,14 +88,16 @@ class HostPlan:
             if isinstance(outcome, Absence):
                 missing.setdefault(cell.series, outcome)
             elif not isinstance(outcome, str):
-                found[cell.series] = outcome
+                numbers[cell.series] = outcome
                 missing.pop(cell.series, None)
                 return
 
-    def _add_busy(self, found: dict[Series, Number]) -> None:
+    def _add_busy(self, numbers: dict[Series, Number]) -> None:
         """The busy share since the scrape before, where only times are told."""
-        times = {series[1]: float(value) for series, value in found.items() if series[0] == _TIMES}
-        if not times or _BUSY in found:
+        times = {
+            series[1]: float(value) for series, value in numbers.items() if series[0] == _TIMES
+        }
+        if not times or _BUSY in numbers:
             return
         before = self._times.get(self._name)
         if before is None:
@@ -104,7 +106,7 @@ class HostPlan:
         passed = {mode: max(0.0, s - before.get(mode, 0.0)) for mode, s in times.items()}
         total = sum(passed.values())
         if total >= _MIN_SPAN_S:
-            found[_BUSY] = 1.0 - sum(passed.get(mode, 0.0) for mode in _IDLE) / total
+            numbers[_BUSY] = 1.0 - sum(passed.get(mode, 0.0) for mode in _IDLE) / total
         if total >= _MIN_SPAN_S or sum(times.values()) < sum(before.values()):
             self._times[self._name] = times
 

@@ -45,12 +45,12 @@ class Roster:
         self.facts: list[dict[str, str]] = []
         self._numbers: dict[tuple[str, str], int | None] = {}
         """By kind of id and id; None when two devices claim it."""
-        self._positional = [re.compile(one, re.I) for one in dialect.labels.positional]
+        self._positional = [re.compile(pattern, re.I) for pattern in dialect.labels.positional]
         self._doubles: dict[str, int] = {}
         self._doubles = double_uuids((key, self._ids(key)) for key in keys)
-        found = [(key, self._ids(key)) for key in keys]
-        found.sort(key=lambda one: not one[1].get("uuid"))
-        for key, ids in found:
+        keyed = [(key, self._ids(key)) for key in keys]
+        keyed.sort(key=lambda entry: not entry[1].get("uuid"))
+        for key, ids in keyed:
             if ids:
                 self._meet(key, ids)
 
@@ -84,8 +84,8 @@ class Roster:
 
     def doubts(self) -> dict[str, str]:
         """By id, why devices do not go by their uuid, for people."""
-        told = ((device.id, self._doubt(number)) for number, device in enumerate(self.devices()))
-        return {device_id: text for device_id, text in told if text} if self._doubles else {}
+        texts = ((device.id, self._doubt(number)) for number, device in enumerate(self.devices()))
+        return {device_id: text for device_id, text in texts if text} if self._doubles else {}
 
     def _doubt(self, number: int) -> str:
         uuid = self.facts[number].get("uuid", "")
@@ -95,15 +95,15 @@ class Roster:
     def _place_of(self, uuid: str) -> str | None:
         """None for a uuid; of one that only names a place its PCI address, or an empty string."""
         for pattern in self._positional:
-            if found := pattern.fullmatch(uuid):
-                return found.groupdict().get("pci") or ""
+            if match := pattern.fullmatch(uuid):
+                return match.groupdict().get("pci") or ""
         return None
 
     def _lookup(self, ids: dict[str, str]) -> int | None:
         if "uuid" in ids:
             return self._numbers.get(("uuid", ids["uuid"]))
-        for kind, one in ids.items():
-            number = self._numbers.get((kind, one))
+        for kind, text in ids.items():
+            number = self._numbers.get((kind, text))
             if number is not None:
                 return number
         return None
@@ -115,9 +115,9 @@ class Roster:
             if number >= MAX_DEVICES:
                 return
             self.facts.append({})
-        for kind, one in ids.items():
-            if self._numbers.setdefault((kind, one), number) != number:
-                self._numbers[(kind, one)] = None
+        for kind, text in ids.items():
+            if self._numbers.setdefault((kind, text), number) != number:
+                self._numbers[(kind, text)] = None
         facts = self.facts[number]
         for kind in (*_IDS, *_FACTS):
             if kind not in facts and (value := known(key, getattr(self._dialect.labels, kind))):

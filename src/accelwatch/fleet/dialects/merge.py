@@ -18,10 +18,10 @@ def merge(
     """
     order = {name: rank for rank, name in enumerate(precedence)}
     names = sorted(views_by_dialect, key=lambda name: (order.get(name, len(order)), name))
-    found = same_devices([[view.device for view in views_by_dialect[name]] for name in names])
+    same = same_devices([[view.device for view in views_by_dialect[name]] for name in names])
     return tuple(
         _joined(device, [(names[at], views_by_dialect[names[at]][place]) for at, place in places])
-        for device, places in found
+        for device, places in same
     )
 
 
@@ -33,8 +33,8 @@ def _joined(device: Device, parts: Sequence[tuple[str, DeviceView]]) -> DeviceVi
     spoken = speaking([view.state for view in views])
     judged = health_of(
         [
-            Judged(one.state, one.health, one.health_reasons)
-            for one in map(views.__getitem__, spoken)
+            Judged(part.state, part.health, part.health_reasons)
+            for part in map(views.__getitem__, spoken)
         ]
     )
     return msgspec.structs.replace(

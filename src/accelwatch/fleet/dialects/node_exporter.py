@@ -4,8 +4,17 @@ Only amdgpu has the files of that collector; a card is known by its number alone
 mounts (`mountstats`) names the export, and in a family of its own where it is mounted.
 """
 
-from accelwatch.fleet.dialects.hardware import NO_DISK, VIRTUAL_INTERFACE
-from accelwatch.fleet.dialects.table import ONE, PERCENT, Combine, Dialect, Labels, Row, Scale
+from collections.abc import Mapping
+
+from accelwatch.fleet.dialects.table import KIB, ONE, PERCENT, Combine, Dialect, Labels, Row, Scale
+
+NO_DISK = r"(loop|ram|zram|dm-|md|sr|fd)\d.*"
+"""Block devices that are no disks, or whose traffic the disks under them count too."""
+VIRTUAL_INTERFACE = (
+    r"lo|(veth|docker|cali|tunl|br-|virbr|cni|flannel|kube-|vxlan|lxc|cilium|dummy|ifb|sit|gre|erspan"
+    r"|ip6|ip_vti|nodelocaldns|tap|vnet|nerdctl|podman|teql).*"
+)
+
 
 _NEGATIVE: Scale = (-1, 1)
 _LOCAL = ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs", "vfat")
@@ -13,6 +22,8 @@ _LOCAL = ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachef
 _NO_DISK = {"device": NO_DISK}
 _VIRTUAL = {"device": VIRTUAL_INTERFACE}
 _PORT = "{device}.{port}"
+_TELLS_SLOTS = {"protocol": ("tcp", "udp")}
+"""Of other transports the exporter says 0, since the kernel does not tell."""
 _ACTIVE = 4.0
 """Of the InfiniBand PortState."""
 _PORT_ERRORS = (
@@ -37,8 +48,19 @@ _PORT_ERRORS = (
     ("req_cqes_errors_total", "req_cqe_error"),
     ("resp_cqes_errors_total", "resp_cqe_error"),
     ("req_remote_access_errors_total", "req_remote_access_errors"),
-    ("roce_slow_restart_total", "roce_slow_restart"),
+    ("roce_slow_restart_used_total", "roce_slow_restart"),  # `roce_slow_restart_total` is another
     ("rx_icrc_encapsulated_errors_total", "rx_icrc_encapsulated"),
+    ("port_transmit_wait_total", "port_xmit_wait"),
+    ("np_cnp_packets_sent_total", "np_cnp_sent"),
+    ("np_ecn_marked_roce_packets_received_total", "np_ecn_marked_roce_packets"),
+    ("rp_cnp_packets_handled_total", "rp_cnp_handled"),
+    ("rp_cnp_ignored_packets_received_total", "rp_cnp_ignored"),
+    ("duplicate_requests_packets_total", "duplicate_request"),
+    ("roce_adp_retransmits_total", "roce_adp_retrans"),
+    ("roce_adp_retransmits_timeout_total", "roce_adp_retrans_to"),
+    ("efa_rx_drops_total", "rx_drops"),
+    ("efa_retrans_packets_total", "retrans_pkts"),
+    ("efa_retrans_timeout_events_total", "retrans_timeout_events"),
 )
 """node_exporter's name of a counter and the kernel's."""
 
@@ -87,6 +109,28 @@ def _operations(name: str, target: str, group: str = "", scale: Scale = ONE) -> 
     )
 
 
+def _each_operation(name: str, target: str) -> Row:
+    return Row(
+        name=f"node_mountstats_nfs_operations_{name}_total",
+        target=f"{target}.{{export}}.{{operation}}",
+        where={"operation": ("GETATTR", "READ", "WRITE")},
+        over="*",
+        combine=Combine.SUM,
+        verbatim=True,
+    )
+
+
+def _transport(name: str, target: str, where: Mapping[str, tuple[str, ...]] | None = None) -> Row:
+    return Row(
+        name=f"node_mountstats_nfs_transport_{name}",
+        target=f"{target}.{{export}}",
+        where=where or {},
+        over="*",
+        combine=Combine.SUM,
+        verbatim=True,
+    )
+
+
 _KERNEL = (
     Row(
         name="node_cpu_seconds_total",
@@ -106,6 +150,12 @@ _KERNEL = (
     _node("load5", "host_load_average.5"),
     _node("load15", "host_load_average.15"),
     _node("procs_blocked", "host_blocked_processes"),
+    _node("procs_running", "host_runnable_processes"),
+    _node("intr_total", "host_interrupts_total"),
+    _node("context_switches_total", "host_context_switches_total"),
+    _node("vmstat_pgpgin", "host_paging_bytes_total.read", KIB),
+    _node("vmstat_pgpgout", "host_paging_bytes_total.write", KIB),
+    _node("vmstat_oom_kill", "host_out_of_memory_kills_total"),
     _node("memory_MemTotal_bytes", "host_memory_size_bytes"),
     _node("memory_MemAvailable_bytes", "host_memory_available_bytes"),
     *_difference(
@@ -174,13 +224,16 @@ _NFS = (
     _operations("requests", "host_nfs_retransmissions_total", "retransmissions", _NEGATIVE),
     _operations("response_time_seconds", "host_nfs_round_trip_seconds_total"),
     _operations("request_time_seconds", "host_nfs_execution_seconds_total"),
-    Row(
-        name="node_mountstats_nfs_transport_backlog_queue_total",
-        target="host_nfs_backlog_total.{export}",
-        over="*",
-        combine=Combine.SUM,
-        verbatim=True,
-    ),
+    _operations("queue_time_seconds", "host_nfs_queue_seconds_total"),
+    _each_operation("requests", "host_nfs_operation_requests_total"),
+    _each_operation("queue_time_seconds", "host_nfs_operation_queue_seconds_total"),
+    _each_operation("response_time_seconds", "host_nfs_operation_round_trip_seconds_total"),
+    _each_operation("request_time_seconds", "host_nfs_operation_execution_seconds_total"),
+    _transport("backlog_queue_total", "host_nfs_backlog_total"),
+    _transport("sends_total", "host_nfs_sends_total"),
+    _transport("receives_total", "host_nfs_receives_total"),
+    _transport("pending_queue_total", "host_nfs_pending_total", _TELLS_SLOTS),
+    _transport("maximum_rpc_slots", "host_nfs_slots_peak", _TELLS_SLOTS),
     _node("nfs_rpcs_total", "host_nfs_requests_total.all"),
     _node("nfs_rpc_retransmissions_total", "host_nfs_retransmissions_total.all"),
 )

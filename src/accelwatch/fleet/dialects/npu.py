@@ -126,8 +126,8 @@ def _rebellions(
     name: str, legacy: str, *rows: tuple[str, Scale, float | None, float | None]
 ) -> tuple[Row, ...]:
     return tuple(
-        Row(name=one, target=target, scale=scale, low=low, high=high)
-        for one in (f"rbln_npu_{name}", f"RBLN_DEVICE_STATUS:{legacy}")
+        Row(name=family, target=target, scale=scale, low=low, high=high)
+        for family in (f"rbln_npu_{name}", f"RBLN_DEVICE_STATUS:{legacy}")
         for target, scale, low, high in rows
     )
 

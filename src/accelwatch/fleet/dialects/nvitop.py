@@ -4,7 +4,7 @@ What a device does not have is NaN. Of a lost device every number is NaN, its uu
 stands in place of its model. Commands have all arguments.
 """
 
-from accelwatch.fleet.dialects.hardware import NO_DISK, VIRTUAL_INTERFACE
+from accelwatch.fleet.dialects.node_exporter import NO_DISK, VIRTUAL_INTERFACE
 from accelwatch.fleet.dialects.table import (
     MEGA,
     MIB,

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,12 +16,13 @@ from accelwatch.schema.reading import Link, Number, Process, Reading, wholly_abs
 from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
 
 _STANDING = ("device_up", "device_suspended", "device_last_read_timestamp_seconds")
+_LAST_EVENT = "error_event_last_timestamp_seconds"
 _APART = frozenset(
     {
         *_STANDING,
         "health",
         "error_events_total",
-        "error_event_last_timestamp_seconds",
+        _LAST_EVENT,
         "processes",
         "process_memory_used_bytes",
         "process_utilization_ratio",
@@ -42,6 +44,38 @@ _REASONS = {
 }
 
 
+class _Event(NamedTuple):
+    """A code of errors, and where it is counted."""
+
+    code: str
+    category: str
+    total: int
+    last: int | None
+    """Where the time of the last one is."""
+
+
+class _Process(NamedTuple):
+    """A process, and where its numbers are."""
+
+    pid: int
+    command: str | None
+    user: str | None
+    memory: int | None
+    utilization: int | None
+
+
+class _Apart(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the numbers are that are no values of a reading."""
+
+    up: int | None = None
+    suspended: int | None = None
+    read_at: int | None = None
+    health: tuple[tuple[Health, int], ...] = ()
+    events: tuple[_Event, ...] = ()
+    process_counts: tuple[int, ...] = ()
+    processes: tuple[_Process, ...] = ()
+
+
 class OurRow(msgspec.Struct, kw_only=True):
     """One device or partition of our text: where its numbers are."""
 
@@ -50,7 +84,9 @@ class OurRow(msgspec.Struct, kw_only=True):
     """Empty once it is settled."""
     series: tuple[Series, ...] = ()
     pick: Callable[[Sequence[Number]], tuple[Number, ...]] = picker(())
-    apart: dict[Series, int] = {}
+    others: dict[Series, int] = {}
+    """Families that are no values of a reading; empty once it is settled."""
+    apart: _Apart = _Apart()
     absent: dict[Series, Absence] = {}
     unlisted: dict[Series, Absence] = {}
     """The same while the text does not list the processes."""
@@ -66,17 +102,48 @@ class OurRow(msgspec.Struct, kw_only=True):
     def put(self, family: str, series: Series, slot: int) -> None:
         """Note where a number is."""
         if family in _APART:
-            self.apart[series] = slot
+            self.others[series] = slot
         else:
             self.values.append((series, slot))
 
     def settle(self) -> None:
         """Everything has been put: from now on it is only read."""
-        told = frozenset(series for series, _ in self.values)
-        self.absent, self.unlisted = not_told(told, True), not_told(told, False)
+        series_told = frozenset(series for series, _ in self.values)
+        self.absent, self.unlisted = not_told(series_told, True), not_told(series_told, False)
         self.series = together(tuple(series for series, _ in self.values))
         self.pick = picker(tuple(slot for _, slot in self.values))
-        self.values = []
+        self.apart = _apart(self.others, self.commands)
+        self.values, self.others, self.commands = [], {}, {}
+
+
+def _apart(slots: dict[Series, int], commands: dict[int, tuple[str, str]]) -> _Apart:
+    up, suspended, read_at = [slots.get((family,)) for family in _STANDING]
+    return _Apart(
+        up=up,
+        suspended=suspended,
+        read_at=read_at,
+        health=tuple(
+            (word, slots["health", word.value])
+            for word in Health
+            if ("health", word.value) in slots
+        ),
+        events=tuple(
+            _Event(series[1], series[2], slot, slots.get((_LAST_EVENT, *series[1:])))
+            for series, slot in slots.items()
+            if series[0] == "error_events_total"
+        ),
+        process_counts=tuple(slot for series, slot in slots.items() if series[0] == "processes"),
+        processes=tuple(
+            _Process(
+                pid,
+                command or None,
+                user or None,
+                slots.get(("process_memory_used_bytes", str(pid))),
+                slots.get(("process_utilization_ratio", str(pid))),
+            )
+            for pid, (command, user) in commands.items()
+        ),
+    )
 
 
 def state_of(row: OurRow, values: Sequence[Number], down: list[DeviceState]) -> DeviceState:
@@ -84,10 +151,10 @@ def state_of(row: OurRow, values: Sequence[Number], down: list[DeviceState]) -> 
 
     With one such state it is this device's, with several the text does not tell: lost.
     """
-    up = row.apart.get(("device_up",))
+    up, asleep = row.apart.up, row.apart.suspended
     if up is None or values[up]:
         return DeviceState.OK
-    if (asleep := row.apart.get(("device_suspended",))) is not None and values[asleep]:
+    if asleep is not None and values[asleep]:
         return DeviceState.SUSPENDED
     return down[0] if len(set(down)) == 1 else DeviceState.LOST
 
@@ -97,7 +164,7 @@ def read_row(
 ) -> DeviceView:
     """One device or partition; a partition stands as its parent does."""
     whole = row.parent or row
-    slot = whole.apart.get(("device_last_read_timestamp_seconds",))
+    slot = whole.apart.read_at
     read_at = float(values[slot]) if slot is not None and math.isfinite(values[slot]) else None
     if read_at is None and slot is None and state in UP:
         read_at = now
@@ -118,14 +185,15 @@ def read_row(
 def _reading(
     row: OurRow, values: Sequence[Number], state: DeviceState, rejected: Counter[str]
 ) -> Reading:
-    found = dict(zip(row.series, row.pick(values), strict=True))
-    if not found and state in _REASONS:
+    told = row.pick(values)
+    if not told and state in _REASONS:
         return wholly_absent(row.device.id, _REASONS[state])
+    numbers = dict(zip(row.series, told, strict=True))
     bad: list[Series] = []
-    if not math.isfinite(sum(found.values())):
-        bad = [series for series, value in found.items() if not math.isfinite(value)]
+    if not math.isfinite(sum(told)):
+        bad = [series for series, value in numbers.items() if not math.isfinite(value)]
     for series in bad:
-        del found[series]
+        del numbers[series]
         rejected["not_finite"] += 1
     processes = _processes(row, values)
     absent = row.unlisted if processes is None else row.absent
@@ -133,17 +201,17 @@ def _reading(
         absent = {**absent, **dict.fromkeys(bad, Absence.ERROR)}
     return Reading(
         device_id=row.device.id,
-        values=found,
+        values=numbers,
         absent=absent,
         processes=processes,
-        links=_links(row, found),
+        links=_links(row, numbers),
     )
 
 
-def _links(row: OurRow, found: dict[Series, Number]) -> tuple[Link, ...]:
+def _links(row: OurRow, numbers: dict[Series, Number]) -> tuple[Link, ...]:
     if not row.links:
         return ()
-    states = [found.get(("link_up", link.fabric, link.link)) for link in row.links]
+    states = [numbers.get(("link_up", link.fabric, link.link)) for link in row.links]
     return tuple(
         msgspec.structs.replace(link, up=None if state is None else bool(state))
         for link, state in zip(row.links, states, strict=True)
@@ -152,24 +220,23 @@ def _links(row: OurRow, found: dict[Series, Number]) -> tuple[Link, ...]:
 
 def _processes(row: OurRow, values: Sequence[Number]) -> tuple[Process, ...] | None:
     """The processes; None when the text tells only how many there are, or not even that."""
-    if not row.commands:
-        counts = [slot for series, slot in row.apart.items() if series[0] == "processes"]
+    apart = row.apart
+    if not apart.processes:
+        counts = apart.process_counts
         return () if counts and not any(values[slot] for slot in counts) else None
-    found = []
-    for pid, (command, user) in row.commands.items():
-        memory = row.apart.get(("process_memory_used_bytes", str(pid)))
-        ratio = row.apart.get(("process_utilization_ratio", str(pid)))
-        found.append(
+    return tuple(
+        [
             Process(
                 device_id=row.device.id,
                 pid=pid,
-                command=command or None,
-                user=user or None,
+                command=command,
+                user=user,
                 gpu_memory_bytes=None if memory is None else _whole(values[memory]),
                 utilization_ratio=None if ratio is None else _finite(values[ratio]),
             )
-        )
-    return tuple(found)
+            for pid, command, user, memory, ratio in apart.processes
+        ]
+    )
 
 
 def _whole(value: Number) -> int | None:
@@ -181,40 +248,35 @@ def _finite(value: Number) -> float | None:
 
 
 def _health(row: OurRow, values: Sequence[Number]) -> Health:
-    said = [one for one in Health if values_at(row, values, ("health", one.value)) == 1]
-    return said[0] if len(said) == 1 else Health.UNKNOWN
-
-
-def values_at(row: OurRow, values: Sequence[Number], series: Series) -> Number | None:
-    """The number of a series that is no value of the reading."""
-    slot = row.apart.get(series)
-    return None if slot is None else values[slot]
+    words = [word for word, slot in row.apart.health if values[slot] == 1]
+    return words[0] if len(words) == 1 else Health.UNKNOWN
 
 
 def _events(row: OurRow, values: Sequence[Number]) -> tuple[EventCount, ...]:
-    found = []
-    for series, slot in row.apart.items():
-        if series[0] == "error_events_total" and math.isfinite(values[slot]):
-            last = values_at(row, values, ("error_event_last_timestamp_seconds", *series[1:]))
-            total = int(values[slot])
-            found.append(
+    counts = []
+    for code, category, slot, last in row.apart.events:
+        if math.isfinite(values[slot]):
+            counts.append(
                 EventCount(
-                    code=series[1], category=series[2], total=total, last_time=float(last or 0)
+                    code=code,
+                    category=category,
+                    total=int(values[slot]),
+                    last_time=0.0 if last is None else float(values[last]),
                 )
             )
-    return tuple(found)
+    return tuple(counts)
 
 
 def _histograms(row: OurRow, values: Sequence[Number]) -> dict[str, tuple[tuple[int, ...], float]]:
-    found = {}
+    histograms = {}
     for key, parts in row.histograms.items():
         buckets = sorted(
             (_edge(edge), values[slot]) for part, edge, slot in parts if part == "_bucket"
         )
         total = next((values[slot] for part, _, slot in parts if part == "_sum"), 0)
         if all(math.isfinite(count) for _, count in buckets) and math.isfinite(total):
-            found[key] = (tuple(int(count) for _, count in buckets), total)
-    return found
+            histograms[key] = (tuple(int(count) for _, count in buckets), total)
+    return histograms
 
 
 def _edge(text: str) -> float:

@@ -21,9 +21,9 @@ from accelwatch.schema.metrics import (
     PREFIX,
     Kind,
     Metric,
+    MetricSource,
     Scope,
     Series,
-    Source,
     by_key,
     host_metrics,
 )
@@ -60,7 +60,7 @@ class OurPlan:
 
     def _place(self, slot: int, key: Key, family: str, row: Metric) -> None:
         if row.scope is Scope.NODE:
-            if row.source is Source.READ:
+            if row.source is MetricSource.READ:
                 self._host.append((_series(row, key), slot))
         elif row.scope is Scope.VENDOR:
             if family == "devices":
@@ -80,15 +80,15 @@ class OurPlan:
             standing = self._standing[owner] = begin(key)
             self._rows[owner] = OurRow(device=standing.device)
         learn(standing, family, key)
-        found = self._rows[owner]
+        device_row = self._rows[owner]
         if row.kind is Kind.HISTOGRAM:
             part = family.removeprefix(row.key)
-            found.histograms.setdefault(row.key, []).append((part, key.get("le"), slot))
+            device_row.histograms.setdefault(row.key, []).append((part, key.get("le"), slot))
         elif family in PARTITION_KEYS:
-            where = found.partition_values.setdefault(key.get("partition"), [])
+            where = device_row.partition_values.setdefault(key.get("partition"), [])
             where.append(((PARTITION_KEYS[family],), slot))
         else:
-            found.put(family, _series(row, key), slot)
+            device_row.put(family, _series(row, key), slot)
 
     def _finish(self, versions: dict[str, str]) -> None:
         """Give the rows their devices, now that all labels were seen."""
@@ -113,6 +113,7 @@ class OurPlan:
                 child.settle()
                 row.partitions.append(child)
             row.partition_values = {}
+        self._standing = {}
 
     def views(
         self, values: Sequence[Number], now: float, rejected: Counter[str]
@@ -124,19 +125,19 @@ class OurPlan:
             ]
             for vendor, counts in self._counts.items()
         }
-        found: list[DeviceView] = []
+        views: list[DeviceView] = []
         for row in self._rows.values():
             state = state_of(row, values, down.get(row.device.vendor, []))
-            for one in (row, *row.partitions):
-                found.append(read_row(one, values, now, state, rejected))
-        return tuple(found)
+            for part in (row, *row.partitions):
+                views.append(read_row(part, values, now, state, rejected))
+        return tuple(views)
 
     def node(self, values: Sequence[Number], now: float) -> DeviceView | None:
         """The host's own quantities, if the text has any."""
         if not self._host:
             return None
-        told = {series: values[slot] for series, slot in self._host}
-        reading = Reading(device_id="host", values=told, processes=())
+        numbers = {series: values[slot] for series, slot in self._host}
+        reading = Reading(device_id="host", values=numbers, processes=())
         return DeviceView(
             device=HOST,
             state=DeviceState.OK,

@@ -19,12 +19,12 @@ class Part:
 
     def learn(self, key: Key) -> None:
         """What the labels of one more sample say."""
-        for found, labels in (
+        for seen, labels in (
             (self._uuids, self.kind.uuid),
             (self._profiles, self.kind.profile),
         ):
             if value := known(key, labels):
-                found.setdefault(value)
+                seen.setdefault(value)
 
     def device(self, parent: Device) -> Device:
         """The partition as a device. A uuid or profile of which there are several is not its own."""
@@ -62,5 +62,5 @@ def _name(kind: Partition, key: Key) -> str:
     return kind.name.format(whole) + (kind.part.format(within) if within else "")
 
 
-def _only(found: dict[str, None]) -> str | None:
-    return next(iter(found)) if len(found) == 1 else None
+def _only(seen: dict[str, None]) -> str | None:
+    return next(iter(seen)) if len(seen) == 1 else None

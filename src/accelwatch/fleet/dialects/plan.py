@@ -51,7 +51,7 @@ class Term(NamedTuple):
     optional: bool
 
 
-class Source(NamedTuple):
+class Formula(NamedTuple):
     """One way to a value."""
 
     terms: tuple[Term, ...]
@@ -68,7 +68,7 @@ class Cell(NamedTuple):
 
     place: Place
     series: Series
-    sources: tuple[Source, ...]
+    sources: tuple[Formula, ...]
 
 
 class _Draft:
@@ -168,7 +168,7 @@ class Planner:
         for (place, series), drafts in self._drafts.items():
             sources = [
                 _source(draft)
-                for _, draft in sorted(drafts.items(), key=lambda one: one[0])
+                for _, draft in sorted(drafts.items(), key=lambda item: item[0])
                 if _whole_group(self.dialect, draft)
             ]
             if sources:
@@ -250,10 +250,10 @@ def _whole_group(dialect: Dialect, draft: _Draft) -> bool:
     )
 
 
-def _source(draft: _Draft) -> Source:
+def _source(draft: _Draft) -> Formula:
     terms = tuple(draft.terms.values())
     row = draft.row
-    return Source(terms, draft.combine, row.states, bool(row.group), row.flag, row.equals)
+    return Formula(terms, draft.combine, row.states, bool(row.group), row.flag, row.equals)
 
 
 _EMPTY = {number: Absence.ERROR for number in SENTINELS if number < INT64_BLANK}
@@ -262,10 +262,10 @@ _blanks: dict[str, Mapping[float, Absence]] = {}
 
 def blanks_of(dialect: Dialect) -> Mapping[float, Absence]:
     """Numbers that stand for "no value": the dialect's own, and what empty registers become."""
-    found = _blanks.get(dialect.name)
-    if found is None:
-        found = _blanks[dialect.name] = {**_EMPTY, **dialect.blanks}
-    return found
+    blanks = _blanks.get(dialect.name)
+    if blanks is None:
+        blanks = _blanks[dialect.name] = {**_EMPTY, **dialect.blanks}
+    return blanks
 
 
 Outcome = Number | str | Absence
@@ -273,7 +273,7 @@ Outcome = Number | str | Absence
 
 
 def evaluate(
-    source: Source,
+    source: Formula,
     values: Sequence[Number],
     blanks: Mapping[float, Absence],
     rejected: Counter[str],
@@ -281,25 +281,25 @@ def evaluate(
     """The value of one source at one moment, in base units; terms of a sum have scales of their own."""
     if source.combine is Combine.ALONE:
         return _alone(source.terms, values)
-    found: list[Number] = []
+    terms: list[Number] = []
     missing: Absence | None = None
     for slot, times, per, low, high, optional in source.terms:
         raw = values[slot]
         if low <= raw <= high and raw not in blanks:
-            found.append(scaled(raw, times, per) if source.strict else raw)
+            terms.append(scaled(raw, times, per) if source.strict else raw)
         elif not optional:
             missing = _why(raw, blanks, rejected)
             if source.strict:
                 return missing
-    if not found:
+    if not terms:
         return missing or Absence.ERROR
-    value = _combined(source.combine, found)
+    value = _combined(source.combine, terms)
     if source.strict:
         return value if value >= 0 else Absence.ERROR
-    return _told(source, value)
+    return _interpreted(source, value)
 
 
-def _told(source: Source, value: Number) -> Outcome:
+def _interpreted(source: Formula, value: Number) -> Outcome:
     """What a number in the exporter's own unit says."""
     if source.states:
         word = source.states.get(value, f"{value:.12g}")
@@ -326,14 +326,14 @@ def scaled(raw: Number, times: int, per: int) -> Number:
     return value / per if per != 1 else value
 
 
-def _combined(combine: Combine, found: list[Number]) -> Number:
+def _combined(combine: Combine, terms: list[Number]) -> Number:
     if combine is Combine.MEAN:
-        return sum(found) / len(found)
+        return sum(terms) / len(terms)
     if combine is Combine.MAX:
-        return max(found)
+        return max(terms)
     if combine is Combine.COUNT:
-        return len(found)
-    return sum(found) if combine is Combine.SUM else found[0]
+        return len(terms)
+    return sum(terms) if combine is Combine.SUM else terms[0]
 
 
 def _why(raw: Number, blanks: Mapping[float, Absence], rejected: Counter[str]) -> Absence:

@@ -40,15 +40,15 @@ def precedence(wanted: Sequence[str]) -> tuple[str, ...]:
 
 def _named(name: str) -> list[str]:
     plain = _plain(name)
-    exact = [one for one in PRECEDENCE if _plain(one) == plain]
-    family = [one for one in PRECEDENCE if _plain(one).startswith(f"{plain}-")]
+    exact = [dialect for dialect in PRECEDENCE if _plain(dialect) == plain]
+    family = [dialect for dialect in PRECEDENCE if _plain(dialect).startswith(f"{plain}-")]
     if not plain or not (exact or family):
         close = nearest(name, list(PRECEDENCE))
         hint = (
             f"did you mean {close}?" if close else f"expected some of {', '.join(PRECEDENCE[1:])}"
         )
         raise UsageError(f"no dialect {name[:60]!r}; {hint}")
-    return [one for one in PRECEDENCE if one in exact or one in family]
+    return [dialect for dialect in PRECEDENCE if dialect in exact or dialect in family]
 
 
 def _plain(name: str) -> str:
@@ -60,6 +60,6 @@ def ranker(order: Sequence[str]) -> Callable[[str], int]:
     places = {name: place for place, name in enumerate(order)}
 
     def rank(dialects: str) -> int:
-        return min(places.get(one, len(places)) for one in dialects.split("+"))
+        return min(places.get(dialect, len(places)) for dialect in dialects.split("+"))
 
     return rank

@@ -12,26 +12,26 @@ Families = Mapping[str, Collection[str]]
 
 def families(keys: Iterable[Key]) -> dict[str, set[str]]:
     """The families of a scrape with their labels, as `recognise` wants them."""
-    found: dict[str, set[str]] = {}
+    by_name: dict[str, set[str]] = {}
     for key in keys:
-        pairs = found.setdefault(key.name, set())
+        pairs = by_name.setdefault(key.name, set())
         for label, value in zip(key.labels, key.values, strict=True):
             pairs.add(f"{label}={value}")
-    return found
+    return by_name
 
 
-def recognise(found: Families) -> tuple[Dialect, ...]:
+def recognise(by_name: Families) -> tuple[Dialect, ...]:
     """The dialects that speak in a scrape, ours first; empty when none is known."""
     return tuple(
         dialect
         for dialect in DIALECTS
-        if prefix_of(dialect, found) is not None or not found.keys().isdisjoint(dialect.alive)
+        if prefix_of(dialect, by_name) is not None or not by_name.keys().isdisjoint(dialect.alive)
     )
 
 
-def prefix_of(dialect: Dialect, found: Families) -> str | None:
+def prefix_of(dialect: Dialect, by_name: Families) -> str | None:
     """What stands before the dialect's names (mostly nothing); None when it does not speak here."""
-    for name, pairs in found.items():
+    for name, pairs in by_name.items():
         prefix = _match(dialect, name)
         if prefix is not None and _carries(dialect.required, pairs):
             return prefix

@@ -66,9 +66,14 @@ class Remembered:
         if failure is not None and not views:
             since = self._failing.setdefault(dialect, now)
             state = DeviceState.UNRESPONSIVE
-            if failure.lost and sum(one.device.parent_id is None for one in known.values()) == 1:
+            if (
+                failure.lost
+                and sum(entry.device.parent_id is None for entry in known.values()) == 1
+            ):
                 state = DeviceState.LOST
-            return tuple(_unread(one, state, since, now, failure.note) for one in known.values())
+            return tuple(
+                _unread(entry, state, since, now, failure.note) for entry in known.values()
+            )
         self._failing.pop(dialect, None)
         named = tuple(self._named(view, known, views) for view in views)
         self._learn(dialect, named, now)
@@ -82,16 +87,16 @@ class Remembered:
         if view.state is not DeviceState.LOST or device.uuid or device.pci_bus_id:
             return view
         here = {other.device.id for other in views}
-        for one in known.values():
-            before = one.device
+        for entry in known.values():
+            before = entry.device
             same = before.parent_id is None and before.index == device.index
             if same and before.id not in here and before.vendor == device.vendor:
                 return msgspec.structs.replace(
                     view,
                     device=before,
                     reading=msgspec.structs.replace(view.reading, device_id=before.id),
-                    sample_time=one.read_at,
-                    sample_age_s=max(0.0, view.state_since - one.read_at),
+                    sample_time=entry.read_at,
+                    sample_age_s=max(0.0, view.state_since - entry.read_at),
                 )
         return view
 

@@ -30,8 +30,8 @@ def picker(slots: tuple[int, ...]) -> Callable[[Sequence[Number]], tuple[Number,
 
 
 @lru_cache(maxsize=1 << 10)
-def not_told(told: frozenset[Series], processes: bool) -> dict[Series, Absence]:
-    """Why the other quantities of a device have no value, when `told` is what its exporter gives."""
-    values: dict[Series, Number] = dict.fromkeys(told, 0)
+def not_told(present: frozenset[Series], processes: bool) -> dict[Series, Absence]:
+    """Why the other quantities of a device have no value, when `present` is what its exporter gives."""
+    values: dict[Series, Number] = dict.fromkeys(present, 0)
     reading = Reading(device_id="", values=values, processes=() if processes else None)
     return complete(reading, frozenset()).absent

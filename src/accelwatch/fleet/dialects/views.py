@@ -111,15 +111,15 @@ class Plan:
     ) -> DeviceView:
         if row.broken:
             return self._lost_view(row, now)
-        found, missing, refused = self._read(row, values, rejected)
-        special = {series: found.pop(series) for series in list(found) if series[0] in _SPECIAL}
+        numbers, missing, refused = self._read(row, values, rejected)
+        special = {series: numbers.pop(series) for series in list(numbers) if series[0] in _SPECIAL}
         reading = Reading(
             device_id=row.device.id,
-            values=found,
+            values=numbers,
             absent={**row.absent, **missing} if missing else row.absent,
             processes=self._processes(row, values),
             sources=self._sources,
-            notes=self._notes(found, old) + _remarks(row, values) + refused,
+            notes=self._notes(numbers, old) + _remarks(row, values) + refused,
         )
         state = DeviceState.DEGRADED if old else DeviceState.OK
         if special.get(("device_up",)) == 0:
@@ -170,51 +170,51 @@ class Plan:
             for series, value in special.items()
             if series[0] == "error_event_last_timestamp_seconds"
         }
-        found = []
+        counts = []
         for series, value in special.items():
             if series[0] == "error_events_total":
                 code, total = series[1], int(value)
                 time = last.get(code) or self._memory.last_time(device_id, code, total, now)
                 category = category_of(code, series[2]).value
-                found.append(EventCount(code=code, category=category, total=total, last_time=time))
-        return tuple(found)
+                counts.append(EventCount(code=code, category=category, total=total, last_time=time))
+        return tuple(counts)
 
     def _read(
         self, row: _Row, values: Sequence[Number], rejected: Counter[str]
     ) -> tuple[dict[Series, Number], dict[Series, Absence], tuple[str, ...]]:
         """(values, why others have none, what was refused in words)."""
         empty = self._blanks
-        found: dict[Series, Number] = {}
+        numbers: dict[Series, Number] = {}
         missing: dict[Series, Absence] = {}
         doubtful = row.cells
         refused: list[tuple[Series, Number]] = []
         for series, slot, times, per, low, high, cell in row.plain:
             raw = values[slot]
             if low <= raw <= high and raw not in empty:
-                found[series] = scaled(raw, times, per)
+                numbers[series] = scaled(raw, times, per)
             else:
                 doubtful = (*doubtful, cell)
                 if raw < INT64_BLANK and math.isfinite(raw) and raw not in self.dialect.blanks:
                     refused.append((series, scaled(raw, times, per)))
         for cell in doubtful:
-            self._try(cell, values, rejected, found, missing)
-        for series in oversized(found):
-            refused.append((series, found.pop(series)))
+            self._try(cell, values, rejected, numbers, missing)
+        for series in oversized(numbers):
+            refused.append((series, numbers.pop(series)))
             missing[series] = Absence.ERROR
             rejected["implausible"] += 1
-        told = [
+        remarks = [
             f"{path_of(series)}: {told_of(series, value)}"
             for series, value in refused
             if series in missing
         ]
-        return found, missing, tuple(told)
+        return numbers, missing, tuple(remarks)
 
     def _try(
         self,
         cell: Cell,
         values: Sequence[Number],
         rejected: Counter[str],
-        found: dict[Series, Number],
+        numbers: dict[Series, Number],
         missing: dict[Series, Absence],
     ) -> None:
         """Put the first source with a value, or why the best of them has none."""
@@ -224,10 +224,10 @@ class Plan:
             if isinstance(outcome, Absence):
                 reason = reason or outcome
             elif isinstance(outcome, str):
-                found[(*cell.series, outcome)] = 1
+                numbers[(*cell.series, outcome)] = 1
                 return
             else:
-                found[cell.series] = outcome
+                numbers[cell.series] = outcome
                 return
         if reason is not None and cell.series[0] not in _SPECIAL:
             missing[cell.series] = reason
@@ -235,13 +235,13 @@ class Plan:
     def _processes(self, row: _Row, values: Sequence[Number]) -> tuple[Process, ...] | None:
         if row.processes is None:
             return None
-        found = read_processes(row.device.id, row.processes, values)
-        return tuple([believed_process(one) for one in found])
+        processes = read_processes(row.device.id, row.processes, values)
+        return tuple([believed_process(process) for process in processes])
 
-    def _notes(self, found: Mapping[Series, Number], old: bool) -> tuple[str, ...]:
+    def _notes(self, numbers: Mapping[Series, Number], old: bool) -> tuple[str, ...]:
         notes = (_OLD,) if old else ()
         if self.dialect.zero_may_be_failure:
-            zeros = dict.fromkeys(series[0] for series, value in found.items() if value == 0)
+            zeros = dict.fromkeys(series[0] for series, value in numbers.items() if value == 0)
             if zeros:
                 return (*notes, _UNVERIFIED + ", ".join(zeros))
         return notes
@@ -252,7 +252,7 @@ def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
     for cell in planner.cells():
         cells.setdefault(cell.place, []).append(cell)
     devices = planner.roster.devices()
-    held = owners(planner, keys)
+    users = owners(planner, keys)
     running = processes(planner, prefix, keys)
     rows = []
     for place in sorted(cells, key=lambda at: (devices[at[0]].index, devices[at[0]].name, at)):
@@ -260,7 +260,7 @@ def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
         if (part := planner.places.get(place)) is not None:
             device = part.device(device)
         own = running.get(place[0], ()) if running is not None and not place[1] else None
-        row = _row(device, cells[place], held.get(place, ()), own)
+        row = _row(device, cells[place], users.get(place, ()), own)
         if not place[1]:
             row = row._replace(
                 remarks=tuple(planner.remarks.get(place[0], ())),
@@ -274,7 +274,7 @@ def _rows(planner: Planner, prefix: str, keys: Sequence[Key]) -> list[_Row]:
 def _row(
     device: Device,
     cells: list[Cell],
-    held: tuple[Owner, ...],
+    users: tuple[Owner, ...],
     running: tuple[ProcessSlots, ...] | None,
 ) -> _Row:
     plain, others = [], []
@@ -287,9 +287,9 @@ def _row(
             plain.append(_Plain(cell.series, slot, times, per, low, high, cell))
         else:
             others.append(cell)
-    told = frozenset(_whole(cell) for cell in cells if cell.series[0] not in _SPECIAL)
-    absent = not_told(told, running is not None)
-    return _Row(device, tuple(plain), tuple(others), absent, held, running)
+    present = frozenset(_whole(cell) for cell in cells if cell.series[0] not in _SPECIAL)
+    absent = not_told(present, running is not None)
+    return _Row(device, tuple(plain), tuple(others), absent, users, running)
 
 
 def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
@@ -307,10 +307,10 @@ def _with_facts(row: _Row, values: Sequence[Number]) -> Device:
 
 def _remarks(row: _Row, values: Sequence[Number]) -> tuple[str, ...]:
     """What is told in words; nothing for 0 and for numbers that no code has."""
-    told = [
+    remarks = [
         text.format(f"{values[slot]:g}") for slot, text in row.remarks if 0 < values[slot] < 1e6
     ]
-    return tuple(dict.fromkeys(told))
+    return tuple(dict.fromkeys(remarks))
 
 
 def _whole(cell: Cell) -> Series:

@@ -27,10 +27,10 @@ class ProcessSlots(NamedTuple):
 
 def owners_of(labels: Labels, key: Key) -> list[Owner]:
     """The pod and the job that a sample's labels name."""
-    found = []
+    owners = []
     pod, container = known(key, labels.pod), known(key, labels.container)
     if pod or container:
-        found.append(
+        owners.append(
             Owner(
                 kind="kubernetes" if pod else "container",
                 namespace=known(key, labels.namespace),
@@ -41,13 +41,13 @@ def owners_of(labels: Labels, key: Key) -> list[Owner]:
         )
     if job := known(key, labels.job):
         user, queue = known(key, labels.job_user), known(key, labels.job_queue)
-        found.append(Owner(kind="job", job_id=job, user=user, queue=queue))
-    return found
+        owners.append(Owner(kind="job", job_id=job, user=user, queue=queue))
+    return owners
 
 
 def owners(planner: Planner, keys: Sequence[Key]) -> dict[Place, tuple[Owner, ...]]:
     """The owners of each place, at most `MAX_OWNERS`."""
-    found: dict[Place, dict[Owner, None]] = {}
+    by_place: dict[Place, dict[Owner, None]] = {}
     labels = planner.dialect.labels
     for slot in planner.mapped:
         key = keys[slot]
@@ -55,13 +55,13 @@ def owners(planner: Planner, keys: Sequence[Key]) -> dict[Place, tuple[Owner, ..
         number = planner.number(key) if named else None
         if number is not None:
             place = (number, name_of(planner.dialect, key))
-            found.setdefault(place, {}).update(dict.fromkeys(named))
+            by_place.setdefault(place, {}).update(dict.fromkeys(named))
     order = Owner.__struct_fields__
     return {
         place: tuple(
-            sorted(some, key=lambda one: [getattr(one, field) for field in order])[:MAX_OWNERS]
+            sorted(some, key=lambda owner: [getattr(owner, field) for field in order])[:MAX_OWNERS]
         )
-        for place, some in found.items()
+        for place, some in by_place.items()
     }
 
 
@@ -77,46 +77,48 @@ def processes(
     shown = names | {prefix + name for name in table.shown_by}
     if not any(key.name in shown for key in keys):
         return None
-    found: dict[int, dict[int, ProcessSlots]] = {n: {} for n in range(len(planner.roster.facts))}
+    by_device: dict[int, dict[int, ProcessSlots]] = {
+        n: {} for n in range(len(planner.roster.facts))
+    }
     for slot, key in enumerate(keys):
         number = planner.number(key) if key.name in names else None
         pid = key.get(table.pid)
         if number is not None and pid.isdecimal() and len(pid) <= MAX_PID_DIGITS:
-            before = found[number].get(int(pid))
-            found[number][int(pid)] = _noted(before, table, key, rows.get(key.name), slot)
-    return {number: tuple(by_pid.values()) for number, by_pid in found.items()}
+            before = by_device[number].get(int(pid))
+            by_device[number][int(pid)] = _noted(before, table, key, rows.get(key.name), slot)
+    return {number: tuple(by_pid.values()) for number, by_pid in by_device.items()}
 
 
 def _noted(
     before: ProcessSlots | None, table: Processes, key: Key, row: ProcessRow | None, slot: int
 ) -> ProcessSlots:
     """What is known of a process with one more sample of it; the first of two for a field counts."""
-    one = before or ProcessSlots(int(key.get(table.pid)), None, None, ())
+    slots = before or ProcessSlots(int(key.get(table.pid)), None, None, ())
     command = program_name(known(key, (table.command,)))
     user = known(key, (table.user,))
-    one = one._replace(command=one.command or command, user=one.user or user or None)
-    if row is None or any(other.field == row.field for other, _ in one.numbers):
-        return one
-    return one._replace(numbers=(*one.numbers, (row, slot)))
+    slots = slots._replace(command=slots.command or command, user=slots.user or user or None)
+    if row is None or any(other.field == row.field for other, _ in slots.numbers):
+        return slots
+    return slots._replace(numbers=(*slots.numbers, (row, slot)))
 
 
 def read_processes(
     device_id: str, some: Sequence[ProcessSlots], values: Sequence[Number]
 ) -> tuple[Process, ...]:
     """The processes of a device at one moment."""
-    found = []
-    for one in some:
+    processes = []
+    for slots in some:
         numbers = {
             row.field: scaled(values[slot], *row.scale)
-            for row, slot in one.numbers
+            for row, slot in slots.numbers
             if row.low <= values[slot] <= row.high
         }
-        found.append(
+        processes.append(
             Process(
                 device_id=device_id,
-                pid=one.pid,
-                user=one.user,
-                command=one.command,
+                pid=slots.pid,
+                user=slots.user,
+                command=slots.command,
                 start_time=_real(numbers.get("start_time")),
                 gpu_memory_bytes=_whole(numbers.get("gpu_memory_bytes")),
                 utilization_ratio=_real(numbers.get("utilization_ratio")),
@@ -124,7 +126,7 @@ def read_processes(
                 cpu_utilization_ratio=_real(numbers.get("cpu_utilization_ratio")),
             )
         )
-    return tuple(found)
+    return tuple(processes)
 
 
 def _whole(number: Number | None) -> int | None:

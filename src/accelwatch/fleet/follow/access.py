@@ -157,10 +157,10 @@ class Access:
 
 def _stamp(name: str) -> tuple[int, int, int]:
     try:
-        found = Path(name).stat()
+        status = Path(name).stat()
     except OSError as error:
         raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _headers(scrape: Scrape) -> dict[str, str]:

@@ -1,11 +1,8 @@
 """Why a target could not be read: a word for machines, a sentence for people, when to ask again."""
 
-import email.utils
 from enum import StrEnum
 
 from accelwatch.errors import AccelwatchError
-
-_MAX_RETRY_S = 3600.0
 
 
 class Reason(StrEnum):
@@ -44,17 +41,3 @@ class TargetFault(AccelwatchError):  # noqa: N818 - a state of the target, not a
 
 class NotOurs(TargetFault):
     """The target answers, but has no stream: another exporter, which can only be polled."""
-
-
-def retry_after(header: str | None, now: float) -> float | None:
-    """Seconds that a Retry-After header asks for: a number or a date (RFC 9110, 10.2.3), bounded."""
-    if not header:
-        return None
-    text = header.strip()
-    if text.isascii() and text.isdecimal():
-        return min(float(text[:9]), _MAX_RETRY_S)
-    try:
-        moment = email.utils.parsedate_to_datetime(text).timestamp()
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return min(max(moment - now, 0.0), _MAX_RETRY_S)

@@ -3,23 +3,30 @@
 import asyncio
 import contextlib
 import logging
+import math
 import random
 from collections.abc import Callable
 from typing import Protocol
 
-from accelwatch.fleet.follow.backoff import Backoff
+import aiohttp
+
+from accelwatch.backoff import SpreadBackoff
 from accelwatch.fleet.follow.faults import NotOurs, Reason, TargetFault
-from accelwatch.fleet.follow.frames import RawTick, Received
-from accelwatch.fleet.follow.poll import Exposed, ReadExposition, Reading, poll
-from accelwatch.fleet.follow.rounds import Rounds
+from accelwatch.fleet.follow.frames import FrameReader, RawTick, Received
+from accelwatch.fleet.follow.poll import Exposed, PacedReader, ReadExposition, poll
 from accelwatch.fleet.follow.session import Client
-from accelwatch.fleet.follow.stream import follow_stream
 from accelwatch.fleet.scrape_settings import Credentials
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import Hello
+from accelwatch.web.stream import MSGPACK, PACKED, STREAM
 
+_HEADERS = {"Accept": f"{PACKED}, {MSGPACK};q=0.9", "Accept-Encoding": "identity"}
+"""Packed values, or from an agent that does not know them the same as arrays of MessagePack."""
+_NO_STREAM = (404, 405, 406)
+_TOGETHER = 12
+_APART_S = 0.25
+"""Rounds are never further apart."""
 logger = logging.getLogger(__name__)
-
 _STREAM_AGAIN_S = 300.0
 """How long a target that did not stream is polled before it is asked for a stream again."""
 _ROOM_AGAIN_S = 60.0
@@ -32,8 +39,72 @@ _SPREAD_PER_S = 500
 _FIRST_POLLS_PER_S = 100
 """The same where all are polled: the first reading of a page takes many times as long as the others."""
 _MAX_SPREAD_S = 10.0
-
 MakeReader = Callable[[Target], ReadExposition]
+
+
+async def follow_stream(
+    client: Client,
+    target: Target,
+    receive: Callable[[Received, int], None],
+    silence_s: Callable[[], float],
+) -> None:
+    """Hand every message over until the stream ends, which raises TargetFault; NotOurs without one.
+
+    No tick may keep us waiting longer than `silence_s()`, however many bytes drip in meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(client.scrape.timeout_s) as deadline:
+            try:
+                async with client.get(target, target.url(STREAM), _HEADERS) as response:
+                    _check_type(response)
+                    reader = FrameReader(client.scrape.body_size_limit_bytes)
+                    async for chunk in response.content.iter_any():
+                        for message, size in reader.feed(chunk):
+                            receive(message, size)
+                            if isinstance(message, RawTick):
+                                deadline.reschedule(loop.time() + silence_s())
+            except TargetFault as fault:
+                raise _named(fault) from fault
+    except TimeoutError as error:
+        raise TargetFault(Reason.TIMEOUT, "no tick in time") from error
+    raise TargetFault(Reason.CLOSED, "the target ended the stream")
+
+
+def _check_type(response: aiohttp.ClientResponse) -> None:
+    if response.content_type not in (MSGPACK, PACKED):
+        raise NotOurs(Reason.STATUS, "answers, but with no stream")
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise TargetFault(Reason.GARBAGE, "the stream is compressed, which was not asked for")
+
+
+def _named(fault: TargetFault) -> TargetFault:
+    """A fault that says "no such page" means another exporter."""
+    if fault.reason is Reason.STATUS and fault.code in _NO_STREAM:
+        return NotOurs(fault.reason, str(fault))
+    return fault
+
+
+class Rounds:
+    """When targets are polled: moments of the loop all over the interval, a dozen polls at a time.
+
+    A poll right after another costs half of one by itself, for what it needs is still in the caches; a
+    dozen take no longer than anybody may have to wait.
+    """
+
+    def __init__(self) -> None:
+        self.targets = 0
+        self._pick = random.Random()  # noqa: S311 - spreads load, keeps no secret
+
+    def any(self, now: float, interval_s: float) -> float:
+        """The moment of some round within the next interval."""
+        return self.nearest(now + self._pick.uniform(0.0, interval_s), interval_s)
+
+    def nearest(self, moment: float, interval_s: float) -> float:
+        """The moment of the round nearest to this one."""
+        count = max(math.ceil(self.targets / _TOGETHER), math.ceil(interval_s / _APART_S))
+        apart_s = interval_s / count
+        return round(moment / apart_s) * apart_s
 
 
 class Sink(Protocol):
@@ -70,14 +141,14 @@ class Follower:
         self._client = client
         self._target = target
         self._sink = sink
-        self._backoff = Backoff(client.scrape.max_backoff_s)
-        self._reading: Reading | None = None
+        self._backoff = SpreadBackoff(client.scrape.max_backoff_s)
+        self._reading: PacedReader | None = None
         if make_reader is not None:
-            self._reading = Reading(make_reader(target), client.reading)
+            self._reading = PacedReader(make_reader(target), client.reading)
         self._rounds = rounds
         self._poll_until = 0.0
         self._interval_s = 1.0
-        self._told: Reason | None = None
+        self._logged: Reason | None = None
         self._streaming = True
         self._began = 0.0
 
@@ -98,6 +169,7 @@ class Follower:
     async def _failed(self, fault: TargetFault) -> None:
         if self._client.scrape.mode == "auto" and self._streaming:
             now = asyncio.get_running_loop().time()
+            # Neither is a failure: there is a page to poll, so nobody is told and nothing is paused.
             if isinstance(fault, NotOurs):
                 self._poll_until = now + _STREAM_AGAIN_S
                 return
@@ -105,27 +177,28 @@ class Follower:
                 self._poll_until = now + max(_ROOM_AGAIN_S, fault.retry_after_s or 0.0)
                 return
         self._sink.failed(self._target, fault)
-        if self._told is not fault.reason:
+        if self._logged is not fault.reason:
             target = self._target
             logger.info(
                 "a target fails node=%s target=%s reason=%s: %s",
                 *(target.node, target.address, fault.reason, fault),
             )
-            self._told = fault.reason
+            self._logged = fault.reason
         await asyncio.sleep(self._backoff.next(fault.retry_after_s))
 
     async def _stream(self) -> None:
         self._streaming = True
         self._began = asyncio.get_running_loop().time()
         self._sink.began(self._target, "stream")
-        await follow_stream(self._client, self._target, self._take, self._silence_s)
+        await follow_stream(self._client, self._target, self._receive, self._silence_s)
 
     def _silence_s(self) -> float:
         return max(self._client.scrape.timeout_s, 3 * self._interval_s)
 
-    def _take(self, message: Received, size: int) -> None:
+    def _receive(self, message: Received, size: int) -> None:
         self._sink.message(self._target, message, size)
         if isinstance(message, RawTick):
+            # A target that breaks after each first tick must not begin at the shortest pause every time.
             if asyncio.get_running_loop().time() - self._began >= _STEADY_S:
                 self._well()
         elif isinstance(message, Hello) and message.interval_s:
@@ -133,9 +206,9 @@ class Follower:
 
     def _well(self) -> None:
         self._backoff.succeeded()
-        if self._told is not None:
+        if self._logged is not None:
             logger.info("a target is back node=%s", self._target.node)
-            self._told = None
+            self._logged = None
 
     async def _poll(self) -> None:
         """Poll at the interval until it fails or the stream is to be tried again."""
@@ -152,6 +225,8 @@ class Follower:
             exposed, duration_s = await poll(self._client, self._target, self._reading)
             self._sink.exposed(self._target, exposed, duration_s)
             self._well()
+            # A poll that took longer than its interval leaves rounds out: catching up would overload
+            # who is slow.
             due = max(following, loop.time())
             following = self._rounds.nearest(due + interval_s, interval_s)
 

@@ -35,7 +35,7 @@ ReadExposition = Callable[[bytes], Exposed]
 """Reads the expositions of one target, one after the other. Raises TargetFault."""
 
 
-class Reading:
+class PacedReader:
     """Reads a target's expositions: on the loop while that is quick, else on a thread.
 
     What is new in an exposition takes many times as long as what was there before. `turn` lets one
@@ -63,7 +63,7 @@ class Reading:
             self._took_s = time.thread_time() - began
 
 
-async def poll(client: Client, target: Target, reading: Reading) -> tuple[Exposed, float]:
+async def poll(client: Client, target: Target, reading: PacedReader) -> tuple[Exposed, float]:
     """The devices of a target and how long it took. Raises TargetFault."""
     loop = asyncio.get_running_loop()
     began = loop.time()

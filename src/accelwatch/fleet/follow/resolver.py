@@ -35,8 +35,8 @@ class Resolver(AbstractResolver):
             answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
             arguments = (answer, host, port, family)
             threading.Thread(target=self._run, args=arguments, name="resolver", daemon=True).start()
-            found = await answer
-        return [_result(host, port, *one) for one in found]
+            resolved = await answer
+        return [_result(host, port, *entry) for entry in resolved]
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -44,24 +44,24 @@ class Resolver(AbstractResolver):
     def _run(
         self, answer: "asyncio.Future[Found]", host: str, port: int, family: socket.AddressFamily
     ) -> None:
-        found: Found | OSError | UnicodeError
+        outcome: Found | OSError | UnicodeError
         try:
-            found = self._look_up(host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
+            outcome = self._look_up(host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
         except (OSError, UnicodeError) as error:
-            found = error
+            outcome = error
         try:
-            answer.get_loop().call_soon_threadsafe(_give, answer, found)
+            answer.get_loop().call_soon_threadsafe(_give, answer, outcome)
         except RuntimeError:
             return  # the loop has ended meanwhile
 
 
-def _give(answer: "asyncio.Future[Found]", found: Found | OSError | UnicodeError) -> None:
+def _give(answer: "asyncio.Future[Found]", outcome: Found | OSError | UnicodeError) -> None:
     if answer.done():
         return
-    if isinstance(found, list):
-        answer.set_result(found)
+    if isinstance(outcome, list):
+        answer.set_result(outcome)
     else:
-        answer.set_exception(found)
+        answer.set_exception(outcome)
 
 
 def _result(

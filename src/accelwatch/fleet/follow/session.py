@@ -10,9 +10,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 
+from accelwatch.backoff import retry_after
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.follow.access import Ticket, Tickets
-from accelwatch.fleet.follow.faults import Reason, TargetFault, retry_after
+from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.target import Target

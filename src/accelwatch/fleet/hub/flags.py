@@ -40,13 +40,13 @@ def with_targets(
 
 def _split(texts: Sequence[str]) -> list[str]:
     """Targets parted by commas outside brackets: `n[1,3],m1` are two."""
-    found: list[str] = []
+    parts: list[str] = []
     for text in texts:
         depth, begin = 0, 0
         for position, character in enumerate(text):
             depth += {"[": 1, "]": -1}.get(character, 0)
             if character == "," and depth == 0:
-                found.append(text[begin:position])
+                parts.append(text[begin:position])
                 begin = position + 1
-        found.append(text[begin:])
-    return [one.strip() for one in found if one.strip()]
+        parts.append(text[begin:])
+    return [part.strip() for part in parts if part.strip()]

@@ -21,15 +21,15 @@ def foreign_reader(
     reader = ForeignReader(precedence=precedence)
 
     def read(body: bytes) -> Exposed:
-        found = reader.read(body, now())
-        if not found.dialects:
+        foreign = reader.read(body, now())
+        if not foreign.dialects:
             text = f"{target.metrics_path} tells of no accelerator in a dialect that is known"
             raise TargetFault(Reason.GARBAGE, text)
-        node = () if found.node is None else (found.node,)
+        node = () if foreign.node is None else (foreign.node,)
         return Exposed(
-            dialect="+".join(found.dialects),
-            devices=(*found.devices, *node),
-            rejected=dict(found.rejected),
+            dialect="+".join(foreign.dialects),
+            devices=(*foreign.devices, *node),
+            rejected=dict(foreign.rejected),
         )
 
     return read

@@ -5,9 +5,11 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.archive.recording import Recording
 from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.follow.access import BoundAccess
 from accelwatch.fleet.follow.faults import TargetFault
@@ -16,13 +18,18 @@ from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, without_credentials
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.rules.runner import RuleRunner
 
 logger = logging.getLogger(__name__)
 
@@ -50,26 +57,33 @@ class Hub:
         self._standing = standing_targets(settings.targets, settings.scrape)
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.fleet.believe(precedence(settings.merge.precedence))
+        self._transitions = Transitions(self.fleet)
         self._listed = False
         self._began: dict[str, float] = {}
         self._targets: dict[str, Target] = {}
         self._stored: dict[str, Target] = {}
         self.peers = Peers(settings.prometheus, settings.remote_write, self, clock)
         """The store that the fleet is read from and the receiver that it is written to."""
+        self._recording = Recording(settings.history, self.fleet, clock)
         self._watch: TargetWatch | None = None
         self._client: Client | None = None
         self._followers: Followers | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._complaint = ""
+        self._state_dir = state_dir
+        self.rules: RuleRunner | None = None
+        """Judges the fleet, where rules are configured."""
 
     async def start(self) -> None:
         """Begin to follow."""
+        await self._recording.start()
         self._begin()
         self._watch = TargetWatch(self._set_targets)
         self.fleet.lacking = self._watch.problems
         self._watch.set(self._standing, self._ways())
         self._warn()
         self.peers.start()
+        await self._set_rules(self.settings)
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._watch.run(), name="targets"),
@@ -82,6 +96,7 @@ class Hub:
         Raises UsageError for targets that make no sense, and then nothing has changed.
         """
         standing = standing_targets(settings.targets, settings.scrape)
+        await self._set_rules(settings)
         before, self.settings, self._standing = self.settings, settings, standing
         self.fleet.thresholds = settings.thresholds
         if settings.merge != before.merge:
@@ -90,9 +105,26 @@ class Hub:
             await self._end()
             self._begin()
         await self.peers.reload(settings.prometheus, settings.remote_write)
+        await self._recording.reload(settings.history)
         if self._watch is not None:
             self._watch.set(standing, self._ways())
         self._warn()
+
+    async def _set_rules(self, settings: HubSettings) -> None:
+        """Raises ConfigError, WindowsError; then what was in force stays."""
+        if not settings.rules.any:
+            if self.rules is not None:
+                await self.rules.stop()
+            self.rules = None
+        elif self.rules is None:
+            # numpy's share of the rules is loaded by those only who have some.
+            from accelwatch.fleet.rules.runner import RuleRunner
+
+            runner = RuleRunner(self.fleet, settings.rules, self._state_dir, alerts=settings.alerts)
+            await runner.start()
+            self.rules = runner
+        else:
+            await self.rules.reload(settings.rules, settings.alerts)
 
     def _warn(self) -> None:
         for section in without_credentials(self.settings.targets, self.settings.scrape):
@@ -128,7 +160,10 @@ class Hub:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.rules is not None:
+            await self.rules.stop()
         await self.peers.stop()
+        await self._recording.stop()
         await self._end()
         with contextlib.suppress(AccelwatchError):
             await self.fleet.flush()
@@ -138,7 +173,8 @@ class Hub:
     def alive(self) -> bool:
         """Whether targets and inventory are being looked after."""
         well = bool(self._tasks) and not any(task.done() for task in self._tasks)
-        return well and self.peers.alive
+        ruling = self.rules is None or self.rules.alive
+        return well and self.peers.alive and ruling and self._recording.alive
 
     @property
     def ready(self) -> bool:
@@ -147,11 +183,11 @@ class Hub:
 
     def own(self) -> dict[Series, Number]:
         """How the discoveries do."""
-        found: dict[Series, Number] = {}
-        for kind, told in (self._watch.told() if self._watch is not None else {}).items():
-            found["fleet_discovery_up", kind] = int(told.works)
-            found["fleet_discovery_targets", kind] = told.targets
-        return found
+        series: dict[Series, Number] = {}
+        for kind, status in (self._watch.status() if self._watch is not None else {}).items():
+            series["fleet_discovery_up", kind] = int(status.works)
+            series["fleet_discovery_targets", kind] = status.targets
+        return series
 
     def _set_targets(self, targets: dict[str, Target]) -> None:
         self._targets = targets
@@ -166,13 +202,14 @@ class Hub:
         self.fleet.set_targets((*self._targets.values(), *targets.values()))
 
     async def _keep(self) -> None:
-        """Write the inventory down every second and look after silent sources."""
+        """Every second: tell what has changed, write the inventory down, look after silent sources."""
         turn = 0
         while True:
             await asyncio.sleep(_FLUSH_EVERY_S)
             turn += 1
             if turn % _SWEEP_EVERY == 0:
                 self.fleet.sweep()
+            await self._transitions.look(LongWork().rest)
             try:
                 await self.fleet.flush()
             except AccelwatchError as error:
@@ -193,7 +230,7 @@ class Hub:
 
     def message(self, target: Target, message: Received, size: int) -> None:
         """A message of a stream. Raises TargetFault."""
-        self.fleet.take(target.key, message, size)
+        self.fleet.accept(target.key, message, size)
         if target.key in self._began and isinstance(message, RawTick):
             source = self.fleet.source(target.key)
             began = self._began.pop(target.key)

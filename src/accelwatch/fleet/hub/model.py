@@ -8,10 +8,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, field
 
+from accelwatch.config.alerts import Alerts
 from accelwatch.config.layers import Flag, values_of_flags
-from accelwatch.config.model import Log, Long, Path, Short, Web
+from accelwatch.config.model import Log, Long, Path, RuleSettings, Short, Web
 from accelwatch.config.reader import Reader, Values, build, place_of
 from accelwatch.errors import ConfigError, UsageError
+from accelwatch.fleet.archive.settings import History, check_history
 from accelwatch.fleet.dialects.precedence import precedence
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import REFUSED, Scrape
@@ -21,6 +23,7 @@ from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import REFUSED as REFUSED_OF_PEERS
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check_peers
 from accelwatch.located_yaml.complaint import Complaint, refuse
+from accelwatch.rules.configured import loaded_rules
 
 DEFAULT_ADDRESS = "127.0.0.1:9878"
 _OWN_WEB = ("listen_address", "stream_max_clients", "max_connections")
@@ -54,6 +57,9 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     prometheus: Store = Store()
     remote_write: RemoteWrite = RemoteWrite()
     federation: Federation = Federation()
+    rules: RuleSettings = RuleSettings()
+    alerts: Alerts = Alerts()
+    history: History = History()
     web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512, max_connections=1024)
     log: Log = Log()
     state_dir: Path | None = None
@@ -101,6 +107,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
     checks: tuple[Callable[[], None], ...] = (
         partial(check_access, settings.scrape),
         partial(check_peers, settings.prometheus, settings.remote_write),
+        partial(check_history, settings.history),
     )
     for check in checks:
         try:
@@ -108,7 +115,16 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
         except ConfigError as error:
             key, _, text = str(error).partition(": ")
             yield key, text
+    try:
+        loaded_rules(settings.rules)
+    except ConfigError as error:
+        yield "rules", str(error)
     yield from mistakes(settings.targets, settings.scrape)
+    if settings.alerts != Alerts():
+        from accelwatch.delivery import sinks
+
+        for key, text in sinks.mistakes(settings.alerts):
+            yield f"alerts.{key}", text
     state = settings.state
     if not state.slow_s < state.stale_s < state.down_s:
         yield "state", "slow_after, stale_after and down_after grow in this order"

@@ -15,6 +15,7 @@ from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.api.incidents import IncidentPages
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
@@ -45,14 +46,14 @@ def own_text() -> RenderOwn:
 
     def render(series: Mapping[Series, Number], openmetrics: bool) -> Iterator[str]:
         families: dict[str, list[Series]] = {}
-        for one in series:
-            families.setdefault(one[0], []).append(one)
+        for key in series:
+            families.setdefault(key[0], []).append(key)
         for row in catalogue():
             if row.key in families:
                 yield header(row, openmetrics)
-            for one in families.get(row.key, ()):
-                prefix = prefixes.known.get(("", one)) or prefixes.make(row, "", one)
-                yield f"{prefix}{series[one]!r}\n"
+            for name in families.get(row.key, ()):
+                prefix = prefixes.known.get(("", name)) or prefixes.make(row, "", name)
+                yield f"{prefix}{series[name]!r}\n"
         if openmetrics:
             yield "# EOF\n"
 
@@ -80,6 +81,7 @@ class HubServer:
             ready=lambda: hub.ready,
             may_act=self._may_act,
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
+            incidents=IncidentPages(lambda: hub.rules),
         )
         hub.peers.also_write(pages.own)
         streams = LiveStreams(hub.fleet, clock, pages.sums, pages.labels, interval_s)
@@ -200,7 +202,7 @@ async def serve_hub(
 async def read_again(server: HubServer, read: Callable[[], HubSettings]) -> None:
     """Read the configuration again; one with a mistake changes nothing and is told."""
     try:
-        settings = read()
+        settings = await asyncio.to_thread(read)
         protection = protection_of(settings.web)
         check_kept(server.http.protection, protection)
         await server.change(settings, protection)

@@ -1,7 +1,10 @@
 """What is shown of a node that is not heard of: its devices, as old as they are, and why. Pure."""
 
+from collections.abc import Sequence
+
 import msgspec
 
+from accelwatch.fleet.follow.faults import Reason
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
@@ -17,9 +20,26 @@ from accelwatch.version import __version__
 
 HUB = "hub"
 """Name of the source of such a snapshot, where a machine's own has its backends."""
+_REMEDIES: dict[str, str] = {
+    Reason.DNS: "check the name in the targets, and that the hub's machine can resolve it",
+    Reason.CONNECT: "see that the node is on, that its agent runs (systemctl status accelwatch-agent)"
+    " and that no firewall is between the hub and it",
+    Reason.TLS: "check the certificate and its names, and the authority that the hub is given for it",
+    Reason.TIMEOUT: "see that the node and the network are not overloaded; its agent took too long",
+    Reason.CREDENTIALS: "check the token or password that the hub sends against the agent's",
+    Reason.BUSY: "its agent has too many clients: let fewer ask it, or less often",
+    Reason.REDIRECT: "write the address that it leads to into the targets",
+    Reason.STATUS: "see what listens there: it answers, but not as an exporter does",
+    Reason.TOO_LARGE: "see what listens there: its answer is longer than any exporter's",
+    Reason.GARBAGE: "see what listens there: it answers, but with nothing that is known",
+    Reason.CLOSED: "look into its agent's log: it has ended the connection",
+}
+_UNKNOWN = "see that the node is on, and that its agent runs (systemctl status accelwatch-agent)"
+FORGOTTEN = "it is no target any more: see the targets that the hub is given"
+NO_HUB = "see that the hub runs, and that it can be reached from here"
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What the hub told of a node."""
 
     snapshot: Snapshot
@@ -92,3 +112,24 @@ def _silenced(view: DeviceView, trouble: str, older_s: float) -> DeviceView:
 def _older(view: DeviceView, older_s: float) -> DeviceView:
     age = view.sample_age_s
     return view if age is None else msgspec.structs.replace(view, sample_age_s=age + older_s)
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Why a target could not be read."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What is needed of a target of a node."""
+
+    fault: Fault | None = None
+
+
+def explain(node: str, state: str, targets: Sequence[Target]) -> tuple[str, str]:
+    """(what is wrong with a silent node, what to do), for a person."""
+    fault = next((target.fault for target in targets if target.fault is not None), None)
+    if fault is None or not fault.message:
+        return f"{node} is {state}", _UNKNOWN
+    return f"{node} is {state}: {fault.message}", _REMEDIES.get(fault.reason, _UNKNOWN)

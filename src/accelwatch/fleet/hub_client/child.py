@@ -8,25 +8,23 @@ import contextlib
 import os
 import select
 import shutil
-import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from accelwatch.child_process import ChildProcess, anonymous_file
 from accelwatch.errors import AccelwatchError
 from accelwatch.exit_codes import NOTHING_READ
 from accelwatch.fleet.hub_client.lifetime import Lifetime
-from accelwatch.sampler.launch import ending
 
 _MAX_SOCKET_PATH = 100
 """A Unix socket's path has 107 bytes at most (linux/un.h); the name follows."""
 _SOCKET = "hub.socket"
 _ENDING_S = 0.9
-_GLANCE_S = 0.005
+_DYING_S = 0.5
 _TOLD = 4096
 
 
@@ -51,15 +49,13 @@ class ChildError(AccelwatchError):
 class Child:
     """A running child; its folder (mode 0700) holds its socket and goes with it."""
 
-    def __init__(self, pid: int, folder: Path, lifetime: int, told: int, crash: int) -> None:
-        self.pid = pid
+    def __init__(self, pid: int, folder: Path, lifetime: int, news: int, crash: int) -> None:
+        self.process = ChildProcess(pid, crash)
         self.folder = folder
         self.remark = ""
         """What the child had to say when it was ready."""
         self._lifetime = lifetime
-        self._told = told
-        self._crash = crash
-        self._status: int | None = None
+        self._news = news
         self._open = True
 
     @property
@@ -69,10 +65,10 @@ class Child:
 
     def wait_ready(self, timeout_s: float = 30.0) -> None:
         """Return when the child is ready. Raises ChildError with what it says."""
-        if not select.select([self._told], [], [], timeout_s)[0]:
+        if not select.select([self._news], [], [], timeout_s)[0]:
             raise ChildError(f"the hub was not ready within {timeout_s:g} s", NOTHING_READ)
         try:
-            outcome = msgspec.json.decode(os.read(self._told, _TOLD), type=Outcome)
+            outcome = msgspec.json.decode(os.read(self._news, _TOLD), type=Outcome)
         except msgspec.DecodeError:
             raise ChildError(self._death(), NOTHING_READ) from None
         if outcome.error:
@@ -81,7 +77,7 @@ class Child:
 
     def death(self) -> str | None:
         """How the child ended, if it has."""
-        return None if self._reaped() is None else self._death()
+        return None if self.process.ended() is None else self._death()
 
     def close(self) -> None:
         """End the child: asked first, killed after almost a second. Its folder is removed."""
@@ -89,32 +85,17 @@ class Child:
             return
         self._open = False
         os.close(self._lifetime)
-        until = time.monotonic() + _ENDING_S
-        while self._reaped() is None and time.monotonic() < until:
-            time.sleep(_GLANCE_S)
-        if self._status is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self.pid, 0)
-        os.close(self._told)
-        os.close(self._crash)
+        if self.process.ended_within(_ENDING_S) is None:
+            self.process.kill()
+            self.process.ended_within(_DYING_S)
+        os.close(self._news)
+        os.close(self.process.crash)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _reaped(self) -> int | None:
-        if self._status is None:
-            try:
-                done, status = os.waitpid(self.pid, os.WNOHANG)
-            except ChildProcessError:
-                done, status = self.pid, 0
-            if done:
-                self._status = status
-        return self._status
-
     def _death(self) -> str:
-        said = os.pread(self._crash, 1 << 16, 0).decode("utf-8", "replace").strip()
-        how = ending(self._status) if self._status is not None else "no word"
-        return f"the dashboard's own hub has ended: {said.splitlines()[-1] if said else how}"
+        said = self.process.crash_report().decode("utf-8", "replace").strip()
+        last = said.splitlines()[-1] if said else self.process.how(_DYING_S)
+        return f"the dashboard's own hub has ended: {last}"
 
 
 def begin(work: Callable[[Path, Lifetime], None]) -> Child:
@@ -124,7 +105,7 @@ def begin(work: Callable[[Path, Lifetime], None]) -> Child:
     """
     folder = _folder()
     try:
-        crash = _anonymous_file()
+        crash = anonymous_file("accelwatch-hub")
         alive_read, alive_write = os.pipe()
         told_read, told_write = os.pipe()
         for stream in (sys.stdout, sys.stderr):
@@ -170,10 +151,3 @@ def _be(work: Callable[[Path, Lifetime], None], folder: Path, life: Lifetime, cr
             sys.stderr.flush()
         shutil.rmtree(folder, ignore_errors=True)
         os._exit(code)
-
-
-def _anonymous_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("accelwatch-hub")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())

@@ -15,13 +15,14 @@ from msgspec.structs import replace
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.errors import UsageError
+from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.fleet.hub.serve import HubServer, raise_open_files
 from accelwatch.fleet.hub_client.child import Outcome
-from accelwatch.fleet.hub_client.keeping import Kept, fleet_folder, take_folder
+from accelwatch.fleet.hub_client.keeping import InventoryPlace, fleet_folder, take_folder
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.targets.files import read_targets
@@ -71,9 +72,9 @@ def checked_targets(settings: HubSettings) -> HubSettings:
     return settings
 
 
-def _kept(settings: HubSettings, embedding: Embedding, spare: Path) -> Kept:
+def _kept(settings: HubSettings, embedding: Embedding, spare: Path) -> InventoryPlace:
     if not embedding.keep:
-        return Kept(folder=None)
+        return InventoryPlace(folder=None)
     given = embedding.state_dir is not None
     own = fleet_folder(settings, os.environ)
     folder = Path(embedding.state_dir) if embedding.state_dir is not None else own
@@ -81,7 +82,7 @@ def _kept(settings: HubSettings, embedding: Embedding, spare: Path) -> Kept:
     return replace(kept, remark="") if embedding.printed and kept.folder == spare else kept
 
 
-async def serve(settings: HubSettings, kept: Kept, folder: Path, life: Lifetime) -> None:
+async def serve(settings: HubSettings, kept: InventoryPlace, folder: Path, life: Lifetime) -> None:
     """Follow and answer until the parent ends, after telling it that all is ready."""
     prepare()
     web = Web(
@@ -90,7 +91,13 @@ async def serve(settings: HubSettings, kept: Kept, folder: Path, life: Lifetime)
         stream_max_clients=settings.web.stream_max_clients,
     )
     # What a hub by itself does for others, this one does not: a dashboard never writes to a store.
-    settings = replace(settings, web=web, remote_write=RemoteWrite(), federation=Federation())
+    settings = replace(
+        settings,
+        web=web,
+        remote_write=RemoteWrite(),
+        federation=Federation(),
+        history=History(),
+    )
     clock = SystemClock()
     hub = Hub(settings, clock, foreign_reader, kept.folder)
     server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)

@@ -18,14 +18,15 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.state.inventory import FILE, keep_private
+from accelwatch.fleet.state.inventory import FILE
+from accelwatch.sqlite_files import keep_private
 
 _LOCK = "lock"
 _UNUSED_S = 90 * 86400.0
 """After this time a fleet that nobody looks at any more is forgotten."""
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class InventoryPlace(msgspec.Struct, frozen=True, kw_only=True):
     """Where the inventory is."""
 
     folder: Path | None
@@ -40,19 +41,21 @@ def fleet_folder(settings: HubSettings, environ: Mapping[str, str]) -> Path | No
     state = environ.get("XDG_STATE_HOME") or (f"{home}/.local/state" if home else "")
     if not state:
         return None
-    told = msgspec.json.encode((settings.targets, settings.prometheus.url), order="deterministic")
-    name = hashlib.sha256(told).hexdigest()[:16]
+    identity = msgspec.json.encode(
+        (settings.targets, settings.prometheus.url), order="deterministic"
+    )
+    name = hashlib.sha256(identity).hexdigest()[:16]
     return Path(state) / "accelwatch" / "fleets" / name
 
 
-def take_folder(folder: Path | None, spare: Path, *, given: bool) -> Kept:
+def take_folder(folder: Path | None, spare: Path, *, given: bool) -> InventoryPlace:
     """The folder for this process alone, until it ends.
 
     When another dashboard has it, a copy in `spare` takes its place. A folder that was `given` and
     cannot be used is an error; another is done without. Raises AccelwatchError.
     """
     if folder is None:
-        return Kept(folder=None)
+        return InventoryPlace(folder=None)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = _locked(folder)
@@ -60,13 +63,13 @@ def take_folder(folder: Path | None, spare: Path, *, given: bool) -> Kept:
         text = f"{folder}: cannot keep the inventory: {error.strerror or error}"
         if given:
             raise AccelwatchError(text) from error
-        return Kept(folder=None, remark=text)
+        return InventoryPlace(folder=None, remark=text)
     if free:
         if not given:
             _tidy(folder)
-        return Kept(folder=folder)
+        return InventoryPlace(folder=folder)
     remark = "another dashboard follows these targets: what is acknowledged here is not kept"
-    return Kept(folder=_copied(folder, spare), remark=remark)
+    return InventoryPlace(folder=_copied(folder, spare), remark=remark)
 
 
 def _locked(folder: Path) -> bool:
@@ -94,13 +97,13 @@ def _copied(folder: Path, spare: Path) -> Path | None:
     """What is expected there, copied as it is now."""
     try:
         uri = f"{(folder / FILE).as_uri()}?mode=ro"
-        held = sqlite3.connect(uri, uri=True)
+        original = sqlite3.connect(uri, uri=True)
         keep_private(spare / FILE)
         copy = sqlite3.connect(spare / FILE)
         try:
-            held.backup(copy)
+            original.backup(copy)
         finally:
-            held.close()
+            original.close()
             copy.close()
     except sqlite3.Error:
         return None

@@ -54,7 +54,7 @@ class Labels:
             while True:
                 body = await self._session.document("/v1/nodes", query)
                 page = msgspec.json.decode(body, type=_Page)
-                self._picture.label({one.node: one.labels for one in page.nodes})
+                self._picture.label({node.node: node.labels for node in page.nodes})
                 if page.next is None:
                     break
                 query["cursor"] = page.next

@@ -17,9 +17,9 @@ _MAX_DESCRIPTOR = 65536
 class Lifetime:
     """The child's ends of both pipes."""
 
-    def __init__(self, alive: int, told: int) -> None:
+    def __init__(self, alive: int, news: int) -> None:
         self._alive = alive
-        self._told = told
+        self._news = news
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._over = False
         self._lock = threading.Lock()
@@ -30,13 +30,13 @@ class Lifetime:
             os.setsid()
         with contextlib.suppress(ValueError):
             signal.set_wakeup_fd(-1)
-        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(one, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
         os.dup2(nothing, 1)
         os.dup2(crash, 2)
-        kept = sorted((self._alive, self._told))
+        kept = sorted((self._alive, self._news))
         for low, high in zip((2, *kept), (*kept, _MAX_DESCRIPTOR), strict=True):
             os.closerange(low + 1, high)
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
@@ -77,4 +77,4 @@ class Lifetime:
     def tell(self, message: bytes) -> None:
         """Tell the parent; it may have gone."""
         with contextlib.suppress(OSError):
-            os.write(self._told, message)
+            os.write(self._news, message)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from accelwatch.backoff import SpreadBackoff
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import WireError
-from accelwatch.fleet.follow.backoff import Backoff
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.hub_client import silence
-from accelwatch.fleet.hub_client.aging import Told, aged, silenced
+from accelwatch.fleet.hub_client import aging
+from accelwatch.fleet.hub_client.aging import NodeAnswer, aged, silenced
 from accelwatch.fleet.hub_client.session import HubSession, node_path
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.schema import wire
@@ -28,7 +28,7 @@ class _NodePage(msgspec.Struct, frozen=True, kw_only=True):
 
     state: str
     age_s: float | None = None
-    targets: tuple[silence.Target, ...] = ()
+    targets: tuple[aging.Target, ...] = ()
     snapshot: msgspec.Raw
 
 
@@ -48,11 +48,11 @@ class NodeSource:
         self._session = session
         self._clock = clock or SystemClock()
         self._interval_s = 1.0
-        self._told: Told | None = None
+        self._answer: NodeAnswer | None = None
         self._trouble = ""
         self._forgotten = False
         self._shown: Snapshot | None = None
-        self._backoff = Backoff(_MAX_BACKOFF_S)
+        self._backoff = SpreadBackoff(_MAX_BACKOFF_S)
 
     def snapshot(self) -> Snapshot | None:
         """The state now; None until the hub has answered."""
@@ -83,7 +83,7 @@ class NodeSource:
         """Take the node's document; seconds to wait at least before the next attempt."""
         try:
             body = await self._session.document(node_path(self.node))
-            self._told = self._read(body)
+            self._answer = self._read(body)
         except TargetFault as fault:
             self._forgotten = fault.code == _GONE
             if self._forgotten:
@@ -95,7 +95,7 @@ class NodeSource:
         self._trouble, self._forgotten = "", False
         return 0.0
 
-    def _read(self, body: bytes) -> Told:
+    def _read(self, body: bytes) -> NodeAnswer:
         """Raises TargetFault."""
         try:
             page = _decode(body)
@@ -104,26 +104,26 @@ class NodeSource:
             raise TargetFault(Reason.GARBAGE, f"no node of a hub: {error}") from error
         silent, remedy = "", ""
         if page.state not in SPEAKING:
-            silent, remedy = silence.told(self.node, page.state, page.targets)
+            silent, remedy = aging.explain(self.node, page.state, page.targets)
         at = self._clock.monotonic()
-        return Told(snapshot=snapshot, at=at, silent=silent, remedy=remedy)
+        return NodeAnswer(snapshot=snapshot, at=at, silent=silent, remedy=remedy)
 
     @property
     def _remedy(self) -> str:
         """What to do about the hub's own trouble."""
-        return silence.FORGOTTEN if self._forgotten else silence.NO_HUB
+        return aging.FORGOTTEN if self._forgotten else aging.NO_HUB
 
     def _now(self) -> Snapshot:
         """The newest snapshot with the ages of now."""
-        told, now = self._told, self._clock.monotonic()
-        if told is None:
+        answer, now = self._answer, self._clock.monotonic()
+        if answer is None:
             wall = self._clock.wall()
             return silenced(None, self.node, self._trouble, wall, 0.0, remedy=self._remedy)
-        older_s = now - told.at
-        wall = told.snapshot.time + older_s
-        trouble, remedy = told.silent, told.remedy
+        older_s = now - answer.at
+        wall = answer.snapshot.time + older_s
+        trouble, remedy = answer.silent, answer.remedy
         if self._trouble and (self._forgotten or older_s > _PATIENCE_S):
             trouble, remedy = self._trouble, self._remedy
         if trouble:
-            return silenced(told.snapshot, self.node, trouble, wall, older_s, remedy=remedy)
-        return told.snapshot if not self._trouble else aged(told.snapshot, wall, older_s)
+            return silenced(answer.snapshot, self.node, trouble, wall, older_s, remedy=remedy)
+        return answer.snapshot if not self._trouble else aged(answer.snapshot, wall, older_s)

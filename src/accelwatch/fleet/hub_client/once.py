@@ -88,11 +88,11 @@ def unread(store: StoreState) -> bool:
 
 def silent(nodes: Sequence[msgspec.Raw]) -> list[str]:
     """The nodes of which a target has neither answered nor failed."""
-    found = [msgspec.json.decode(raw, type=NodeSummary) for raw in nodes]
+    summaries = [msgspec.json.decode(raw, type=NodeSummary) for raw in nodes]
     return [
-        one.node
-        for one in found
-        if any(not target.connected and target.fault is None for target in one.targets)
+        summary.node
+        for summary in summaries
+        if any(not target.connected and target.fault is None for target in summary.targets)
     ]
 
 
@@ -138,37 +138,37 @@ async def _rows(
 ) -> tuple[msgspec.Raw, ...]:
     """All pages of `/v1/nodes`, `/v1/devices` or `/v1/groups`, a row each, undecoded."""
     asked = {"limit": _PAGE, **(query or {})}
-    found: list[msgspec.Raw] = []
+    rows: list[msgspec.Raw] = []
     while True:
         body = await session.document(f"/v1/{what}", asked)
         try:
             page = _decode_page(body)
-            found += _decode_rows(page[what])
+            rows += _decode_rows(page[what])
             following = msgspec.json.decode(page["next"])
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
             raise TargetFault(Reason.GARBAGE, NO_HUB) from error
         if following is None:
-            return tuple(found)
+            return tuple(rows)
         asked["cursor"] = str(following)
 
 
 async def first_view(session: HubSession) -> FleetView:
     """The first tick of the hub's stream. Raises TargetFault."""
     picture = Picture()
-    found: asyncio.Future[FleetTick] = asyncio.get_running_loop().create_future()
+    first: asyncio.Future[FleetTick] = asyncio.get_running_loop().create_future()
 
-    def take(told: Received) -> None:
-        if isinstance(told, DevicePlace):
-            picture.place(told)
-        elif isinstance(told, FleetTick) and not found.done():
-            found.set_result(told)
+    def receive(message: Received) -> None:
+        if isinstance(message, DevicePlace):
+            picture.place(message)
+        elif isinstance(message, FleetTick) and not first.done():
+            first.set_result(message)
 
-    following = asyncio.ensure_future(follow(session, "", take, lambda _: True))
+    following = asyncio.ensure_future(follow(session, "", receive, lambda _: True))
     try:
-        await asyncio.wait((following, found), return_when=asyncio.FIRST_COMPLETED)
-        if not found.done():
+        await asyncio.wait((following, first), return_when=asyncio.FIRST_COMPLETED)
+        if not first.done():
             following.result()
-        return picture.view(found.result(), 0.0, 1.0, "")
+        return picture.view(first.result(), 0.0, 1.0, "")
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)

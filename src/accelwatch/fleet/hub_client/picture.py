@@ -24,27 +24,27 @@ class Picture:
 
     def begin(self) -> None:
         """Another connection: slots are numbered anew; labels and events stay."""
-        self._known = {(one.node, one.id): one for one in self._places if one is not None}
+        self._known = {(place.node, place.id): place for place in self._places if place is not None}
         self._places = []
 
-    def place(self, told: DevicePlace) -> None:
+    def place(self, place: DevicePlace) -> None:
         """Who the device of a slot is from now on."""
-        if not 0 <= told.slot < MOST_SLOTS:
+        if not 0 <= place.slot < MOST_SLOTS:
             return
-        before = self._known.get((told.node, told.id))
-        if before == told:
-            told = before
+        before = self._known.get((place.node, place.id))
+        if before == place:
+            place = before
         if self._shown_places is self._places:  # a view has it, and may not change any more
             self._places = list(self._places)
-        if told.slot >= len(self._places):
-            self._places += [None] * (told.slot + 1 - len(self._places))
-        self._places[told.slot] = told
-        if self._labels.get(told.node) != told.labels:
-            self._label(told.node, told.labels)
+        if place.slot >= len(self._places):
+            self._places += [None] * (place.slot + 1 - len(self._places))
+        self._places[place.slot] = place
+        if self._labels.get(place.node) != place.labels:
+            self._label(place.node, place.labels)
 
-    def label(self, told: Mapping[str, Mapping[str, str]]) -> None:
+    def label(self, by_node: Mapping[str, Mapping[str, str]]) -> None:
         """Labels of nodes that no device has told."""
-        for node, labels in told.items():
+        for node, labels in by_node.items():
             if node not in self._labels:
                 self._label(node, labels)
 
@@ -57,19 +57,19 @@ class Picture:
         """Whether there is a node whose labels are not known."""
         return not self._labels.keys() >= set(nodes)
 
-    def event(self, told: FleetEvent) -> None:
+    def event(self, event: FleetEvent) -> None:
         """An event, unless it was told before, on another connection."""
-        if told not in self._events:
-            self._events.append(told)
+        if event not in self._events:
+            self._events.append(event)
             self._shown_events = None
 
     def _check(self, tick: FleetTick) -> None:
         places = self._places
         try:
-            told = None not in [places[one.slot] for one in tick.devices]
+            complete = None not in [places[device.slot] for device in tick.devices]
         except IndexError:
-            told = False
-        if not told:
+            complete = False
+        if not complete:
             raise TargetFault(Reason.GARBAGE, "values of a device of which nothing was told")
 
     def view(

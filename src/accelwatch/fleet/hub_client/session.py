@@ -9,10 +9,11 @@ from urllib.parse import quote, urlencode
 import aiohttp
 from yarl import URL
 
+from accelwatch.backoff import retry_after
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.follow.access import Access, Ticket
 from accelwatch.fleet.follow.body import read_body
-from accelwatch.fleet.follow.faults import Reason, TargetFault, retry_after
+from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.resolver import Resolver
 from accelwatch.fleet.follow.session import faults, open_session
 from accelwatch.fleet.hub_client.place import HubPlace
@@ -110,19 +111,19 @@ async def _check(response: aiohttp.ClientResponse) -> None:
     code = response.status
     if code == 200:
         return
-    told = await _told(response)
+    reason_given = await _reason_given(response)
     if 300 <= code < 400:
         text = f"answered {code}; redirects are not followed"
         raise TargetFault(Reason.REDIRECT, text, code=code)
     if code in (401, 403):
-        text = f"answered {code}: {told or 'check the credentials'}"
+        text = f"answered {code}: {reason_given or 'check the credentials'}"
         raise TargetFault(Reason.CREDENTIALS, text, code=code)
     wait = retry_after(response.headers.get("Retry-After"), time.time())
     reason = Reason.BUSY if code in (429, 503) else Reason.STATUS
-    raise TargetFault(reason, told or f"answered {code}", code=code, retry_after_s=wait)
+    raise TargetFault(reason, reason_given or f"answered {code}", code=code, retry_after_s=wait)
 
 
-async def _told(response: aiohttp.ClientResponse) -> str:
+async def _reason_given(response: aiohttp.ClientResponse) -> str:
     """The sentence of a refusal; nothing when it is no plain text."""
     if response.content_type != "text/plain" or "Content-Encoding" in response.headers:
         return ""

@@ -7,26 +7,37 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.backoff import SpreadBackoff
 from accelwatch.clock import Clock, SystemClock
-from accelwatch.errors import AccelwatchError, UnmetError
-from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.errors import AccelwatchError, UnmetError, WireError
+from accelwatch.fleet.api.documents import HistoryDocument
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.hub_client.labels import Labels
 from accelwatch.fleet.hub_client.messages import Received, tag
 from accelwatch.fleet.hub_client.node import NodeSource
-from accelwatch.fleet.hub_client.past import past_of
 from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_client.place import HubPlace
 from accelwatch.fleet.hub_client.session import HubSession, node_path
 from accelwatch.fleet.hub_client.stream import follow
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetHello, FleetTick
+from accelwatch.schema.moments import unix_seconds
 
+_decode = msgspec.json.Decoder(HistoryDocument).decode
 _MAX_BACKOFF_S = 5.0
 _REFUSED = 400
 """What a hub answers to a filter that it cannot read."""
 _EARLY = 0.9
 """Share of the wanted interval from which on a tick is taken: the hub's own ticks are not exact."""
+
+
+async def past_of(session: HubSession, node: str, device: str) -> Past | None:
+    """The history of a device by its id; None where there is none or the hub does not tell it."""
+    with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
+        history = _decode(await session.document(node_path(node, "/history"), {"device": device}))
+        if history.values:
+            return Past(step_s=history.step_s, end=unix_seconds(history.end), values=history.values)
+    return None
 
 
 class _Changed(Exception):  # noqa: N818 - no mistake: another filter was set
@@ -51,7 +62,7 @@ class HubSource:
         self._session = HubSession(place)
         self._clock = clock or SystemClock()
         self._ended = ended
-        self._backoff = Backoff(_MAX_BACKOFF_S)
+        self._backoff = SpreadBackoff(_MAX_BACKOFF_S)
         self._picture = Picture()
         self._labels = Labels(self._session, self._picture, self._clock)
         self._view: FleetView | None = None
@@ -104,8 +115,8 @@ class HubSource:
             kind = UnmetError if fault.code == 404 else AccelwatchError
             raise kind(f"the hub did not acknowledge: {fault}") from fault
         with contextlib.suppress(msgspec.DecodeError):
-            found: dict[str, Any] = msgspec.json.decode(body)
-            count = found.get("devices_removed", 0)
+            answer: dict[str, Any] = msgspec.json.decode(body)
+            count = answer.get("devices_removed", 0)
             return f"{node}: {count} missing device{'' if count == 1 else 's'} acknowledged"
         return f"{node} acknowledged"
 
@@ -136,7 +147,7 @@ class HubSource:
         self._taken_at = float("-inf")
         self._picture.begin()
         following = asyncio.ensure_future(
-            follow(self._session, self._asked, self._take, self._wants)
+            follow(self._session, self._asked, self._receive, self._wants)
         )
         waiting = asyncio.ensure_future(self._anew.wait())
         try:
@@ -176,15 +187,15 @@ class HubSource:
             return False
         return True
 
-    def _take(self, told: Received) -> None:
-        if isinstance(told, DevicePlace):
-            self._picture.place(told)
-        elif isinstance(told, FleetEvent):
-            self._picture.event(told)
-        elif isinstance(told, FleetHello):
-            self._told_interval_s = told.interval_s
+    def _receive(self, message: Received) -> None:
+        if isinstance(message, DevicePlace):
+            self._picture.place(message)
+        elif isinstance(message, FleetEvent):
+            self._picture.event(message)
+        elif isinstance(message, FleetHello):
+            self._told_interval_s = message.interval_s
         else:
-            self._tick(told)
+            self._tick(message)
 
     def _tick(self, tick: FleetTick) -> None:
         now = self._clock.monotonic()
@@ -195,7 +206,7 @@ class HubSource:
         self._problem = None
         self._good = self._asked
         self._backoff.succeeded()
-        self._labels.look(one.node for one in tick.nodes)
+        self._labels.look(node.node for node in tick.nodes)
         self._changed()
 
 

@@ -23,7 +23,7 @@ _HEADERS = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
 async def follow(
     session: HubSession,
     condition: str,
-    take: Callable[[Received], None],
+    receive: Callable[[Received], None],
     wants: Callable[[bytes], bool],
 ) -> None:
     """Hand every message over until the stream ends, which raises TargetFault.
@@ -44,11 +44,11 @@ async def follow(
                     deadline.reschedule(loop.time() + silence_s)
                     if not wants(body):
                         continue
-                    found = message(body)
-                    if isinstance(found, FleetHello):
-                        silence_s = max(session.timeout_s, 3 * min(found.interval_s, 600.0))
-                    if found is not None:
-                        take(found)
+                    received = message(body)
+                    if isinstance(received, FleetHello):
+                        silence_s = max(session.timeout_s, 3 * min(received.interval_s, 600.0))
+                    if received is not None:
+                        receive(received)
     except TimeoutError as error:
         raise TargetFault(Reason.TIMEOUT, "it is silent") from error
     except TargetFault as fault:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from accelwatch.fleet.names import OWNER_NAMES
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.tally import GroupOf
+from accelwatch.schema.snapshot import OWNER_NAMES
 
 NONE = "none"
 CYCLE = (NONE, "rack", "partition", "job", "user")
@@ -43,8 +43,8 @@ def group_of_node(name: str, view: FleetView) -> Callable[[str], str]:
 
 def labels_of(view: FleetView) -> frozenset[str]:
     """The names of all labels."""
-    found = {name for labels in view.node_labels.values() for name in labels}
-    return frozenset(found)
+    names = {name for labels in view.node_labels.values() for name in labels}
+    return frozenset(names)
 
 
 def title(name: str, group: str) -> str:

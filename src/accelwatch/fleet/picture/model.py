@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from accelwatch.fleet.picture.source import Source
+from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
 
 FIELDS = (
@@ -101,7 +101,7 @@ class FleetSource(Protocol):
         """
         ...
 
-    def open_node(self, node: str) -> Source:
+    def open_node(self, node: str) -> SnapshotSource:
         """The node's snapshots as the hub has them; `local` and `recorded` are false."""
         ...
 

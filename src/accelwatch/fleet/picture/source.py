@@ -7,7 +7,7 @@ from typing import Protocol
 from accelwatch.schema.snapshot import Snapshot
 
 
-class Source(Protocol):
+class SnapshotSource(Protocol):
     """Snapshots over time. Everything happens on the event loop and nothing blocks it."""
 
     local: bool

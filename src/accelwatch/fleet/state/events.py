@@ -14,6 +14,10 @@ from accelwatch.schema.snapshot import EventCount
 CAPACITY = 8192
 NODE_CAPACITY = 128
 """Events kept of one node: a noisy one must not push out the others'."""
+OWN_CAPACITY = 48
+"""Of those, events that the hub itself tells of a node and its devices."""
+OWN = "hub"
+"""Origin and source of such events; no target has such a key."""
 _SAME_S = 5.0
 """Time within which an event of a new connection or of another target is one that is known already."""
 _SAME_MOMENT_S = 0.002
@@ -52,11 +56,11 @@ class EventLog:
         self._noted: dict[int, Noted] = {}
         self._nodes: dict[str, deque[_Entry]] = {}
 
-    def take(
+    def record(
         self,
         node: str,
         origin: str,
-        told: Iterable[Event],
+        events: Iterable[Event],
         *,
         ours: Callable[[float], float],
         name: Callable[[str], str],
@@ -69,11 +73,11 @@ class EventLog:
         entries = self._nodes.setdefault(node, deque())
         numbered = {entry.number: entry for entry in entries if entry.origin == origin}
         taken: set[int] = set()
-        for one in told:
-            if not math.isfinite(one.event.time):
+        for numbered_event in events:
+            if not math.isfinite(numbered_event.event.time):
                 continue
-            event = event_message(one.sequence, one.event).event
-            known = None if event.source == COUNTER else numbered.get(one.sequence)
+            event = event_message(numbered_event.sequence, numbered_event.event).event
+            known = None if event.source == COUNTER else numbered.get(numbered_event.sequence)
             entry = known or _alike(entries, event, origin, again, taken)
             if entry is None:
                 self.last += 1
@@ -81,7 +85,7 @@ class EventLog:
                 entries.append(entry)
             elif event.source == COUNTER:
                 continue
-            entry.origin, entry.number = origin, one.sequence
+            entry.origin, entry.number = origin, numbered_event.sequence
             entry.device_id, entry.time = event.device_id, event.time
             taken.add(entry.sequence)
             self._noted[entry.sequence] = Noted(
@@ -94,6 +98,36 @@ class EventLog:
                 oldest = entries.popleft()
                 numbered.pop(oldest.number, None)
                 del self._noted[oldest.sequence]
+        self._bound()
+
+    def note(self, node: str, name: str, event: ErrorEvent) -> None:
+        """An event that the hub itself tells, its time on our clock; `name` is the device's short name.
+
+        What changes all the time must not push out what the node tells: of the hub's own at most
+        OWN_CAPACITY are kept of a node.
+        """
+        entries = self._nodes.setdefault(node, deque())
+        own = [entry for entry in entries if entry.origin == OWN]
+        if len(own) >= OWN_CAPACITY:
+            entries.remove(own[0])
+            del self._noted[own[0].sequence]
+        elif len(entries) >= NODE_CAPACITY:
+            del self._noted[entries.popleft().sequence]
+        self.last += 1
+        entries.append(
+            _Entry(
+                sequence=self.last,
+                code=event.code,
+                origin=OWN,
+                number=self.last,
+                device_id=event.device_id,
+                time=event.time,
+            )
+        )
+        self._noted[self.last] = Noted(sequence=self.last, node=node, name=name, event=event)
+        self._bound()
+
+    def _bound(self) -> None:
         while len(self._noted) > CAPACITY:
             self._drop(next(iter(self._noted)))
 
@@ -115,17 +149,17 @@ class EventLog:
 
     def before(self, sequence: int) -> Iterator[Noted]:
         """Newest first, from before a sequence."""
-        return (one for one in reversed(self._noted.values()) if one.sequence < sequence)
+        return (noted for noted in reversed(self._noted.values()) if noted.sequence < sequence)
 
     def after(self, sequence: int) -> list[Noted]:
         """What came after a sequence, oldest first."""
-        found: list[Noted] = []
-        for one in reversed(self._noted.values()):
-            if one.sequence <= sequence:
+        newer: list[Noted] = []
+        for noted in reversed(self._noted.values()):
+            if noted.sequence <= sequence:
                 break
-            found.append(one)
-        found.reverse()
-        return found
+            newer.append(noted)
+        newer.reverse()
+        return newer
 
     def __len__(self) -> int:
         return len(self._noted)
@@ -136,6 +170,8 @@ def _alike(
 ) -> _Entry | None:
     """The entry of an event that was told before under another number."""
     for entry in entries:
+        if entry.origin == OWN:
+            continue
         near_s = _SAME_S if again or entry.origin != origin else _SAME_MOMENT_S
         if (
             entry.code == event.code
@@ -154,20 +190,20 @@ def counted(
 
     `wall` is their time where the counter says none.
     """
-    totals = {one.code: one.total for one in before}
-    found: list[Event] = []
-    for one in now:
-        more = one.total - totals.get(one.code, 0)
+    totals = {count.code: count.total for count in before}
+    events: list[Event] = []
+    for count in now:
+        more = count.total - totals.get(count.code, 0)
         if more > 0:
-            event = counted_event(one, device_id, one.last_time or wall, more)
-            found.append(Event(sequence=-one.total, event=event))
-    return found
+            event = counted_event(count, device_id, count.last_time or wall, more)
+            events.append(Event(sequence=-count.total, event=event))
+    return events
 
 
 def first_seen(counts: Sequence[EventCount], device_id: str, wall: float) -> list[Event]:
     """What the counts of a device that is seen for the first time tell of the last minutes."""
     return [
-        Event(sequence=-one.total, event=event)
-        for one in counts
-        for event in recent_events((one,), device_id, wall)
+        Event(sequence=-count.total, event=event)
+        for count in counts
+        for event in recent_events((count,), device_id, wall)
     ]

@@ -16,21 +16,21 @@ from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.events import EventLog, counted, first_seen
+from accelwatch.fleet.state.groups import GroupIndex
 from accelwatch.fleet.state.history import STEP_S, History
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
 from accelwatch.fleet.state.keeping import open_inventory
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.readings import Held
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.state.table import Table
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import Target
-from accelwatch.fleet.wire import StoreNote
+from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import Device
 from accelwatch.schema.metrics import Series
-from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.snapshot import DeviceView, EventCount
 
 _SEEN_EVERY_S = 60.0
 """How often it is written down that a node is still there."""
@@ -50,13 +50,14 @@ class Fleet:
         self.nodes: dict[str, Node] = {}
         self.columns = ColumnStore()
         self._history = History()
-        self.table = Table(self._history.window.clear)
+        self.table = Table(self._history.clear)
+        self.groups = GroupIndex(self.table)
         self.events = EventLog()
         self._claims = Claims()
         self.messages_total = 0
         self.lacking: Callable[[], tuple[str, ...]] = tuple
         """Why targets may be lacking."""
-        self.store: StoreNote | None = None
+        self.store: StoreState | None = None
         """How the store is read, where the fleet is read from one."""
         self._rank = ranker(PRECEDENCE)
         opened = open_inventory(state_dir)
@@ -65,7 +66,7 @@ class Fleet:
         self._unwritten = ""
         self._changes = Changes()
         self._writing = asyncio.Lock()
-        self._by_key: dict[str, tuple[Node, Source]] = {}
+        self._by_key: dict[str, tuple[Node, TargetSource]] = {}
         self.began = clock.monotonic()
         for name, expected in opened.expected.items():
             self.nodes[name] = Node(name, expected, self.began)
@@ -74,14 +75,14 @@ class Fleet:
         """The targets from now on; a source that stays keeps what it told."""
         before, self._by_key = self._by_key, {}
         had = {name: list(node.sources.values()) for name, node in self.nodes.items()}
-        heard = {one.name: one.best.arrived_wall for one in self.nodes.values() if one.best}
+        heard = {known.name: known.best.arrived_wall for known in self.nodes.values() if known.best}
         for node in self.nodes.values():
             node.sources = {}
         for target in targets:
             node = self._node(target.node)
             _, source = before.get(target.key, (None, None))
             if source is None:
-                source = Source(target, self.columns)
+                source = TargetSource(target, self.columns)
             if source.target.labels != target.labels:
                 node.shape += 1
             source.target = target
@@ -92,6 +93,7 @@ class Fleet:
                 del self.nodes[name]
                 self.events.forget(name)
             elif node.unlisted and node.expected is not None and name in heard:
+                # The time went with the sources; the inventory has to know it from now on.
                 node.expected.last_seen = heard[name]
                 self._changes.seen[name] = node.expected
             if list(node.sources.values()) != had.get(name):
@@ -110,37 +112,40 @@ class Fleet:
             node = self.nodes[name] = Node(name, None, self.clock.monotonic())
         return node
 
-    def source(self, key: str) -> Source | None:
+    def source(self, key: str) -> TargetSource | None:
         """The source of a target, while it is one."""
-        held = self._by_key.get(key)
-        return None if held is None else held[1]
+        followed = self._by_key.get(key)
+        return None if followed is None else followed[1]
 
-    def take(self, key: str, message: Received, size: int) -> None:
+    def accept(self, key: str, message: Received, size: int) -> None:
         """A message of a target's stream. Raises TargetFault when it makes no sense."""
-        held = self._by_key.get(key)
-        if held is None:
+        followed = self._by_key.get(key)
+        if followed is None:
             return
-        node, source = held
+        node, source = followed
         self.messages_total += 1
         now = self.clock.monotonic()
         node.version += 1
-        if source.take(message, size, self.clock.wall(), now):
+        if source.accept(message, size, self.clock.wall(), now):
             self._regather(node)
+        # Only a tick arrives: hellos, layouts and context say nothing of now.
         if source.arrived == now:
             self._keep_history(node, now)
             self._seen(node, source.arrived_wall)
             if source.events:
-                told, source.events = source.events, []
-                self._note(node, source, told, again=source.opening)
+                events, source.events = source.events, []
+                self._note(node, source, events, again=source.opening)
             source.opening = False
 
-    def _note(self, node: Node, source: Source, told: Sequence[Event], *, again: bool) -> None:
+    def _note(
+        self, node: Node, source: TargetSource, events: Sequence[Event], *, again: bool
+    ) -> None:
         def name(device_id: str) -> str:
-            held = source.devices.get(device_id)
-            return held.device.name if held is not None else ""
+            device = source.devices.get(device_id)
+            return device.device.name if device is not None else ""
 
-        self.events.take(
-            node.name, source.target.key, told, ours=source.skew.ours, name=name, again=again
+        self.events.record(
+            node.name, source.target.key, events, ours=source.skew.ours, name=name, again=again
         )
 
     def read(
@@ -152,19 +157,25 @@ class Fleet:
         age_s: float = 0.0,
     ) -> None:
         """The devices of a target's exposition, which is `age_s` old: a store tells of the past."""
-        held = self._by_key.get(key)
-        if held is None:
+        followed = self._by_key.get(key)
+        if followed is None:
             return
-        node, source = held
+        node, source = followed
         now = self.clock.monotonic()
-        before = source.devices
+        counts = {key: device.usage.event_counts for key, device in source.devices.items()}
         node.version += 1
-        source.read(views, interval_s)
+        others = source.read(views, interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
-        told = [event for one in source.devices for event in _told(source, one, before.get(one))]
-        if told:
-            self._note(node, source, told, again=False)
-        self._regather(node)
+        events = [
+            event
+            for device_id in source.devices
+            for event in _counted_events(source, device_id, counts.get(device_id))
+        ]
+        if events:
+            self._note(node, source, events, again=False)
+        # It may as well be the first to be heard at all, or again after others were.
+        if others or node.expected is None or not node.settled:
+            self._regather(node)
         self._keep_history(node, now)
         self._seen(node, source.arrived_wall)
 
@@ -182,9 +193,9 @@ class Fleet:
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""
-        held = self._by_key.get(key)
-        if held is not None:
-            held[1].fail(fault)
+        followed = self._by_key.get(key)
+        if followed is not None:
+            followed[1].fail(fault)
 
     def state_of(self, node: Node) -> NodeState:
         """How fresh a node is now."""
@@ -208,9 +219,10 @@ class Fleet:
 
     def _regather(self, node: Node) -> None:
         before = set(node.devices)
-        told = node.uuids
+        claimed = node.uuids
         node.gather(self._rank)
-        self._claims.change(node.name, told, node.uuids)
+        self._claims.change(node.name, claimed, node.uuids)
+        # What has gone stays expected until somebody acknowledges it; only what is new is written down.
         if not before >= node.devices.keys() or node.expected is None:
             self._expect(node)
 
@@ -229,10 +241,10 @@ class Fleet:
             node.expected = Expected(first_seen=wall, last_seen=wall)
             self._changes.seen[node.name] = node.expected
         node.shape += 1
-        for key, held in node.devices.items():
+        for key, present in node.devices.items():
             if key not in node.expected.devices and len(node.expected.devices) < _MAX_EXPECTED:
-                node.expected.devices[key] = held.device
-                self._changes.added.append((node.name, held.device, wall))
+                node.expected.devices[key] = present.device
+                self._changes.added.append((node.name, present.device, wall))
 
     def _seen(self, node: Node, wall: float) -> None:
         """It told something at `wall`; what a store tells of the past takes no acknowledgement back."""
@@ -258,13 +270,13 @@ class Fleet:
             raise UnmetError(f"no node {name[:100]!r}")
         if device_id is None and node.unlisted:
             return await self._forget(node)
-        missing = [one for one in self.missing(node) if device_id in (None, one.id)]
+        missing = [device for device in self.missing(node) if device_id in (None, device.id)]
         if device_id is not None and not missing:
             raise UnmetError(f"no device {device_id[:100]!r} is missing on {name}")
         if node.expected is not None:
-            for one in missing:
-                del node.expected.devices[one.id]
-                self._changes.removed.append((name, one.id))
+            for device in missing:
+                del node.expected.devices[device.id]
+                self._changes.removed.append((name, device.id))
             node.shape += 1
             self._changes.take_back()
             if device_id is None and self.state_of(node) is NodeState.DOWN:
@@ -279,7 +291,7 @@ class Fleet:
         self.table.sync(self.nodes)
         self.events.forget(node.name)
         self._changes.seen.pop(node.name, None)
-        self._changes.added = [one for one in self._changes.added if one[0] != node.name]
+        self._changes.added = [added for added in self._changes.added if added[0] != node.name]
         self._changes.forgotten.append(node.name)
         await self.flush()
         return count
@@ -291,7 +303,7 @@ class Fleet:
     @property
     def forgetful(self) -> tuple[str, ...]:
         """What is wrong with the inventory; empty when all that is known outlives the hub."""
-        return tuple(one for one in (self._problem, self._unwritten) if one)
+        return tuple(problem for problem in (self._problem, self._unwritten) if problem)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -320,11 +332,13 @@ class Fleet:
             self._lock = None
 
 
-def _told(source: Source, device_id: str, before: Held | None) -> list[Event]:
-    """What the counters of a device tell that they did not before."""
+def _counted_events(
+    source: TargetSource, device_id: str, before: Sequence[EventCount] | None
+) -> list[Event]:
+    """What the counters of a device tell that they did not before; None for one that is new."""
     counts = source.devices[device_id].usage.event_counts
     if not counts:
         return []
     if before is None:
         return first_seen(counts, device_id, source.time)
-    return counted(before.usage.event_counts, counts, device_id, source.time)
+    return counted(before, counts, device_id, source.time)

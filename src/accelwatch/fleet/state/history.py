@@ -2,14 +2,21 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from accelwatch.fleet.state.readings import Held
-from accelwatch.fleet.table.windows import Window
+from accelwatch.fleet.follow.frames import RawDevice
+from accelwatch.fleet.state.devices import FleetDevice, StreamDevice
+from accelwatch.fleet.table.buckets import BUCKET_S, PART, Buckets
+from accelwatch.fleet.table.columns import Columns
+from accelwatch.fleet.table.rows import grown
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
 
-STEP_S = 10
+STEP_S = BUCKET_S
 STEPS = 90
 """Fifteen minutes."""
 QUANTITIES: tuple[Series, ...] = (
@@ -22,22 +29,121 @@ QUANTITIES: tuple[Series, ...] = (
 )
 
 
+_AT_ONCE = 256
+"""Devices of streams that are decoded together."""
+
+
+class _Ticks(NamedTuple):
+    """Values of devices of one layout, undecoded, and their rows."""
+
+    columns: Columns
+    rows: list[int]
+    values: list[msgspec.Raw]
+
+
 class History:
-    """The recent past of all rows."""
+    """The recent past of all rows: of each step what a device told first in it."""
 
     def __init__(self) -> None:
-        self.window = Window(QUANTITIES, STEPS)
+        self._past = [Buckets(STEPS - 1, np.float32, math.nan) for _ in QUANTITIES]
+        self._open: npt.NDArray[np.float32] = np.empty((len(QUANTITIES), 0), dtype=np.float32)
+        """What was told in the present step."""
+        self._newest: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        """The step of which a row was told last; -1 of one that is empty."""
+        self._step = -1
+        self._waiting: dict[int, _Ticks] = {}
+        """By layout, those that are decoded together: one by one they would cost far more."""
+        self._read_rows: list[int] = []
+        self._read: list[list[Number | None]] = []
+        """Numbers of other devices that wait with them, a device each, and their rows."""
+        self._count = 0
 
-    def keep(self, step: int, devices: Sequence[tuple[int, Held]]) -> None:
+    def keep(self, step: int, devices: Sequence[tuple[int, FleetDevice]]) -> None:
         """The values of a step (monotonic seconds divided by STEP_S) of devices in their rows."""
-        if not devices:
+        self._roll(step)
+        if step < self._step:
             return
-        told = [held.numbers(QUANTITIES) for _, held in devices]
-        lines = [[math.nan if value is None else float(value) for value in line] for line in told]
-        self.window.put(step, [row for row, _ in devices], np.array(lines))
+        new = [
+            (row, device)
+            for row, device in devices
+            if row >= len(self._newest) or self._newest[row] < step
+        ]
+        if not new:
+            return
+        rows = [row for row, _ in new]
+        self._grow(max(rows) + 1)
+        self._newest[rows] = step
+        for row, device in new:
+            if isinstance(device, StreamDevice) and device.tick is not None:
+                self._wait(row, device.columns, device.tick)
+            else:
+                self._read_rows.append(row)
+                self._read.append(device.numbers(QUANTITIES))
+                self._count += 1
+        if self._count >= _AT_ONCE:
+            self._decode()
+
+    def _wait(self, row: int, columns: Columns, tick: RawDevice) -> None:
+        ticks = self._waiting.get(id(columns))
+        if ticks is None:
+            ticks = self._waiting[id(columns)] = _Ticks(columns, [], [])
+        ticks.rows.append(row)
+        ticks.values.append(tick.values)
+        self._count += 1
+
+    def _decode(self) -> None:
+        """Write down what waits."""
+        if self._read_rows:
+            numbers = np.array(self._read, dtype=np.float64)  # None becomes NaN
+            self._open[:, self._read_rows] = numbers.T
+            self._read_rows, self._read = [], []
+        for columns, rows, values in self._waiting.values():
+            self._open[:, rows] = columns.pick(QUANTITIES).block(values).values
+        self._waiting, self._count = {}, 0
+
+    def _roll(self, step: int) -> None:
+        """Close the steps before this one."""
+        if step <= self._step:
+            return
+        self._decode()
+        if self._step >= 0:
+            for past, values in zip(self._past, self._open, strict=True):
+                past.put(self._step, values)
+                past.skip(self._step + 1, step - 1)
+            self._open[:] = math.nan
+        self._step = step
+
+    def _grow(self, rows: int) -> None:
+        if rows > len(self._newest):
+            rows = -(-rows // PART) * PART
+            self._open = grown(self._open, rows, math.nan)
+            self._newest = grown(self._newest, rows, -1)
+            for past in self._past:
+                past.grow(rows)
+
+    def clear(self, row: int) -> None:
+        """Another device stands in the row from now on."""
+        self._decode()
+        if self._known(row):
+            for past in self._past:
+                past.clear(np.array([row]))
+            self._open[:, row] = math.nan
+            self._newest[row] = -1
+
+    def _known(self, row: int) -> bool:
+        return row < len(self._newest) and bool(self._newest[row] >= 0)
 
     def rows(self, row: int, now: int) -> dict[Series, list[float | None]]:
         """Each quantity's last STEPS steps up to step `now`, oldest first; of an empty row nothing."""
-        if not self.window.known(row):
+        if not self._known(row):
             return {}
-        return {one: self.window.read(one, row, now) for one in QUANTITIES}
+        self._roll(now)
+        self._decode()
+        closed = [past.read(row, now - STEPS + 1, now - 1) for past in self._past]
+        values = [
+            [*line, float(last)] for line, last in zip(closed, self._open[:, row], strict=True)
+        ]
+        return {
+            series: [None if math.isnan(value) else value for value in line]
+            for series, line in zip(QUANTITIES, values, strict=True)
+        }

@@ -5,35 +5,27 @@ A device is expected from first sight until somebody acknowledges that it has go
 
 import contextlib
 import logging
-import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.schema.device import Device
+from accelwatch.sqlite_files import WAIT_S, check_version, keep_private, translated
 
 logger = logging.getLogger(__name__)
 
 FILE = "inventory.sqlite"
-COMPANIONS = ("", "-wal", "-shm")
-"""What SQLite adds to the name of a file in WAL mode, besides the file itself."""
-_MODE = 0o600
-_VERSION = 1
+VERSION = 1
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS nodes (name TEXT PRIMARY KEY, first_seen REAL NOT NULL,"
     " last_seen REAL NOT NULL, acknowledged REAL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS devices (node TEXT NOT NULL, id TEXT NOT NULL,"
     " first_seen REAL NOT NULL, device BLOB NOT NULL, PRIMARY KEY (node, id)) WITHOUT ROWID",
 )
-
-
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_WAIT_S = 2.0
-"""How long a file that somebody else has locked is waited for."""
 
 
 class InventoryError(AccelwatchError):
@@ -74,13 +66,17 @@ class Changes(msgspec.Struct, kw_only=True):
     def take_back(self) -> None:
         """Do not add what is to be removed."""
         gone = set(self.removed)
-        self.added = [one for one in self.added if (one[0], one[1].id) not in gone]
+        self.added = [added for added in self.added if (added[0], added[1].id) not in gone]
 
     def before(self, later: "Changes") -> "Changes":
         """These, which could not be written, with those that came after them."""
         kept = Changes(
-            seen={name: one for name, one in self.seen.items() if name not in later.forgotten},
-            added=[one for one in self.added if one[0] not in later.forgotten],
+            seen={
+                name: expected
+                for name, expected in self.seen.items()
+                if name not in later.forgotten
+            },
+            added=[added for added in self.added if added[0] not in later.forgotten],
             removed=later.removed,
         )
         kept.take_back()
@@ -92,19 +88,6 @@ class Changes(msgspec.Struct, kw_only=True):
         )
 
 
-def keep_private(path: Path) -> None:
-    """Let nobody else read a database that is there or about to be: names and serials of a fleet.
-
-    SQLite gives its companions the mode of the file, but does not mend those that are there. What cannot
-    be changed is somebody else's, and opening it tells what is wrong.
-    """
-    with contextlib.suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE))
-    for companion in COMPANIONS:
-        with contextlib.suppress(OSError):
-            os.chmod(f"{path}{companion}", _MODE)  # noqa: PTH101 - a name, not a path of parts
-
-
 class InventoryFile:
     """The file; its methods block and may be called from any thread, one at a time."""
 
@@ -114,9 +97,9 @@ class InventoryFile:
         path = ":memory:" if folder is None else str(folder / FILE)
         if folder is not None:
             keep_private(folder / FILE)
-        with _told(f"{path}: cannot keep the inventory"):
+        with _our_errors(f"{path}: cannot keep the inventory"):
             self._database = sqlite3.connect(
-                path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None
+                path, timeout=WAIT_S, check_same_thread=False, isolation_level=None
             )
             try:
                 self._prepare()
@@ -127,19 +110,19 @@ class InventoryFile:
     def _prepare(self) -> None:
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
-        check_version(self._database)
+        check_version(self._database, VERSION)
         for table in _TABLES:
             self._database.execute(table)
-        self._database.execute(f"PRAGMA user_version={_VERSION}")
+        self._database.execute(f"PRAGMA user_version={VERSION}")
 
     def load(self) -> dict[str, Expected]:
         """Everything expected, by node. Raises InventoryError, DamagedError."""
-        with _told("the inventory cannot be read"), self._lock:
+        with _our_errors("the inventory cannot be read"), self._lock:
             return read_all(self._database)
 
     def write(self, changes: Changes) -> None:
         """Write all or nothing; when it returns, it is on the disk. Raises InventoryError."""
-        with _told("the inventory cannot be written"), self._lock:
+        with _our_errors("the inventory cannot be written"), self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 self._apply(changes)
@@ -157,7 +140,10 @@ class InventoryFile:
         many("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)", _node_rows(changes.seen.items()))
         many(
             "INSERT OR REPLACE INTO devices VALUES (?, ?, ?, ?)",
-            [(node, one.id, at, msgspec.json.encode(one)) for node, one, at in changes.added],
+            [
+                (node, device.id, at, msgspec.json.encode(device))
+                for node, device, at in changes.added
+            ],
         )
 
     def close(self) -> None:
@@ -169,30 +155,14 @@ class InventoryFile:
 def _node_rows(
     nodes: Iterable[tuple[str, Expected]],
 ) -> list[tuple[str, float, float, float | None]]:
-    return [(name, one.first_seen, one.last_seen, one.acknowledged) for name, one in nodes]
+    return [
+        (name, expected.first_seen, expected.last_seen, expected.acknowledged)
+        for name, expected in nodes
+    ]
 
 
-@contextlib.contextmanager
-def _told(doing: str) -> Iterator[None]:
-    """Turn what SQLite raises into our errors."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        kind = DamagedError if code in _DAMAGED else InventoryError
-        raise kind(f"{doing}: {error}") from error
-
-
-def check_version(database: sqlite3.Connection) -> None:
-    """Raise sqlite3.Error for a file that is damaged or of another version."""
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _VERSION):
-        raise sqlite3.DatabaseError(f"written by another version ({version})")
-    (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        damaged = sqlite3.DatabaseError(" ".join(f"it is damaged: {found}".split()))
-        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-        raise damaged
+def _our_errors(doing: str) -> contextlib.AbstractContextManager[None]:
+    return translated(doing, InventoryError, DamagedError)
 
 
 def read_all(database: sqlite3.Connection) -> dict[str, Expected]:
@@ -201,13 +171,13 @@ def read_all(database: sqlite3.Connection) -> dict[str, Expected]:
         "SELECT name, first_seen, last_seen, acknowledged FROM nodes"
     ).fetchall()
     devices = database.execute("SELECT node, device FROM devices").fetchall()
-    found = {
+    expected = {
         name: Expected(first_seen=first, last_seen=last, acknowledged=acknowledged)
         for name, first, last, acknowledged in nodes
     }
     for name, blob in devices:
-        if name in found:
+        if name in expected:
             with contextlib.suppress(msgspec.DecodeError):
                 device = msgspec.json.decode(blob, type=Device)
-                found[name].devices[device.id] = device
-    return found
+                expected[name].devices[device.id] = device
+    return expected

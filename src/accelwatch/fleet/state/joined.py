@@ -12,7 +12,7 @@ from accelwatch.fleet.merge import (
     speaking,
     united,
 )
-from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.usage import UNUSED, Usage, occupancy
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import Judgement
@@ -23,14 +23,14 @@ from accelwatch.schema.reading import Number, Reading
 class Joined:
     """One device over its parts, best first; worked out anew with every tick of any of them."""
 
-    __slots__ = ("_names", "_parts", "_told", "_usage", "_words", "device")
+    __slots__ = ("_names", "_parts", "_usage", "_usages", "_words", "device")
 
-    def __init__(self, device: Device, parts: Sequence[tuple[str, Held]]) -> None:
+    def __init__(self, device: Device, parts: Sequence[tuple[str, FleetDevice]]) -> None:
         """Each part with the name of its exporter."""
         self.device = device
         self._names = tuple(name for name, _ in parts)
         self._parts = tuple(part for _, part in parts)
-        self._told: list[Usage] = []
+        self._usages: list[Usage] = []
         self._words: list[str] = []
         self._usage = UNUSED
 
@@ -39,26 +39,28 @@ class Joined:
 
     def _judgement(self) -> Judgement:
         parts = [self._parts[at] for at in self._speaking()]
-        return health_of([Judged(one.state, one.health, one.usage.health_reasons) for one in parts])
+        return health_of(
+            [Judged(part.state, part.health, part.usage.health_reasons) for part in parts]
+        )
 
     @property
     def usage(self) -> Usage:
         """Who uses it, by all sources; what is wrong with it, by those that speak."""
-        told = [part.usage for part in self._parts]
+        usages = [part.usage for part in self._parts]
         words = [word for part in self._parts for word in (part.state, part.health)]
-        if words != self._words or not all(map(is_, told, self._told)):
-            self._told, self._words, self._usage = told, words, self._joined()
+        if words != self._words or not all(map(is_, usages, self._usages)):
+            self._usages, self._words, self._usage = usages, words, self._joined()
         return self._usage
 
     def _joined(self) -> Usage:
         parts = [part.usage for part in self._parts]
-        owners = united(one.occupancy.owners for one in parts)
-        users = next((one.users for one in parts if one.users), ())
+        owners = united(usage.occupancy.owners for usage in parts)
+        users = next((usage.users for usage in parts if usage.users), ())
         return Usage(
             occupancy=occupancy(owners, users),
             users=users,
             health_reasons=self._judgement().reasons,
-            event_counts=next((one.event_counts for one in parts if one.event_counts), ()),
+            event_counts=next((usage.event_counts for usage in parts if usage.event_counts), ()),
         )
 
     @property
@@ -82,7 +84,7 @@ class Joined:
         return self.first.sample_time
 
     @property
-    def first(self) -> Held:
+    def first(self) -> FleetDevice:
         """What the first source tells."""
         return self._parts[0]
 
@@ -104,16 +106,16 @@ class Joined:
     def numbers(self, wanted: Sequence[Series]) -> list[Number | None]:
         """The same of several."""
         first, *others = [self._parts[at] for at in self._speaking()]
-        found, before = first.numbers(wanted), first
+        numbers, before = first.numbers(wanted), first
         open_ = list(range(len(wanted)))
         for part in others:
-            lacking = [at for at in open_ if found[at] is None]
+            lacking = [at for at in open_ if numbers[at] is None]
             keys = before.keys([wanted[at][0] for at in lacking])
             open_ = [at for at in lacking if may_fill(wanted[at], keys)]
             for at, value in zip(open_, part.numbers([wanted[at] for at in open_]), strict=True):
-                found[at] = value
+                numbers[at] = value
             before = part
-        return found
+        return numbers
 
     def reading(self) -> Reading:
         """Every value and absence, and the processes."""
@@ -121,13 +123,15 @@ class Joined:
         return reading_of(self.device.id, parts)
 
 
-def merged(sources: Sequence[tuple[str, Mapping[str, Held]]]) -> dict[str, Held]:
+def merged(sources: Sequence[tuple[str, Mapping[str, FleetDevice]]]) -> dict[str, FleetDevice]:
     """Devices of several sources, each with the name of its exporter, best first, by id as one."""
     parts = [(name, tuple(devices.values())) for name, devices in sources]
-    found: dict[str, Held] = {}
-    for device, places in same_devices([[held.device for held in devices] for _, devices in parts]):
-        told = [(parts[source][0], parts[source][1][place]) for source, place in places]
-        only = told[0][1]
-        alone = len(told) == 1 and only.device is device
-        found[device.id] = only if alone else Joined(device, told)
-    return found
+    by_id: dict[str, FleetDevice] = {}
+    for device, places in same_devices(
+        [[known.device for known in devices] for _, devices in parts]
+    ):
+        views = [(parts[source][0], parts[source][1][place]) for source, place in places]
+        only = views[0][1]
+        alone = len(views) == 1 and only.device is device
+        by_id[device.id] = only if alone else Joined(device, views)
+    return by_id

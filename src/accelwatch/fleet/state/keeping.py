@@ -15,15 +15,15 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from accelwatch.fleet.state.inventory import (
-    COMPANIONS,
     FILE,
+    VERSION,
     DamagedError,
     Expected,
     InventoryError,
     InventoryFile,
-    check_version,
     read_all,
 )
+from accelwatch.sqlite_files import COMPANIONS, check_version
 
 logger = logging.getLogger(__name__)
 
@@ -54,10 +54,10 @@ def open_inventory(folder: Path | None) -> Opened:
         file = InventoryFile(folder)
         return Opened(file, _loaded(file), "", lock)
     except DamagedError as error:
-        found = _begun_anew(folder, str(error))
+        opened = _begun_anew(folder, str(error))
     except InventoryError as error:
-        found = _in_memory(folder, str(error))
-    return found._replace(lock=lock)
+        opened = _in_memory(folder, str(error))
+    return opened._replace(lock=lock)
 
 
 def _loaded(file: InventoryFile) -> dict[str, Expected]:
@@ -119,7 +119,7 @@ def _read_only(path: Path) -> dict[str, Expected] | None:
         except sqlite3.Error:
             continue
         try:
-            check_version(database)
+            check_version(database, VERSION)
             return read_all(database)
         except sqlite3.Error:
             continue

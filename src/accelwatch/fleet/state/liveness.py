@@ -45,7 +45,7 @@ class Skew:
         self._seen: deque[float] = deque(maxlen=_SAMPLES)
         self.seconds: float | None = None
 
-    def take(self, node_time: float, arrival: float) -> None:
+    def observe(self, node_time: float, arrival: float) -> None:
         """A message written at `node_time` arrived at `arrival`, both Unix seconds."""
         self._seen.append(node_time - arrival)
         self.seconds = max(self._seen)

@@ -4,24 +4,29 @@ A silent node's devices are called stale or unreachable, one that has gone missi
 said of themselves.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from accelwatch.fleet.names import GONE
+from accelwatch.fleet.names import GONE, NodeState
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.table import Codes, Places
 from accelwatch.fleet.table.belief import Bools, Floats
-from accelwatch.fleet.table.words import HEALTH, STATE
+from accelwatch.fleet.table.words import HEALTH, NODE_STATE, STATE
+from accelwatch.schema.device import UP, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 
 _OWN = len(STATE)
 """Instead of a state: the device's own."""
+_CALLED: Codes = np.array(
+    [STATE[GONE[state]] if state in GONE else _OWN for state in NodeState], dtype=np.uint8
+)
+"""What devices are called by the state of their node."""
+_UP = [STATE[word] for word in UP]
 _UNKNOWN = HEALTH[Health.UNKNOWN]
 AT_ONCE = 48
 """Nodes that are brought up to date without a rest."""
@@ -37,8 +42,24 @@ class Moment(NamedTuple):
     health: Codes
     speaks: Bools
     """Whether its node is heard of."""
+    node_state: Codes
+    """How fresh its node is (`table.words.NODE_STATES`)."""
     age_s: Floats
     """Seconds since it was read; NaN where it never was."""
+
+
+def standing_number(
+    series: Series, state: npt.NDArray[np.integer], health: npt.NDArray[np.integer]
+) -> Floats | None:
+    """What states say of a quantity that a device does not tell itself; None of any other."""
+    match series:
+        case ("health", word):
+            return np.where(health == HEALTH.get(word, len(HEALTH)), 1.0, 0.0)
+        case ("device_up",):
+            return np.isin(state, _UP).astype(np.float64)
+        case ("device_suspended",):
+            return np.where(state == STATE[DeviceState.SUSPENDED], 1.0, 0.0)
+    return None
 
 
 async def brought(
@@ -53,9 +74,11 @@ async def brought(
     return nodes
 
 
-async def breath() -> None:
-    """Let whatever else is due go on."""
-    await asyncio.sleep(0)
+async def sampled(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> None:
+    """Take samples of all nodes into the windows that are asked for; once a second or so."""
+    if fleet.table.windows.series:
+        await brought(fleet, fleet.table.windows.series, rest)
+        fleet.table.sample(fleet.clock.monotonic())
 
 
 async def whole_moment(
@@ -73,15 +96,15 @@ def moment(fleet: Fleet, nodes: Iterable[Node]) -> Moment:
     """The devices of nodes that were brought up to date before."""
     table = fleet.table
     rows: list[int] = []
-    silent: list[int] = []
+    states: list[int] = []
     for node in nodes:
         seats = table.seats(node.name)
         if seats is not None and seats.rows:
-            state = fleet.state_of(node)
             rows += seats.rows
-            silent += [STATE[GONE[state]] if state in GONE else _OWN] * len(seats.rows)
+            states += [NODE_STATE[fleet.state_of(node)]] * len(seats.rows)
     at: Places = np.array(rows, dtype=np.intp)
-    called: npt.NDArray[np.uint8] = np.array(silent, dtype=np.uint8)
+    node_state: Codes = np.array(states, dtype=np.uint8)
+    called = _CALLED[node_state]
     speaks: Bools = called == _OWN
     age = np.round(fleet.clock.monotonic() - table.arrived[at] + table.behind[at], 3)
     return Moment(
@@ -89,5 +112,6 @@ def moment(fleet: Fleet, nodes: Iterable[Node]) -> Moment:
         state=np.where(speaks, table.state[at], called),
         health=np.where(speaks, table.health[at], np.uint8(_UNKNOWN)),
         speaks=speaks,
+        node_state=node_state,
         age_s=age,
     )

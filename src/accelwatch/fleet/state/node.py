@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from accelwatch.fleet.merge import identity
 from accelwatch.fleet.names import SPEAKING, NodeState
 from accelwatch.fleet.state.claims import claimed
+from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.inventory import Expected
 from accelwatch.fleet.state.joined import Joined, merged
 from accelwatch.fleet.state.liveness import Thresholds
-from accelwatch.fleet.state.readings import Held
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.source import TargetSource
 from accelwatch.schema.device import Device
 
 _BEHIND_S = 30.0
@@ -20,13 +20,14 @@ class Node:
 
     def __init__(self, name: str, expected: Expected | None, began: float) -> None:
         self.name = name
-        self.sources: dict[str, Source] = {}
+        self.sources: dict[str, TargetSource] = {}
         self.expected = expected
         """What the inventory says; None for a node never seen."""
-        self.devices: dict[str, Held] = {}
+        self.devices: dict[str, FleetDevice] = {}
         """Present devices by id, merged over the sources."""
         self._began = began
-        self._gathered: list[Source] = []
+        self._gathered: list[tuple[TargetSource, str]] = []
+        """The sources that the devices are of, with their dialects."""
         self.version = 0
         """Grows with everything that its sources tell."""
         self.shape = 0
@@ -34,26 +35,33 @@ class Node:
         self._step = -1
 
     @property
-    def best(self) -> Source | None:
+    def best(self) -> TargetSource | None:
         """The source that arrived last; ours before others when both are alike."""
-        found: Source | None = None
-        for one in self.sources.values():
-            if one.arrived is not None and (found is None or one.arrived > (found.arrived or 0)):
-                found = one
-        return found
+        newest: TargetSource | None = None
+        for source in self.sources.values():
+            if source.arrived is not None and (
+                newest is None or source.arrived > (newest.arrived or 0)
+            ):
+                newest = source
+        return newest
+
+    @property
+    def noted(self) -> int:
+        """Grows with what streams tell of their devices' owners."""
+        return sum([source.noted for source in self.sources.values()])
 
     @property
     def uuids(self) -> set[str]:
         """Those of the devices that are present, of which no other node can have one."""
-        return {uuid for held in self.devices.values() if (uuid := claimed(held.device))}
+        return {uuid for device in self.devices.values() if (uuid := claimed(device.device))}
 
     @property
     def labels(self) -> dict[str, str]:
         """Labels of the targets."""
-        found: dict[str, str] = {}
+        labels: dict[str, str] = {}
         for source in self.sources.values():
-            found.update(source.target.labels)
-        return found
+            labels.update(source.target.labels)
+        return labels
 
     @property
     def unlisted(self) -> bool:
@@ -71,6 +79,7 @@ class Node:
         if best is None or best.arrived is None:
             return self._unseen(now, thresholds)
         state = thresholds.state(now - best.arrived, best.interval_s)
+        # A failed attempt says more than silence: `down_s` is for nodes of which nothing is known.
         broken = not best.connected and state in (NodeState.SLOW, NodeState.STALE)
         if broken and now - best.arrived > max(thresholds.stale_s, 3 * best.interval_s):
             return NodeState.DOWN
@@ -92,28 +101,29 @@ class Node:
 
         `rank` orders sources by their dialects, the most believed first.
         """
-        self._gathered = self._fresh()
-        sources = sorted(self._gathered, key=lambda one: rank(one.dialect))
-        told = [(one.dialect, one.devices) for one in sources if one.devices]
-        self.devices = told[0][1] if len(told) == 1 else merged(told)
+        fresh = self._fresh()
+        self._gathered = [(source, source.dialect) for source in fresh]
+        sources = sorted(fresh, key=lambda source: rank(source.dialect))
+        views = [(source.dialect, source.devices) for source in sources if source.devices]
+        self.devices = views[0][1] if len(views) == 1 else merged(views)
         self.shape += 1
 
     @property
     def settled(self) -> bool:
-        """Whether the devices are still those of the sources that are fresh now."""
-        return self._fresh() == self._gathered
+        """Whether the devices are still those of the sources that are fresh now, in their order."""
+        return [(source, source.dialect) for source in self._fresh()] == self._gathered
 
-    def _fresh(self) -> list[Source]:
+    def _fresh(self) -> list[TargetSource]:
         """The sources that are not far behind the newest; all when none has arrived."""
         best = self.best
         if best is None or best.arrived is None:
             return list(self.sources.values())
         newest = best.arrived
         return [
-            one
-            for one in self.sources.values()
-            if one.arrived is not None
-            and newest - one.arrived <= max(_BEHIND_S, 6 * one.interval_s)
+            source
+            for source in self.sources.values()
+            if source.arrived is not None
+            and newest - source.arrived <= max(_BEHIND_S, 6 * source.interval_s)
         ]
 
     def due(self, step: int) -> bool:
@@ -121,23 +131,28 @@ class Node:
         before, self._step = self._step, step
         return before != step
 
-    def origin(self, held: Held) -> Source | None:
+    def origin(self, device: FleetDevice) -> TargetSource | None:
         """The source that a device's state and times come from."""
-        told = held.first if isinstance(held, Joined) else held
+        first = device.first if isinstance(device, Joined) else device
         for source in self.sources.values():
-            if source.devices.get(told.device.id) is told or source.host is told:
+            # By the object, not the id: two sources that tell of one device both have its id.
+            if source.devices.get(first.device.id) is first or source.host is first:
                 return source
         return None
 
     @property
-    def host(self) -> Held | None:
+    def host(self) -> FleetDevice | None:
         """The host itself, when a source tells of it."""
-        return next((one.host for one in self.sources.values() if one.host is not None), None)
+        return next(
+            (source.host for source in self.sources.values() if source.host is not None), None
+        )
 
     def missing(self) -> Iterator[Device]:
         """Devices that are expected and not there."""
         if not self._expected_devices().keys() <= self.devices.keys():
-            here = {identity(held.device) for held in self.devices.values()}
+            # Another source may give a device another id: it is missing only when none of the names is
+            # there.
+            here = {identity(present.device) for present in self.devices.values()}
             for key, device in self._expected_devices().items():
                 if key not in self.devices and identity(device) not in here:
                     yield device

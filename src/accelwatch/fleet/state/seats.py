@@ -1,11 +1,21 @@
 """Where the devices of one node stand in the table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+from accelwatch.fleet.state.devices import FleetDevice, StreamDevice
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.readings import Held
+from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.rows import Key, Rows
 from accelwatch.schema.device import Device
+
+
+class Alike(NamedTuple):
+    """Devices of a stream that have the same layout; each has ticked."""
+
+    columns: Columns
+    rows: list[int]
+    devices: list[StreamDevice]
 
 
 class Seats:
@@ -19,14 +29,20 @@ class Seats:
         """In the order of lists: by index, then id."""
         self.devices: list[Device] = []
         """The same, described."""
-        self.present: list[tuple[int, Held]] = []
+        self.present: list[tuple[int, FleetDevice]] = []
         """Rows of devices that are there."""
+        self.alike: list[Alike] = []
+        """Those of them that are only of a stream, by layout."""
+        self.others: list[tuple[int, FleetDevice]] = []
+        """The rest."""
+        self.noted = -1
+        """What `Node.noted` was when the rows' owners were last brought up to date."""
         self.labels: dict[str, str] = {}
         self.relabelled = False
         """Whether the latest arrangement found other labels."""
         self.missing = 0
         """Devices that are expected and not there."""
-        self.keys: set[str] = set()
+        self.keys: tuple[str, ...] = ()
         """Ids of the devices that have a row: those that are there or expected."""
         self.shape = -1
         self.version = -1
@@ -36,25 +52,27 @@ class Seats:
         """Take the devices as they are now; rows that others had, and rows that have become free."""
         expected = node.expected.devices if node.expected is not None else {}
         keys = dict.fromkeys((*node.devices, *expected))
-        freed = [self._leave((node.name, key), rows) for key in self.keys - keys.keys()]
+        freed = [self._leave((node.name, key), rows) for key in self.keys if key not in keys]
         others: list[int] = []
         best = node.best
         boot = best.boot_id if best is not None else ""
         self.present = []
         for key in keys:
-            held = node.devices.get(key)
-            device = expected[key] if held is None else held.device
-            known = "" if held is None else boot
+            present = node.devices.get(key)
+            device = expected[key] if present is None else present.device
+            known = "" if present is None else boot
             row, other = rows.give(
                 (node.name, key), (device.serial or "", device.uuid or ""), known
             )
             if other:
                 others.append(row)
-            if held is not None:
-                self.present.append((row, held))
+            if present is not None:
+                self.present.append((row, present))
         labels = node.labels
         self.relabelled = labels != self.labels
-        self.keys, self.labels, self.shape = set(keys), labels, node.shape
+        self.keys, self.labels, self.shape = tuple(keys), labels, node.shape
+        self.alike, self.others = _parted(self.present)
+        self.noted = -1
         self._order(node, rows)
         self.version = -1
         return others, freed
@@ -68,14 +86,32 @@ class Seats:
     def _order(self, node: Node, rows: Rows) -> None:
         """Present devices and missing ones; what is there by another id is not missing."""
         shown: Sequence[Device] = [
-            *(held.device for held in node.devices.values()),
+            *(present.device for present in node.devices.values()),
             *node.missing(),
         ]
-        self.devices = sorted(shown, key=lambda one: (one.index, one.id))
-        found = [rows.get((node.name, one.id)) for one in self.devices]
-        self.rows = [row for row in found if row is not None]
+        self.devices = sorted(shown, key=lambda device: (device.index, device.id))
+        numbered = [rows.get((node.name, device.id)) for device in self.devices]
+        self.rows = [row for row in numbered if row is not None]
         self.missing = len(self.rows) - len(node.devices)
 
     def leave(self, rows: Rows) -> list[int]:
         """The node has gone; the rows that have become free."""
         return [self._leave((self.node, key), rows) for key in self.keys]
+
+
+def _parted(
+    present: Iterable[tuple[int, FleetDevice]],
+) -> tuple[list[Alike], list[tuple[int, FleetDevice]]]:
+    """Devices of streams by layout, and others."""
+    alike: dict[int, Alike] = {}
+    others: list[tuple[int, FleetDevice]] = []
+    for row, device in present:
+        if isinstance(device, StreamDevice) and device.tick is not None:
+            into = alike.get(id(device.columns))
+            if into is None:
+                into = alike[id(device.columns)] = Alike(device.columns, [], [])
+            into.rows.append(row)
+            into.devices.append(device)
+        else:
+            others.append((row, device))
+    return list(alike.values()), others

@@ -2,10 +2,10 @@
 
 import msgspec
 
+from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.readings import Held
-from accelwatch.fleet.state.source import Source
+from accelwatch.fleet.state.source import TargetSource
 from accelwatch.natural_order import device_order
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
@@ -20,11 +20,11 @@ _failures = msgspec.msgpack.Decoder(tuple[ReadFailure, ...]).decode
 def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
     """The node as it stands; missing devices are lost rows."""
     best, now = node.best, fleet.clock.monotonic()
-    views = [view(node, held, now) for held in node.devices.values()]
+    views = [view(node, present, now) for present in node.devices.values()]
     if fleet.missing(node):
         views += [_missing_view(fleet, node, device.id) for device in fleet.missing(node)]
-    place = device_order(one.device for one in views)
-    views.sort(key=lambda one: place(one.device))
+    place = device_order(shown.device for shown in views)
+    views.sort(key=lambda shown: place(shown.device))
     host = node.host
     backends, errors = _read_through(node)
     return Snapshot(
@@ -44,34 +44,34 @@ def snapshot_of(fleet: Fleet, node: Node) -> Snapshot:
 def _read_through(node: Node) -> tuple[tuple[BackendStatus, ...], tuple[ReadFailure, ...]]:
     """Backends and failures as a stream of the node told them, or nothing."""
     for source in node.sources.values():
-        told = source.backends
+        reported = source.backends
         try:
-            found = _backends(told.backends), _failures(told.errors)
+            decoded = _backends(reported.backends), _failures(reported.errors)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
-        if any(found):
-            return found
+        if any(decoded):
+            return decoded
     return (), ()
 
 
-def view(node: Node, held: Held, now: float) -> DeviceView:
+def view(node: Node, device: FleetDevice, now: float) -> DeviceView:
     """One device as a view; its times are on our clock when the node's is far off."""
-    source = node.origin(held)
-    state, since, usage = DeviceState(held.state), held.state_since, held.usage
-    sampled, age = held.sample_time, None
+    source = node.origin(device)
+    state, since, usage = DeviceState(device.state), device.state_since, device.usage
+    sampled, age = device.sample_time, None
     if source is not None:
         since = source.skew.ours(since)
         sampled = None if sampled is None else source.skew.ours(sampled)
-        if held.device.id in node.devices:
-            age = age_s(node, held.device.id, now)
+        if device.device.id in node.devices:
+            age = age_s(node, device.device.id, now)
     return DeviceView(
-        device=held.device,
+        device=device.device,
         state=state,
         state_since=since,
-        reading=held.reading(),
+        reading=device.reading(),
         sample_time=sampled,
         sample_age_s=age,
-        health=Health(held.health),
+        health=Health(device.health),
         health_reasons=usage.health_reasons,
         owners=usage.occupancy.owners,
         event_counts=usage.event_counts,
@@ -92,12 +92,12 @@ def _missing_view(fleet: Fleet, node: Node, device_id: str) -> DeviceView:
 
 def age_s(node: Node, device_id: str, now: float) -> float | None:
     """Seconds since a device was read, whatever the node's clock says."""
-    held = node.devices[device_id]
-    return source_age_s(node.origin(held), held, now)
+    device = node.devices[device_id]
+    return source_age_s(node.origin(device), device, now)
 
 
-def source_age_s(source: Source | None, held: Held, now: float) -> float | None:
+def source_age_s(source: TargetSource | None, device: FleetDevice, now: float) -> float | None:
     """Seconds since a source's device was read; None when it never was."""
-    if source is None or source.arrived is None or held.sample_time is None:
+    if source is None or source.arrived is None or device.sample_time is None:
         return None
-    return round(now - source.arrived + max(0.0, source.time - held.sample_time), 3)
+    return round(now - source.arrived + max(0.0, source.time - device.sample_time), 3)

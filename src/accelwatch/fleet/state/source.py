@@ -15,8 +15,8 @@ from accelwatch.fleet.follow.frames import (
     RawTick,
     Received,
 )
+from accelwatch.fleet.state.devices import FleetDevice, ReadDevice, StreamDevice
 from accelwatch.fleet.state.liveness import Skew, is_time
-from accelwatch.fleet.state.readings import Held, ReadDevice, StreamDevice
 from accelwatch.fleet.state.usage import Usage
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.pick import count_of
@@ -40,7 +40,7 @@ _MAX_INTERVAL_S = 60.0
 OURS = "accelwatch"
 
 
-class Source:
+class TargetSource:
     """One target of a node; the loop's thread only."""
 
     def __init__(self, target: Target, columns: ColumnStore) -> None:
@@ -69,12 +69,14 @@ class Source:
         self.read_s: float | None = None
         """Duration of the latest poll, or from request to first tick of a stream."""
         self.skew = Skew()
-        self.devices: dict[str, Held] = {}
+        self.devices: dict[str, FleetDevice] = {}
         """The devices of the newest tick by id, without the host."""
-        self.host: Held | None = None
+        self.host: FleetDevice | None = None
         self.backends = RawBackends()
         self.events: list[Event] = []
         """Events that arrived since the tick before, at most MAX_WAITING_EVENTS."""
+        self.noted = 0
+        """Grows with everything that a stream tells of its devices beside their ticks."""
         self.opening = False
         """Whether a stream has not ticked yet: what it tells may be known from before."""
         self._columns = columns
@@ -94,7 +96,7 @@ class Source:
         self._greeted = False
         self._layout_bytes = 0
 
-    def take(self, message: Received, size: int, wall: float, monotonic: float) -> bool:
+    def accept(self, message: Received, size: int, wall: float, monotonic: float) -> bool:
         """A message of a stream; True when it changed which devices there are. Raises TargetFault."""
         if not self._greeted and not isinstance(message, Hello):
             raise TargetFault(Reason.GARBAGE, "the stream does not begin with a hello of ours")
@@ -110,12 +112,26 @@ class Source:
             self._context(message)
         return False
 
-    def read(self, views: Iterable[DeviceView], interval_s: float) -> None:
-        """The devices of an exposition, instead of those before."""
+    def read(self, views: Iterable[DeviceView], interval_s: float) -> bool:
+        """The devices of an exposition, instead of those before; True when they are others.
+
+        A device that is described as before stays the same object: who knows it has its new numbers.
+        """
         self.interval_s = interval_s
-        held = [ReadDevice(view) for view in views]
-        self.devices = {one.device.id: one for one in held if _is_accelerator(one.device)}
-        self.host = next((one for one in held if not _is_accelerator(one.device)), None)
+        devices: dict[str, FleetDevice] = {}
+        host: FleetDevice | None = None
+        for view in views:
+            device = view.device
+            if _is_accelerator(device):
+                devices[device.id] = _read(view, self.devices.get(device.id))
+            elif host is None:
+                host = _read(view, self.host)
+        self.host = host
+        # By the objects and their order, which is that of the exposition.
+        if list(devices.values()) == list(self.devices.values()):
+            return False
+        self.devices = devices
+        return True
 
     def arrive(self, node_time: float | None, wall: float, monotonic: float) -> None:
         """Something arrived, written at `node_time` if the target says so."""
@@ -124,7 +140,7 @@ class Source:
         self.arrived, self.arrived_wall = monotonic, wall
         self.time = wall if node_time is None else node_time
         if node_time is not None:
-            self.skew.take(node_time, wall)
+            self.skew.observe(node_time, wall)
 
     def fail(self, fault: TargetFault) -> None:
         """An attempt failed."""
@@ -154,6 +170,7 @@ class Source:
             raise TargetFault(Reason.GARBAGE, f"a series of slot {layout.slot} has no name")
         device = StreamDevice(layout.device, self._columns.of(layout))
         before = self._slots.get(layout.slot)
+        # Owners, processes and findings come when they change, not again with a layout.
         if before is not None and before.device.id == device.device.id:
             device.usage = before.usage
         self._slots[layout.slot] = device
@@ -166,7 +183,8 @@ class Source:
         elif isinstance(message, RawBackends):
             self.backends = message
         elif (device := self._slots.get(message.slot)) and message.slot < MAX_CONTEXT_SLOTS:
-            device.usage = _told(device.usage, message)
+            device.usage = _with_context(device.usage, message)
+            self.noted += 1
 
     def _tick(self, tick: RawTick, wall: float, monotonic: float) -> bool:
         if not is_time(tick.time):
@@ -177,15 +195,16 @@ class Source:
             if device is None or not _fits(raw, device):
                 text = f"values for slot {raw.slot} do not fit its layout"
                 raise TargetFault(Reason.GARBAGE, text)
-            device.take(raw)
+            device.update(raw)
         self.arrive(tick.time, wall, monotonic)
         present = tuple([raw.slot for raw in tick.devices])
+        # Whatever else may change who is in a slot comes as a layout, which forgets `_present`.
         if present == self._present:
             return False
         self._present = present
         shown = [self._slots[slot] for slot in present]
-        self.devices = {one.device.id: one for one in shown if _is_accelerator(one.device)}
-        self.host = next((one for one in shown if not _is_accelerator(one.device)), None)
+        self.devices = {view.device.id: view for view in shown if _is_accelerator(view.device)}
+        self.host = next((view for view in shown if not _is_accelerator(view.device)), None)
         return True
 
     def _count(self, sequence: int) -> None:
@@ -197,7 +216,14 @@ class Source:
         self._sequence = sequence
 
 
-def _told(usage: Usage, message: Owners | RawProcesses | Findings) -> Usage:
+def _read(view: DeviceView, before: FleetDevice | None) -> ReadDevice:
+    if isinstance(before, ReadDevice) and before.device == view.device:
+        before.update(view)
+        return before
+    return ReadDevice(view)
+
+
+def _with_context(usage: Usage, message: Owners | RawProcesses | Findings) -> Usage:
     if isinstance(message, Owners):
         return usage.with_owners(message.owners)
     if isinstance(message, RawProcesses):

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.node import Node
-from accelwatch.fleet.state.readings import Held, StreamDevice
 from accelwatch.fleet.state.seats import Seats
 from accelwatch.fleet.state.standing import Standing
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
 from accelwatch.fleet.table.belief import Floats
-from accelwatch.fleet.table.columns import Columns
 from accelwatch.fleet.table.pick import (
     DOUBLE,
     EXACT,
@@ -28,6 +27,7 @@ from accelwatch.fleet.table.pick import (
 )
 from accelwatch.fleet.table.planes import Planes
 from accelwatch.fleet.table.rows import Rows, grown
+from accelwatch.fleet.table.windows import Heard, Windows
 from accelwatch.fleet.table.words import HEALTH, STATE
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import Health
@@ -66,8 +66,10 @@ class Table:
         self.rows = Rows()
         size = self.rows.size
         self.planes = Planes(size)
+        self.windows = Windows()
+        """The recent past of series that somebody asks for."""
         self.devices: list[Device | None] = []
-        self.held: list[Held | None] = []
+        self.present: list[FleetDevice | None] = []
         """None where a device is missing."""
         self.occupancy: list[Occupancy] = []
         self.state: Codes = np.full(size, _MISSING, dtype=np.uint8)
@@ -77,6 +79,8 @@ class Table:
         """When a device's source was last heard, monotonic seconds."""
         self.behind: Floats = np.full(size, math.nan)
         """How much older than that its newest numbers are; NaN where it has none."""
+        self.interval_s: Floats = np.full(size, math.nan)
+        """How often a device's source is heard."""
         self.node: Places = np.zeros(size, dtype=np.intp)
         """Number of the node."""
         self.whole: npt.NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
@@ -103,6 +107,10 @@ class Table:
     def seats(self, name: str) -> Seats | None:
         """Where the devices of a node stand."""
         return self._seats.get(name)
+
+    def seated(self) -> Iterable[Seats]:
+        """Where the devices of each node stand."""
+        return self._seats.values()
 
     def sync(self, nodes: Mapping[str, Node]) -> None:
         """Forget nodes that have gone."""
@@ -132,16 +140,13 @@ class Table:
             left = row not in here and self.occupancy[row] is not NOBODY
             if seats.relabelled or left or self.devices[row] != device:
                 self.changed[row] = self.changes
-            self.devices[row], self.held[row] = device, here.get(row)
+            self.devices[row], self.present[row] = device, here.get(row)
             self.whole[row] = device.parent_id is None
             kind = device.vendor, device.model or ""
             self.kind[row] = self.kinds.setdefault(kind, len(self.kinds))
         self.node[seats.rows] = seats.number
         self._free(gone)
-        told = Standing()
-        told.add(node, seats.present)
-        self._stand(told)
-        self._own(seats.present)
+        self._stand([(node, seats)])
         return seats
 
     def _seated(self, node: str) -> Seats:
@@ -158,7 +163,7 @@ class Table:
         if len(self.devices) < size:
             more = size - len(self.devices)
             self.devices += [None] * more
-            self.held += [None] * more
+            self.present += [None] * more
             self.occupancy += [NOBODY] * more
             self.planes.grow(size)
             self.state, self.health = (
@@ -167,6 +172,7 @@ class Table:
             )
             self.arrived = grown(self.arrived, size, math.nan)
             self.behind = grown(self.behind, size, math.nan)
+            self.interval_s = grown(self.interval_s, size, math.nan)
             self.node, self.kind = grown(self.node, size, 0), grown(self.kind, size, 0)
             self.changed, self.whole = grown(self.changed, size, 0), grown(self.whole, size, 0)
 
@@ -178,10 +184,12 @@ class Table:
 
     def _free(self, rows: list[int]) -> None:
         """Nobody is there in these rows."""
+        if not rows:
+            return
         for row in rows:
-            self.held[row], self.occupancy[row] = None, NOBODY
+            self.present[row], self.occupancy[row] = None, NOBODY
         self.state[rows], self.health[rows] = _MISSING, _UNKNOWN
-        self.arrived[rows] = self.behind[rows] = math.nan
+        self.arrived[rows] = self.behind[rows] = self.interval_s[rows] = math.nan
         self.planes.clear(rows)
 
     def bring(self, nodes: Iterable[Node], series: Iterable[Series], now: float) -> None:
@@ -190,30 +198,41 @@ class Table:
         `now` is monotonic seconds. What has not changed since it was last brought costs nothing.
         """
         self.planes.want(series, now)
-        stale: list[tuple[int, Held]] = []
-        told = Standing()
+        stale: list[tuple[Node, Seats]] = []
         epoch = self.planes.epoch
         for node in nodes:
             seats = self.arrange(node)
             if seats.version != node.version or seats.epoch != epoch:
                 seats.version, seats.epoch = node.version, epoch
-                self._own(seats.present)
-                told.add(node, seats.present)
-                stale += seats.present
+                stale.append((node, seats))
         if stale:
-            self._stand(told)
-            self._fill(stale)
+            self._fill(self._stand(stale))
 
-    def _stand(self, told: Standing) -> None:
-        """State, health and age of devices that are there."""
-        rows = told.rows
-        self.state[rows], self.health[rows] = told.states, told.healths
-        self.arrived[rows], self.behind[rows] = told.ages()
+    def sample(self, now: float) -> None:
+        """Take what the rows say now into the windows, once their series were brought."""
+        rows = Heard(self.rows.used, self.arrived, self.interval_s, self.rows.generation)
+        self.windows.take(now, rows, lambda series: self.planes.column(series).values)
 
-    def _own(self, present: Iterable[tuple[int, Held]]) -> None:
+    def _stand(self, seated: Iterable[tuple[Node, Seats]]) -> Standing:
+        """State, health, age and owners of devices that are there."""
+        standing = Standing()
+        for node, seats in seated:
+            standing.add(node, seats)
+            noted = node.noted
+            if seats.others or seats.noted != noted:
+                seats.noted = noted
+                self._own(seats.present)
+        for stated in standing.statements():
+            rows = stated.rows
+            self.state[rows], self.health[rows] = stated.states, stated.healths
+            self.arrived[rows], self.behind[rows] = stated.arrived, stated.behind
+            self.interval_s[rows] = stated.intervals
+        return standing
+
+    def _own(self, present: Iterable[tuple[int, FleetDevice]]) -> None:
         """Who has the devices that are there."""
-        for row, one in present:
-            having = one.usage.occupancy
+        for row, device in present:
+            having = device.usage.occupancy
             before = self.occupancy[row]
             if having is not before:
                 self.occupancy[row] = having
@@ -221,41 +240,29 @@ class Table:
                     self.changes += 1
                     self.changed[row] = self.changes
 
-    def _fill(self, stale: Sequence[tuple[int, Held]]) -> None:
+    def _fill(self, standing: Standing) -> None:
         """Decode the values of devices, those of one layout together."""
         wanted = self.planes.wanted
-        alike: dict[int, tuple[Columns, list[int], list[StreamDevice]]] = {}
-        others: list[tuple[int, Held]] = []
-        for row, held in stale:
-            if isinstance(held, StreamDevice) and held.tick is not None:
-                key = id(held.columns)
-                if key not in alike:
-                    alike[key] = held.columns, [], []
-                alike[key][1].append(row)
-                alike[key][2].append(held)
-            else:
-                others.append((row, held))
-        for columns, rows, devices in alike.values():
-            ticks = [one.tick.values for one in devices if one.tick is not None]
-            self.planes.put(rows, columns.pick(wanted).block(ticks))
-        if others:
-            self.planes.put([row for row, _ in others], _read([one for _, one in others], wanted))
+        for streamed in standing.streamed:
+            ticks = [tick.values for tick in streamed.ticks()]
+            self.planes.put(streamed.rows, streamed.columns.pick(wanted).block(ticks))
+        if standing.others:
+            rows = [row for row, _ in standing.others]
+            self.planes.put(rows, _read([device for _, device in standing.others], wanted))
 
     def number(self, row: int, series: Series) -> Number | None:
         """One value exactly as it was told."""
-        held = self.held[row]
-        return None if held is None else held.number(series)
+        device = self.present[row]
+        return None if device is None else device.number(series)
 
 
-def _read(held: Sequence[Held], wanted: tuple[Series, ...]) -> Block:
+def _read(devices: Sequence[FleetDevice], wanted: tuple[Series, ...]) -> Block:
     """Devices that are no part of a stream, or of several sources."""
-    told = [one.numbers(wanted) for one in held]
-    values = np.array(
-        [[math.nan if value is None else value for value in line] for line in told],
-        dtype=np.float64,
-    ).reshape(len(told), len(wanted))
-    marks = [[_mark(value) for value in line] for line in told]
-    return Block(values, np.array(marks, dtype=np.uint8).reshape(values.shape))
+    numbers = [device.numbers(wanted) for device in devices]
+    shape = len(wanted), len(devices)
+    values = np.array(numbers, dtype=np.float64).T.reshape(shape)  # None becomes NaN
+    marks = [[_mark(value) for value in line] for line in numbers]
+    return Block(values, np.array(marks, dtype=np.uint8).T.reshape(shape))
 
 
 def _mark(value: Number | None) -> int:

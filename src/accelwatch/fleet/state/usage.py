@@ -8,10 +8,9 @@ from functools import lru_cache
 
 import msgspec
 
-from accelwatch.fleet.names import OWNER_NAMES
 from accelwatch.schema.context import MAX_OWNERS, MAX_USERS, ProcessRow, process_of
 from accelwatch.schema.reading import Process, Reading
-from accelwatch.schema.snapshot import DeviceView, EventCount, Owner
+from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, EventCount, Owner
 
 _FIELDS = {"job": "job_id"}
 _HELD = 8192
@@ -35,9 +34,9 @@ NOBODY = Occupancy()
 def _occupancy(owners: tuple[Owner, ...], users: tuple[str, ...]) -> Occupancy:
     names: dict[str, tuple[str, ...]] = {}
     for name in OWNER_NAMES:
-        found = {getattr(owner, _FIELDS.get(name, name)) for owner in owners} - {""}
-        if found:
-            names[name] = tuple(sorted(found))
+        words = {getattr(owner, _FIELDS.get(name, name)) for owner in owners} - {""}
+        if words:
+            names[name] = tuple(sorted(words))
     if users and "user" not in names:
         names["user"] = users
     return Occupancy(owners, names, {name: "+".join(values) for name, values in names.items()})
@@ -85,8 +84,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         processes = self._processes(reading.device_id)
         notes = reading.notes
         if self.processes_total > len(processes):
-            told = f"{len(processes)} of {self.processes_total} processes are told to the hub"
-            notes = (*notes, told)
+            note = f"{len(processes)} of {self.processes_total} processes are told to the hub"
+            notes = (*notes, note)
         return msgspec.structs.replace(reading, processes=processes, notes=notes)
 
     def _processes(self, device_id: str) -> tuple[Process, ...]:
@@ -102,7 +101,7 @@ UNUSED = Usage()
 
 def usage_of(view: DeviceView) -> Usage:
     """The same of a device that was read whole; its processes stay in its reading."""
-    users = {one.user for one in view.reading.processes or () if one.user}
+    users = {process.user for process in view.reading.processes or () if process.user}
     if not (view.owners or users or view.health_reasons or view.event_counts):
         return UNUSED
     return Usage(

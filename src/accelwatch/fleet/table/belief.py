@@ -26,41 +26,45 @@ def _sentinels() -> tuple[Floats, Bools]:
     return values, places
 
 
-def _place(values: Floats) -> npt.NDArray[np.uint64]:
-    found: npt.NDArray[np.uint64] = (values.view(np.uint64) * _GOLDEN) >> np.uint64(64 - _HASH_BITS)
-    return found
+def _place(values: Floats) -> npt.NDArray[np.intp]:
+    found = (values.view(np.uint64) * _GOLDEN) >> np.uint64(64 - _HASH_BITS)
+    return found.view(np.intp)
 
 
 def sentinel(values: Floats) -> Bools:
     """Which numbers are what an empty register becomes; for integers that doubles hold exactly."""
     known, places = _sentinels()
-    found: Bools = places[_place(values)]
+    found: Bools = places.take(_place(values))
     if found.any():
-        found[found] = np.isin(values[found], known)
+        like = values[found]
+        found[found] = known[np.minimum(np.searchsorted(known, like), len(known) - 1)] == like
     return found
 
 
 class Limits:
     """Least and greatest number of each of some series."""
 
-    __slots__ = ("_series", "high", "low")
+    __slots__ = ("_high", "_low", "_series", "_wide")
 
     def __init__(self, series: tuple[Series, ...]) -> None:
         ends = [bounds(one[0]) for one in series]
         self._series = series
-        self.low: Floats = np.array([low for low, _ in ends], dtype=np.float64)
-        self.high: Floats = np.array([high for _, high in ends], dtype=np.float64)
+        self._low: Floats = np.array([low for low, _ in ends], dtype=np.float64).reshape(-1, 1)
+        self._high: Floats = np.array([high for _, high in ends], dtype=np.float64).reshape(-1, 1)
+        known, _ = _sentinels()
+        self._wide = np.flatnonzero(((known >= self._low) & (known <= self._high)).any(axis=1))
+        """Series whose bounds leave room for a sentinel."""
 
     def believed(self, values: Floats, exact: Bools) -> Bools:
-        """Which numbers of a matrix, a series a column, are believed; NaN is not.
+        """Which numbers of a matrix, a series a row, are believed; NaN is not.
 
         Those that are `exact` integers beyond a double were looked at by `believes`.
         """
-        found: Bools = (values >= self.low) & (values <= self.high)
-        found &= ~sentinel(values)
+        found: Bools = (values >= self._low) & (values <= self._high)
+        found[self._wide] &= ~sentinel(values[self._wide])
         found |= exact
         return found
 
-    def believes(self, column: int, value: Number) -> bool:
+    def believes(self, row: int, value: Number) -> bool:
         """The same of one number."""
-        return believed(self._series[column], value)
+        return believed(self._series[row], value)

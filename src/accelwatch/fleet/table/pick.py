@@ -40,7 +40,7 @@ _BINARY = {0xC4: 2, 0xC5: 3, 0xC6: 5}
 
 
 class Block(NamedTuple):
-    """Numbers and marks of devices of one layout, a device a row, a wanted series a column."""
+    """Numbers and marks of devices of one layout, a wanted series a row, a device a column."""
 
     values: Floats
     marks: Marks
@@ -97,17 +97,21 @@ class Pick:
         self._pick = _getter(self._positions)
 
     def block(self, ticks: Sequence[msgspec.Raw]) -> Block:
-        """The values of devices of this layout, undecoded, as a block with a column a wanted series."""
-        values = np.full((len(ticks), self._wanted), np.nan)
-        marks = np.full((len(ticks), self._wanted), NOT_TOLD, dtype=np.uint8)
-        if self._positions and ticks:
-            found = self._packed(ticks) or self._listed(ticks)
-            believed = self._limits.believed(found.values, found.marks == LARGE)
-            absent = np.isnan(found.values)
-            found.values[~believed] = np.nan
-            found.marks[~(believed | absent)] = REFUSED
-            values[:, self._columns] = found.values
-            marks[:, self._columns] = found.marks
+        """The values of devices of this layout, undecoded; also of series that it does not have."""
+        shape = self._wanted, len(ticks)
+        if not self._positions or not ticks:
+            return Block(np.full(shape, np.nan), np.full(shape, NOT_TOLD, dtype=np.uint8))
+        found = self._packed(ticks) or self._listed(ticks)
+        believed = self._limits.believed(found.values, found.marks == LARGE)
+        if not believed.all():
+            refused = ~believed
+            found.values[refused] = np.nan
+            found.marks[refused & _is_number(found.marks)] = REFUSED
+        if len(self._positions) == self._wanted:
+            return found
+        values = np.full(shape, np.nan)
+        marks = np.full(shape, NOT_TOLD, dtype=np.uint8)
+        values[self._columns], marks[self._columns] = found
         return Block(values, marks)
 
     def _packed(self, ticks: Sequence[msgspec.Raw]) -> Block | None:
@@ -118,35 +122,50 @@ class Pick:
         if not head or len(joined) != stride * len(ticks):
             return None
         lines = np.frombuffer(joined, dtype=np.uint8).reshape(len(ticks), stride)
-        if (lines[:, :head] != lines[0, :head]).any():
-            return None
         first = head + self._count
-        marks = lines[:, head:first][:, self._at]
-        whole = np.ascontiguousarray(lines[:, first:]).view("<i8")[:, self._at]
-        values = whole.view(np.float64).copy()
-        integers = marks == INTEGER
-        if integers.any():
-            values[integers] = whole[integers]
-            marks[integers & ((whole > EXACT) | (whole < -EXACT))] = LARGE
-        doubles = marks == DOUBLE
-        other = ~(integers | doubles)
-        if other.any():
-            values[other] = np.nan
-        large = marks == LARGE
-        if large.any():
-            for row, column in np.argwhere(large).tolist():
-                bits = int(whole[row, column])
-                exact = bits if integers[row, column] else bits % _2_64
-                self._set_large(values, marks, (row, column), exact)
-        marks[doubles & np.isnan(values)] = REFUSED
+        whole = np.ascontiguousarray(lines[:, first:]).view("<i8").T[self._at]
+        alike = lines[:, :first] == lines[0, :first]
+        if alike.all():
+            return self._marked_alike(whole, lines[0, head:first][self._at])
+        if not alike[:, :head].all():
+            return None
+        return self._numbers(whole, lines[:, head:first].T[self._at])
+
+    def _marked_alike(self, whole: npt.NDArray[np.int64], mark: Marks) -> Block:
+        """What eight bytes mean where every device has the same marks, one a series."""
+        marks = np.repeat(mark[:, np.newaxis], whole.shape[1], axis=1)
+        integers = np.flatnonzero(mark == INTEGER)
+        signed = whole[integers]
+        if (mark == LARGE).any() or _beyond(signed):
+            return self._numbers(whole, marks)
+        values = whole.view(np.float64)
+        values[integers] = signed
+        values[~_is_number(mark)] = np.nan
+        return Block(values, marks)
+
+    def _numbers(self, whole: npt.NDArray[np.int64], marks: Marks) -> Block:
+        """What eight bytes mean by their marks."""
+        integers, large = marks == INTEGER, marks == LARGE
+        values = np.where(integers, whole, whole.view(np.float64))
+        absent = ~(integers | (marks == DOUBLE))
+        if absent.any():
+            values[absent] = np.nan
+        beyond = integers & ((whole > EXACT) | (whole < -EXACT))
+        for some, modulus in ((beyond, 0), (large, _2_64)):
+            if some.any():
+                for row, column in np.argwhere(some).tolist():
+                    bits = int(whole[row, column])
+                    exact = bits % modulus if modulus else bits
+                    self._set_large(values, marks, (row, column), exact)
         return Block(values, marks)
 
     def _set_large(
         self, values: Floats, marks: Marks, cell: tuple[int, int], exact: Number
     ) -> None:
         """An integer that a double does not hold is looked at as it is."""
-        values[cell] = exact
-        if not self._limits.believes(cell[1], exact):
+        if self._limits.believes(cell[0], exact):
+            values[cell], marks[cell] = exact, LARGE
+        else:
             values[cell], marks[cell] = np.nan, REFUSED
 
     def _listed(self, ticks: Sequence[msgspec.Raw]) -> Block:
@@ -166,17 +185,16 @@ class Pick:
         return found
 
     def _one_by_one(self, told: Sequence[Values]) -> Block:
-        values = np.full((len(told), len(self._positions)), np.nan)
+        values = np.full((len(self._positions), len(told)), np.nan)
         marks = np.full(values.shape, NEVER_READ, dtype=np.uint8)
-        for row, line in enumerate(told):
+        for column, line in enumerate(told):
             picked = self._pick(line)
-            marks[row] = [_mark(one) for one in picked]
-            values[row] = [np.nan if isinstance(one, str) else one for one in picked]
-            for column in np.flatnonzero(marks[row] == LARGE).tolist():
-                exact = picked[column]
+            marks[:, column] = [_mark(one) for one in picked]
+            values[:, column] = [np.nan if isinstance(one, str) else one for one in picked]
+            for row in np.flatnonzero(marks[:, column] == LARGE).tolist():
+                exact = picked[row]
                 if not isinstance(exact, str):
                     self._set_large(values, marks, (row, column), exact)
-        marks[(marks == DOUBLE) & np.isnan(values)] = REFUSED
         return Block(values, marks)
 
 
@@ -213,12 +231,15 @@ class _Split:
         real = np.frombuffer(array("d", doubles), dtype=np.float64)
         if _beyond(real) or _beyond(whole):
             return None
-        values = np.empty((len(told), len(self._marks)))
-        values[:, self._of_doubles] = real.reshape(len(told), -1)
-        values[:, self._of_integers] = whole.reshape(len(told), -1)
-        marks = np.repeat(self._marks[np.newaxis], len(told), axis=0)
-        marks[np.isnan(values)] = REFUSED
-        return Block(values, marks)
+        values = np.empty((len(self._marks), len(told)))
+        values[self._of_doubles] = real.reshape(len(told), -1).T
+        values[self._of_integers] = whole.reshape(len(told), -1).T
+        return Block(values, np.repeat(self._marks[:, np.newaxis], len(told), axis=1))
+
+
+def _is_number(marks: Marks) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (marks == DOUBLE) | (marks == INTEGER) | (marks == LARGE)
+    return found
 
 
 def _beyond(numbers: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> bool:

@@ -23,9 +23,11 @@ class Rows:
         self.size = _LEAST
         self.generation: npt.NDArray[np.uint32] = np.zeros(_LEAST, dtype=np.uint32)
         self._of: dict[Key, int] = {}
-        self._identity: dict[int, tuple[str, ...]] = {}
+        self._identity: list[tuple[str, ...]] = []
+        """By row."""
         self._free: list[int] = []
-        self._used = 0
+        self.used = 0
+        """Rows that were ever given; those behind are empty."""
 
     def __len__(self) -> int:
         return len(self._of)
@@ -58,12 +60,13 @@ class Rows:
     def take_back(self, key: Key) -> None:
         """A device is neither there nor expected any more."""
         row = self._of.pop(key)
-        del self._identity[row]
+        self._identity[row] = ()
         self._free.append(row)
 
     def _next(self) -> int:
-        row = self._used
-        self._used += 1
+        row = self.used
+        self.used += 1
+        self._identity.append(())
         if row >= self.size:
             self.size *= 2
             self.generation = grown(self.generation, self.size, 0)

@@ -1,92 +1,190 @@
-"""The recent past of some series: a plane a step of ten seconds, of single-precision numbers by row.
+"""Windows over the recent past of any series, for those who ask: means, extremes, growth of counters.
 
-Rows are kept by the thousand: another thousand is added without moving those that are there.
+A window ends at the moment of the newest samples and begins at the edge of a bucket of ten seconds, so
+that it is up to one bucket longer than was asked for. The edges of different series are shifted by whole
+seconds against each other: closing a bucket costs most, and so not all close at once. A row that is
+given to another device, or whose device was exchanged or restarted, has no past.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.errors import UsageError
 from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.buckets import BUCKET_S, PART
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.tracks import Part, Sample, Track, bytes_a_row
+from accelwatch.fleet.table.window import Kind, Pace, Window
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.series import path_of
 
-_NEVER = -1
-_PART = 1024
-
-
-class Window:
-    """The last steps of every row; a step without a value is NaN inside and None outside."""
-
-    def __init__(self, series: Sequence[Series], steps: int) -> None:
-        self.series = tuple(series)
-        self._steps = steps
-        self._parts: list[_Part] = []
-
-    def put(self, step: int, rows: Sequence[int], values: Floats) -> None:
-        """The values of a step, a row a line; the first of a step counts."""
-        at = np.array(rows, dtype=np.intp)
-        first, last = min(rows) // _PART, max(rows) // _PART
-        if first == last:
-            self._part(first).put(step, at - first * _PART, values)
-            return
-        for number in range(first, last + 1):
-            here = at // _PART == number
-            if here.any():
-                self._part(number).put(step, at[here] % _PART, values[here])
-
-    def _part(self, number: int) -> "_Part":
-        while len(self._parts) <= number:
-            self._parts.append(_Part(self._steps, len(self.series)))
-        return self._parts[number]
-
-    def clear(self, row: int) -> None:
-        """Another device stands in the row from now on."""
-        if self.known(row):
-            self._parts[row // _PART].clear(row % _PART)
-
-    def known(self, row: int) -> bool:
-        """Whether there is anything of a row."""
-        return row // _PART < len(self._parts) and self._parts[row // _PART].last[row % _PART] >= 0
-
-    def read(self, series: Series, row: int, now: int) -> list[float | None]:
-        """The last steps up to step `now`, oldest first. Raises ValueError for another series."""
-        column = self.series.index(series)
-        return self._part(row // _PART).read(column, row % _PART, now)
+MOST_BYTES = 256 << 20
+"""Windows take no more than this, whatever is asked for."""
+MOST_S = 86_400.0
+"""The longest window."""
+_SHOWN = 3
 
 
-class _Part:
-    """A thousand rows."""
+class WindowsError(UsageError):
+    """Windows that are asked for would take too much memory; the text names the dearest."""
 
-    def __init__(self, steps: int, series: int) -> None:
-        self._steps = steps
-        shape = (steps, series, _PART)
-        self._values: npt.NDArray[np.float32] = np.full(shape, math.nan, dtype=np.float32)
-        self.last: npt.NDArray[np.int64] = np.full(_PART, _NEVER, dtype=np.int64)
-        """The newest step of each row."""
 
-    def put(self, step: int, at: npt.NDArray[np.intp], values: Floats) -> None:
-        last = self.last[at]
-        if last.max() >= step:
-            new = last < step
-            at, last, values = at[new], last[new], values[new]
-        begun = [one for one in last.tolist() if one != _NEVER]
-        if begun:
-            for missed in range(max(step - self._steps + 1, min(begun) + 1), step):
-                self._values[missed % self._steps][:, at[last < missed]] = math.nan
-        self._values[step % self._steps][:, at] = values.T
-        self.last[at] = step
+class Heard(NamedTuple):
+    """What is said of rows beside their values, when samples are taken; arrays are alike long."""
 
-    def clear(self, at: int) -> None:
-        self._values[:, :, at] = math.nan
-        self.last[at] = _NEVER
+    used: int
+    """Rows that were ever used; those behind are empty."""
+    arrived: Floats
+    """When each was heard last, monotonic seconds; NaN of one that never was."""
+    interval_s: Floats
+    """How often each is heard."""
+    generation: npt.NDArray[np.uint32]
 
-    def read(self, column: int, at: int, now: int) -> list[float | None]:
-        newest = int(self.last[at])
-        found: list[float | None] = []
-        for step in range(now - self._steps + 1, now + 1):
-            value = float(self._values[step % self._steps, column, at])
-            here = newest - self._steps < step <= newest
-            found.append(value if here and not math.isnan(value) else None)
-        return found
+
+class Windows:
+    """All windows over one table."""
+
+    def __init__(self, tick_s: float = 1.0) -> None:
+        """`tick_s` is how often samples are taken: who tells more often is not heard more often."""
+        self._tick_s = tick_s
+        self._pace = Pace()
+        self._rows = 0
+        """Rows for which there is room."""
+        self._asked: list[Window] = []
+        self._tracks: dict[Series, Track] = {}
+        self._begun = 0
+        self._arrived: Floats = np.empty(0)
+        self._generation: npt.NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+
+    @property
+    def series(self) -> tuple[Series, ...]:
+        """What samples are needed of."""
+        return tuple(self._tracks)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of all windows."""
+        return self._rows * _row_bytes(self._asked)
+
+    @property
+    def left_out(self) -> int:
+        """Rows for which there is no room: the fleet has outgrown what was asked for."""
+        return max(0, self._pace.size - self._rows) if self._asked else 0
+
+    def want(
+        self, series: Series, seconds: float, kind: Kind | str, quantile: float = 0.5
+    ) -> Window:
+        """A window over the last seconds, rounded up to whole buckets. What was gathered before counts.
+
+        The age of a value has no length, its seconds are 0. Raises UsageError for a length that makes
+        no sense, WindowsError for one that takes too much.
+        """
+        asked_for = Kind(kind)
+        if not (0 < seconds <= MOST_S or (asked_for is Kind.AGE and not seconds)):
+            raise UsageError(f"a window is longer than 0 s and at most {MOST_S:g} s")
+        track = self._tracks.get(series)
+        if track is None:
+            track = Track(self._begun % BUCKET_S, self._rows, self._pace.now)
+        count = math.ceil(seconds / BUCKET_S)
+        window = Window(series, count, asked_for, track, self._pace, quantile=quantile)
+        _check([*self._asked, window], max(self._rows, 1))
+        self._begun += series not in self._tracks
+        self._tracks[series] = track
+        self._asked.append(window)
+        track.keep(self._parts(series))
+        return window
+
+    def check(self, devices: int) -> None:
+        """Raise WindowsError when a fleet of so many devices is too large for what is asked for."""
+        _check(self._asked, devices)
+
+    def let_go(self, window: Window) -> None:
+        """A window is not asked for any more: what is kept for it alone goes. It has no answers then."""
+        self._asked.remove(window)
+        self._tracks[window.series].keep(self._parts(window.series))
+        if all(other.series != window.series for other in self._asked):
+            del self._tracks[window.series]
+
+    def _parts(self, series: Series) -> Mapping[Part, int]:
+        return _wanted([window for window in self._asked if window.series == series])
+
+    def take(self, now: float, rows: Heard, values: Callable[[Series], Floats]) -> None:
+        """Take what rows tell at `now` (monotonic seconds) as samples, of those heard since last time.
+
+        `values` gives a series by row, NaN where there is none.
+        """
+        pace = self._pace
+        pace.now, pace.size = now, len(rows.arrived)
+        self._grow(rows.used)
+        count = self._rows
+        self._begin_anew(rows.generation[:count])
+        arrived = rows.arrived[:count]
+        pace.interval_s = np.maximum(rows.interval_s[:count], self._tick_s)
+        new = (arrived != self._arrived) & ~np.isnan(arrived)
+        self._arrived = arrived.copy()
+        gap_s = 3 * pace.interval_s
+        for series, track in self._tracks.items():
+            track.roll(now)
+            if new.any():
+                fresh = np.where(new, values(series)[:count], math.nan)
+                track.add(Sample(fresh, arrived), gap_s)
+
+    def _grow(self, used: int) -> None:
+        """Room for the rows that are used, as far as there may be."""
+        wanted = min(-(-used // PART) * PART, self._pace.size)
+        if self._asked:
+            wanted = min(wanted, MOST_BYTES // _row_bytes(self._asked))
+        if wanted > self._rows:
+            self._rows = wanted
+            self._arrived = grown(self._arrived, wanted, math.nan)
+            self._generation = grown(self._generation, wanted, 0)
+            for track in self._tracks.values():
+                track.grow(wanted)
+
+    def _begin_anew(self, generation: npt.NDArray[np.uint32]) -> None:
+        """Forget what was gathered of rows in which something else stands now."""
+        other = np.flatnonzero(generation != self._generation)
+        if len(other):
+            for track in self._tracks.values():
+                track.clear(other)
+            self._generation = generation.copy()
+
+
+def _wanted(windows: Sequence[Window]) -> dict[Part, int]:
+    """The parts that windows of one series need, each as long as the longest."""
+    lengths: dict[Part, int] = {}
+    for window in windows:
+        for part in window.parts:
+            lengths[part] = max(lengths.get(part, 0), window.count)
+    return lengths
+
+
+def _row_bytes(asked: Sequence[Window]) -> int:
+    """Memory of windows for each row; those over one series share what they can."""
+    by_series: dict[Series, list[Window]] = {}
+    for window in asked:
+        by_series.setdefault(window.series, []).append(window)
+    return sum(bytes_a_row(_wanted(some)) for some in by_series.values())
+
+
+def _check(asked: Sequence[Window], rows: int) -> None:
+    whole = rows * _row_bytes(asked)
+    if whole <= MOST_BYTES:
+        return
+    alone = {window: rows * bytes_a_row(_wanted([window])) for window in asked}
+    dearest = ", ".join(
+        f"{window.kind} of {path_of(window.series)} over {window.count * BUCKET_S} s ({_mib(size)})"
+        for window, size in sorted(alone.items(), key=lambda pair: -pair[1])[:_SHOWN]
+    )
+    raise WindowsError(
+        f"windows over {rows} devices would take {_mib(whole)}, and the most is {_mib(MOST_BYTES)}; "
+        f"the dearest are {dearest}: ask for shorter ones"
+    )
+
+
+def _mib(count: int) -> str:
+    return f"{count / (1 << 20):.0f} MiB"

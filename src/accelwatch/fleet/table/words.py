@@ -1,6 +1,6 @@
 """Words of states and health as small numbers, so that they can stand in arrays."""
 
-from accelwatch.fleet.names import SHOWN_STATES
+from accelwatch.fleet.names import SHOWN_STATES, NodeState
 from accelwatch.schema.health import Health
 
 STATES: tuple[str, ...] = SHOWN_STATES
@@ -8,3 +8,5 @@ STATES: tuple[str, ...] = SHOWN_STATES
 STATE = {word: code for code, word in enumerate(STATES)}
 HEALTHS: tuple[str, ...] = tuple(Health)
 HEALTH = {word: code for code, word in enumerate(HEALTHS)}
+NODE_STATES: tuple[str, ...] = tuple(NodeState)
+NODE_STATE = {word: code for code, word in enumerate(NODE_STATES)}

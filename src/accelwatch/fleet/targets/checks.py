@@ -22,8 +22,8 @@ def mistakes(targets: Targets, scrape: Scrape, section: str = "targets") -> Iter
     if targets.rename_labels.get("instance") == NODE_LABEL:
         yield f"{section}.rename_labels", "a label called instance never names a node"
     for kind in SECTIONS:
-        for number, one in enumerate(getattr(targets, kind)):
-            yield from _of_credentials(f"{section}.{kind}[{number}].scrape", one.scrape)
+        for number, discovery in enumerate(getattr(targets, kind)):
+            yield from _of_credentials(f"{section}.{kind}[{number}].scrape", discovery.scrape)
     for number, http in enumerate(targets.http):
         yield from _of_http(f"{section}.http[{number}]", http)
     for number, dns in enumerate(targets.dns):

@@ -32,8 +32,8 @@ def without_credentials(targets: Targets, scrape: Scrape) -> list[str]:
     return [
         f"{section}[{number}]"
         for section in SECTIONS
-        for number, one in enumerate(getattr(targets, section))
-        if not one.scrape
+        for number, settings in enumerate(getattr(targets, section))
+        if not settings.scrape
     ]
 
 
@@ -41,23 +41,23 @@ def ways(targets: Targets, scrape: Scrape) -> dict[str, MakeWay]:
     """Name to discovery, in the order in which later ones win; equal settings have equal names."""
     rules = Rules(scheme=scrape.scheme, rename=targets.rename_labels, keep=targets.keep_labels)
     ours = msgspec.structs.replace(rules, credentials=scrape.credentials)
-    found: dict[str, MakeWay] = {}
+    by_name: dict[str, MakeWay] = {}
     if targets.files:
-        one = Targets(files=targets.files, refresh_s=targets.refresh_s)
-        found[_named("files", one, ours)] = partial(_files, targets, ours)
-    found.update(_each("http", targets.http, _http, rules))
-    found.update(_each("dns", targets.dns, _dns, rules))
-    found.update(_each("kubernetes", targets.kubernetes, _kubernetes, rules))
-    found.update(_each("slurm", targets.slurm, _slurm, rules))
-    return found
+        settings = Targets(files=targets.files, refresh_s=targets.refresh_s)
+        by_name[_named("files", settings, ours)] = partial(_files, targets, ours)
+    by_name.update(_each("http", targets.http, _http, rules))
+    by_name.update(_each("dns", targets.dns, _dns, rules))
+    by_name.update(_each("kubernetes", targets.kubernetes, _kubernetes, rules))
+    by_name.update(_each("slurm", targets.slurm, _slurm, rules))
+    return by_name
 
 
 def _each(
     kind: str, section: Sequence[S], make: Callable[[S, Rules], Way], rules: Rules
 ) -> Iterator[tuple[str, MakeWay]]:
-    for one in section:
-        bound = msgspec.structs.replace(rules, credentials=one.scrape)
-        yield _named(kind, one, bound), partial(make, one, bound)
+    for settings in section:
+        bound = msgspec.structs.replace(rules, credentials=settings.scrape)
+        yield _named(kind, settings, bound), partial(make, settings, bound)
 
 
 def _named(kind: str, settings: msgspec.Struct, rules: Rules) -> str:

@@ -9,11 +9,11 @@ import dns.resolver
 
 from accelwatch.config.forms import split_address
 from accelwatch.errors import UsageError
-from accelwatch.fleet.ranges import MAX_HOSTS
 from accelwatch.fleet.target import Target
-from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import DnsSd
+from accelwatch.host_ranges import MAX_HOSTS
 
 
 class DnsTargets:
@@ -24,14 +24,14 @@ class DnsTargets:
         self._settings = settings
         self._rules = rules
         self._names = {name: split_name(name, settings) for name in settings.names}
-        self.kept = Kept()
+        self.kept = TargetCache()
 
     def look(self) -> list[Target]:
         """A target for each record."""
         for name, (host, port) in self._names.items():
             try:
                 places = self._places(host, port)
-                self.kept.take(name, self._rules.targets(places, self._settings.labels))
+                self.kept.update(name, self._rules.targets(places, self._settings.labels))
             except dns.exception.DNSException as error:
                 self.kept.refuse(name, _why(error))
             except (OSError, UsageError) as error:
@@ -45,17 +45,17 @@ class DnsTargets:
         if len(answer) > MAX_HOSTS:
             raise UsageError(f"more than {MAX_HOSTS} records")
         if wanted == "SRV":
-            return sorted(f"{one.target.to_text(True)}:{one.port}" for one in answer)
+            return sorted(f"{record.target.to_text(True)}:{record.port}" for record in answer)
         if wanted == "AAAA":
-            return sorted(f"[{one.address}]:{port}" for one in answer)
-        return sorted(f"{one.address}:{port}" for one in answer)
+            return sorted(f"[{record.address}]:{port}" for record in answer)
+        return sorted(f"{record.address}:{port}" for record in answer)
 
 
 def _asking(servers: Sequence[str]) -> dns.resolver.Resolver:
     """A resolver; without servers that of /etc/resolv.conf as it is now."""
     resolver = dns.resolver.Resolver(configure=not servers)
     if servers:
-        resolver.nameservers = [_server(one) for one in servers]
+        resolver.nameservers = [_server(server) for server in servers]
     return resolver
 
 

@@ -10,8 +10,8 @@ import yaml
 
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.target import Target
+from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.groups import targets_in
-from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.located_yaml.complaint import refuse
 from accelwatch.located_yaml.nodes import PlainReader, complaints_of, compose
@@ -28,24 +28,24 @@ class TargetFiles:
         self._patterns = patterns
         self._rules = rules
         self._stamps: dict[str, Stamp | None] = {}
-        self.kept = Kept()
+        self.kept = TargetCache()
 
     def look(self) -> list[Target]:
         """The targets of all files, read again where a file has changed or was not good."""
-        found = [name for pattern in self._patterns for name in _matching(pattern)]
-        for name in dict.fromkeys(found):
+        names = [name for pattern in self._patterns for name in _matching(pattern)]
+        for name in dict.fromkeys(names):
             stamp = _stamp(name)
             unchanged = stamp is not None and stamp == self._stamps.get(name)
             if not unchanged or name in self.kept.complaints:
                 self._read(name, stamp)
-        self.kept.retain(set(found))  # removed, not half written: a pattern no longer finds it
-        for name in self._stamps.keys() - set(found):
+        self.kept.retain(set(names))  # removed, not half written: a pattern no longer finds it
+        for name in self._stamps.keys() - set(names):
             del self._stamps[name]
         return self.kept.targets()
 
     def _read(self, name: str, stamp: Stamp | None) -> None:
         try:
-            self.kept.take(name, read_targets(Path(name), self._rules))
+            self.kept.update(name, read_targets(Path(name), self._rules))
         except ConfigError as error:
             self.kept.refuse(name, error)
         else:
@@ -94,7 +94,7 @@ def _matching(pattern: str) -> Iterable[str]:
 
 def _stamp(name: str) -> Stamp | None:
     try:
-        found = Path(name).stat()
+        status = Path(name).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

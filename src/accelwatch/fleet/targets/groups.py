@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.ranges import MAX_HOSTS
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.rules import Rules
+from accelwatch.host_ranges import MAX_HOSTS
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,9 +28,9 @@ def targets_in(
         groups = msgspec.convert(document, tuple[Group, ...])
     except msgspec.ValidationError as error:
         raise UsageError(f"no list of targets and labels: {error}") from error
-    found: list[Target] = []
+    targets: list[Target] = []
     for group in groups:
-        found += rules.targets(group.targets, {**(standing or {}), **group.labels})
-        if len(found) > MAX_HOSTS:
+        targets += rules.targets(group.targets, {**(standing or {}), **group.labels})
+        if len(targets) > MAX_HOSTS:
             raise UsageError(f"more than {MAX_HOSTS} targets")
-    return found
+    return targets

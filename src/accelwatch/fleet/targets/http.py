@@ -18,11 +18,11 @@ from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.follow.url import server_url
 from accelwatch.fleet.scrape_settings import TlsConfig
 from accelwatch.fleet.target import Target
+from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.groups import targets_in
-from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import HttpSd, asked_by
-from accelwatch.fleet.targets.watch import Found, Polled
+from accelwatch.fleet.targets.watch import Polled, Publish
 
 _TYPE = re.compile(r'application/json(\s*;\s*charset=("utf-8"|utf-8))?', re.IGNORECASE)
 
@@ -44,14 +44,14 @@ class HttpTargets:
         self._server = endpoint(settings.url, settings.tls_config)
         self._scrape = asked_by(settings)
         self._access = Access(self._scrape)
-        self.kept = Kept()
+        self.kept = TargetCache()
 
-    async def run(self, found: Found) -> None:
+    async def run(self, publish: Publish) -> None:
         """Ask until cancelled."""
         client = Client(self._scrape, self._access)
         try:
             every_s = self._settings.refresh_s
-            await Polled(lambda: self._look(client), every_s, self.kept).run(found)
+            await Polled(lambda: self._look(client), every_s, self.kept).run(publish)
         finally:
             await client.close()
 
@@ -61,7 +61,7 @@ class HttpTargets:
         try:
             body = await self._ask(client)
             # On a thread: ten thousand targets take longer than the streams may have to wait.
-            self.kept.take(place, await asyncio.to_thread(self._targets, body))
+            self.kept.update(place, await asyncio.to_thread(self._targets, body))
         except AccelwatchError as error:
             self.kept.refuse(place, error)
         return self.kept.targets()
@@ -77,9 +77,9 @@ class HttpTargets:
                 asyncio.timeout(self._settings.timeout_s),
                 client.get(self._server, self._settings.url, headers) as answer,
             ):
-                told = answer.headers.get("Content-Type", "")
-                if not _TYPE.fullmatch(told.strip()):
-                    text = f"answered with {told[:60]!r}; expected application/json"
+                media = answer.headers.get("Content-Type", "")
+                if not _TYPE.fullmatch(media.strip()):
+                    text = f"answered with {media[:60]!r}; expected application/json"
                     raise TargetFault(Reason.GARBAGE, text)
                 return await read_body(answer, self._settings.body_size_limit_bytes)
         except TimeoutError as error:

@@ -26,14 +26,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _labels(self, given: Mapping[str, str]) -> dict[str, str]:
-        found = {name: value for name, value in given.items() if name not in self.rename}
+        labels = {name: value for name, value in given.items() if name not in self.rename}
         for old, new in self.rename.items():
             if given.get(old):
-                found[new] = given[old]
+                labels[new] = given[old]
         if not self.keep:
-            return found
+            return labels
         return {
             name: value
-            for name, value in found.items()
+            for name, value in labels.items()
             if name in self.keep or name == NODE_LABEL or name.startswith("__")
         }

@@ -3,7 +3,7 @@
 from accelwatch.command import CommandResult, run
 from accelwatch.errors import UsageError
 from accelwatch.fleet.target import Target
-from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_nodes import (
@@ -28,13 +28,13 @@ class SlurmTargets:
         self._settings = settings
         self._rules = rules
         self._speaks_json = True
-        self.kept = Kept()
+        self.kept = TargetCache()
 
     def look(self) -> list[Target]:
         """A target for each node that the filters let through."""
         place = self._settings.scontrol
         try:
-            self.kept.take(place, self._targets())
+            self.kept.update(place, self._targets())
         except (UsageError, UnicodeDecodeError) as error:
             self.kept.refuse(place, str(error))
         return self.kept.targets()
@@ -43,20 +43,20 @@ class SlurmTargets:
         switches = {}
         if self._settings.switch_label:
             switches = leaf_switches(self._printed("--oneliner", "show", "topology").decode())
-        found: list[Target] = []
+        targets: list[Target] = []
         for node in self._nodes():
             if is_wanted(node, self._settings):
                 labels = labels_of(node, self._settings, switches)
-                found += self._rules.targets([place_of(node, self._settings)], labels)
-        return found
+                targets += self._rules.targets([place_of(node, self._settings)], labels)
+        return targets
 
     def _nodes(self) -> list[SlurmNode]:
         if self._speaks_json:
             result = self._run("--all", "show", "nodes", "--json")
             if result.ok:
                 return nodes_of_json(result.output)
-            told = result.errors.decode("utf-8", "replace")
-            if result.failure or not any(word in told for word in _NO_JSON):
+            complaint = result.errors.decode("utf-8", "replace")
+            if result.failure or not any(word in complaint for word in _NO_JSON):
                 raise UsageError(_why(result))
             self._speaks_json = False  # an old one, or built without a JSON library
         return nodes_of_text(self._printed("--all", "--oneliner", "show", "nodes").decode())

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.ranges import expand
 from accelwatch.fleet.targets.settings import SlurmSd
+from accelwatch.host_ranges import expand
 
 _PAIR = re.compile(r"(?:^| )([A-Z][A-Za-z_]*)=(.*?)(?= [A-Z][A-Za-z_]*=|$)")
 _NOTHING = ("(null)", "N/A", "none", "")
@@ -51,14 +51,14 @@ class SlurmNode(msgspec.Struct, frozen=True, kw_only=True):
 
 def nodes_of_text(text: str) -> list[SlurmNode]:
     """Nodes of one line each. Raises UsageError when a line is none."""
-    found = []
+    nodes = []
     for line in text.splitlines():
         if not line.strip():
             continue
         pairs = _pairs(line)
         if not pairs.get("NodeName"):
             raise UsageError(f"a line of scontrol that is no node: {line[:80]!r}")
-        found.append(
+        nodes.append(
             SlurmNode(
                 name=pairs["NodeName"],
                 hostname=pairs.get("NodeHostName", ""),
@@ -69,7 +69,7 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
                 features=_listed(pairs.get("ActiveFeatures")),
             )
         )
-    return found
+    return nodes
 
 
 def _pairs(line: str) -> dict[str, str]:
@@ -86,20 +86,20 @@ def nodes_of_json(data: bytes) -> list[SlurmNode]:
     nodes = document.get("nodes") if isinstance(document, dict) else None
     if not isinstance(nodes, list) or document.get("errors"):
         raise UsageError("a JSON document that tells of errors, or of no nodes")
-    return [_node(one) for one in nodes if isinstance(one, dict) and one.get("name")]
+    return [_node(node) for node in nodes if isinstance(node, dict) and node.get("name")]
 
 
-def _node(one: Mapping[str, Any]) -> SlurmNode:
-    state = one.get("state")
-    words = state if isinstance(state, list) else [state, *(one.get("state_flags") or ())]
+def _node(document: Mapping[str, Any]) -> SlurmNode:
+    state = document.get("state")
+    words = state if isinstance(state, list) else [state, *(document.get("state_flags") or ())]
     return SlurmNode(
-        name=str(one["name"]),
-        hostname=str(one.get("hostname") or ""),
-        address=str(one.get("address") or ""),
+        name=str(document["name"]),
+        hostname=str(document.get("hostname") or ""),
+        address=str(document.get("address") or ""),
         states=_states(words),
-        partitions=_listed(one.get("partitions")),
-        gres=_listed(one.get("gres")),
-        features=_listed(one.get("active_features")),
+        partitions=_listed(document.get("partitions")),
+        gres=_listed(document.get("gres")),
+        features=_listed(document.get("active_features")),
     )
 
 
@@ -110,10 +110,10 @@ def _states(words: Sequence[object]) -> tuple[str, ...]:
 def _listed(value: object) -> tuple[str, ...]:
     """A list, or a text with commas; those within brackets and braces part nothing."""
     if isinstance(value, list):
-        return tuple(str(one) for one in value)
+        return tuple(str(item) for item in value)
     if not isinstance(value, str) or value in _NOTHING:
         return ()
-    return tuple(one for one in re.split(r",(?![^(\[]*[)\]])", value) if one)
+    return tuple(item for item in re.split(r",(?![^(\[]*[)\]])", value) if item)
 
 
 def leaf_switches(text: str) -> dict[str, str]:
@@ -121,14 +121,14 @@ def leaf_switches(text: str) -> dict[str, str]:
 
     Raises UsageError for a host range that makes no sense.
     """
-    found: dict[str, str] = {}
+    by_node: dict[str, str] = {}
     for line in text.splitlines():
         pairs = _pairs(line)
         if pairs.get("SwitchName") and pairs.get("Level") == "0":
             for part in _listed(pairs.get("Nodes")):
                 for node in expand(part):
-                    found[node] = pairs["SwitchName"]
-    return found
+                    by_node[node] = pairs["SwitchName"]
+    return by_node
 
 
 def is_wanted(node: SlurmNode, settings: SlurmSd) -> bool:
@@ -136,7 +136,9 @@ def is_wanted(node: SlurmNode, settings: SlurmSd) -> bool:
     if settings.partitions and not set(settings.partitions) & set(node.partitions):
         return False
     wanted = settings.gres
-    return not wanted or any(re.match(re.escape(wanted) + r"(?![^:(=])", one) for one in node.gres)
+    return not wanted or any(
+        re.match(re.escape(wanted) + r"(?![^:(=])", gres) for gres in node.gres
+    )
 
 
 def labels_of(node: SlurmNode, settings: SlurmSd, switches: Mapping[str, str]) -> dict[str, str]:
@@ -146,7 +148,7 @@ def labels_of(node: SlurmNode, settings: SlurmSd, switches: Mapping[str, str]) -
     that Slurm lists.
     """
     labels = {**settings.labels, "node": node.name, "slurm_state": node.state}
-    ours = [one for one in settings.partitions if one in node.partitions]
+    ours = [partition for partition in settings.partitions if partition in node.partitions]
     if partitions := ours or node.partitions:
         labels["partition"] = partitions[0]
     for label, beginning in settings.feature_labels.items():

@@ -12,7 +12,7 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.target import Target
-from accelwatch.fleet.targets.kept import Kept
+from accelwatch.fleet.targets.cache import TargetCache
 
 logger = logging.getLogger(__name__)
 
@@ -23,17 +23,17 @@ _SETTLE_S = 0.2
 _AGAIN_S = 30.0
 _MOST_TOLD = 8
 
-Found = Callable[[Sequence[Target]], None]
+Publish = Callable[[Sequence[Target]], None]
 
 
 class Way(Protocol):
     """A way to find targets."""
 
-    kept: Kept
+    kept: TargetCache
     """What its places gave last, and which of them fail."""
 
-    async def run(self, found: Found) -> None:
-        """Call `found` with all targets at once and whenever they may have changed, until cancelled."""
+    async def run(self, publish: Publish) -> None:
+        """Call `publish` with all targets, at once and after changes, until cancelled."""
         ...
 
 
@@ -41,35 +41,35 @@ class Polled:
     """A way that is looked at again and again."""
 
     def __init__(
-        self, look: Callable[[], Awaitable[Sequence[Target]]], every_s: float, kept: Kept
+        self, look: Callable[[], Awaitable[Sequence[Target]]], every_s: float, kept: TargetCache
     ) -> None:
         self.kept = kept
         self._look = look
         self._every_s = every_s
 
-    async def run(self, found: Found) -> None:
+    async def run(self, publish: Publish) -> None:
         """Look until cancelled."""
         while True:
-            found(await self._look())
+            publish(await self._look())
             await asyncio.sleep(self._every_s)
 
 
 class Blocking(Protocol):
     """A way whose look blocks."""
 
-    kept: Kept
+    kept: TargetCache
 
     def look(self) -> Sequence[Target]:
         """The targets now."""
         ...
 
 
-def in_thread(one: Blocking, every_s: float) -> Polled:
+def in_thread(blocking: Blocking, every_s: float) -> Polled:
     """A way that is looked at on a thread again and again."""
-    return Polled(lambda: asyncio.to_thread(one.look), every_s, one.kept)
+    return Polled(lambda: asyncio.to_thread(blocking.look), every_s, blocking.kept)
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class DiscoveryStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How a kind of discovery does."""
 
     works: bool = True
@@ -79,11 +79,11 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 def merged(targets: Iterable[Target]) -> dict[str, Target]:
     """Targets by key; of two that are alike the later, with what only the other knows."""
-    found: dict[str, Target] = {}
+    by_key: dict[str, Target] = {}
     for target in targets:
-        before = found.get(target.key)
-        found[target.key] = target if before is None else _joined(before, target)
-    return found
+        before = by_key.get(target.key)
+        by_key[target.key] = target if before is None else _joined(before, target)
+    return by_key
 
 
 def _at(place: str, complaint: str) -> str:
@@ -117,7 +117,7 @@ class TargetWatch:
         self._standing: Sequence[Target] = ()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self._told: dict[str, Sequence[Target]] = {}
+        self._by_discovery: dict[str, Sequence[Target]] = {}
         self._ways: dict[str, Way | None] = {}
         """None for one that could not begin."""
         self._unbegun: dict[str, str] = {}
@@ -133,7 +133,7 @@ class TargetWatch:
         self._standing, self._order = standing, tuple(ways)
         for gone in self._tasks.keys() - ways.keys():
             self._end(self._tasks.pop(gone))
-            self._told.pop(gone, None)
+            self._by_discovery.pop(gone, None)
             self._ways.pop(gone, None)
             self._unbegun.pop(gone, None)
         for name in ways.keys() - self._tasks.keys():
@@ -143,37 +143,41 @@ class TargetWatch:
         loop.call_later(self._patience_s, self._hurry)
         self._changed.set()
 
-    def told(self) -> dict[str, Told]:
+    def status(self) -> dict[str, DiscoveryStatus]:
         """How each kind of discovery does, by the first word of its name."""
-        found: dict[str, Told] = {}
+        by_kind: dict[str, DiscoveryStatus] = {}
         for name in self._order:
             kind = _kind(name)
-            before = found.get(kind, Told())
+            before = by_kind.get(kind, DiscoveryStatus())
             way = self._ways.get(name)
-            works = name in self._told and way is not None and not way.kept.complaints
-            count = len(self._told.get(name, ()))
-            found[kind] = Told(works=before.works and works, targets=before.targets + count)
-        return found
+            works = name in self._by_discovery and way is not None and not way.kept.complaints
+            count = len(self._by_discovery.get(name, ()))
+            by_kind[kind] = DiscoveryStatus(
+                works=before.works and works, targets=before.targets + count
+            )
+        return by_kind
 
     def problems(self) -> tuple[str, ...]:
         """Why targets may be lacking: what could not begin, and which places fail, at most a few."""
-        found = list(self._unbegun.values())
+        problems = list(self._unbegun.values())
         for way in self._ways.values():
             if way is not None:
-                found += [_at(place, text) for place, text in way.kept.complaints.items()]
+                problems += [_at(place, text) for place, text in way.kept.complaints.items()]
         more = (
-            [f"{len(found) - _MOST_TOLD} more discoveries fail"] if len(found) > _MOST_TOLD else []
+            [f"{len(problems) - _MOST_TOLD} more discoveries fail"]
+            if len(problems) > _MOST_TOLD
+            else []
         )
-        return (*found[:_MOST_TOLD], *more)
+        return (*problems[:_MOST_TOLD], *more)
 
     def _hurry(self) -> None:
         self._patient = False
         self._changed.set()
 
     async def _go(self, name: str, make: Callable[[], Way]) -> None:
-        def found(targets: Sequence[Target]) -> None:
-            if name not in self._told or self._told[name] != targets:
-                self._told[name] = targets
+        def publish(targets: Sequence[Target]) -> None:
+            if name not in self._by_discovery or self._by_discovery[name] != targets:
+                self._by_discovery[name] = targets
                 self._changed.set()
 
         while True:
@@ -181,7 +185,7 @@ class TargetWatch:
             try:
                 self._ways[name] = way = make()
                 self._unbegun.pop(name, None)
-                await way.run(found)
+                await way.run(publish)
             except AccelwatchError as error:
                 if self._unbegun.get(name) != str(error):
                     logger.error("a discovery cannot begin, it is tried again: %s", error)
@@ -197,7 +201,7 @@ class TargetWatch:
             while True:
                 await self._changed.wait()
                 self._changed.clear()
-                if self._patient and not self._told.keys() >= set(self._order):
+                if self._patient and not self._by_discovery.keys() >= set(self._order):
                     continue
                 self._apply_now()
                 await asyncio.sleep(_SETTLE_S)
@@ -212,9 +216,9 @@ class TargetWatch:
         task.cancel()
 
     def _apply_now(self) -> None:
-        told = (target for name in self._order for target in self._told.get(name, ()))
-        found = merged((*self._standing, *told))
-        if found != self._applied:
-            logger.info("targets known count=%d", len(found))
-            self._applied = found
-            self._apply(found)
+        listed = (target for name in self._order for target in self._by_discovery.get(name, ()))
+        targets = merged((*self._standing, *listed))
+        if targets != self._applied:
+            logger.info("targets known count=%d", len(targets))
+            self._applied = targets
+            self._apply(targets)

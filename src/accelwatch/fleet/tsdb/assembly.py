@@ -12,7 +12,7 @@ from typing import NamedTuple
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
 from accelwatch.fleet.follow.faults import Reason, TargetFault
-from accelwatch.fleet.tsdb.breath import Breath
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.tsdb.query import Instant
 from accelwatch.fleet.tsdb.wanted import mark_of
@@ -114,21 +114,21 @@ class Assembly:
         self.counts.clear()
         self.unplaced = 0
 
-    async def take(self, found: Sequence[Instant]) -> None:
+    async def ingest(self, samples: Sequence[Instant]) -> None:
         """The answer of a query. Raises TargetFault above the limit of series, ValueError."""
-        breath = Breath()
-        for begin in range(0, len(found), _SLICE):
-            self._take(found[begin : begin + _SLICE])
-            await breath.take()
+        work = LongWork()
+        for begin in range(0, len(samples), _SLICE):
+            self._place(samples[begin : begin + _SLICE])
+            await work.rest()
 
-    def _take(self, found: Sequence[Instant]) -> None:
+    def _place(self, samples: Sequence[Instant]) -> None:
         index, groups = self._index, self.groups
-        for one in found:
-            raw = bytes(one.metric)
+        for sample in samples:
+            raw = bytes(sample.metric)
             at = index.get(hash(raw))
             if at is None:
                 at = self._meet(raw)
-            groups[at >> _SLOTS].values[at & _SLOT] = number(one.value[1])
+            groups[at >> _SLOTS].values[at & _SLOT] = number(sample.value[1])
 
     def _meet(self, raw: bytes) -> int:
         if len(self._index) >= self._limit:
@@ -158,10 +158,10 @@ class Assembly:
         for no longer would it answer with the last sample of a series.
         """
         now = time.monotonic()
-        told = []
-        breath = Breath()
+        complete = []
+        work = LongWork()
         for at, group in list(self.groups.items()):
-            await breath.take()
+            await work.rest()
             if None in group.values:
                 if not answered or not (whole or group.lacks_for_long(now)):
                     continue
@@ -170,10 +170,10 @@ class Assembly:
             if group.keys:
                 group.settle()
                 self.counts.update(group.counts)
-                told.append(group)
+                complete.append(group)
             else:
                 self._forget(at)
-        return told
+        return complete
 
     def _shrink(self, at: int, group: Group) -> None:
         kept = [slot for slot, value in enumerate(group.values) if value is not None]
@@ -192,19 +192,19 @@ class Assembly:
         for mark in group.marks:
             self._index.pop(mark, None)
 
-    async def ages(self, family: str, found: Iterable[Instant]) -> dict[Origin, Age]:
+    async def ages(self, family: str, samples: Iterable[Instant]) -> dict[Origin, Age]:
         """Age of the newest sample of each origin, from `timestamp()` of a family."""
         newest: dict[int, Age] = {}
-        breath = Breath()
-        for one in found:
-            await breath.take()
-            raw = bytes(one.metric)
+        work = LongWork()
+        for sample in samples:
+            await work.rest()
+            raw = bytes(sample.metric)
             at = self._ages.get(hash(raw))
             if at is None:
                 at = self._age_of(raw)
             if at is not None and self.groups[at].mark == family:
-                stamp = float(one.value[1])
-                age = Age(max(0.0, one.value[0] - stamp), stamp)
+                stamp = float(sample.value[1])
+                age = Age(max(0.0, sample.value[0] - stamp), stamp)
                 newest[at] = min(age, newest.get(at, age))
         return {self.groups[at].origin: age for at, age in newest.items()}
 

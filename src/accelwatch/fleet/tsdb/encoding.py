@@ -42,13 +42,13 @@ class Encoder:
         self._plans = SeriesPlans(rows)
 
     def node(
-        self, sent: NodeSent, found: Iterable[Owned], labels: Mapping[str, str], milliseconds: int
+        self, sent: NodeSent, owners: Iterable[Owned], labels: Mapping[str, str], milliseconds: int
     ) -> list[bytes]:
         """The series of a node at a time, which must be later than the time before."""
         out: list[bytes] = []
         around = sample_bytes(milliseconds)
         gone = dict(sent.owners)
-        for owned in found:
+        for owned in owners:
             before = gone.pop(owned.text, None)
             wanted = {**labels, **owned.labels}
             if before is None or before.owner.labels != wanted:
@@ -56,8 +56,8 @@ class Encoder:
                     self._end(before, before.series, around, out)
                 before = sent.owners[owned.text] = _Sent(OwnerBytes(wanted))
             self._owner(before, owned, around, out)
-        for text, one in gone.items():
-            self._end(one, one.series, around, out)
+        for text, owner in gone.items():
+            self._end(owner, owner.series, around, out)
             del sent.owners[text]
         sent.milliseconds = milliseconds
         return out
@@ -75,7 +75,7 @@ class Encoder:
         before, after = around
         for series, value in samples.items():
             pieces = plans.get(series) or self._plans.make(owner.names, series)
-            parts = [runs.get(one) or owner.run(one) for one in pieces]
+            parts = [runs.get(piece) or owner.run(piece) for piece in pieces]
             parts += (before, number_bytes(value), after)
             out.append(series_bytes(parts))
 
@@ -84,8 +84,8 @@ class Encoder:
         out: list[bytes] = []
         sent.milliseconds = max(milliseconds, sent.milliseconds + 1)
         around = sample_bytes(sent.milliseconds)
-        for one in sent.owners.values():
-            self._end(one, one.series, around, out)
+        for owner in sent.owners.values():
+            self._end(owner, owner.series, around, out)
         sent.owners.clear()
         return out
 
@@ -96,5 +96,5 @@ class Encoder:
         plans = self._plans.of(owner.names)
         for series in ended:
             pieces = plans.get(series) or self._plans.make(owner.names, series)
-            parts = [owner.run(one) for one in pieces]
+            parts = [owner.run(piece) for piece in pieces]
             out.append(series_bytes([*parts, around[0], STALE, around[1]]))

@@ -13,15 +13,14 @@ import msgspec
 
 from accelwatch.exposition.families import escape
 from accelwatch.exposition.text import header
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.tsdb.breath import Breath
 from accelwatch.fleet.tsdb.outgoing import Outgoing, Owned, node_labels
 from accelwatch.schema.metrics import Metric, Series
 
 _PIECE = 64 << 10
 """Characters of a family that are packed together."""
 _HOLD_S = 0.5
-_BREATH = 8
 _MAX_HEADS = 50_000
 _MAX_HELD = 4
 
@@ -73,15 +72,14 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
     async def parts(self, openmetrics: bool, packed: bool) -> AsyncIterator[bytes]:
         """The body, as one gzip stream or as text."""
-        whole = Joined()
+        whole, work = Joined(), LongWork()
         if packed:
             yield whole.begin()
         for row, pieces in self.families:
             first = _deflated(header(row, openmetrics).encode())
-            for number, piece in enumerate((first, *pieces)):
+            for piece in (first, *pieces):
                 yield whole.add(piece) if packed else _inflated(piece)
-                if number % _BREATH == 0:
-                    await asyncio.sleep(0)
+                await work.rest()
         last = _deflated(b"# EOF\n") if openmetrics else b""
         if packed:
             yield whole.add(last) + whole.end()
@@ -124,34 +122,34 @@ class Federating:
         """The fleet's exposition, at most half a second old."""
         async with self._making:
             now = self._fleet.clock.monotonic()
-            fresh = {key: one for key, one in self._made.items() if now - one.at < _HOLD_S}
-            found = fresh.get((profile, groups))
-            if found is None:
-                found = await self._make(profile, groups)
+            fresh = {key: made for key, made in self._made.items() if now - made.at < _HOLD_S}
+            page = fresh.get((profile, groups))
+            if page is None:
+                page = await self._make(profile, groups)
                 if len(fresh) < _MAX_HELD:
-                    fresh[profile, groups] = found
+                    fresh[profile, groups] = page
                 asyncio.get_running_loop().call_later(2 * _HOLD_S, self._let_go)
             self._made = fresh
-            return found
+            return page
 
     def _let_go(self) -> None:
         now = self._fleet.clock.monotonic()
-        self._made = {key: one for key, one in self._made.items() if now - one.at < _HOLD_S}
+        self._made = {key: made for key, made in self._made.items() if now - made.at < _HOLD_S}
 
     async def _make(self, profile: str, groups: frozenset[str]) -> Made:
         outgoing = Outgoing(profile, groups)
         families = {key: _Family() for key in outgoing.rows}
-        breath = Breath()
+        work = LongWork()
         for name in sorted(self._fleet.nodes):
             node = self._fleet.nodes.get(name)
             if node is not None:
                 labels = node_labels(node, {})
                 for owned in outgoing.of(self._fleet, node):
                     self._add(owned, labels, outgoing.rows, families)
-            await breath.take()
+            await work.rest()
         for family in families.values():
             family.close()
-            await breath.take()
+            await work.rest()
         return Made(
             at=self._fleet.clock.monotonic(),
             families=tuple(
@@ -184,9 +182,9 @@ class Federating:
         own = {name: v for name, v in zip(row.labels, series[1:], strict=True) if v}
         if len(self._heads) >= _MAX_HEADS:
             self._heads.clear()
-        found = f"{row.family}{{", ("," if own else "") + _text(own) + "} "
-        self._heads[series] = found
-        return found
+        head = f"{row.family}{{", ("," if own else "") + _text(own) + "} "
+        self._heads[series] = head
+        return head
 
 
 def _text(labels: Mapping[str, str]) -> str:

@@ -9,19 +9,20 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from accelwatch.backoff import SpreadBackoff
 from accelwatch.clock import Clock
-from accelwatch.fleet.follow.backoff import Backoff
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import MAX_NODES, Fleet
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.tsdb.assembly import short_name
-from accelwatch.fleet.tsdb.breath import Breath
 from accelwatch.fleet.tsdb.origin import Origin
 from accelwatch.fleet.tsdb.query import Queries, QueryClient
-from accelwatch.fleet.tsdb.reader import StoreRead, StoreReader, Told
+from accelwatch.fleet.tsdb.reader import OriginScrape, StoreRead, StoreReader
 from accelwatch.fleet.tsdb.settings import Store
-from accelwatch.fleet.wire import StoreNote
+from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.moments import moment_or_none
 from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class Sink(Protocol):
         ...
 
 
-class _Held:
+class _Followed:
     """A target of the store as it is followed."""
 
     __slots__ = ("seen", "target")
@@ -61,11 +62,13 @@ class StoreFollower:
         self._clock = clock
         self._client: Queries = client or QueryClient(settings)
         self.reader = StoreReader(settings, self._client, clock.wall)
-        self._backoff = Backoff(settings.max_backoff_s)
-        self._held: dict[Origin, _Held] = {}
-        self.note = StoreNote(address=_address(settings))
+        self._backoff = SpreadBackoff(settings.max_backoff_s)
+        self._followed: dict[Origin, _Followed] = {}
+        self.note = StoreState(address=_address(settings))
         """How reading goes."""
         sink.fleet.store = self.note
+        self._read_at: float | None = None
+        """Unix seconds of the latest read that gave something."""
         self._failures_total = 0
         self._warnings_total = 0
         self._complaint = ""
@@ -110,12 +113,13 @@ class StoreFollower:
         self._take_down(read)
         self.began = True
         self._warnings_total += len(read.warnings)
-        well = bool(read.told) or read.fault is None
+        if read.scrapes or read.fault is None:
+            self._read_at = self._clock.wall()
         self._tell_how(
-            read_at=self._clock.wall() if well else self.note.read_at,
+            read_at=moment_or_none(self._read_at),
             read_duration_s=round(time.monotonic() - began, 3),
             series=read.series,
-            targets=len(self._held),
+            targets=len(self._followed),
             unplaced_series=read.unplaced,
             warnings=read.warnings,
             fault=str(read.fault or ""),
@@ -128,40 +132,40 @@ class StoreFollower:
     def _take_targets(self, read: StoreRead) -> None:
         now = self._clock.monotonic()
         self._left_out = False
-        before = {origin: held.target for origin, held in self._held.items()}
-        for told in read.told:
-            held = self._held.get(told.origin)
-            target = _target(told.origin, told.labels)
-            if held is None and len(self._held) >= MAX_NODES:
+        before = {origin: followed.target for origin, followed in self._followed.items()}
+        for scrape in read.scrapes:
+            followed = self._followed.get(scrape.origin)
+            target = _target(scrape.origin, scrape.labels)
+            if followed is None and len(self._followed) >= MAX_NODES:
                 self._left_out = True
-            elif held is None:
-                self._held[told.origin] = _Held(target, now)
+            elif followed is None:
+                self._followed[scrape.origin] = _Followed(target, now)
             else:
-                held.target, held.seen = target, now
+                followed.target, followed.seen = target, now
         self._expect_down(read, now)
-        for origin, held in list(self._held.items()):
-            if now - held.seen > _FORGET_S:
-                del self._held[origin]
-        now_held = {origin: held.target for origin, held in self._held.items()}
+        for origin, followed in list(self._followed.items()):
+            if now - followed.seen > _FORGET_S:
+                del self._followed[origin]
+        now_held = {origin: followed.target for origin, followed in self._followed.items()}
         if before != now_held or not self.began:
             self._sink.set_store_targets(
-                {held.target.key: held.target for held in self._held.values()}
+                {followed.target.key: followed.target for followed in self._followed.values()}
             )
 
     def _expect_down(self, read: StoreRead, now: float) -> None:
         """Targets that are down: those known, and those of jobs that give accelerators only."""
         down = set(read.down)
-        for origin, held in self._held.items():
+        for origin, followed in self._followed.items():
             if origin.transport in down:
-                held.seen = now
-        ours = {told.origin.transport for told in read.told}
+                followed.seen = now
+        ours = {scrape.origin.transport for scrape in read.scrapes}
         jobs = {transport[0] for transport in ours}
         others = {
             transport[0]
-            for transport, one in read.scraped.items()
-            if one.up and transport not in ours
+            for transport, scraped in read.scraped.items()
+            if scraped.up and transport not in ours
         }
-        known = {origin.transport for origin in self._held}
+        known = {origin.transport for origin in self._followed}
         for transport in down - known:
             if transport[0] in jobs - others:
                 labels = dict(read.scraped[transport].labels)
@@ -171,44 +175,44 @@ class StoreFollower:
                     kept = {name: labels[name] for name in labels if name not in (label, "job")}
                     kept.pop("instance", None)
                     origin = Origin(transport, node)
-                    self._held[origin] = _Held(_target(origin, kept), now)
+                    self._followed[origin] = _Followed(_target(origin, kept), now)
 
     async def _take_told(self, read: StoreRead) -> None:
-        breath = Breath()
-        for told in read.told:
-            if told.origin in self._held:
-                self._tell(told)
-            await breath.take()
+        work = LongWork()
+        for scrape in read.scrapes:
+            if scrape.origin in self._followed:
+                self._tell(scrape)
+            await work.rest()
 
-    def _tell(self, told: Told) -> None:
-        fleet, key = self._sink.fleet, self._held[told.origin].target.key
+    def _tell(self, scrape: OriginScrape) -> None:
+        fleet, key = self._sink.fleet, self._followed[scrape.origin].target.key
         source = fleet.source(key)
-        if source is None or not told.foreign.dialects:
+        if source is None or not scrape.foreign.dialects:
             return
         source.mode = "prometheus"
-        source.dialect = "+".join(told.foreign.dialects)
-        for reason, count in told.foreign.rejected.items():
+        source.dialect = "+".join(scrape.foreign.dialects)
+        for reason, count in scrape.foreign.rejected.items():
             source.rejected[reason] = source.rejected.get(reason, 0) + count
-        node = () if told.foreign.node is None else (told.foreign.node,)
-        views = (*told.foreign.devices, *node)
-        fleet.read(key, views, None, told.interval_s, age_s=told.age_s)
+        node = () if scrape.foreign.node is None else (scrape.foreign.node,)
+        views = (*scrape.foreign.devices, *node)
+        fleet.read(key, views, None, scrape.interval_s, age_s=scrape.age_s)
 
     def _take_down(self, read: StoreRead) -> None:
         down = set(read.down)
-        for origin, held in self._held.items():
+        for origin, followed in self._followed.items():
             if origin.transport in down:
                 fault = TargetFault(Reason.CONNECT, "the store cannot scrape it: up is 0")
-                self._sink.fleet.fail(held.target.key, fault)
+                self._sink.fleet.fail(followed.target.key, fault)
 
     def _failed(self, fault: TargetFault) -> None:
         """The store as a whole, or a part of the queries, failed."""
         self._failures_total += 1
         self._tell_how(fault=str(fault))
-        told = TargetFault(fault.reason, f"the store: {fault}", code=fault.code)
+        store_fault = TargetFault(fault.reason, f"the store: {fault}", code=fault.code)
         now, limit_s = self._clock.monotonic(), 2 * self._settings.interval_s
-        for held in self._held.values():
-            if now - held.seen > limit_s or not self.began:
-                self._sink.fleet.fail(held.target.key, told)
+        for followed in self._followed.values():
+            if now - followed.seen > limit_s or not self.began:
+                self._sink.fleet.fail(followed.target.key, store_fault)
         self._say(f"reading the store failed reason={fault.reason}: {fault}")
 
     def _tell_how(self, **changes: object) -> None:
@@ -222,7 +226,7 @@ class StoreFollower:
             self._say(f"more than {MAX_NODES} targets; the others are left out, set matchers")
         elif read.warnings:
             self._say(f"the store warns: {'; '.join(read.warnings)}")
-        elif read.unplaced and not read.told:
+        elif read.unplaced and not read.scrapes:
             self._say(
                 f"{read.unplaced} series of accelerators have no label that names a node; "
                 "set prometheus.node_labels or instance_as_node"
@@ -241,22 +245,22 @@ class StoreFollower:
     def own(self) -> Mapping[Series, Number]:
         """Our own series."""
         note = self.note
-        found: dict[Series, Number] = {
-            ("fleet_store_up",): int(not note.fault and note.read_at is not None),
+        series: dict[Series, Number] = {
+            ("fleet_store_up",): int(not note.fault and self._read_at is not None),
             ("fleet_store_series",): note.series,
             ("fleet_store_unplaced_series",): note.unplaced_series,
             ("fleet_store_failures_total",): self._failures_total,
             ("fleet_store_warnings_total",): self._warnings_total,
         }
         if note.read_duration_s is not None:
-            found[("fleet_store_read_duration_seconds",)] = note.read_duration_s
-        if note.read_at is not None:
-            found[("fleet_store_last_read_timestamp_seconds",)] = note.read_at
-        return found
+            series[("fleet_store_read_duration_seconds",)] = note.read_duration_s
+        if self._read_at is not None:
+            series[("fleet_store_last_read_timestamp_seconds",)] = self._read_at
+        return series
 
     def origins(self, node: str) -> list[Origin]:
         """The store's targets of a node."""
-        return [origin for origin in self._held if origin.node == node]
+        return [origin for origin in self._followed if origin.node == node]
 
 
 def _address(settings: Store) -> str:

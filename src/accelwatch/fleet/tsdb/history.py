@@ -5,14 +5,14 @@ from collections.abc import Iterable
 
 from accelwatch.exposition import Key
 from accelwatch.exposition.line import number
+from accelwatch.fleet.dialects.foreign import ForeignReader
 from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours import OURS
-from accelwatch.fleet.dialects.reading import ForeignReader
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.merge import identity
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.history import QUANTITIES
 from accelwatch.fleet.tsdb.assembly import Group
-from accelwatch.fleet.tsdb.breath import Breath
 from accelwatch.fleet.tsdb.follow import StoreFollower
 from accelwatch.fleet.tsdb.origin import Origin, labels_of
 from accelwatch.fleet.tsdb.query import Range, selector
@@ -36,10 +36,10 @@ async def store_history(
     """
     whole: Rows = {path_of(series): [None] * steps for series in QUANTITIES}
     for origin in store.origins(node):
-        told = await _of_origin(store, origin, device, end=end, steps=steps, step_s=step_s)
-        for name, values in told.items():
-            held = whole[name]
-            whole[name] = [b if a is None else a for a, b in zip(held, values, strict=True)]
+        rows = await _of_origin(store, origin, device, end=end, steps=steps, step_s=step_s)
+        for name, values in rows.items():
+            known = whole[name]
+            whole[name] = [b if a is None else a for a, b in zip(known, values, strict=True)]
     return whole
 
 
@@ -51,37 +51,37 @@ async def _of_origin(
     if not names:
         return {}
     start = end - (steps - 1) * step_s
-    own = next((one for one in groups if one.origin.node), None)
+    own = next((group for group in groups if group.origin.node), None)
     by_label = own.node_label if own is not None and not store.reader.alone(origin) else ""
     chosen = selector(names, store.reader.placing.matchers(origin, by_label))
-    found = await store.client.range(chosen, start, end, step_s)
+    ranges = await store.client.range(chosen, start, end, step_s)
     try:
-        keys, columns = await _table(store, found, start, steps, step_s)
+        keys, columns = await _table(store, ranges, start, steps, step_s)
     except ValueError as error:
         raise TargetFault(Reason.GARBAGE, f"samples cannot be read: {error}") from error
     reader = ForeignReader()
     rows: Rows = {path_of(series): [None] * steps for series in QUANTITIES}
-    breath = Breath()
+    work = LongWork()
     for step in range(steps):
         values: list[Number] = [column[step] for column in columns]
         if not all(math.isnan(value) for value in values):
-            told = reader.read_keys(keys, values, start + step * step_s).devices
-            for name, value in _numbers(told, device).items():
+            views = reader.read_keys(keys, values, start + step * step_s).devices
+            for name, value in _numbers(views, device).items():
                 rows[name][step] = value
-        await breath.take()
+        await work.rest()
     return rows
 
 
-def _numbers(told: Iterable[DeviceView], device: Device) -> dict[str, float]:
+def _numbers(views: Iterable[DeviceView], device: Device) -> dict[str, float]:
     """The device's numbers at one step."""
-    found = {}
-    for view in told:
+    numbers = {}
+    for view in views:
         if identity(view.device) == identity(device):
             for series in QUANTITIES:
                 value = view.reading.values.get(series)
                 if value is not None and math.isfinite(value):
-                    found[path_of(series)] = float(value)
-    return found
+                    numbers[path_of(series)] = float(value)
+    return numbers
 
 
 def _names(groups: list[Group]) -> list[str]:
@@ -103,17 +103,17 @@ def _names(groups: list[Group]) -> list[str]:
 
 
 async def _table(
-    store: StoreFollower, found: list[Range], start: float, steps: int, step_s: int
+    store: StoreFollower, ranges: list[Range], start: float, steps: int, step_s: int
 ) -> tuple[tuple[Key, ...], list[list[float]]]:
     """The series of a range query, each with a number a step; NaN where it has none."""
     keys: list[Key] = []
     columns: list[list[float]] = []
-    breath = Breath()
-    for one in found:
-        await breath.take()
-        keys.append(store.reader.placing.place(labels_of(bytes(one.metric))).key)
+    work = LongWork()
+    for row in ranges:
+        await work.rest()
+        keys.append(store.reader.placing.place(labels_of(bytes(row.metric))).key)
         column = [math.nan] * steps
-        for moment, text in one.values:
+        for moment, text in row.values:
             at = round((moment - start) / step_s)
             if 0 <= at < steps:
                 column[at] = float(number(text))

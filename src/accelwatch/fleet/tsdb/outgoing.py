@@ -8,10 +8,9 @@ from accelwatch.exposition.selection import selected
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
-from accelwatch.fleet.state.source import OURS, Source
+from accelwatch.fleet.state.source import OURS, TargetSource
 from accelwatch.schema.device import Device
-from accelwatch.schema.metrics import Kind, Metric, Scope, Series, Tier
-from accelwatch.schema.metrics import Source as MetricSource
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, Series, Tier
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendState, Snapshot
 
@@ -60,17 +59,17 @@ class Outgoing:
             return _silent(node)
         snapshot = snapshot_of(fleet, node)
         owners = {owner_of(view.device): view.device for view in snapshot.devices}
-        found: dict[str, Owned] = {}
+        by_owner: dict[str, Owned] = {}
         rows = self.rows
         about_node = [*node_samples(snapshot), *_answering(snapshot)]
         for samples in (*device_samples(snapshot, _all), about_node):
             for text, series, value in samples:
                 if series[0] in rows:
-                    owned = found.get(text)
+                    owned = by_owner.get(text)
                     if owned is None:
-                        owned = found[text] = Owned(text, _labels(text, owners))
+                        owned = by_owner[text] = Owned(text, _labels(text, owners))
                     owned.samples.append((series, value))
-        return list(found.values())
+        return list(by_owner.values())
 
 
 def _all(_device: Device) -> bool:
@@ -87,7 +86,7 @@ def _labels(text: str, owners: Mapping[str, Device]) -> dict[str, str]:
 
 def _silent(node: Node) -> list[Owned]:
     """That a node does not answer; nothing of one that has only just been asked."""
-    asked = any(one.fault is not None for one in node.sources.values())
+    asked = any(source.fault is not None for source in node.sources.values())
     if node.best is None and not asked:
         return []
     silent = Owned("", {})
@@ -121,7 +120,7 @@ def _scraped_as(node: Node) -> dict[str, str]:
     return {"job": target.job or JOB, "instance": target.instance or target.address}
 
 
-def _rank(source: Source) -> tuple[bool, str]:
+def _rank(source: TargetSource) -> tuple[bool, str]:
     """Our own agents first: the order must not follow which of them was read last."""
     return source.dialect != OURS, source.target.key
 

@@ -68,12 +68,12 @@ class Peer:
                 yield response
 
     async def _headers(self) -> dict[str, str]:
-        found = dict(self._settings.headers)
+        headers = dict(self._settings.headers)
         if self._settings.tenant:
-            found[_TENANT] = self._settings.tenant
+            headers[_TENANT] = self._settings.tenant
         if self._settings.header_files:
-            found.update(await asyncio.to_thread(self._from_files))
-        return found
+            headers.update(await asyncio.to_thread(self._from_files))
+        return headers
 
     def _from_files(self) -> dict[str, str]:
         return {name: _line(place) for name, place in self._settings.header_files.items()}

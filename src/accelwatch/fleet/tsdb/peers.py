@@ -76,9 +76,9 @@ class Peers:
 
     def own(self) -> Mapping[Series, Number]:
         """Our own series of both."""
-        found: dict[Series, Number] = {}
+        series: dict[Series, Number] = {}
         if self.store is not None:
-            found.update(self.store.own())
+            series.update(self.store.own())
         if self.writer is not None:
-            found.update(self.writer.own())
-        return found
+            series.update(self.writer.own())
+        return series

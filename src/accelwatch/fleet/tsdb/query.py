@@ -150,7 +150,9 @@ class QueryClient:
     ) -> _A:
         if response.status in _TOLD:
             body = await read_body(response, _SMALL_BYTES)
-            raise TargetFault(Reason.STATUS, _told(body, response.status), code=response.status)
+            raise TargetFault(
+                Reason.STATUS, _complaint(body, response.status), code=response.status
+            )
         check_status(response)
         body = await read_body(response, self._settings.body_size_limit_bytes)
         small = len(body) <= _SMALL_BYTES
@@ -168,7 +170,7 @@ class QueryClient:
         return answer
 
 
-def _told(body: bytes, code: int) -> str:
+def _complaint(body: bytes, code: int) -> str:
     try:
         return f"answered {code}: {_short(_decode_error.decode(body).error)}"
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -188,8 +190,10 @@ def quoted(text: str) -> str:
 
 def selector(names: Iterable[str], matchers: str = "") -> str:
     """All series of families, which are plain names and need no escaping in a pattern."""
-    held = sorted(names)
-    name = f'__name__="{held[0]}"' if len(held) == 1 else f'__name__=~"{"|".join(held)}"'
+    families = sorted(names)
+    name = (
+        f'__name__="{families[0]}"' if len(families) == 1 else f'__name__=~"{"|".join(families)}"'
+    )
     return "{" + ",".join(part for part in (name, matchers.strip().rstrip(",")) if part) + "}"
 
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from accelwatch.exposition import Key
-from accelwatch.fleet.dialects.reading import Foreign, ForeignReader
+from accelwatch.fleet.dialects.foreign import Foreign, ForeignReader
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.tsdb.assembly import LOOK_BACK_S, Age, Assembly, Group
-from accelwatch.fleet.tsdb.breath import Breath
 from accelwatch.fleet.tsdb.origin import Origin, Placing, Scraped, labels_of
 from accelwatch.fleet.tsdb.query import Instant, Queries, chunks, selector
 from accelwatch.fleet.tsdb.settings import Store
@@ -33,7 +33,7 @@ _LEAST_STEP_S = 0.05
 _STEPS = 7
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class OriginScrape(msgspec.Struct, frozen=True, kw_only=True):
     """What the store says of one origin."""
 
     origin: Origin
@@ -48,7 +48,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 class StoreRead(msgspec.Struct, frozen=True, kw_only=True):
     """One read."""
 
-    told: tuple[Told, ...]
+    scrapes: tuple[OriginScrape, ...]
     down: tuple[tuple[str, ...], ...]
     """Transports of targets that the store cannot scrape."""
     scraped: dict[tuple[str, ...], Scraped]
@@ -78,7 +78,7 @@ class _Known:
         """The keys of its groups one after the other; the same object while they stay."""
         parts = tuple(group.keys for group in groups)
         if len(parts) != len(self.parts) or any(
-            one is not before for one, before in zip(parts, self.parts, strict=True)
+            part is not before for part, before in zip(parts, self.parts, strict=True)
         ):
             self.parts = parts
             self.keys = tuple(key for keys in parts for key in keys)
@@ -145,10 +145,12 @@ class StoreReader:
             # A part of `up` may be lacking, without which a target's labels would be its exporter's.
             before = self.placing.scraped
             scraped = {
-                **{one: before[one] for one in self._transports() & before.keys()},
+                **{
+                    transport: before[transport] for transport in self._transports() & before.keys()
+                },
                 **scraped,
             }
-        await self._look_at_names({transport for transport, one in scraped.items() if one.up})
+        await self._look_at_names({transport for transport, target in scraped.items() if target.up})
         self._assembly.begin(scraped)
         fault = await self._samples()
         warnings = tuple(dict.fromkeys(self._client.warnings))
@@ -158,18 +160,18 @@ class StoreReader:
         ages, late = await self._ages(groups)
         came = await self._came_meanwhile(scraped)
         named, unplaced = self._named(groups)
-        told = []
-        breath = Breath()
+        scrapes = []
+        work = LongWork()
         for origin, its in named.items():
             if origin in ages and origin.transport not in came:
-                told += self._tell_or_log(origin, its, ages[origin])
-                await breath.take()
-        held = {group.origin for group in self._assembly.groups.values()}
-        for gone in self._known.keys() - held - named.keys():
+                scrapes += self._tell_or_log(origin, its, ages[origin])
+                await work.rest()
+        origins = {group.origin for group in self._assembly.groups.values()}
+        for gone in self._known.keys() - origins - named.keys():
             del self._known[gone]
         return StoreRead(
-            told=tuple(told),
-            down=tuple(transport for transport, one in scraped.items() if not one.up),
+            scrapes=tuple(scrapes),
+            down=tuple(transport for transport, target in scraped.items() if not target.up),
             scraped=scraped,
             series=self._assembly.series,
             unplaced=unplaced,
@@ -205,35 +207,35 @@ class StoreReader:
         self._up = up
 
     async def _scraped(self) -> dict[tuple[str, ...], Scraped]:
-        found: dict[tuple[str, ...], Scraped] = {}
+        by_transport: dict[tuple[str, ...], Scraped] = {}
         answer = await self._client.instant(selector(("up",), self._settings.matchers))
-        breath = Breath()
-        for one in answer:
-            labels = labels_of(bytes(one.metric))
+        work = LongWork()
+        for sample in answer:
+            labels = labels_of(bytes(sample.metric))
             labels.pop("__name__", None)
-            up = one.value[1] == "1"
-            found[self.placing.transport(labels)] = Scraped(labels=labels, up=up)
-            await breath.take()
-        return found
+            up = sample.value[1] == "1"
+            by_transport[self.placing.transport(labels)] = Scraped(labels=labels, up=up)
+            await work.rest()
+        return by_transport
 
     async def _samples(self) -> TargetFault | None:
         """Ask for all families; the last fault when some of the queries failed."""
         fault = None
         for names in chunks(self._names, self._counts, _BATCH, _UNKNOWN):
             try:
-                await self._take(await self._client.instant(self._selector(names)))
-            except TargetFault as found:
-                fault = found
-                if found.code not in (400, 422):
+                await self._ingest(await self._client.instant(self._selector(names)))
+            except TargetFault as refusal:
+                fault = refusal
+                if refusal.code not in (400, 422):
                     break  # the server is in trouble: the other queries would not help it
         return fault
 
     def _selector(self, names: Iterable[str]) -> str:
         return selector(names, self._settings.matchers)
 
-    async def _take(self, found: list[Instant]) -> None:
+    async def _ingest(self, samples: list[Instant]) -> None:
         try:
-            await self._assembly.take(found)
+            await self._assembly.ingest(samples)
         except (msgspec.DecodeError, ValueError) as error:
             raise _garbage(error) from error
 
@@ -241,13 +243,13 @@ class StoreReader:
         ages: dict[Origin, Age] = {}
         for family in sorted({group.mark for group in groups}):
             try:
-                found = await self._client.instant(f"timestamp({self._selector((family,))})")
-                told = await self._assembly.ages(family, found)
+                samples = await self._client.instant(f"timestamp({self._selector((family,))})")
+                by_family = await self._assembly.ages(family, samples)
             except TargetFault as fault:
                 return ages, fault
             except (msgspec.DecodeError, ValueError) as error:
                 return ages, _garbage(error)
-            ages.update(told)
+            ages.update(by_family)
         return ages, None
 
     def _named(self, groups: list[Group]) -> tuple[dict[Origin, list[Group]], int]:
@@ -271,7 +273,7 @@ class StoreReader:
                 unplaced += len(group.keys)
         return named, unplaced
 
-    def _tell_or_log(self, origin: Origin, groups: list[Group], age: Age) -> list[Told]:
+    def _tell_or_log(self, origin: Origin, groups: list[Group], age: Age) -> list[OriginScrape]:
         """What an origin tells; one that cannot be read must not cost the others."""
         try:
             return [self._tell(origin, groups, age)]
@@ -282,15 +284,15 @@ class StoreReader:
             known.odd = True
             return []
 
-    def _tell(self, origin: Origin, groups: list[Group], age: Age) -> Told:
+    def _tell(self, origin: Origin, groups: list[Group], age: Age) -> OriginScrape:
         known = self._known.setdefault(origin, _Known())
         known.aged(age.stamp)
         values: list[Number] = [
-            value for one in groups for value in one.values if value is not None
+            value for group in groups for value in group.values if value is not None
         ]
         foreign = known.reader.read_keys(known.keys_of(groups), values, self._wall() - age.seconds)
         node = origin.node or self.placing.by_instance(origin.transport)
-        return Told(
+        return OriginScrape(
             origin=Origin(origin.transport, node),
             labels=groups[0].labels,
             foreign=foreign,

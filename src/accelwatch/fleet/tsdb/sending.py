@@ -8,9 +8,9 @@ from collections import deque
 
 import msgspec
 
-from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.backoff import SpreadBackoff, retry_after
 from accelwatch.fleet.follow.body import read_body
-from accelwatch.fleet.follow.faults import Reason, TargetFault, retry_after
+from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.tsdb.peer import Peer
 
 logger = logging.getLogger(__name__)
@@ -53,17 +53,17 @@ class Shard:
         self._peer = peer
         self._counts = counts
         self._limit = limit_bytes
-        self._backoff = Backoff(max_backoff_s)
+        self._backoff = SpreadBackoff(max_backoff_s)
         self._queue: deque[Request] = deque()
         self._held_bytes = 0
         self._filled = asyncio.Event()
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         """Kinds of trouble that were logged since a request was taken."""
 
     @property
     def pending(self) -> int:
         """Samples that wait."""
-        return sum(one.samples for one in self._queue)
+        return sum(batch.samples for batch in self._queue)
 
     @property
     def empty(self) -> bool:
@@ -110,9 +110,9 @@ class Shard:
         counts.sent += request.samples
         counts.bytes += len(request.body)
         counts.newest = max(request.newest, counts.newest or 0.0)
-        if self._told:
+        if self._logged:
             logger.info("remote write goes well again")
-            self._told.clear()
+            self._logged.clear()
 
     async def _send(self, request: Request) -> None:
         async with self._peer.request("POST", "", _HEADERS, body=request.body) as response:
@@ -132,9 +132,9 @@ class Shard:
 
     def _say(self, kind: str, text: str) -> None:
         """Log each kind of trouble once until a request is taken."""
-        if kind not in self._told:
+        if kind not in self._logged:
             logger.warning("remote write %s %s", kind, text)
-            self._told.add(kind)
+            self._logged.add(kind)
 
 
 def _passes(fault: TargetFault) -> bool:

@@ -7,7 +7,7 @@ from accelwatch.fleet.dialects.known import DIALECTS
 from accelwatch.fleet.dialects.ours import OURS
 from accelwatch.fleet.dialects.recognise import prefix_of
 from accelwatch.fleet.dialects.table import Dialect
-from accelwatch.schema.metrics import Kind, Scope, Source, Tier, catalogue
+from accelwatch.schema.metrics import Kind, MetricSource, Scope, Tier, catalogue
 
 _FOR_ALL = frozenset({"devices", "driver_info"})
 _MINIMAL = frozenset({Tier.MINIMAL})
@@ -20,15 +20,15 @@ def wanted(existing: Iterable[str], profile: str) -> list[str]:
     Of an exporter none when no family of its fingerprint exists; ours by profile.
     """
     there = frozenset(existing)
-    found = dict.fromkeys(sorted(ours(profile) & there))
+    families = dict.fromkeys(sorted(ours(profile) & there))
     for dialect in DIALECTS:
         if dialect is OURS:
             continue
         prefix = _prefix(dialect, there)
         if prefix is not None:
             names = _names(dialect)
-            found.update(dict.fromkeys(sorted(there & {prefix + name for name in names})))
-    return list(found)
+            families.update(dict.fromkeys(sorted(there & {prefix + name for name in names})))
+    return list(families)
 
 
 def _prefix(dialect: Dialect, there: Collection[str]) -> str | None:
@@ -45,14 +45,14 @@ def ours(profile: str) -> frozenset[str]:
         for row in catalogue()
         if row.kind is not Kind.HISTOGRAM
         and (row.key in _FOR_ALL or row.tier in tiers)
-        and (row.scope is Scope.DEVICE or row.key in _FOR_ALL or row.source is Source.READ)
+        and (row.scope is Scope.DEVICE or row.key in _FOR_ALL or row.source is MetricSource.READ)
     )
 
 
 def _names(dialect: Dialect) -> frozenset[str]:
     names = {*(row.name for row in dialect.rows), *dialect.identity, *dialect.remarks}
     names |= {*dialect.facts, *dialect.lost}
-    names |= {one for one in dialect.fingerprints if not one.endswith("*")}
+    names |= {name for name in dialect.fingerprints if not name.endswith("*")}
     if dialect.processes is not None:
         names |= {*dialect.processes.families(), *dialect.processes.shown_by}
     if dialect.success:
@@ -62,7 +62,7 @@ def _names(dialect: Dialect) -> frozenset[str]:
 
 @cache
 def _marks() -> tuple[str, ...]:
-    return tuple(one for dialect in DIALECTS for one in dialect.fingerprints)
+    return tuple(mark for dialect in DIALECTS for mark in dialect.fingerprints)
 
 
 def mark_of(names: Collection[str]) -> str:

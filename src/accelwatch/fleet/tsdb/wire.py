@@ -33,12 +33,12 @@ def varint(number: int) -> bytes:
         return bytes((number,))
     if number < 0x4000:
         return bytes((number & 0x7F | 0x80, number >> 7))
-    found = bytearray()
+    out = bytearray()
     while number >= 0x80:
-        found.append(number & 0x7F | 0x80)
+        out.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    out.append(number)
+    return bytes(out)
 
 
 def _field(tag: bytes, body: bytes) -> bytes:
@@ -68,10 +68,10 @@ class OwnerBytes:
         """The bytes of a piece: themselves, or the labels from one position up to another."""
         if isinstance(piece, bytes):
             return piece
-        found = self.runs.get(piece)
-        if found is None:
-            found = self.runs[piece] = b"".join(self._parts[piece[0] : piece[1]])
-        return found
+        encoded = self.runs.get(piece)
+        if encoded is None:
+            encoded = self.runs[piece] = b"".join(self._parts[piece[0] : piece[1]])
+        return encoded
 
 
 class SeriesPlans:
@@ -105,8 +105,8 @@ class SeriesPlans:
         plans = self.of(names)
         if len(plans) >= _MAX_PLANS:
             plans.clear()
-        found = plans[series] = tuple(pieces)
-        return found
+        plan = plans[series] = tuple(pieces)
+        return plan
 
 
 _MAX_PLANS = 20_000

@@ -8,12 +8,10 @@ import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 
-import cramjam
-
 from accelwatch.clock import Clock
+from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
-from accelwatch.fleet.tsdb.breath import Breath
 from accelwatch.fleet.tsdb.encoding import Encoder, NodeSent
 from accelwatch.fleet.tsdb.outgoing import UP, Outgoing, Owned, hub_labels, node_labels
 from accelwatch.fleet.tsdb.peer import Peer
@@ -102,15 +100,15 @@ class Writer:
 
     async def round(self) -> None:
         """Encode and queue everything that is new."""
-        pause, breath = self._pause(), Breath()
+        pause, work = self._pause(), LongWork()
         for name in [*self._fleet.nodes, *(self._sent.keys() - self._fleet.nodes.keys())]:
             self._node_or_tell(name)
-            await breath.take(pause)
+            await work.rest(pause)
         await self._fleet_metrics()
         for at in range(len(self._batches)):
             self._cut(at)
-            await breath.take()
-        self._busy_s = breath.end()
+            await work.rest()
+        self._busy_s = work.end()
 
     def _pause(self) -> float:
         """How long to wait after a slice, in multiples of it, so that a round fills the interval."""
@@ -145,8 +143,8 @@ class Writer:
             sent = self._sent[name] = NodeSent()
         if stamp > sent.milliseconds:
             labels = node_labels(node, self._settings.labels)
-            found = self._outgoing.of(self._fleet, node)
-            self._add(name, self._encoder.node(sent, found, labels, stamp), stamp)
+            owned = self._outgoing.of(self._fleet, node)
+            self._add(name, self._encoder.node(sent, owned, labels, stamp), stamp)
 
     async def _fleet_metrics(self) -> None:
         if not self._settings.fleet_metrics or self.own_series is None:
@@ -155,13 +153,13 @@ class Writer:
         for series, value in (await self.own_series()).items():
             parts[hash(series) % len(parts)].samples.append((series, value))
         now = int(self._clock.wall() * 1000)
-        breath = Breath()
+        work = LongWork()
         for sent, owned in zip(self._ourselves, parts, strict=True):
             if now > sent.milliseconds:
                 labels = hub_labels(self._settings.labels)
-                found = self._encoder.node(sent, [owned], labels, now)
-                self._add(_OURSELVES, found, now)
-            await breath.take()
+                blocks = self._encoder.node(sent, [owned], labels, now)
+                self._add(_OURSELVES, blocks, now)
+            await work.rest()
 
     def _add(self, name: str, series: list[bytes], milliseconds: int) -> None:
         at = zlib.crc32(name.encode()) % len(self._shards)
@@ -178,6 +176,8 @@ class Writer:
 
     def _cut(self, at: int) -> None:
         """Make a request of what a shard has gathered."""
+        import cramjam  # 1.5 MiB that a hub which writes nowhere does without
+
         batch = self._batches[at]
         if batch.parts:
             body = bytes(cramjam.snappy.compress_raw(b"".join(batch.parts)))
@@ -189,18 +189,18 @@ class Writer:
     def own(self) -> Mapping[Series, Number]:
         """Our own series."""
         counts = self.counts
-        found: dict[Series, Number] = {
+        series: dict[Series, Number] = {
             ("fleet_remote_write_samples_total",): counts.sent,
             ("fleet_remote_write_samples_failed_total",): counts.failed,
             ("fleet_remote_write_samples_dropped_total",): counts.dropped,
-            ("fleet_remote_write_samples_pending",): sum(one.pending for one in self._shards),
+            ("fleet_remote_write_samples_pending",): sum(shard.pending for shard in self._shards),
             ("fleet_remote_write_retries_total",): counts.retries,
             ("fleet_remote_write_bytes_total",): counts.bytes,
         }
         if counts.newest is not None:
             lag = max(0.0, self._clock.wall() - counts.newest)
-            found[("fleet_remote_write_lag_seconds",)] = round(lag, 3)
-        return found
+            series[("fleet_remote_write_lag_seconds",)] = round(lag, 3)
+        return series
 
 
 def _stamp(node: Node) -> int:

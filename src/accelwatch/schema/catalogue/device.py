@@ -1,6 +1,6 @@
 """What a device does and draws: busy ratios, memory, heat, power, clocks, throttling."""
 
-from accelwatch.schema.metrics import FLAG, Kind, Metric, Scope, Source, Tier
+from accelwatch.schema.metrics import FLAG, Kind, Metric, MetricSource, Scope, Tier
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -17,7 +17,7 @@ METRICS: tuple[Metric, ...] = (
             "numa_node",
             "parent",
         ),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
         otel="hw.* attributes (hw.id, hw.name, hw.model, hw.vendor, hw.type)",
     ),
     Metric(
@@ -32,7 +32,7 @@ METRICS: tuple[Metric, ...] = (
             "firmware_version",
             "vbios_version",
         ),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
         otel="hw.serial_number, hw.firmware_version",
     ),
     Metric(
@@ -46,7 +46,7 @@ METRICS: tuple[Metric, ...] = (
             "version",
         ),
         scope=Scope.VENDOR,
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
         otel="hw.driver_version",
     ),
     Metric(
@@ -55,7 +55,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "",
         "Whether the most recent read of the accelerator succeeded (1) or the accelerator is known but unreadable or gone (0).",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
         otel="hw.status{hw.state}",
         bounds=FLAG,
     ),
@@ -65,7 +65,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "",
         "Whether the accelerator was left asleep by the power guard during the most recent cycle.",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
         bounds=FLAG,
     ),
     Metric(
@@ -74,7 +74,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "unix seconds",
         "Unix time of the most recent successful read of the accelerator.",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
     ),
     Metric(
         "devices",
@@ -84,7 +84,7 @@ METRICS: tuple[Metric, ...] = (
         "Number of accelerators by presence state.",
         labels=("state",),
         scope=Scope.VENDOR,
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
     ),
     Metric(
         "utilization_ratio",
@@ -100,7 +100,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "seconds",
         "Time-integral of the busy ratio since the exporter started; its rate is the mean utilization between any two scrapes at sample resolution.",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
     ),
     Metric(
         "engine_utilization_ratio",

@@ -1,6 +1,6 @@
 """What a hub says about the fleet and about how it follows it."""
 
-from accelwatch.schema.metrics import Kind, Metric, Scope, Source, Tier
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, Tier
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -11,7 +11,7 @@ METRICS: tuple[Metric, ...] = (
         "Whether the most recent read of a target succeeded.",
         labels=("node",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_target_info",
@@ -25,7 +25,7 @@ METRICS: tuple[Metric, ...] = (
             "version",
         ),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_target_read_duration_seconds",
@@ -35,7 +35,7 @@ METRICS: tuple[Metric, ...] = (
         "Duration of the most recent read of a target.",
         labels=("node",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_target_last_success_timestamp_seconds",
@@ -45,7 +45,7 @@ METRICS: tuple[Metric, ...] = (
         "Unix time of the most recent successful read of a target.",
         labels=("node",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_series_rejected_total",
@@ -58,7 +58,7 @@ METRICS: tuple[Metric, ...] = (
             "reason",
         ),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_devices",
@@ -72,7 +72,7 @@ METRICS: tuple[Metric, ...] = (
             "state",
         ),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_nodes",
@@ -82,7 +82,7 @@ METRICS: tuple[Metric, ...] = (
         "Nodes known to the aggregator, by how fresh they are.",
         labels=("state",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_target_clock_skew_seconds",
@@ -92,7 +92,7 @@ METRICS: tuple[Metric, ...] = (
         "How far the clock of a target runs ahead of the aggregator's.",
         labels=("node",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_target_failures_total",
@@ -102,7 +102,7 @@ METRICS: tuple[Metric, ...] = (
         "Failed reads of a target, by its address: a node may have several.",
         labels=("node", "target"),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_target_missed_ticks_total",
@@ -112,7 +112,7 @@ METRICS: tuple[Metric, ...] = (
         "Ticks that a target's stream left out.",
         labels=("node",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_identity_conflicts",
@@ -121,7 +121,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Device uuids that more than one node claims.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_inventory_kept",
@@ -130,7 +130,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Whether what the hub expects and what was acknowledged would outlive it.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_discovery_up",
@@ -140,7 +140,7 @@ METRICS: tuple[Metric, ...] = (
         "Whether every place that a kind of discovery looks at answered last.",
         labels=("discovery",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_discovery_targets",
@@ -150,7 +150,7 @@ METRICS: tuple[Metric, ...] = (
         "Targets that a kind of discovery knows (files, http, dns, kubernetes, slurm).",
         labels=("discovery",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_store_up",
@@ -159,7 +159,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Whether the most recent read of the store succeeded, where the fleet is read from one.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_store_series",
@@ -168,7 +168,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Series of accelerators that the store told in the most recent read.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_store_unplaced_series",
@@ -177,7 +177,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Series of accelerators in the store that no label gives a node.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_store_read_duration_seconds",
@@ -186,7 +186,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Duration of the most recent read of the store.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_store_last_read_timestamp_seconds",
@@ -195,7 +195,7 @@ METRICS: tuple[Metric, ...] = (
         "unix seconds",
         "Unix time of the most recent read of the store.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_store_failures_total",
@@ -204,7 +204,7 @@ METRICS: tuple[Metric, ...] = (
         "events",
         "Reads of the store that failed, wholly or in part.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_store_warnings_total",
@@ -213,7 +213,7 @@ METRICS: tuple[Metric, ...] = (
         "events",
         "Warnings of the store, such as partial answers.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_remote_write_samples_total",
@@ -222,7 +222,7 @@ METRICS: tuple[Metric, ...] = (
         "events",
         "Samples that the receiver of remote write has taken.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_remote_write_samples_failed_total",
@@ -231,7 +231,7 @@ METRICS: tuple[Metric, ...] = (
         "events",
         "Samples that the receiver refused; they are not sent again.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_remote_write_samples_dropped_total",
@@ -240,7 +240,7 @@ METRICS: tuple[Metric, ...] = (
         "events",
         "Samples dropped because the queue of remote write was full.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_remote_write_samples_pending",
@@ -249,7 +249,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Samples that wait in the queue of remote write.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_remote_write_retries_total",
@@ -258,7 +258,7 @@ METRICS: tuple[Metric, ...] = (
         "events",
         "Requests of remote write that were sent again.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_remote_write_bytes_total",
@@ -267,7 +267,7 @@ METRICS: tuple[Metric, ...] = (
         "bytes",
         "Bytes of remote write that the receiver has taken, compressed.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "fleet_remote_write_lag_seconds",
@@ -276,6 +276,6 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Age of the newest sample that the receiver of remote write has taken.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
 )

@@ -1,6 +1,6 @@
 """How a device is connected and how well it is: links, errors, repairs, events."""
 
-from accelwatch.schema.metrics import FLAG, Kind, Metric, Source, Tier
+from accelwatch.schema.metrics import FLAG, Kind, Metric, MetricSource, Tier
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -154,7 +154,7 @@ METRICS: tuple[Metric, ...] = (
             "remote",
         ),
         group="links",
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
     Metric(
         "ecc_errors_total",
@@ -293,7 +293,7 @@ METRICS: tuple[Metric, ...] = (
             "code",
             "category",
         ),
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
         otel="hw.errors{error.type}",
     ),
     Metric(
@@ -306,7 +306,7 @@ METRICS: tuple[Metric, ...] = (
             "code",
             "category",
         ),
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
     ),
     Metric(
         "health",
@@ -315,7 +315,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Health as a state set; exactly one state is 1.",
         labels=("state",),
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
         otel="hw.status{hw.state}",
     ),
     Metric(

@@ -1,6 +1,6 @@
 """Who uses a device: its partitions, its processes, and the pods and jobs it is given to."""
 
-from accelwatch.schema.metrics import Kind, Metric, Source, Tier
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Tier
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -15,7 +15,7 @@ METRICS: tuple[Metric, ...] = (
             "technology",
             "profile",
         ),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
         otel="hw.parent",
     ),
     Metric(
@@ -25,7 +25,7 @@ METRICS: tuple[Metric, ...] = (
         "bytes",
         "Memory capacity of a partition.",
         labels=("partition",),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
     Metric(
         "partition_memory_used_bytes",
@@ -34,7 +34,7 @@ METRICS: tuple[Metric, ...] = (
         "bytes",
         "Memory in use in a partition.",
         labels=("partition",),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
     Metric(
         "partition_utilization_ratio",
@@ -43,7 +43,7 @@ METRICS: tuple[Metric, ...] = (
         "ratio",
         "Busy ratio of a partition.",
         labels=("partition",),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
     Metric(
         "partition_compute_active_ratio",
@@ -53,7 +53,7 @@ METRICS: tuple[Metric, ...] = (
         "Share of the compute units of a partition with resident work.",
         labels=("partition",),
         group="pipes",
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
     Metric(
         "processes",
@@ -62,7 +62,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Processes holding a context on the accelerator.",
         labels=("type",),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
     Metric(
         "process_memory_used_bytes",
@@ -72,7 +72,7 @@ METRICS: tuple[Metric, ...] = (
         "Device memory held by a process.",
         labels=("pid",),
         group="processes",
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
     Metric(
         "process_utilization_ratio",
@@ -82,7 +82,7 @@ METRICS: tuple[Metric, ...] = (
         "Busy ratio due to a process.",
         labels=("pid",),
         group="processes",
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
     Metric(
         "process_info",
@@ -96,7 +96,7 @@ METRICS: tuple[Metric, ...] = (
             "user",
         ),
         group="processes",
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
         otel="process.*",
     ),
     Metric(
@@ -113,7 +113,7 @@ METRICS: tuple[Metric, ...] = (
             "pod_uid",
             "resource",
         ),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
         otel="k8s.*",
     ),
     Metric(
@@ -130,6 +130,6 @@ METRICS: tuple[Metric, ...] = (
             "account",
             "queue",
         ),
-        source=Source.IDENTITY,
+        source=MetricSource.IDENTITY,
     ),
 )

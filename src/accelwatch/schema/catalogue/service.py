@@ -1,6 +1,6 @@
 """What the exporter and the rule engine say about themselves."""
 
-from accelwatch.schema.metrics import Kind, Metric, Scope, Source, Tier
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, Tier
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -15,7 +15,7 @@ METRICS: tuple[Metric, ...] = (
             "python_version",
         ),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "exporter_sample_interval_seconds",
@@ -24,7 +24,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Configured internal sample interval.",
         scope=Scope.VENDOR,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "exporter_window_seconds",
@@ -33,7 +33,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Length of the rolling window behind the window families.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "exporter_series",
@@ -42,7 +42,7 @@ METRICS: tuple[Metric, ...] = (
         "",
         "Series in the current snapshot.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "exporter_series_dropped_total",
@@ -52,7 +52,7 @@ METRICS: tuple[Metric, ...] = (
         "Series withheld by a cardinality cap.",
         labels=("reason",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "exporter_scrapes_total",
@@ -62,7 +62,7 @@ METRICS: tuple[Metric, ...] = (
         "Scrapes answered, by HTTP status code.",
         labels=("code",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "exporter_scrape_duration_seconds",
@@ -71,7 +71,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "Time to answer a scrape.",
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
         buckets=(0.001, 0.0025, 0.005, 0.01, 0.1, 1.0),
     ),
     Metric(
@@ -82,7 +82,7 @@ METRICS: tuple[Metric, ...] = (
         "Whether a configuration (agent, hub, web) was last read without a mistake.",
         labels=("config",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "exporter_cpu_seconds_total",
@@ -92,7 +92,7 @@ METRICS: tuple[Metric, ...] = (
         "Processor time used by the exporter, by process (server, collector).",
         labels=("process",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "exporter_resident_memory_bytes",
@@ -102,7 +102,7 @@ METRICS: tuple[Metric, ...] = (
         "Resident memory of the exporter, by process (server, collector).",
         labels=("process",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "collector_up",
@@ -112,7 +112,7 @@ METRICS: tuple[Metric, ...] = (
         "Whether the most recent cycle of a collector succeeded.",
         labels=("collector",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "collector_duration_seconds",
@@ -122,7 +122,7 @@ METRICS: tuple[Metric, ...] = (
         "Duration of the most recent cycle of a collector.",
         labels=("collector",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "collector_last_success_timestamp_seconds",
@@ -132,7 +132,7 @@ METRICS: tuple[Metric, ...] = (
         "Unix time of the most recent successful cycle of a collector.",
         labels=("collector",),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "collector_cycles_total",
@@ -145,7 +145,7 @@ METRICS: tuple[Metric, ...] = (
             "result",
         ),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "collector_unavailable_quantities",
@@ -158,20 +158,43 @@ METRICS: tuple[Metric, ...] = (
             "reason",
         ),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
+    ),
+    Metric(
+        "collector_device_series",
+        Kind.GAUGE,
+        Tier.SELF,
+        "",
+        "Series with a value in the most recent reading of a device.",
+        labels=(
+            "collector",
+            "name",
+        ),
+        scope=Scope.NODE,
+        source=MetricSource.SELF,
+    ),
+    Metric(
+        "collector_vanished_quantities",
+        Kind.GAUGE,
+        Tier.SELF,
+        "",
+        "Quantities that a device which still answers gave before and cannot give any more.",
+        labels=("collector",),
+        scope=Scope.NODE,
+        source=MetricSource.SELF,
     ),
     Metric(
         "rule_firing",
         Kind.GAUGE,
-        Tier.AGGREGATE,
+        Tier.SELF,
         "",
-        "Alerts a local rule currently fires.",
+        "Devices, or the node, on which a rule of the agent fires.",
         labels=(
             "rule",
             "severity",
         ),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
     Metric(
         "rule_evaluations_total",
@@ -184,6 +207,6 @@ METRICS: tuple[Metric, ...] = (
             "result",
         ),
         scope=Scope.NODE,
-        source=Source.SELF,
+        source=MetricSource.SELF,
     ),
 )

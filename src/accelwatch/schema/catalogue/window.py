@@ -1,6 +1,6 @@
 """What a device did over time: maxima of the rolling window, distributions of samples."""
 
-from accelwatch.schema.metrics import Kind, Metric, Source, Tier
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Tier
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -9,7 +9,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.MINIMAL,
         "ratio",
         "Maximum busy ratio seen in the rolling window.",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
     ),
     Metric(
         "window_power_max_watts",
@@ -17,7 +17,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "watts",
         "Maximum power draw seen in the rolling window.",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
     ),
     Metric(
         "window_temperature_max_celsius",
@@ -26,7 +26,7 @@ METRICS: tuple[Metric, ...] = (
         "celsius",
         "Maximum temperature seen in the rolling window.",
         labels=("sensor",),
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
         primary=(("gpu",), ("junction",)),
     ),
     Metric(
@@ -35,7 +35,7 @@ METRICS: tuple[Metric, ...] = (
         Tier.DEFAULT,
         "bytes",
         "Maximum device memory in use seen in the rolling window.",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
     ),
     Metric(
         "sampled_utilization_ratio",
@@ -44,7 +44,7 @@ METRICS: tuple[Metric, ...] = (
         "ratio",
         "Distribution of busy-ratio samples taken at the internal sample interval.",
         group="histograms",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
         buckets=(0.05, 0.25, 0.5, 0.75, 0.9, 0.99),
     ),
     Metric(
@@ -54,7 +54,7 @@ METRICS: tuple[Metric, ...] = (
         "watts",
         "Distribution of power samples taken at the internal sample interval.",
         group="histograms",
-        source=Source.DERIVED,
+        source=MetricSource.DERIVED,
         buckets=(50.0, 100.0, 200.0, 300.0, 450.0, 700.0, 1000.0),
     ),
 )

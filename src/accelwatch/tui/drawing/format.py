@@ -72,8 +72,8 @@ def state_role(view: DeviceView) -> str:
 
 def trouble(view: DeviceView, snapshot: Snapshot) -> str:
     """Why a device is not as it should be, in words; empty when nothing is wrong."""
-    told = [error.message for error in snapshot.errors if error.device_id == view.device.id]
-    reasons = [*view.health_reasons, *told]
+    messages = [error.message for error in snapshot.errors if error.device_id == view.device.id]
+    reasons = [*view.health_reasons, *messages]
     if not reasons and not readable(view):
         reasons = [_ABSENT_WORDS[view.reading.absent[("*",)]]]
     return "; ".join(dict.fromkeys(reasons))
@@ -183,9 +183,9 @@ def few(names: Sequence[str], plural: str, most: int) -> str:
 
 def versions(snapshot: Snapshot) -> str:
     """The drivers that are in use: `nvidia 590.48.01`."""
-    told = []
+    labels = []
     for status in snapshot.backends:
         version = status.versions.get("driver")
         if version and status.devices:
-            told.append(f"{status.vendor or status.name} {version}")
-    return ", ".join(dict.fromkeys(told))
+            labels.append(f"{status.vendor or status.name} {version}")
+    return ", ".join(dict.fromkeys(labels))

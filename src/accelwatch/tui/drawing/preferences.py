@@ -67,8 +67,8 @@ def load(path: Path) -> tuple[Preferences, str]:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text("utf-8")) or {}
-        preferences = msgspec.convert(found, Preferences)
+        stored = yaml.safe_load(path.read_text("utf-8")) or {}
+        preferences = msgspec.convert(stored, Preferences)
     except (OSError, ValueError, yaml.YAMLError, msgspec.ValidationError) as error:
         return Preferences(), f"{path}: {' '.join(str(error).split())}"
     return _known(preferences, path)

@@ -38,14 +38,14 @@ def standings(sums: FleetDocument) -> dict[str, int]:
 
     What does not answer has failed by its health too, and is told by its state alone.
     """
-    found = Counter(sums.devices)
-    answering = found["ok"] + found["degraded"]
-    silent = found["lost"] + found["unresponsive"]
+    counts = Counter(sums.devices)
+    answering = counts["ok"] + counts["degraded"]
+    silent = counts["lost"] + counts["unresponsive"]
     failed = min(max(sums.health.get("failed", 0) - silent, 0), answering)
-    degraded = max(sums.health.get("degraded", 0), found["degraded"] - failed)
+    degraded = max(sums.health.get("degraded", 0), counts["degraded"] - failed)
     degraded = min(degraded, answering - failed)
-    told = {"ok": answering - failed - degraded, "degraded": degraded, "failed": failed}
-    return {**found, **told}
+    healthy = {"ok": answering - failed - degraded, "degraded": degraded, "failed": failed}
+    return {**counts, **healthy}
 
 
 class FleetBoard:

@@ -263,11 +263,11 @@ def work(row: FleetRow, sight: Sight) -> str:
             if place is not None:
                 jobs.add(place.job or place.pod or "")
                 users.add(place.user or place.namespace or "")
-    told = [
+    words = [
         fmt.few(sorted(jobs - {"", row.group}, key=natural), "jobs", 1),
         fmt.few(sorted(users - {"", row.group}, key=natural), "users", 2),
     ]
-    return " ".join(word for word in told if word)
+    return " ".join(word for word in words if word)
 
 
 def labels_cell(row: FleetRow, sight: Sight, width: int) -> Line:

@@ -18,12 +18,12 @@ _DAY_S = 86_400.0
 
 def event_heading(count: int, width: int, glyphs: Glyphs) -> Line:
     """The line that parts events from nodes."""
-    told = f" {count} event{'' if count == 1 else 's'}, newest first "
+    title = f" {count} event{'' if count == 1 else 's'}, newest first "
     if not count:
-        told = " no events "
+        title = " no events "
     if count >= MOST_EVENTS:
-        told = f" the last {count} events, newest first "
-    return clipped([(glyphs.rule, "rule"), (told, "head"), (glyphs.rule * width, "rule")], width)
+        title = f" the last {count} events, newest first "
+    return clipped([(glyphs.rule, "rule"), (title, "head"), (glyphs.rule * width, "rule")], width)
 
 
 def event_line(

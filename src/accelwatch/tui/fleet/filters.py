@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from accelwatch.expr import compile_condition
-from accelwatch.fleet.names import OWNER_NAMES, fleet_names
+from accelwatch.fleet.names import fleet_names
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import DeviceNow, DevicePlace, NodeNow
+from accelwatch.schema.snapshot import OWNER_NAMES
 from accelwatch.tui.local.filters import is_expression
 
 _names = cache(fleet_names)
@@ -33,8 +34,8 @@ class TextFilter:
         """Whether a device has it."""
         known = self._known.get(place.slot)
         if known is None or known[0] is not place:
-            found = any(self._word in one.lower() for one in _words(place))
-            known = self._known[place.slot] = place, found
+            matches = any(self._word in word.lower() for word in _words(place))
+            known = self._known[place.slot] = place, matches
         return known[1] or self._word in now.state
 
     def keeps_node(self, view: FleetView) -> Callable[[NodeNow], bool]:
@@ -43,7 +44,7 @@ class TextFilter:
         def keeps(node: NodeNow) -> bool:
             labels = view.node_labels.get(node.node, {})
             words = (node.node, node.state, *labels.values())
-            return any(self._word in one.lower() for one in words)
+            return any(self._word in word.lower() for word in words)
 
         return keeps
 

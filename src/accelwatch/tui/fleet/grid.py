@@ -108,10 +108,10 @@ class Grid:
 
     def number(self, cell: Cell | None) -> int:
         """A cell's place among all of them; 0 when it is not there."""
-        found = self.find(cell)
-        if found is None:
+        position = self.find(cell)
+        if position is None:
             return 0
-        line, x = found
+        line, x = position
         before = 0
         for block in self.lines[line].blocks:
             if block.x <= x < block.x + block.count:
@@ -134,10 +134,10 @@ class Grid:
 
     def beyond(self, cell: Cell | None, lines: int) -> Cell | None:
         """The cell so many lines of cells down (negative: up) in the same column; None past the ends."""
-        found = self.find(cell)
-        if found is None:
+        position = self.find(cell)
+        if position is None:
             return self.numbered(0)
-        line, x = found
+        line, x = position
         step = 1 if lines > 0 else -1
         target, left = line, abs(lines)
         for number in self._lines_from(line, step):

@@ -54,10 +54,10 @@ def block_cells(block: Block, sight: Sight) -> Line:
 def head_line(row: FleetRow, sight: Sight) -> Line:
     """A group in a line above its cells."""
     name = printable(grouping.title(sight.group, row.group), ascii_only=sight.glyphs.ascii_only)
-    told = f"  {len(row.members)} nodes  {row.whole - row.bad}/{row.whole} ok"
-    told += f"  load {fmt.percent(row.load_ratio)}  {cells.watts(row.power)}  "
+    totals = f"  {len(row.members)} nodes  {row.whole - row.bad}/{row.whole} ok"
+    totals += f"  load {fmt.percent(row.load_ratio)}  {cells.watts(row.power)}  "
     worst = cells.worst_cell(row, sight, 30)
-    return [(" ", "text"), (name, "strong"), (told, "dim"), *worst]
+    return [(" ", "text"), (name, "strong"), (totals, "dim"), *worst]
 
 
 def legend(sight: Sight, width: int) -> Line:
@@ -86,7 +86,7 @@ def detail(cell: Cell | None, row: FleetRow | None, sight: Sight, width: int) ->
         (f"{signs.node_glyph(state, sight.glyphs)} {state}{age}", signs.NODE_ROLES[state]),
     ]
     place = sight.board.device(cell[1]) if cell[1] >= 0 else None
-    now = next((one for one in row.devices if one.slot == cell[1]), None)
+    now = next((device for device in row.devices if device.slot == cell[1]), None)
     if place is None or now is None:
         return [[*node, ("   no device is known", "dim")], _labels(row, sight)]
     return [[*node, *_who(place, now, sight)], _figures(place, now, row, sight, width)]
@@ -107,11 +107,11 @@ def _figures(place: DevicePlace, now: DeviceNow, row: FleetRow, sight: Sight, wi
     role = "text" if sight.live(row) else "faint"
     values = now.values
     used, whole, hot = values[MEMORY_USED], values[MEMORY_SIZE], values[TEMPERATURE]
-    held = fmt.NOTHING if used is None else size(used) + (f" of {size(whole)}" if whole else "")
+    memory = fmt.NOTHING if used is None else size(used) + (f" of {size(whole)}" if whole else "")
     warm = fmt.NOTHING if hot is None else f"{hot:.0f}{sight.glyphs.degree}C"
     shown = [
         ("load", fmt.percent(values[UTILIZATION])),
-        ("memory", held),
+        ("memory", memory),
         ("power", cells.watts(values[POWER])),
         ("temperature", warm),
     ]

@@ -31,10 +31,10 @@ def common_ends(names: Collection[str]) -> CommonEnds:
     return CommonEnds(head, max(tail, 0))
 
 
-def _alike(one: str, other: str) -> int:
+def _alike(name: str, other: str) -> int:
     """How many characters two texts begin alike with; of the least and the greatest, all between too."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(name, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(name), len(other)))
 
 
 def shortened(name: str, width: int, ends: CommonEnds, ellipsis: str) -> str:

@@ -11,20 +11,20 @@ from accelwatch.tui.fleet.board import FleetBoard
 _SIGN = "degraded"
 
 
-def _told(count: int) -> str:
+def _count_of(count: int) -> str:
     return f"{count} problem{'' if count == 1 else 's'}"
 
 
 def trouble_line(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
     """How many there are, the first of them, and the key that shows them in full where it is needed."""
-    found = fleet.troubles
-    if not found:
+    troubles = fleet.troubles
+    if not troubles:
         return []
-    head: Line = [(f" {glyphs.states[_SIGN]} {_told(len(found))}: ", "bad")]
-    first = printable(found[0], ascii_only=glyphs.ascii_only)
+    head: Line = [(f" {glyphs.states[_SIGN]} {_count_of(len(troubles))}: ", "bad")]
+    first = printable(troubles[0], ascii_only=glyphs.ascii_only)
     more: Line = [("  ", "text"), ("!", "key"), (" shows all ", "dim")]
     whole: Line = [*head, (first, "warn")]
-    if len(found) == 1 and width_of(whole) <= width:
+    if len(troubles) == 1 and width_of(whole) <= width:
         more = []
     room = max(width - width_of(head) - width_of(more), 0)
     line = spread([*head, (fit(first, room, ellipsis=glyphs.ellipsis), "warn")], more, width)
@@ -33,11 +33,11 @@ def trouble_line(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
 
 def trouble_lines(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
     """All of them in full."""
-    found = fleet.troubles
-    if not found:
+    troubles = fleet.troubles
+    if not troubles:
         return [[(" the hub has no problems", "dim")]]
-    given: list[Line] = [[(f" {_told(len(found))} of the hub", "title")], []]
-    for text in found:
+    given: list[Line] = [[(f" {_count_of(len(troubles))} of the hub", "title")], []]
+    for text in troubles:
         given += paragraph(f" {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)
     return [clipped(line, width) for line in given]
 
@@ -61,11 +61,11 @@ def why_empty(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
     return []
 
 
-def _no_nodes(found: tuple[str, ...], width: int, glyphs: Glyphs) -> list[Line]:
-    if found:
+def _no_nodes(troubles: tuple[str, ...], width: int, glyphs: Glyphs) -> list[Line]:
+    if troubles:
         what = "no node is known, and the hub has problems:"
         do = "nodes appear here by themselves as soon as they are found"
-        return _advice((what, *found), do, width, glyphs)
+        return _advice((what, *troubles), do, width, glyphs)
     what = "no node is known: there are no targets yet"
     do = "name some with --targets or in the hub's configuration; they appear here by themselves"
     return _advice((what,), do, width, glyphs)
@@ -81,9 +81,9 @@ def _no_match(fleet: FleetBoard, condition: str, width: int, glyphs: Glyphs) -> 
     return _advice((what,), do, width, glyphs)
 
 
-def _advice(told: Iterable[str], do: str, width: int, glyphs: Glyphs) -> list[Line]:
+def _advice(texts: Iterable[str], do: str, width: int, glyphs: Glyphs) -> list[Line]:
     """What is so, the reasons set in below it, and what to do."""
-    first, *others = told
+    first, *others = texts
     given: list[Line] = [[], *paragraph(" ", first, "strong", width, glyphs)]
     for text in others:
         given += paragraph(f"   {glyphs.states[_SIGN]} ", text, "warn", width, glyphs)

@@ -168,11 +168,11 @@ def work(view: DeviceView, *, ascii_only: bool = False) -> str:
     users = {owner.user or owner.namespace for owner in view.owners} - {""}
     if not users:
         users = {process.user for process in view.reading.processes or () if process.user}
-    told = (
+    words = (
         fmt.few(sorted(jobs, key=natural), "jobs", 1),
         fmt.few(sorted(users, key=natural), "users", 2),
     )
-    return printable(" ".join(word for word in told if word), ascii_only=ascii_only)
+    return printable(" ".join(word for word in words if word), ascii_only=ascii_only)
 
 
 def work_cell(view: DeviceView, width: int, glyphs: Glyphs) -> Line:

@@ -8,8 +8,8 @@ from functools import cache
 from accelwatch.display import printable, quantity
 from accelwatch.natural_order import Natural, natural
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.metrics import Kind, Metric, Scope, Series, Source, by_key, catalogue
-from accelwatch.schema.snapshot import DeviceView, Snapshot
+from accelwatch.schema.metrics import Kind, Metric, MetricSource, Scope, Series, by_key, catalogue
+from accelwatch.schema.snapshot import DeviceView, Snapshot, absences
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
@@ -129,8 +129,8 @@ def state_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) ->
     for owner in view.owners:
         name = owner.pod or owner.job_id or owner.container
         space = f"{owner.namespace}/" if owner.namespace else ""
-        told = f"allocated to {owner.kind} {space}{name} {owner.user}".rstrip()
-        shown = printable(told, ascii_only=glyphs.ascii_only)
+        allocation = f"allocated to {owner.kind} {space}{name} {owner.user}".rstrip()
+        shown = printable(allocation, ascii_only=glyphs.ascii_only)
         given.append(clipped([(f"   {shown}", "text")], width))
     given += [[(f"   {note}", "dim")] for note in view.reading.notes]
     return given
@@ -166,12 +166,12 @@ def _event_lines(view: DeviceView, shot: Snapshot, width: int, glyphs: Glyphs) -
     given = _title("Events", width, glyphs)
     for count in view.event_counts:
         last = fmt.ago(shot.time - count.last_time)
-        told = f" {count.code} ({count.category}): {count.total} in all, last {last} ago"
-        given.append(clipped([(told, "bad")], width))
+        summary = f" {count.code} ({count.category}): {count.total} in all, last {last} ago"
+        given.append(clipped([(summary, "bad")], width))
     for event in mine[-20:]:
         text = printable(event.text, ascii_only=glyphs.ascii_only)
-        told = f"   {fmt.clock_time(event.time)}  {event.code}  {text}  ({event.source})"
-        given.append(clipped([(told, "text")], width))
+        line = f"   {fmt.clock_time(event.time)}  {event.code}  {text}  ({event.source})"
+        given.append(clipped([(line, "text")], width))
     return given
 
 
@@ -180,13 +180,13 @@ def _quantity_lines(view: DeviceView, width: int, glyphs: Glyphs) -> list[Line]:
     for row in catalogue():
         if row.scope is not Scope.DEVICE or row.kind is Kind.HISTOGRAM:
             continue
-        if row.kind is Kind.INFO and row.source is not Source.READ:
+        if row.kind is Kind.INFO and row.source is not MetricSource.READ:
             continue
         mine = (series for series in view.reading.values if series[0] == row.key)
-        found = sorted(mine, key=_by_label)
+        ordered = sorted(mine, key=_by_label)
         place = sections.setdefault(_section_of(row.key), [])
-        place += [_value_line(view, row, series, width, glyphs) for series in found]
-        place += _absent_lines(view, row, width, have=bool(found))
+        place += [_value_line(view, row, series, width, glyphs) for series in ordered]
+        place += _absent_lines(view, row, width, have=bool(ordered))
     given: list[Line] = []
     for title, rows in sections.items():
         if rows:
@@ -216,15 +216,15 @@ def _value_line(view: DeviceView, row: Metric, series: Series, width: int, glyph
     if row.kind is Kind.INFO:
         shown = "yes" if value else "no"
     limit = _limit(view, series)
-    told = f"of {quantity(row.key, limit, ascii_only=glyphs.ascii_only)}" if limit else ""
+    bound = f"of {quantity(row.key, limit, ascii_only=glyphs.ascii_only)}" if limit else ""
     sources = view.reading.sources
     read_from = sources.get(row.key) or sources.get("*", "")
-    source = "derived" if row.source is Source.DERIVED else read_from
+    source = "derived" if row.source is MetricSource.DERIVED else read_from
     return clipped(
         [
             (f" {fit(_name(series), name_width, ellipsis=glyphs.ellipsis)} ", "dim"),
             (fit(shown, value_width, right=True), "strong"),
-            (f"  {fit(told, limit_width)}  ", "text"),
+            (f"  {fit(bound, limit_width)}  ", "text"),
             (source if limit_width else "", "faint"),
         ],
         width,
@@ -246,7 +246,7 @@ def _limit(view: DeviceView, series: Series) -> float | None:
 
 
 def _absent_lines(view: DeviceView, row: Metric, width: int, *, have: bool) -> list[Line]:
-    absent = view.reading.absent
+    absent = absences(view)
     whole = absent.get((row.key,)) or (None if have else absent.get(("*",)))
     missing = [series for series in absent if series[0] == row.key and len(series) > 1]
     if whole is not None and not have:
@@ -255,11 +255,11 @@ def _absent_lines(view: DeviceView, row: Metric, width: int, *, have: bool) -> l
     given = []
     for series in sorted(missing, key=_by_label):
         reason = absent.get(series) or whole or Absence.UNSUPPORTED
-        told = f"{reason.value}: {_why(row, reason)}"
+        explanation = f"{reason.value}: {_why(row, reason)}"
         spans: Line = [
             (f" {fit(_name(series), name_width)} ", "faint"),
             (fit(fmt.NOTHING, value_width, right=True), "faint"),
-            (f"  {told}", "faint"),
+            (f"  {explanation}", "faint"),
         ]
         if width < 76:
             spans = [(f" {fit(_name(series), name_width)} ", "faint"), (reason.value, "faint")]
@@ -282,5 +282,5 @@ def as_document(view: DeviceView) -> dict[str, object]:
         "name": view.device.name,
         "state": view.state.value,
         "values": {name: value for name, value in values.items() if name.split(" ")[0] in known},
-        "absent": {" ".join(series): str(why) for series, why in view.reading.absent.items()},
+        "absent": {" ".join(series): str(why) for series, why in absences(view).items()},
     }

@@ -182,8 +182,8 @@ def why_not(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) ->
     narrow = width < 50
     word = f"{fmt.state_word(view)} " if narrow else ""
     head = f"{word}for {since}"
-    told = f"{head} {glyphs.dot} {reason}" if reason else head
-    return [(fit(told, width, ellipsis=glyphs.ellipsis), "dim")]
+    text = f"{head} {glyphs.dot} {reason}" if reason else head
+    return [(fit(text, width, ellipsis=glyphs.ellipsis), "dim")]
 
 
 def block(view: DeviceView, snapshot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:

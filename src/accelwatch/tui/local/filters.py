@@ -35,7 +35,7 @@ def device_filter(text: str, host: str) -> Callable[[DeviceView], bool] | None:
         condition = compile_condition(text, device_names())
         return lambda view: condition.evaluate(lookup(view, host)) is True
     word = text.lower()
-    return lambda view: any(word in one.lower() for one in _device_words(view))
+    return lambda view: any(word in candidate.lower() for candidate in _device_words(view))
 
 
 def _device_words(view: DeviceView) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ def process_filter(text: str, host: str) -> Callable[[ProcessRow], bool] | None:
         condition = compile_condition(text, process_names())
         return lambda row: condition.evaluate(process_lookup(row.process, row.view, host)) is True
     word = text.lower()
-    return lambda row: any(word in one.lower() for one in _process_words(row))
+    return lambda row: any(word in candidate.lower() for candidate in _process_words(row))
 
 
 def _process_words(row: ProcessRow) -> tuple[str, ...]:

@@ -36,9 +36,9 @@ class Ring:
         now = int(moment // self._width_s)
         if self._last is None or now < self._last:
             self._last = now - 1
-        held = (now - self._last) * self._width_s <= HELD_S
+        within = (now - self._last) * self._width_s <= HELD_S
         for stretch in range(max(self._last + 1, now - self._size + 1), now + 1):
-            blank = not held and stretch != now
+            blank = not within and stretch != now
             self._write(stretch, None if blank else values)
         if now == self._last:
             self._raise(now, values)

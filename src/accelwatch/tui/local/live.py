@@ -128,13 +128,13 @@ class LiveSource:
             self._supervisor = None
 
     def _sink(self, store: Store) -> Callable[[Report], None]:
-        def take(report: Report) -> None:
+        def receive(report: Report) -> None:
             store.apply(report)
             self._note(report)
             if isinstance(report, _NEWS) and self._may_show(store):
                 self._changed()
 
-        return take
+        return receive
 
     def _note(self, report: Report) -> None:
         if isinstance(report, Outcome):

@@ -16,9 +16,9 @@ FOREIGN = (
 )
 
 
-def same(one: Process, other: Process) -> bool:
+def same(process: Process, other: Process) -> bool:
     """Whether two rows are the same process, on whichever device."""
-    return (one.pid, one.start_time) == (other.pid, other.start_time)
+    return (process.pid, process.start_time) == (other.pid, other.start_time)
 
 
 def lines(process: Process, shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
@@ -55,10 +55,10 @@ def lines(process: Process, shot: Snapshot, width: int, glyphs: Glyphs) -> list[
     names = {view.device.id: view.device.name for view in shot.devices}
     for other in shot.processes():
         if same(process, other):
-            held = other.gpu_memory_bytes
+            memory = other.gpu_memory_bytes
             spans: Line = [
                 (f" {fit(names.get(other.device_id, ''), 12)}", "strong"),
-                (fit(fmt.NOTHING if held is None else size(held), 10, right=True), "memory"),
+                (fit(fmt.NOTHING if memory is None else size(memory), 10, right=True), "memory"),
                 (f"   {fit(fmt.percent(other.utilization_ratio), 5, right=True)} busy", "load"),
                 (f"   {other.type}", "dim"),
             ]
@@ -103,8 +103,8 @@ def environment_lines(
     given: list[tuple[str, Line]] = [("", clipped([(" Environment", "title")], width))]
     if isinstance(environment, str):
         return [*given, ("", [(f" {environment}", "warn")])]
-    told = "e hides the values" if shown else "values are hidden; e shows those on the screen"
-    given.append(("", clipped([(f" {told}", "dim")], width)))
+    hint = "e hides the values" if shown else "values are hidden; e shows those on the screen"
+    given.append(("", clipped([(f" {hint}", "dim")], width)))
     for name in sorted(environment):
         label = printable(name, ascii_only=glyphs.ascii_only)
         known = name in shown

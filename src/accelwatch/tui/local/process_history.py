@@ -35,19 +35,19 @@ class ProcessHistory:
                 self._put(process, view.sample_time)
         if len(self._rings) > MOST // 2:
             old = shot.time - _FORGET_S
-            self._rings = {k: held for k, held in self._rings.items() if held[1] > old}
+            self._rings = {k: entry for k, entry in self._rings.items() if entry[1] > old}
 
     def _put(self, process: Process, moment: float) -> None:
         key = (process.pid, process.start_time, process.device_id)
-        held = self._rings.get(key)
-        if held is None:
+        entry = self._rings.get(key)
+        if entry is None:
             if len(self._rings) >= MOST:
                 return
-            held = (Ring(FINE_S, FINE_SIZE, len(TRACKED)), 0.0)
-        if held[1] == moment:
+            entry = (Ring(FINE_S, FINE_SIZE, len(TRACKED)), 0.0)
+        if entry[1] == moment:
             return
-        held[0].put(moment, tracked_values(process))
-        self._rings[key] = (held[0], moment)
+        entry[0].put(moment, tracked_values(process))
+        self._rings[key] = (entry[0], moment)
 
     def series(
         self, process: Process, quantity: str, until: float, *, stands: bool = False
@@ -56,10 +56,10 @@ class ProcessHistory:
 
         With `stands` the last value is still the present one.
         """
-        held = self._rings.get((process.pid, process.start_time, process.device_id))
-        if held is None:
+        entry = self._rings.get((process.pid, process.start_time, process.device_id))
+        if entry is None:
             return array("f", [math.nan])
-        return held[0].series(TRACKED.index(quantity), until, stands=stands)
+        return entry[0].series(TRACKED.index(quantity), until, stands=stands)
 
     def clear(self) -> None:
         """Forget everything."""

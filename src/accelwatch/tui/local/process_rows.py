@@ -233,14 +233,14 @@ def _role(column: str) -> str:
 
 
 def _group_line(row: ProcessRow, _: Snapshot, width: int, glyphs: Glyphs) -> Line:
-    held = sum(process.gpu_memory_bytes or 0 for process in row.members)
+    memory = sum(process.gpu_memory_bytes or 0 for process in row.members)
     pids = len({process.pid for process in row.members})
     devices = len({process.device_id for process in row.members})
     name = printable(row.group, ascii_only=glyphs.ascii_only)
     plural = "es" if pids != 1 else ""
     on = f"{devices} device{'s' if devices != 1 else ''}"
-    told = f"  {_bytes(held)} on {on}, {pids} process{plural}"
-    return clipped([(f" {glyphs.fold}", "accent"), (name, "strong"), (told, "dim")], width)
+    summary = f"  {_bytes(memory)} on {on}, {pids} process{plural}"
+    return clipped([(f" {glyphs.fold}", "accent"), (name, "strong"), (summary, "dim")], width)
 
 
 def rows_of(views: Iterable[DeviceView]) -> list[ProcessRow]:

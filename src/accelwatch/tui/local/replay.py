@@ -137,8 +137,8 @@ class ReplaySource:
         first = bisect.bisect_left(self._times, self._times[self._index] - _LOOK_BACK_S)
         places = range(first, self._index)
         stride = -(-len(places) // _LOOK_BACK) if places else 1
-        found = (self._read(place) for place in places[::stride])
-        return [shot for shot in found if shot is not None]
+        shots = (self._read(place) for place in places[::stride])
+        return [shot for shot in shots if shot is not None]
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Play until cancelled."""

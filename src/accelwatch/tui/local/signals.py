@@ -35,7 +35,7 @@ class Target(msgspec.Struct, frozen=True):
 
 def targets(processes: list[Process]) -> tuple[list[Target], str]:
     """Whom a signal would go to, and in a sentence why some or all of them cannot be signalled."""
-    found: dict[int, Target] = {}
+    by_pid: dict[int, Target] = {}
     why = ""
     for process in processes:
         if process.pid_namespace != "same":
@@ -47,8 +47,8 @@ def targets(processes: list[Process]) -> tuple[list[Target], str]:
         elif process.start_time is None:
             why = "It is not known when the process began, so a signal could hit another one."
         else:
-            found[process.pid] = Target(process.pid, process.start_time)
-    return list(found.values()), why
+            by_pid[process.pid] = Target(process.pid, process.start_time)
+    return list(by_pid.values()), why
 
 
 def send(

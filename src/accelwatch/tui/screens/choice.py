@@ -1,5 +1,6 @@
 """A dialog of choices under a text: the first one is under the keys, Enter takes it, Esc leaves."""
 
+from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -7,11 +8,43 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from accelwatch.tui.drawing.lines import Line
-from accelwatch.tui.local.choices import Choices
+from accelwatch.tui.drawing.lines import Line, clipped
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
+
+
+class Choices:
+    """Pairs of id and label."""
+
+    stride = 1
+
+    def __init__(self, choices: Sequence[tuple[str, str]]) -> None:
+        self._choices = list(choices)
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels."""
+        return [label for _, label in self._choices]
+
+    def __len__(self) -> int:
+        return len(self._choices)
+
+    def heading(self, _: int, /) -> Line | None:
+        """There is none."""
+        return None
+
+    def line(self, index: int, width: int, _: int, /) -> Line:
+        """One label."""
+        return clipped([(f"  {self._choices[index][1]}", "strong")], width)
+
+    def key(self, index: int) -> Hashable:
+        """The id."""
+        return self._choices[index][0]
+
+    def place(self, key: Hashable) -> int | None:
+        """Where an id is."""
+        return next((n for n, (choice, _) in enumerate(self._choices) if choice == key), None)
 
 
 class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
@@ -76,14 +109,14 @@ class ChoiceScreen(ModalScreen[str | None], inherit_bindings=False):
             case "down" | "j" | "tab":
                 rows.move(1)
             case "enter":
-                self._take()
+                self._choose()
             case "escape" | "q":
                 self.dismiss(None)
 
     def on_row_list_chosen(self) -> None:
         """A second click takes the choice."""
-        self._take()
+        self._choose()
 
-    def _take(self) -> None:
+    def _choose(self) -> None:
         key = self.query_one(RowList).selected_key
         self.dismiss(None if key is None else str(key))

@@ -42,7 +42,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         self._now = now
         self._rows = FleetList(board, fleet)
         self.event_rows = EventList(board, fleet, now)
-        self._held = False
+        self._selected = False
         """Whether the cursor stays with its node; on the first row it stays there: on the worst."""
         bare = self._rows.bare
         self._header = header_panel(board, now, FLEET)
@@ -164,13 +164,13 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         return self.fleet.problem is not None and self.app.size.height < _TALL
 
     def _refresh_nodes(self) -> None:
-        held = self._held
+        selected = self._selected
         self.nodes.refreshed()
-        if not held:
+        if not selected:
             self.nodes.move_to(0)
 
     def _moved(self) -> None:
-        self._held = self.nodes.cursor > 0
+        self._selected = self.nodes.cursor > 0
 
     def show_age(self) -> None:
         """A second has passed; what is not about to be replaced is painted with its new age."""

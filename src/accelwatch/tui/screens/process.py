@@ -29,7 +29,10 @@ class Sight:
         """All lines, and note which name each is about."""
         board, process = self._board, self._process
         glyphs, shot = board.paint.glyphs, board.snapshot
-        current = next((one for one in shot.processes() if process_facts.same(process, one)), None)
+        current = next(
+            (candidate for candidate in shot.processes() if process_facts.same(process, candidate)),
+            None,
+        )
         given = process_facts.lines(current or process, shot, width, glyphs)
         if current is None:
             given.insert(0, [(" this process has ended", "warn")])
@@ -37,9 +40,11 @@ class Sight:
         if self._environment is not None:
             given.append([])
             self._heading = len(given)
-            found = process_facts.environment_lines(self._environment, width, glyphs, self._shown)
-            self._names += ["", *(name for name, _ in found)]
-            given += [line for _, line in found]
+            environment = process_facts.environment_lines(
+                self._environment, width, glyphs, self._shown
+            )
+            self._names += ["", *(name for name, _ in environment)]
+            given += [line for _, line in environment]
         return given
 
     def heading(self) -> int:

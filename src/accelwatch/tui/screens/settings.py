@@ -33,7 +33,7 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         self.board = board
         self._path = path
         self._applied = applied
-        self._told = f"Enter on the last row writes {path}"
+        self._status_line = f"Enter on the last row writes {path}"
         self._header = header_panel(board, now, self.view_name)
         self._rows = RowList(board, SettingRows(board.preferences), id="settings")
         self._note = Panel(board, self._draw_note, id="note")
@@ -56,7 +56,7 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         self._header.styles.height = 2 if self.app.size.height >= 16 else 1
 
     def _draw_note(self, width: int, _: int) -> list[Line]:
-        return [clipped([(f" {self._told}", "dim")], width)]
+        return [clipped([(f" {self._status_line}", "dim")], width)]
 
     def show(self) -> None:
         """Nothing here changes with readings but the header."""
@@ -101,9 +101,9 @@ class SettingsScreen(Screen[None], inherit_bindings=False):
         try:
             save(self.board.preferences, self._path)
         except OSError as error:
-            self._told = f"{self._path} cannot be written: {error.strerror}"
+            self._status_line = f"{self._path} cannot be written: {error.strerror}"
         else:
-            self._told = f"written to {self._path}"
+            self._status_line = f"written to {self._path}"
 
     def refresh_all(self) -> None:
         """Paint rows and note."""

@@ -387,7 +387,7 @@ def numbered_screens(*, fleet: bool) -> tuple[tuple[str, str], ...]:
 
 def groups() -> dict[str, list[Action]]:
     """The actions by group, in the table's order."""
-    found: dict[str, list[Action]] = {}
+    by_group: dict[str, list[Action]] = {}
     for action in ACTIONS:
-        found.setdefault(action.group, []).append(action)
-    return found
+        by_group.setdefault(action.group, []).append(action)
+    return by_group

@@ -14,11 +14,45 @@ from accelwatch.tui.local import device_sorting
 from accelwatch.tui.local.device_sorting import ordered
 from accelwatch.tui.local.history import History
 from accelwatch.tui.local.process_history import ProcessHistory
-from accelwatch.tui.local.summary import Summary, summary
 
 if TYPE_CHECKING:
     from accelwatch.tui.fleet.board import FleetBoard
     from accelwatch.tui.fleet.node_view import Heard
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.schema.standing import WORST_FIRST
+from accelwatch.tui.drawing import format as fmt
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """How many devices are in each state, worst first, and the age of the oldest current sample."""
+
+    states: tuple[tuple[DeviceView, int], ...] = ()
+    """A device of each state and how many there are."""
+    oldest_s: float | None = None
+
+
+def summary(views: Iterable[DeviceView]) -> Summary:
+    """Of all the devices."""
+    counted: Counter[str] = Counter()
+    examples: dict[str, DeviceView] = {}
+    oldest = -1.0
+    for view in views:
+        word = fmt.state_word(view)
+        counted[word] += 1
+        examples.setdefault(word, view)
+        age = view.sample_age_s
+        if age is not None and age > oldest and fmt.readable(view):
+            oldest = age
+    order = sorted(examples, key=lambda word: WORST_FIRST.index(examples[word].state))
+    return Summary(
+        states=tuple((examples[word], counted[word]) for word in order),
+        oldest_s=oldest if oldest >= 0 else None,
+    )
+
 
 EMPTY = Snapshot(time=0.0, host="", version="")
 """Stands until the first one comes."""
@@ -72,7 +106,7 @@ class Board:
         """Whether anything has been read yet."""
         return self.snapshot is not EMPTY
 
-    def take(self, snapshot: Snapshot) -> None:
+    def accept(self, snapshot: Snapshot) -> None:
         """A newer state of the node; it is shown unless the view is paused."""
         if not self.paused:
             self.show(snapshot)

@@ -15,8 +15,8 @@ def why_none(board: Board, width: int) -> list[Line]:
         return []
     glyphs = board.paint.glyphs
     if board.snapshot.devices:
-        told = f"no device matches {board.filter_text}"
-        lines = paragraph(" ", told, "strong", width, glyphs)
+        text = f"no device matches {board.filter_text}"
+        lines = paragraph(" ", text, "strong", width, glyphs)
         lines += paragraph(" ", "Esc shows all, / asks for another filter", "dim", width, glyphs)
     else:
         lines = _no_device(board, width, glyphs)
@@ -24,18 +24,18 @@ def why_none(board: Board, width: int) -> list[Line]:
 
 
 def _no_device(board: Board, width: int, glyphs: Glyphs) -> list[Line]:
-    heard, found = board.heard, board.snapshot.backends
-    here = [status for status in found if status.state in _HERE]
+    heard, backends = board.heard, board.snapshot.backends
+    here = [status for status in backends if status.state in _HERE]
     what = "no accelerator was found" if heard is None else f"no device of {heard.node} is known"
     lines = paragraph(" ", what, "strong", width, glyphs)
     for status in here:
         lines += _backend(status, width, glyphs)
     if not here and heard is not None:
         lines += paragraph("   ", _unheard(heard.state), "text", width, glyphs)
-    elif not here and found:
-        names = ", ".join(status.name for status in found)
-        told = f"nothing of the kind that these backends read is here: {names}"
-        lines += paragraph("   ", told, "text", width, glyphs)
+    elif not here and backends:
+        names = ", ".join(status.name for status in backends)
+        text = f"nothing of the kind that these backends read is here: {names}"
+        lines += paragraph("   ", text, "text", width, glyphs)
     do = "6 tells what was looked for" if heard is None else "Esc leads back to the fleet"
     return [*lines, *paragraph(" ", do, "dim", width, glyphs)]
 
@@ -49,8 +49,8 @@ def _unheard(state: str) -> str:
 
 def _backend(status: BackendStatus, width: int, glyphs: Glyphs) -> list[Line]:
     sign, role = _SIGNS[status.state]
-    told = status.message or status.reason or str(status.state)
-    lines = paragraph(f"   {glyphs.states[sign]} ", f"{status.name}: {told}", role, width, glyphs)
+    text = status.message or status.reason or str(status.state)
+    lines = paragraph(f"   {glyphs.states[sign]} ", f"{status.name}: {text}", role, width, glyphs)
     return lines + (
         paragraph("     ", status.remedy, "accent", width, glyphs) if status.remedy else []
     )

@@ -56,12 +56,12 @@ def _silence(heard: "Heard", shot: Snapshot, width: int, glyphs: Glyphs) -> list
     name = printable(heard.node, ascii_only=glyphs.ascii_only)
     sign = node_glyph(heard.state, glyphs)
     given = [clipped([(f" {sign} ", role), (name, "strong"), (f" {head}", role)], width)]
-    told = [one for one in shot.backends if one.reason == Absence.STALE.value]
-    for status in told:
+    silent = [backend for backend in shot.backends if backend.reason == Absence.STALE.value]
+    for status in silent:
         given += _facts(
             "why", printable(status.message, ascii_only=glyphs.ascii_only), width, "text"
         )
-    remedies = [one.remedy for one in told if one.remedy] or [_LOOK]
+    remedies = [backend.remedy for backend in silent if backend.remedy] or [_LOOK]
     for remedy in remedies:
         given += _facts("do", remedy, width, "accent")
     stale = sum(fmt.is_stale(view) for view in shot.devices)
@@ -92,8 +92,8 @@ def _backend(
     versions = ", ".join(f"{name} {version}" for name, version in status.versions.items())
     if versions:
         given += _facts("versions", versions, width, "dim")
-    if told := _cycles(status.name, own, shot):
-        given += _facts("readings", told, width, "dim")
+    if cycles := _cycles(status.name, own, shot):
+        given += _facts("readings", cycles, width, "dim")
     unreadable = _unreadable(status.name, own)
     if unreadable:
         given += _facts("absent", unreadable, width, "dim")
@@ -120,24 +120,24 @@ def _cycles(name: str, own: Own, shot: Snapshot) -> str:
     took = own.get(("collector_duration_seconds", name))
     if took is None:
         return ""
-    told = [f"last one took {took * 1000:.1f} ms"]
+    parts = [f"last one took {took * 1000:.1f} ms"]
     last = own.get(("collector_last_success_timestamp_seconds", name))
     if last is not None:
-        told.append(f"last good one {fmt.age(max(shot.time - last, 0.0))} ago")
+        parts.append(f"last good one {fmt.age(max(shot.time - last, 0.0))} ago")
     for result in ("ok", "error", "timeout", "skipped"):
         total = own.get(("collector_cycles_total", name, result))
         if total:
-            told.append(f"{total:.0f} {result}")
-    return ", ".join(told)
+            parts.append(f"{total:.0f} {result}")
+    return ", ".join(parts)
 
 
 def _unreadable(name: str, own: Own) -> str:
-    found = [
+    counts = [
         f"{number:.0f} {series[2]}"
         for series, number in own.items()
         if series[0] == "collector_unavailable_quantities" and series[1] == name
     ]
-    return f"quantities: {', '.join(found)}" if found else ""
+    return f"quantities: {', '.join(counts)}" if counts else ""
 
 
 def _unwell(shot: Snapshot, width: int, glyphs: Glyphs, *, silent: bool) -> list[Line]:
@@ -164,7 +164,9 @@ def _unwell(shot: Snapshot, width: int, glyphs: Glyphs, *, silent: bool) -> list
 
 
 def _errors(shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
-    errors = [one for one in shot.errors if one.absence is not Absence.STALE or one.code]
+    errors = [
+        failure for failure in shot.errors if failure.absence is not Absence.STALE or failure.code
+    ]
     if not errors and not shot.events:
         return []
     given = [_title("Errors and events", width, glyphs)]
@@ -174,8 +176,8 @@ def _errors(shot: Snapshot, width: int, glyphs: Glyphs) -> list[Line]:
         given += _facts(subject, f"{error.code}: {error.message}", width, "text")
     for event in shot.events[-30:]:
         subject = names.get(event.device_id, event.subject or event.source)
-        told = f"{fmt.clock_time(event.time)} {event.code}: {event.text}"
-        given += _facts(subject, told, width, "text")
+        text = f"{fmt.clock_time(event.time)} {event.code}: {event.text}"
+        given += _facts(subject, text, width, "text")
     return [*given, []]
 
 

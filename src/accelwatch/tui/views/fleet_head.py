@@ -46,12 +46,12 @@ def situation(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
         wait = " (asking the hub)" if fleet.waiting else f" ({_nodes(fleet.shown_nodes)})"
         left += [(f"  filter {shown}", "accent"), (wait, "dim")]
     preferences = board.preferences
-    told = [TITLES.get(preferences.fleet_sort, "")] if preferences.fleet_form == "list" else []
+    settings = [TITLES.get(preferences.fleet_sort, "")] if preferences.fleet_form == "list" else []
     if preferences.fleet_group != grouping.NONE:
-        told.append(f"by {preferences.fleet_group}")
+        settings.append(f"by {preferences.fleet_group}")
     if preferences.fleet_form == "grid":
-        told.append(f"lights show {preferences.fleet_shade}")
-    right: Line = [(f"{', '.join(told)} ", "faint")]
+        settings.append(f"lights show {preferences.fleet_shade}")
+    right: Line = [(f"{', '.join(settings)} ", "faint")]
     if board.banner:
         right = [(f"{board.banner} ", "warn" if board.paused else "accent")]
     if width_of(left) + width_of(right) > width:
@@ -67,9 +67,9 @@ def _problem(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
     problem, glyphs = fleet.problem, board.paint.glyphs
     assert problem is not None
     since = fmt.ago(max(now - problem.since, 0.0))
-    told = f" {glyphs.nodes['down']} for {since}: "
+    title = f" {glyphs.nodes['down']} for {since}: "
     text = printable(problem.text, ascii_only=glyphs.ascii_only)
-    line: Line = [(told, "bad"), (text, "warn")]
+    line: Line = [(title, "bad"), (text, "warn")]
     if fleet.view is not None:
         seen: Line = [(f"; what is shown is from {fmt.clock_time(fleet.view.time)}", "dim")]
         line += seen if width_of(line) + width_of(seen) <= width else []
@@ -147,11 +147,11 @@ def _figures(board: Board, view: FleetView, width: int, now: float) -> tuple[Lin
     share = used / whole if used is not None and whole else None
     count = recent(view.events, now)
     happened = f"{count} event{'' if count == 1 else 's'}/h"
-    held = f"{size(used)} of {size(whole)}" if wide and used is not None and whole else ""
+    amount = f"{size(used)} of {size(whole)}" if wide and used is not None and whole else ""
     load: Line = [*_share(board, "load", sums.utilization_ratio, "load", wide)]
-    load.append((_cell(watts(sums.power_watts), held, wide), "text"))
+    load.append((_cell(watts(sums.power_watts), amount, wide), "text"))
     memory = [*_share(board, "memory", share, fmt.memory_role(share), wide)]
-    memory.append((_cell(held, held, wide), "text"))
+    memory.append((_cell(amount, amount, wide), "text"))
     load.append((f"{'':{len(happened)}} ", "text"))
     memory.append((f"{happened} ", "warn" if count else "dim"))
     return load, memory

@@ -103,7 +103,9 @@ class EventList:
         """Where an event is now."""
         view = self._fleet.view
         events = view.events if view is not None else ()
-        return next((n for n, one in enumerate(reversed(events)) if _identity(one) == key), None)
+        return next(
+            (n for n, event in enumerate(reversed(events)) if _identity(event) == key), None
+        )
 
 
 def _identity(event: FleetEvent) -> Hashable:

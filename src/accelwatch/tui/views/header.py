@@ -62,14 +62,14 @@ def _parts(board: Board, width: int, now: float, screen: str) -> tuple[Line, tup
     named: Line = [(f" {host} ", "strong")] if host else []
     brand: Line = [] if width < _NARROW else [(" accelwatch ", "title")]
     whole, short = _tabs(board, screen), _tabs(board, screen, short=True)
-    timed, told = _right(board, width, now), _right(board, width, now, time=False)
+    timed, untimed = _right(board, width, now), _right(board, width, now, time=False)
     signs = _right(board, width, now, words=False, time=False)
     choices = [
         ([*brand, *named], (whole, timed)),
         (named, (whole, timed)),
-        (named, (whole, told)),
+        (named, (whole, untimed)),
         (named, (short, timed)),
-        (named, (short, told)),
+        (named, (short, untimed)),
         (named, (short, signs)),
         ([], (short, signs)),
     ]
@@ -124,8 +124,8 @@ def _second_line(board: Board, width: int, now: float) -> Line:
 
         return situation(board, board.fleet, width, now)
     glyphs = board.paint.glyphs
-    told = fmt.versions(board.snapshot)
-    left: Line = [(f" {told}", "dim")]
+    drivers = fmt.versions(board.snapshot)
+    left: Line = [(f" {drivers}", "dim")]
     if board.filter_text:
         left += [(f"  filter {board.filter_text}", "accent")]
     if board.process_filter_text:

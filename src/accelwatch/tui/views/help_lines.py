@@ -112,7 +112,7 @@ def _side_by_side(blocks: list[list[Line]], half: int) -> list[Line]:
     pad: list[Line] = [[]]
     left += pad * (rows - len(left))
     right += pad * (rows - len(right))
-    return [[*clipped(one, half), *other] for one, other in zip(left, right, strict=True)]
+    return [[*clipped(line, half), *other] for line, other in zip(left, right, strict=True)]
 
 
 def markdown() -> str:

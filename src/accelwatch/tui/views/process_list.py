@@ -100,10 +100,10 @@ class ProcessList:
     def note(self, width: int) -> Line:
         """How many there are, what is tagged, and a word on numbers of other namespaces."""
         shown = [row.process for row in self.rows if row.process is not None]
-        held = sum(process.gpu_memory_bytes or 0 for process in shown)
+        memory = sum(process.gpu_memory_bytes or 0 for process in shown)
         pids = len({process.pid for process in shown})
-        told = f" {pids} processes hold {size(held)}"
-        line: Line = [(told, "dim")]
+        summary = f" {pids} processes hold {size(memory)}"
+        line: Line = [(summary, "dim")]
         if self.filter_text:
             line.append((f"   filter {self.filter_text}", "accent"))
         if self.tagged:

@@ -83,9 +83,15 @@ def _present(board: Board, process: Process) -> tuple[float, Process | None]:
     """The moment of the picture, and the process as it is then; None where it is not seen."""
     for view in board.snapshot.devices:
         if view.device.id == process.device_id:
-            now = (one for one in view.reading.processes or () if one.pid == process.pid)
-            found = next((one for one in now if one.start_time == process.start_time), None)
-            return _moment(view, board), found
+            now = (
+                candidate
+                for candidate in view.reading.processes or ()
+                if candidate.pid == process.pid
+            )
+            present = next(
+                (candidate for candidate in now if candidate.start_time == process.start_time), None
+            )
+            return _moment(view, board), present
     return board.snapshot.time, None
 
 
@@ -149,7 +155,7 @@ def _title(board: Board, names: tuple[str, str], width: int, *, hour: bool, lack
 
 def _side_by_side(board: Board, graphs: list[Graph], width: int, height: int) -> list[Line]:
     each = (width - 1) // max(len(graphs), 1)
-    drawn = [_drawn(board, one, each - 2, height) for one in graphs]
+    drawn = [_drawn(board, drawing, each - 2, height) for drawing in graphs]
     lines = []
     for rows in zip(*drawn, strict=True):
         line: Line = [(" ", "text")]
@@ -159,17 +165,17 @@ def _side_by_side(board: Board, graphs: list[Graph], width: int, height: int) ->
     return lines
 
 
-def _drawn(board: Board, one: Graph, width: int, height: int) -> list[Line]:
+def _drawn(board: Board, drawing: Graph, width: int, height: int) -> list[Line]:
     """Title with the present and the greatest value, and the graph below it."""
     kind = "ascii" if board.paint.glyphs.ascii_only else board.preferences.plot
-    known = _known(one.values)
-    now = fmt.NOTHING if one.now is None else one.write(one.now)
-    left: Line = [(f"{one.title} ", "dim"), (now, "strong")]
-    right: Line = [(f"max {one.write(max(known))}", "faint")] if known else []
+    known = _known(drawing.values)
+    now = fmt.NOTHING if drawing.now is None else drawing.write(drawing.now)
+    left: Line = [(f"{drawing.title} ", "dim"), (now, "strong")]
+    right: Line = [(f"max {drawing.write(max(known))}", "faint")] if known else []
     if width_of(left) + width_of(right) + 2 > width:
         right = []
-    rows = graph(one.values, width, height - 1, one.top, kind)
-    return [spread(left, right, width), *([(fit(row, width), one.role)] for row in rows)]
+    rows = graph(drawing.values, width, height - 1, drawing.top, kind)
+    return [spread(left, right, width), *([(fit(row, width), drawing.role)] for row in rows)]
 
 
 def _top(key: str, view: DeviceView, known: list[float]) -> float:

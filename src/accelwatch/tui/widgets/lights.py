@@ -79,9 +79,9 @@ class Lights(Widget):
 
     def move_lines(self, lines: int) -> bool:
         """Select the cell so many lines down, or up; false when there is none."""
-        found = self.grid.beyond(self.cell, lines)
-        self.select(found)
-        return found is not None
+        cell = self.grid.beyond(self.cell, lines)
+        self.select(cell)
+        return cell is not None
 
     def far(self, action: str) -> None:
         """A page on or back, the first or the last."""
@@ -114,10 +114,10 @@ class Lights(Widget):
             self.select((row.key, row.devices[0].slot if row.devices else -1))
 
     def _follow(self) -> None:
-        found = self.grid.find(self.cell)
+        position = self.grid.find(self.cell)
         height = max(self.size.height, 1)
-        if found is not None:
-            line = found[0]
+        if position is not None:
+            line = position[0]
             lead = line - 1 if line and self.grid.lines[line - 1].head is not None else line
             self.top = min(max(self.top, line - height + 1), lead)
         self.top = min(self.top, max(len(self.grid.lines) - height, 0))

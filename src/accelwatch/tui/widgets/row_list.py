@@ -1,7 +1,7 @@
 """A list with a selected row. It paints the lines that are visible and nothing else."""
 
 from collections.abc import Callable, Hashable
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from textual import events
 from textual.geometry import Region
@@ -11,9 +11,35 @@ from textual.widget import Widget
 
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.state.board import Board
-from accelwatch.tui.widgets.rows import Rows
 
 _WHEEL = 3
+
+
+class Rows(Protocol):
+    """Rows by number; only those that are visible are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def heading(self, width: int) -> Line | None:
+        """The line above the rows that stays when they scroll; None: there is none."""
+        ...
+
+    @property
+    def stride(self) -> int:
+        """Lines of a row."""
+        ...
+
+    def line(self, index: int, width: int, part: int, /) -> Line:
+        """Line `part` of a row."""
+        ...
+
+    def key(self, index: int) -> Hashable:
+        """What the selection is held by while rows move."""
+        ...
+
+    def place(self, key: Hashable) -> int | None:
+        """Where a key is now."""
+        ...
 
 
 class RowList(Widget):

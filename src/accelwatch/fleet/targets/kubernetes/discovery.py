@@ -12,14 +12,14 @@ from accelwatch.errors import UsageError
 from accelwatch.fleet.follow.access import Access
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.target import Target
+from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.http import endpoint
-from accelwatch.fleet.targets.kept import Kept
 from accelwatch.fleet.targets.kubernetes.mirror import HasMetadata, Mirror
 from accelwatch.fleet.targets.kubernetes.objects import Anything, EndpointSlice, Pod
 from accelwatch.fleet.targets.kubernetes.places import SERVICE_LABEL, endpoint_places, pod_places
 from accelwatch.fleet.targets.rules import Rules
 from accelwatch.fleet.targets.settings import KubernetesSd, asked_by
-from accelwatch.fleet.targets.watch import Found
+from accelwatch.fleet.targets.watch import Publish
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds the token of its service account, and the cluster's authority."""
@@ -40,17 +40,17 @@ def within_cluster(
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise UsageError("not within a cluster; name its API server with api_server")
-    found = replace(
+    inside = replace(
         settings, api_server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     )
     if not settings.authorization.credentials_file:
         token = replace(settings.authorization, credentials_file=str(account / "token"))
-        found = replace(found, authorization=token)
+        inside = replace(inside, authorization=token)
     if not settings.tls_config.ca_file:
-        found = replace(
-            found, tls_config=replace(settings.tls_config, ca_file=str(account / "ca.crt"))
+        inside = replace(
+            inside, tls_config=replace(settings.tls_config, ca_file=str(account / "ca.crt"))
         )
-    return found
+    return inside
 
 
 class KubernetesTargets:
@@ -66,9 +66,9 @@ class KubernetesTargets:
         self._scrape = asked_by(self._settings)
         self._access = Access(self._scrape)
         self._changed = asyncio.Event()
-        self.kept = Kept()
+        self.kept = TargetCache()
 
-    async def run(self, found: Found) -> None:
+    async def run(self, publish: Publish) -> None:
         """Tell the targets whenever they change, until cancelled."""
         client = Client(self._scrape, self._access)
         is_pod = self._settings.role == "pod"
@@ -78,13 +78,13 @@ class KubernetesTargets:
         mirrors = (*pods, *slices, *(nodes if self._settings.node_labels else ()))
         try:
             async with asyncio.TaskGroup() as group:
-                for one in mirrors:
-                    group.create_task(one.run())
+                for mirror in mirrors:
+                    group.create_task(mirror.run())
                 while True:
                     await self._changed.wait()
                     self._changed.clear()
                     if self._is_told(mirrors, len(pods) + len(slices)):
-                        found(await self._targets(pods, slices, nodes[0].objects))
+                        publish(await self._targets(pods, slices, nodes[0].objects))
                     await asyncio.sleep(_SETTLE_S)
         finally:
             await client.close()
@@ -92,8 +92,8 @@ class KubernetesTargets:
     @staticmethod
     def _is_told(mirrors: Sequence[Mirror[Any]], places: int) -> bool:
         """Whether every list has been tried, and one of the first `places` has succeeded."""
-        tried = all(one.listed or one.failed for one in mirrors)
-        return tried and any(one.listed for one in mirrors[:places])
+        tried = all(mirror.listed or mirror.failed for mirror in mirrors)
+        return tried and any(mirror.listed for mirror in mirrors[:places])
 
     async def _targets(
         self,
@@ -101,8 +101,8 @@ class KubernetesTargets:
         slices: Sequence[Mirror[EndpointSlice]],
         nodes: Mapping[str, Anything],
     ) -> list[Target]:
-        all_pods = [pod for one in pods for pod in one.objects.values()]
-        all_slices = [part for one in slices for part in one.objects.values()]
+        all_pods = [pod for mirror in pods for pod in mirror.objects.values()]
+        all_slices = [part for mirror in slices for part in mirror.objects.values()]
         # On a thread, of copies: thousands of pods take longer than the streams may have to wait.
         targets, refused = await asyncio.to_thread(self._made, all_pods, all_slices, dict(nodes))
         for address, error in refused.items():
@@ -124,7 +124,9 @@ class KubernetesTargets:
             *endpoint_places(slices, nodes, self._settings),
         ):
             try:
-                targets.update((one.key, one) for one in self._rules.targets([address], labels))
+                targets.update(
+                    (target.key, target) for target in self._rules.targets([address], labels)
+                )
             except UsageError as error:
                 refused[address] = error
         return list(targets.values()), refused
@@ -134,7 +136,7 @@ class KubernetesTargets:
             if complaint:
                 self.kept.refuse(path, complaint)
             else:
-                self.kept.take(path, [])
+                self.kept.update(path, [])
             self._changed.set()
 
         is_node = shape is Anything
@@ -153,7 +155,9 @@ class KubernetesTargets:
         group = "/api/v1" if is_pod else "/apis/discovery.k8s.io/v1"
         kind = "pods" if is_pod else "endpointslices"
         spaces = self._settings.namespaces
-        return [f"{group}/namespaces/{one}/{kind}" for one in spaces] or [f"{group}/{kind}"]
+        return [f"{group}/namespaces/{namespace}/{kind}" for namespace in spaces] or [
+            f"{group}/{kind}"
+        ]
 
     def _query(self) -> dict[str, str]:
         parts = [self._settings.label_selector]

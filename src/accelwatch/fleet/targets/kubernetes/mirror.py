@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from accelwatch.fleet.follow.backoff import Backoff
+from accelwatch.backoff import SpreadBackoff
 from accelwatch.fleet.follow.body import read_body
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.session import Client
@@ -84,7 +84,7 @@ class Mirror(Generic[T]):
 
     async def run(self) -> None:
         """Keep the copy until cancelled."""
-        backoff = Backoff(_MAX_BACKOFF_S)
+        backoff = SpreadBackoff(_MAX_BACKOFF_S)
         while True:
             asked = None
             try:
@@ -104,7 +104,7 @@ class Mirror(Generic[T]):
 
     async def _list(self) -> None:
         """List everything anew. Raises TargetFault."""
-        found: dict[str, T] = {}
+        objects: dict[str, T] = {}
         query = {**self._query, "limit": str(_PAGE)} if self._paged else dict(self._query)
         while True:
             try:
@@ -113,13 +113,13 @@ class Mirror(Generic[T]):
                 # A page came too late for the server's memory: the next time all of it at once.
                 self._paged = fault.code != _GONE
                 raise
-            found.update((one.metadata.key, one) for one in page.items or ())
-            if len(found) > _MAX_OBJECTS:
+            objects.update((item.metadata.key, item) for item in page.items or ())
+            if len(objects) > _MAX_OBJECTS:
                 raise TargetFault(Reason.TOO_LARGE, f"more than {_MAX_OBJECTS} objects")
             if not page.metadata.continue_:
                 break
             query["continue"] = page.metadata.continue_
-        self.objects, self.listed, self._paged = found, True, True
+        self.objects, self.listed, self._paged = objects, True, True
         self._version = page.metadata.resource_version
 
     async def _ask(self, query: Mapping[str, str]) -> Page[T]:
@@ -139,7 +139,7 @@ class Mirror(Generic[T]):
             raise TargetFault(Reason.GARBAGE, f"no list of objects: {error}") from error
         return page
 
-    async def _watch(self, backoff: Backoff) -> None:
+    async def _watch(self, backoff: SpreadBackoff) -> None:
         """Apply changes until the server ends the watch. Raises TargetFault."""
         query = {
             **self._query,
@@ -155,14 +155,14 @@ class Mirror(Generic[T]):
                 self._client.get(self._server, self._url(query), headers) as answer,
             ):
                 self._changed("")
-                held = bytearray()
+                pending = bytearray()
                 async for chunk in answer.content.iter_any():
-                    held += chunk
-                    *lines, rest = held.split(b"\n")
-                    held = bytearray(rest)
-                    if len(held) > _MAX_LINE_BYTES:
+                    pending += chunk
+                    *lines, rest = pending.split(b"\n")
+                    pending = bytearray(rest)
+                    if len(pending) > _MAX_LINE_BYTES:
                         raise TargetFault(Reason.TOO_LARGE, "an event without an end")
-                    news = [self._take(bytes(line)) for line in lines]
+                    news = [self._handle(bytes(line)) for line in lines]
                     if lines:
                         backoff.succeeded()
                     if any(news):
@@ -170,7 +170,7 @@ class Mirror(Generic[T]):
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "the watch does not end") from error
 
-    def _take(self, line: bytes) -> bool:
+    def _handle(self, line: bytes) -> bool:
         """Apply one event; True when it changed something that is read.
 
         Raises TargetFault, with code 410 when our version is too old.
@@ -190,13 +190,13 @@ class Mirror(Generic[T]):
         return changed
 
     def _apply(self, event: WatchEvent) -> bool:
-        found: T = self._object.decode(event.object)
-        key = found.metadata.key
+        item: T = self._object.decode(event.object)
+        key = item.metadata.key
         if event.type == "DELETED":
             return self.objects.pop(key, None) is not None
-        if self.objects.get(key) == found:
+        if self.objects.get(key) == item:
             return False
-        self.objects[key] = found
+        self.objects[key] = item
         return True
 
     def _accept(self, suffix: str) -> str:

@@ -1,0 +1,113 @@
+"""Alertmanager: an incident is an alert, told again while it is open, and ended when it is over.
+
+POST /api/v2/alerts (its openapi.yaml). An alert is known by its labels, so those of an incident must
+never change: what changes is in the annotations.
+"""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from accelwatch.alert import Notice, Outcome, SinkContext, Status, check_url, options_of
+from accelwatch.delivery.post import Poster, PostError, failed, outcome_of
+from accelwatch.delivery.text import body, fitted, headline
+from accelwatch.errors import ConfigError
+
+REPEAT_S = 60.0
+KEPT_S = 300.0
+"""An alert that is not told again ends by itself: Alertmanager's own resolve_timeout."""
+_MOST_ANNOTATION = 8000
+_IDENTITY = ("rule", "family", "scope", "node", "device", "job", "rack", "vendor", "model")
+"""Labels that an incident keeps from its beginning to its end; severity may rise."""
+
+
+class AlertmanagerOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the sink."""
+
+    url: str | Annotated[tuple[str, ...], Meta(min_length=1, max_length=16)]
+    """With the prefix before `/api/v2`; of a cluster all of its members."""
+    labels: dict[str, str] = {}
+    """Added to every alert."""
+    token: str = ""
+    ca_file: str = ""
+
+
+class AlertmanagerSink:
+    """Posts each notice to all members of a cluster; one that takes it is enough."""
+
+    edits = True
+    pace_s = 0.0
+    repeat_s = REPEAT_S
+
+    def __init__(self, context: SinkContext) -> None:
+        """Raises ConfigError."""
+        options = options_of(context, AlertmanagerOptions)
+        urls = (options.url,) if isinstance(options.url, str) else options.url
+        self._urls = [f"{check_url(url).rstrip('/')}/api/v2/alerts" for url in urls]
+        for name in options.labels:
+            if not (name.isascii() and name.replace("_", "a").isalnum() and not name[0].isdigit()):
+                raise ConfigError(f"labels: {name[:60]!r} is no label name")
+        self._labels = options.labels
+        self._headers = {"Content-Type": "application/json"}
+        if options.token:
+            self._headers["Authorization"] = f"Bearer {options.token}"
+        self._clock = context.clock
+        self._poster = Poster(context.timeout_s, options.ca_file)
+
+    async def deliver(self, notice: Notice, reference: str) -> Outcome:
+        """Send a notice; the reference is the labels, which stay those of the first."""
+        labels = _known(reference) or labels_of(notice, self._labels)
+        reference = msgspec.json.encode(labels).decode()
+        payload = msgspec.json.encode([alert(notice, labels, self._clock.wall())])
+        outcomes = [await self._post(url, payload, reference) for url in self._urls]
+        return min(outcomes, key=lambda one: list(Status).index(one.status))
+
+    async def _post(self, url: str, payload: bytes, reference: str) -> Outcome:
+        try:
+            return outcome_of(await self._poster.post(url, payload, self._headers), reference)
+        except PostError as error:
+            return failed(error, reference)
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._poster.close()
+
+
+def _known(reference: str) -> dict[str, str]:
+    try:
+        return msgspec.json.decode(reference, type=dict[str, str])
+    except msgspec.MsgspecError:
+        return {}
+
+
+def labels_of(notice: Notice, more: dict[str, str]) -> dict[str, str]:
+    """The labels by which the alert is known; those that somebody else gave go below our own."""
+    own = {name: notice.labels[name] for name in _IDENTITY if notice.labels.get(name)}
+    ours = {"alertname": notice.rule or "accelwatch", "incident": notice.key}
+    ours["severity"] = notice.severity.value
+    return {**more, **own, **ours}
+
+
+def alert(notice: Notice, labels: dict[str, str], now: float) -> dict[str, object]:
+    """One alert of the API; one that is open ends by itself when nobody tells of it any more."""
+    ends = now + KEPT_S if notice.closed is None else min(notice.closed, now)
+    annotations = {
+        "summary": headline(notice),
+        "description": body(notice),
+        "severity": notice.severity.value,
+    }
+    if notice.runbook:
+        annotations["runbook_url"] = notice.runbook
+    return {
+        "labels": labels,
+        "annotations": {name: fitted(text, _MOST_ANNOTATION) for name, text in annotations.items()},
+        "startsAt": _moment(min(notice.since, ends)),
+        "endsAt": _moment(ends),
+        **({"generatorURL": notice.link} if notice.link else {}),
+    }
+
+
+def _moment(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")

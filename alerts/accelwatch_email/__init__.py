@@ -1,0 +1,142 @@
+"""E-mail by SMTP (RFC 5321): plain text; what belongs to one incident is one thread.
+
+The standard library's client blocks, so it works on a thread; its socket has a deadline for each wait
+and the whole has one of its own.
+"""
+
+import smtplib
+import socket
+import ssl
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from accelwatch.alert import Notice, Outcome, SinkContext, Status, options_of
+from accelwatch.delivery.blocking import Blocking, StillBusyError
+from accelwatch.delivery.post import tls_context
+from accelwatch.errors import ConfigError
+from accelwatch_email.letter import letter, reference_of
+
+_REFUSED_FROM = 500
+"""Replies from here on are permanent (RFC 5321, 4.2.1)."""
+_LATER = frozenset({530, 534, 535, 538})
+"""Permanent to SMTP, but mended by whoever mends the account (RFC 4954, 6)."""
+
+
+class EmailOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the sink."""
+
+    host: Annotated[str, Meta(min_length=1, max_length=253)]
+    port: Annotated[int, Meta(ge=1, le=65535)] = 587
+    tls: Literal["starttls", "always", "never"] = "starttls"
+    """`always` speaks TLS from the first byte, as port 465 does; `starttls` is not optional."""
+    sender: Annotated[str, Meta(max_length=254)]
+    to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=50)]
+    username: str = ""
+    password: str = ""
+    ca_file: str = ""
+
+
+class EmailSink:
+    """Sends one letter for each notice."""
+
+    edits = False
+    pace_s = 0.0
+    repeat_s = None
+
+    def __init__(self, context: SinkContext) -> None:
+        """Raises ConfigError."""
+        options = options_of(context, EmailOptions)
+        for key, address in (("sender", options.sender), *(("to", one) for one in options.to)):
+            check_address(key, address)
+        if bool(options.username) != bool(options.password):
+            raise ConfigError("username and password_file are both needed")
+        if options.password and options.tls == "never":
+            raise ConfigError("tls: a password does not go in the clear; write starttls or always")
+        context_ = tls_context(options.ca_file)
+        self._tls = ssl.create_default_context() if isinstance(context_, bool) else context_
+        self._options = options
+        self._timeout_s = context.timeout_s
+        self._clock = context.clock
+        self._blocking: Blocking[Outcome] = Blocking("smtp")
+
+    async def deliver(self, notice: Notice, reference: str) -> Outcome:
+        """Send a notice; the reference is the Message-ID of the incident's first letter."""
+        options = self._options
+        made = letter(notice, options.sender, options.to, reference, self._clock.wall())
+        first = reference or reference_of(made)
+        encoded = made.as_bytes()
+        try:
+            return await self._blocking.run(lambda: self._send(encoded, first), self._timeout_s)
+        except StillBusyError:
+            return _failed(0, "the letter before still hangs", reference)
+        except TimeoutError:
+            return _failed(0, f"no answer within {self._timeout_s:g} s", reference)
+
+    def _send(self, made: bytes, reference: str) -> Outcome:
+        try:
+            with self._connected() as server:
+                server.sendmail(self._options.sender, list(self._options.to), made)
+        except smtplib.SMTPRecipientsRefused as error:
+            code = min((code for code, _ in error.recipients.values()), default=0)
+            return _failed(code, f"no recipient was accepted, answered {code}", reference)
+        except smtplib.SMTPResponseException as error:
+            return _failed(error.smtp_code, f"answered {error.smtp_code}", reference)
+        except smtplib.SMTPNotSupportedError:
+            return _failed(0, "the server has no STARTTLS or no AUTH", reference)
+        except ssl.SSLError as error:
+            return _failed(0, f"TLS failed: {error.reason}", reference)
+        except (OSError, smtplib.SMTPException, ValueError) as error:
+            text = getattr(error, "strerror", None) or type(error).__name__
+            return _failed(0, f"cannot be sent: {text}", reference)
+        return Outcome(status=Status.DELIVERED, reference=reference)
+
+    def _connected(self) -> smtplib.SMTP:
+        options = self._options
+        wait_s = self._timeout_s
+        server: smtplib.SMTP
+        if options.tls == "always":
+            server = smtplib.SMTP_SSL(
+                options.host,
+                options.port,
+                timeout=wait_s,
+                context=self._tls,
+                local_hostname=_name(),
+            )
+        else:
+            server = smtplib.SMTP(
+                options.host, options.port, timeout=wait_s, local_hostname=_name()
+            )
+        try:
+            if options.tls == "starttls":
+                server.starttls(context=self._tls)
+            if options.username:
+                server.login(options.username, options.password)
+        except BaseException:
+            server.close()
+            raise
+        return server
+
+    async def close(self) -> None:
+        """Nothing stays open between letters."""
+
+
+def check_address(key: str, address: str) -> None:
+    """Raise ConfigError for what is no address, or more than one."""
+    name, _, host = address.rpartition("@")
+    odd = any(char.isspace() or char in "<>,;:\"'()[]\\" for char in address)
+    if not name or not host or odd or not address.isascii() or not address.isprintable():
+        raise ConfigError(f"{key}: expected an address such as gpus@example.org")
+
+
+def _name() -> str:
+    """What we call ourselves; a look-up of the full name may hang."""
+    name = socket.gethostname()
+    return name if name.isascii() and name.replace("-", "a").replace(".", "a").isalnum() else "host"
+
+
+def _failed(code: int, message: str, reference: str) -> Outcome:
+    refused = code >= _REFUSED_FROM and code not in _LATER
+    status = Status.REFUSED if refused else Status.RETRY
+    return Outcome(status=status, message=message, reference=reference)

@@ -1,0 +1,61 @@
+"""A notice as a message of Slack's Block Kit, within its limits and without markup.
+
+Slack counts characters; here bytes of UTF-8 are counted, of which there are never fewer.
+"""
+
+from accelwatch.alert import Notice, NoticeKind
+from accelwatch.delivery.text import body, fitted, headline
+from accelwatch.rules.document import Severity
+
+MOST_BLOCKS = 50
+MOST_TEXT = 3000
+"""Of the text of a section block."""
+_MOST_LINE = MOST_TEXT // 5
+"""An escape is five times as long as what it stands for."""
+_COLOURS = {Severity.INFO: "#5b8def", Severity.WARNING: "#e0a100", Severity.CRITICAL: "#d6293e"}
+_OVER = "#2e9e5b"
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def message(notice: Notice) -> dict[str, object]:
+    """`text` for notifications, and the blocks in an attachment, whose edge has a colour."""
+    said = _escaped(headline(notice))
+    blocks = [_plain(said), *(_plain(part) for part in _parts(body(notice)))]
+    colour = _OVER if notice.kind is NoticeKind.CLOSED else _COLOURS[notice.severity]
+    return {
+        "text": said,
+        "attachments": [{"color": colour, "blocks": [*blocks[: MOST_BLOCKS - 1], *_links(notice)]}],
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+
+
+def _parts(text: str) -> list[str]:
+    """Lines gathered to texts that a section takes."""
+    parts: list[str] = []
+    for line in map(_escaped, text.split("\n")):
+        if parts and len(parts[-1].encode()) + 1 + len(line.encode()) <= MOST_TEXT:
+            parts[-1] += f"\n{line}"
+        else:
+            parts.append(line)
+    return parts
+
+
+def _links(notice: Notice) -> list[dict[str, object]]:
+    links = [
+        f"<{_escaped(url).replace('|', '%7C')}|{name}>"
+        for name, url in (("Incident", notice.link), ("Runbook", notice.runbook))
+        if url.startswith(("https://", "http://")) and len(url.encode()) <= _MOST_LINE
+    ]
+    if not links:
+        return []
+    return [{"type": "section", "text": {"type": "mrkdwn", "text": " · ".join(links)}}]
+
+
+def _plain(text: str) -> dict[str, object]:
+    return {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}}
+
+
+def _escaped(line: str) -> str:
+    """A line in which nothing is a mention or a link (docs.slack.dev, "Escaping text")."""
+    return fitted(line, _MOST_LINE).translate(_ESCAPES)

@@ -1,0 +1,123 @@
+"""From records to events: trust, patterns, correlation, folding. No input or output."""
+
+import msgspec
+
+from accelwatch.schema.device import normal_pci_bus_id
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch_kernel_log.amd import AMD
+from accelwatch_kernel_log.correlation import Correlator
+from accelwatch_kernel_log.hardware import HARDWARE
+from accelwatch_kernel_log.host import HOST
+from accelwatch_kernel_log.intel import INTEL
+from accelwatch_kernel_log.memory import Memory
+from accelwatch_kernel_log.npu import NPU
+from accelwatch_kernel_log.nvidia import NVIDIA
+from accelwatch_kernel_log.pattern import Match, Pattern, find
+from accelwatch_kernel_log.record import Record
+
+_PLACE = ("gpu_instance", "compute_instance", "link", "ring", "engine", "socket", "die")
+"""Parts that say where in a device a fault is: two links that fail at once are two faults."""
+_VICTIM = "pid"
+_ASKED = frozenset({"xid_119"})
+"""Codes whose process is whoever asked next, often a monitor: it tells nothing of the fault."""
+PATTERNS: tuple[Pattern, ...] = (*NVIDIA, *AMD, *INTEL, *NPU, *HOST, *HARDWARE)
+"""In the order in which they are tried."""
+SOURCE = "kernel_log"
+OVERRUN = "kernel_log_overrun"
+_MAX_TEXT = 1024
+_NAMING = "NVRM: Xid"
+
+
+class Fold:
+    """Makes a burst of equal messages one event: the first is let through, the others are not."""
+
+    def __init__(self) -> None:
+        self._seen: Memory[float] = Memory()
+
+    def admit(self, match: Match, seconds: float, *, trusted: bool) -> bool:
+        """Whether this is the first of its kind within its time.
+
+        A record of user space never hides one of the kernel, nor a lesser category a graver one, nor
+        a message without a process one that names whom the fault hit.
+        """
+        key = "\0".join((match.subject, match.fault, match.category, str(trusted), *_parts(match)))
+        first = self._seen.get(key)
+        if first is not None and 0 <= seconds - first < match.fold_s:
+            return False
+        self._seen.put(key, seconds)
+        return True
+
+
+def _parts(match: Match) -> list[str]:
+    names = _PLACE if match.code in _ASKED else (*_PLACE, _VICTIM)
+    return [match.detail.get(name, "") for name in names]
+
+
+def _device_of(record: Record) -> str:
+    """PCI id from the record's own `DEVICE=+pci:...` property, or an empty string."""
+    bus, _, name = record.properties.get("DEVICE", "").partition(":")
+    return normal_pci_bus_id(name) if bus == "+pci" else ""
+
+
+class Interpreter:
+    """Makes events of records, in the order of the log.
+
+    A record of user space (facility above 0) gives an untrusted event, which is shown but drives no
+    state; `accept_user` trusts it all the same, for tests of a whole installation.
+    """
+
+    def __init__(self, *, accept_user: bool = False) -> None:
+        self._accept_user = accept_user
+        self._correlator = Correlator()
+        self._fold = Fold()
+
+    def learn(self, record: Record) -> None:
+        """Take from a record of before what it says of GPUs that later ones only name."""
+        if record.facility == 0 or self._accept_user:
+            self._correlator.observe(record.text, record.seconds)
+            match = find(record.text, PATTERNS) if record.text.startswith(_NAMING) else None
+            if match is not None:
+                self._correlator.relate(match, record.seconds)
+
+    def event(self, record: Record, boot_time: float, now: float) -> ErrorEvent | None:
+        """The event that a record reports, if it reports one; times in Unix seconds."""
+        trusted = record.facility == 0 or self._accept_user
+        if trusted:
+            self._correlator.observe(record.text, record.seconds)
+        match = find(record.text, PATTERNS)
+        if match is None:
+            return None
+        if trusted:
+            if not match.subject:
+                match = msgspec.structs.replace(match, subject=_device_of(record))
+            match = self._correlator.relate(match, record.seconds)
+        if not self._fold.admit(match, record.seconds, trusted=trusted):
+            return None
+        when = min(boot_time + record.seconds, now)
+        return _event(match, record.text, when, trusted)
+
+
+def _event(match: Match, text: str, when: float, trusted: bool) -> ErrorEvent:
+    return ErrorEvent(
+        code=match.code,
+        category=match.category,
+        time=when,
+        text=text[:_MAX_TEXT],
+        source=SOURCE,
+        subject=match.subject,
+        trusted=trusted,
+        detail=match.detail,
+    )
+
+
+def overrun(lost: int, now: float) -> ErrorEvent:
+    """The event that says that records were overwritten unread; `lost` is 0 when nobody knows."""
+    count = f"{lost} records" if lost else "an unknown number of records"
+    return ErrorEvent(
+        code=OVERRUN,
+        category=Category.OTHER,
+        time=now,
+        text=f"the kernel log lost {count} before they were read; faults may have been missed",
+        source=SOURCE,
+        detail={"lost": str(lost)} if lost else {},
+    )

@@ -1,0 +1,33 @@
+"""How many devices of a node there are, and how many of them cannot be judged."""
+
+import msgspec
+
+from accelwatch.schema.device import UP, DeviceState
+from accelwatch.schema.snapshot import DeviceView, Snapshot, whole_devices
+
+_LEFT_ALONE = frozenset({DeviceState.SUSPENDED, DeviceState.EXCLUDED})
+
+
+class DeviceCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Devices of a node, their partitions not counted."""
+
+    total: int = 0
+    lost: int = 0
+    silent: int = 0
+    """They should answer and do not."""
+
+
+def is_silent(view: DeviceView) -> bool:
+    """Whether nothing can be told of a device that was not left alone."""
+    known = view.state in UP or view.state in _LEFT_ALONE or view.state is DeviceState.LOST
+    return not known or (view.state in UP and view.sample_time is None)
+
+
+def count_devices(snapshot: Snapshot) -> DeviceCounts:
+    """The devices of a snapshot."""
+    views = whole_devices(snapshot.devices)
+    return DeviceCounts(
+        total=len(views),
+        lost=sum(view.state is DeviceState.LOST for view in views),
+        silent=sum(map(is_silent, views)),
+    )

@@ -1,0 +1,75 @@
+"""Rules at one look: what holds now, and what one look cannot tell. Nothing is kept of before."""
+
+import msgspec
+
+from accelwatch.agent.rules.judge import NodeJudge
+from accelwatch.expr.kleene import UNKNOWN
+from accelwatch.expr.scene import HOST
+from accelwatch.rules.document import Scope, Severity
+from accelwatch.rules.engine import Subject, truths_of
+from accelwatch.rules.evidence import evidence_of
+from accelwatch.rules.rule import Rule, RuleSet
+from accelwatch.schema.snapshot import Snapshot
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is wrong now."""
+
+    severity: Severity
+    device: str = ""
+    """Its name; empty for the node."""
+    title: str
+    text: str = ""
+    """What it rests on."""
+    rule: str = ""
+    what_to_do: str = ""
+
+
+class Glance(msgspec.Struct, frozen=True, kw_only=True):
+    """What one look tells."""
+
+    findings: tuple[Finding, ...] = ()
+    pending: tuple[str, ...] = ()
+    """Rules that hold now and count only when they have held for a while."""
+    unknown: tuple[str, ...] = ()
+    """Rules with windows or events that one look cannot tell."""
+
+
+def glance(snapshot: Snapshot, loaded: RuleSet, *, listened: bool) -> Glance:
+    """Judge a snapshot once; who has `listened` knows the events of before."""
+    judge = NodeJudge(loaded.rules, 1.0, listened=listened, patience_s=0.0)
+    subjects = judge.subjects(judge.scene(snapshot, snapshot.time))
+    names = {view.device.id: view.device.name for view in snapshot.devices}
+    findings: list[Finding] = []
+    pending: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    for rule in judge.rules.values():
+        for subject in subjects.get(rule.scope, ()):
+            truths = truths_of(rule, subject.environment, begun=True)
+            if truths.when is True and truths.confirm is True:
+                if rule.timing.for_s > 0:
+                    pending[rule.id] = None
+                else:
+                    findings.append(_finding(rule, subject, names))
+            elif UNKNOWN in (truths.when, truths.confirm) and _looks_back(rule):
+                unknown[rule.id] = None
+    return Glance(findings=tuple(findings), pending=tuple(pending), unknown=tuple(unknown))
+
+
+def _looks_back(rule: Rule) -> bool:
+    parts = (rule.when, rule.confirm)
+    return any(one is not None and (one.needs.windows or one.needs.events) for one in parts)
+
+
+def _finding(rule: Rule, subject: Subject, names: dict[str, str]) -> Finding:
+    evidence = evidence_of(rule, subject.environment)
+    trusted = not evidence or any(one.trusted for one in evidence)
+    device = subject.entity.device if rule.scope is Scope.DEVICE else HOST
+    return Finding(
+        severity=rule.severity if trusted else Severity.INFO,
+        device=names.get(device, device),
+        title=rule.title,
+        text=evidence[0].text if evidence else "",
+        rule=rule.id,
+        what_to_do=rule.what_to_do,
+    )

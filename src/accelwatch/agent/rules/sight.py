@@ -1,0 +1,64 @@
+"""A snapshot as rules see it: what each device and the host itself answer to names and series."""
+
+from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Value
+from accelwatch.expr.scene import HOST
+from accelwatch.query.lookup import lookup
+from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot
+
+_ATTRIBUTES = {name: "job_id" if name == "job" else name for name in OWNER_NAMES}
+_UP = "up"
+"""The state of a node that looks at itself."""
+
+
+def lookups_of(snapshot: Snapshot) -> dict[str, Lookup]:
+    """What may be asked, by device id and for `HOST`."""
+    found = {view.device.id: _of_device(view, snapshot) for view in snapshot.devices}
+    found[HOST] = _of_host(snapshot)
+    return found
+
+
+def owner_words(owners: tuple[Owner, ...], name: str) -> tuple[str, ...]:
+    """The different jobs, users, ... of some owners, sorted."""
+    return tuple(sorted({getattr(owner, _ATTRIBUTES[name]) for owner in owners} - {""}))
+
+
+def _of_device(view: DeviceView, snapshot: Snapshot) -> Lookup:
+    values = view.reading.values
+    other = lookup(view, snapshot.host)
+
+    def value(key: Key) -> Value | Missing:
+        if isinstance(key, tuple):
+            found = values.get(key)
+            return other(key) if found is None else found
+        match key:
+            case "node":
+                return snapshot.host or MISSING
+            case "node_state":
+                return _UP
+            case "boot_id":
+                return snapshot.boot_id or MISSING
+        if key in _ATTRIBUTES:
+            return "+".join(owner_words(view.owners, key)) or MISSING
+        return other(key)
+
+    return value
+
+
+def _of_host(snapshot: Snapshot) -> Lookup:
+    values = snapshot.node.reading.values if snapshot.node is not None else {}
+
+    def value(key: Key) -> Value | Missing:
+        if isinstance(key, tuple):
+            found = values.get(key)
+            found = snapshot.own.get(key) if found is None else found
+            return MISSING if found is None else found
+        match key:
+            case "node" | "host":
+                return snapshot.host or MISSING
+            case "node_state":
+                return _UP
+            case "boot_id":
+                return snapshot.boot_id or MISSING
+        return MISSING
+
+    return value

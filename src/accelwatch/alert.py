@@ -1,0 +1,138 @@
+"""The contract of a sink: how what is to be said of an incident reaches somebody.
+
+A sink is found by the entry point `accelwatch.alerts` and built as `factory(context)`. It sends one
+notice at a time and says what became of it; queueing, repeating and grouping are not its business.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.errors import ConfigError
+from accelwatch.rules.document import Severity
+
+
+class NoticeKind(StrEnum):
+    """Why something is said."""
+
+    OPENED = "opened"
+    UPDATED = "updated"
+    CLOSED = "closed"
+    REMINDER = "reminder"
+    """Nobody has taken it up yet."""
+    TEST = "test"
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be said of an incident at a moment; texts are fit for a terminal, not for markup."""
+
+    key: str
+    """The same for all notices of an incident; receivers tell by it what belongs together."""
+    sequence: int
+    """Grows with each notice of an incident, so that an older one is recognised."""
+    kind: NoticeKind
+    severity: Severity
+    title: str
+    where: str
+    """Node, device with index and serial, rack; or what a group has in common."""
+    since: float
+    """Unix seconds at which it began."""
+    time: float
+    """Unix seconds of this notice."""
+    closed: float | None = None
+    evidence: tuple[str, ...] = ()
+    """A few lines, the strongest first."""
+    jobs: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    what_to_do: str = ""
+    runbook: str = ""
+    rule: str = ""
+    source: str = ""
+    """Who recommends what is to be done."""
+    link: str = ""
+    trusted: bool = True
+    labels: Mapping[str, str] = {}
+
+
+class Status(StrEnum):
+    """What became of a notice."""
+
+    DELIVERED = "delivered"
+    RETRY = "retry"
+    """Not now; the same notice may be sent again."""
+    REFUSED = "refused"
+    """Never in this form: sending it again would be in vain."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sink says of a notice that it was given."""
+
+    status: Status
+    reference: str = ""
+    """By what the receiver knows the message, where it can be edited later."""
+    retry_after_s: float | None = None
+    """How long the receiver asks to be left alone."""
+    message: str = ""
+    """What went wrong, without secrets and without a full address."""
+
+
+class SinkContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sink gets from its surroundings."""
+
+    name: str
+    """Its name in the configuration."""
+    options: Mapping[str, object] = {}
+    """Its own section of the configuration; secrets in it are resolved already."""
+    clock: Clock = msgspec.field(default_factory=SystemClock)
+    timeout_s: float = 10.0
+
+
+class Sink(Protocol):
+    """One receiver. Raises nothing: what goes wrong is an outcome."""
+
+    edits: bool
+    """Whether a message that was delivered can be changed by its reference; another one that says
+    nothing new then disturbs nobody."""
+    pace_s: float
+    """Seconds that the receiver wants between two messages; 0 for one that takes them as they come."""
+    repeat_s: float | None
+    """Seconds after which a receiver that forgets is told again of what is still open."""
+
+    async def deliver(self, notice: Notice, reference: str) -> Outcome:
+        """Send a notice; `reference` is that of the incident's message before, or empty."""
+        ...
+
+    async def close(self) -> None:
+        """Give connections back."""
+        ...
+
+
+Options = TypeVar("Options", bound=msgspec.Struct)
+
+
+def options_of(context: SinkContext, kind: type[Options]) -> Options:
+    """The sink's options as a struct of its own. Raises ConfigError, without the values."""
+    try:
+        return msgspec.convert(dict(context.options), kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError(str(error).replace("`$.", "`").replace("`$`", "options")) from None
+
+
+def check_url(url: str, *, key: str = "url") -> str:
+    """The URL, if a message can be sent to it. Raises ConfigError, which does not repeat it."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        well = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        well = None
+    if not well or not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigError(f"{key}: expected a URL, https://HOST/PATH")
+    if parts.username is not None:
+        raise ConfigError(f"{key}: no user or password belongs into a URL")
+    return url

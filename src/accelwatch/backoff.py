@@ -1,0 +1,90 @@
+"""How long to wait before something that failed is tried again: twice as long each time, up to a limit.
+
+`Backoff` is exact, for what is tried on this machine and asked by moments. `SpreadBackoff` waits up to
+that long, at random, so that thousands who lost the same server do not come back to it at once.
+"""
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
+
+FIRST_S = 1.0
+LIMIT_S = 60.0
+FIRST_SPREAD_S = 0.5
+_MAX_ASKED_S = 3600.0
+_MAX_DOUBLINGS = 32
+"""Beyond it a power of two would overflow some day; every limit is reached long before."""
+
+
+def doubled(first_s: float, failures: int, limit_s: float) -> float:
+    """Pause after so many failures in a row, of which there is at least one."""
+    return min(first_s * 2.0 ** min(failures - 1, _MAX_DOUBLINGS), limit_s)
+
+
+class Backoff:
+    """Growing pauses between attempts: 1, 2, 4 ... 60 s by default; a success forgets them."""
+
+    def __init__(self, first_s: float = FIRST_S, limit_s: float = LIMIT_S, free: int = 0) -> None:
+        self._first_s = first_s
+        self._limit_s = limit_s
+        self._free = free
+        self.failures = 0
+        self.until = -math.inf
+        """Moment before which nothing should be tried."""
+
+    def failed(self, now: float) -> float:
+        """Note a failure; returns the pause in seconds (0 for the first `free` failures)."""
+        self.failures += 1
+        counted = self.failures - self._free
+        pause = doubled(self._first_s, counted, self._limit_s) if counted > 0 else 0.0
+        self.until = now + pause
+        return pause
+
+    def succeeded(self) -> None:
+        """Forget all failures."""
+        self.failures = 0
+        self.until = -math.inf
+
+    def ready(self, now: float) -> bool:
+        """Whether the pause is over."""
+        return now >= self.until
+
+
+class SpreadBackoff:
+    """Waits of a server's client: between half and all of 0.5, 1, 2 ... seconds, up to `limit_s`."""
+
+    def __init__(self, limit_s: float, random: "Random | None" = None) -> None:
+        from random import Random
+
+        self._limit_s = limit_s
+        self._random = random or Random()  # noqa: S311 - spreads load, keeps no secret
+        self._failures = 0
+
+    def succeeded(self) -> None:
+        """Begin anew."""
+        self._failures = 0
+
+    def next(self, asked_s: float | None = None) -> float:
+        """Seconds until the next attempt; at least what the server asked for (`Retry-After`)."""
+        self._failures += 1
+        whole = doubled(FIRST_SPREAD_S, self._failures, self._limit_s)
+        wait = whole * self._random.uniform(0.5, 1.0)
+        return wait if asked_s is None else max(wait, asked_s + self._random.uniform(0.0, 1.0))
+
+
+def retry_after(header: str | None, now: float) -> float | None:
+    """Seconds that a Retry-After header asks for: a number or a date (RFC 9110, 10.2.3), bounded."""
+    if not header:
+        return None
+    import email.utils
+
+    text = header.strip()
+    if text.isascii() and text.isdecimal():
+        return min(float(text[:9]), _MAX_ASKED_S)
+    try:
+        moment = email.utils.parsedate_to_datetime(text).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return min(max(moment - now, 0.0), _MAX_ASKED_S)

@@ -1,0 +1,83 @@
+"""A process of our own, from its parent's side: whether it runs, how it ended, what it left behind."""
+
+import contextlib
+import os
+import select
+import signal
+import time
+
+_MAX_CRASH_REPORT = 65536
+_GLANCE_S = 0.001
+
+
+class ChildProcess:
+    """A child by its number, and the file that it writes to when it crashes. Nobody else reaps it."""
+
+    def __init__(self, pid: int, crash: int) -> None:
+        self.pid = pid
+        self.crash = crash
+        """Descriptor of the crash file."""
+        self.killed = False
+        """Whether we killed it: then that is how it ends, however late the kernel lets go of it."""
+        self._status: int | None = None
+
+    def ended(self) -> int | None:
+        """Wait status once the process has ended (see os.waitstatus_to_exitcode), else None."""
+        if self._status is None:
+            self._status = reaped(self.pid)
+        return self._status
+
+    def ended_within(self, limit_s: float) -> int | None:
+        """As `ended`, after waiting that long for a process that is on its way out."""
+        until = time.monotonic() + limit_s
+        while self.ended() is None and time.monotonic() < until:
+            select.select([], [], [], _GLANCE_S)
+        return self._status
+
+    def kill(self) -> None:
+        """End the process now, whatever it does; its status comes when the kernel has let it go."""
+        if self.ended() is None:
+            self.killed = True
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def how(self, limit_s: float) -> str:
+        """How it ended, in a word; `unknown` when it still runs after that long and was not killed."""
+        status = self.ended_within(limit_s)
+        if status is not None:
+            return ending(status)
+        return signal.SIGKILL.name if self.killed else "unknown"
+
+    def crash_report(self) -> bytes:
+        """What the process wrote when it crashed, up to a NUL, at most 64 KiB."""
+        return os.pread(self.crash, _MAX_CRASH_REPORT, 0).partition(b"\0")[0]
+
+
+def reaped(pid: int) -> int | None:
+    """Wait status of a child that has ended, None for one that runs; 0 when somebody else reaped it."""
+    try:
+        done, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return 0
+    return status if done else None
+
+
+def ending(status: int) -> str:
+    """How a process ended, in a word: `SIGSEGV`, `exit_1`."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        try:
+            return signal.Signals(number).name
+        except ValueError:
+            return f"signal_{number}"
+    return f"exit_{os.waitstatus_to_exitcode(status)}"
+
+
+def anonymous_file(name: str) -> int:
+    """Descriptor of a file without a path; `name` is for people who look into /proc."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(name)
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,148 @@
+"""Where `accelwatch check` looks: at what this machine's agent knows, or at the devices."""
+
+import http.client
+import socket
+import time
+from typing import Any
+
+import msgspec
+
+from accelwatch.agent.rules.counts import DeviceCounts, count_devices, is_silent
+from accelwatch.agent.rules.glance import Finding, glance
+from accelwatch.cli.check_report import Report
+from accelwatch.errors import AccelwatchError
+from accelwatch.rules.document import Severity
+from accelwatch.rules.rule import RuleSet
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.snapshot import BackendState, Snapshot, whole_devices
+
+MOST_BYTES = 32 << 20
+_OLDEST_S = 10.0
+"""Verdicts of an agent that has not judged for longer count for nothing."""
+
+
+class AgentSilent(AccelwatchError):  # noqa: N818 - a state of the agent, not a mistake
+    """No usable answer within the time."""
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def ask(address: str, path: str, timeout_s: float) -> bytes:
+    """A page of an agent at `host:port` or a socket's path. Raises AgentSilent."""
+    until = time.monotonic() + timeout_s
+    connection: http.client.HTTPConnection
+    if address.startswith("/"):
+        connection = _UnixConnection(address, timeout_s)
+    else:
+        connection = http.client.HTTPConnection(address, timeout=timeout_s)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        if answer.status != http.client.OK:
+            raise AgentSilent(f"the agent at {address} answers {answer.status}")
+        body = bytearray()
+        while piece := answer.read1(1 << 16):
+            body += piece
+            if len(body) > MOST_BYTES or time.monotonic() > until:
+                raise AgentSilent(f"the agent at {address} takes too long")
+        return bytes(body)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise AgentSilent(f"no agent answers at {address}: {error}") from None
+    finally:
+        connection.close()
+
+
+def of_incidents(page: bytes) -> Report:
+    """What an agent with rules says. Raises AgentSilent for what cannot be relied on."""
+    try:
+        told: dict[str, Any] = msgspec.json.decode(page)
+        age = told["judged_age_s"]
+        if age is None or age > max(_OLDEST_S, 5 * told["interval_s"]):
+            raise AgentSilent("the agent does not judge its rules")
+        findings = [_of_incident(one) for one in told["open"]]
+        devices = msgspec.convert(told["devices"], DeviceCounts)
+        report = Report(
+            host=str(told["host"]),
+            source="incidents of the agent",
+            devices=devices,
+            rules=int(told["rules"]["count"]),
+            findings=tuple(findings),
+            notes=tuple(map(str, told["problems"])),
+        )
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
+        raise AgentSilent(f"the agent's incidents cannot be read: {error}") from None
+    if devices.lost and not report.findings:
+        lost = Finding(severity=Severity.CRITICAL, title=f"{devices.lost} devices are lost")
+        report = msgspec.structs.replace(report, findings=(lost,))
+    if devices.silent:
+        report = _blinded(report, f"{devices.silent} devices do not answer")
+    return report if devices.total else _blinded(report, "no accelerator was found")
+
+
+def _of_incident(incident: dict[str, Any]) -> Finding:
+    evidence = incident["evidence"]
+    return Finding(
+        severity=Severity(incident["severity"]),
+        device=str(incident["facts"]["device_name"]),
+        title=str(incident["title"]),
+        text=str(evidence[0]["text"]) if evidence else "",
+        rule=str(incident["rule"]),
+        what_to_do=str(incident["what_to_do"]),
+    )
+
+
+def of_snapshot(snapshot: Snapshot, loaded: RuleSet, source: str, *, listened: bool) -> Report:
+    """Judge a snapshot once."""
+    seen = glance(snapshot, loaded, listened=listened)
+    views = whole_devices(snapshot.devices)
+    found = {one.device for one in seen.findings if one.severity is Severity.CRITICAL}
+    lost = tuple(
+        Finding(severity=Severity.CRITICAL, device=view.device.name, title="the device is lost")
+        for view in views
+        if view.state is DeviceState.LOST and view.device.name not in found
+    )
+    notes: list[str] = []
+    if seen.pending:
+        notes.append(f"holds now, counts only after a while: {', '.join(seen.pending)}")
+    if seen.unknown:
+        notes.append(f"not judged, one look cannot tell: {', '.join(seen.unknown)}")
+    report = Report(
+        host=snapshot.host,
+        source=source,
+        devices=count_devices(snapshot),
+        rules=len(loaded.rules),
+        findings=(*seen.findings, *lost),
+        blind=tuple(
+            f"{view.device.name}: {'; '.join(view.health_reasons) or 'does not answer'}"
+            for view in views
+            if is_silent(view)
+        ),
+        notes=tuple(notes),
+    )
+    for status in snapshot.backends:
+        if status.state not in (BackendState.OK, BackendState.ABSENT):
+            report = _blinded(report, f"backend {status.name}: {status.message or status.state}")
+    return report if views else _blinded(report, "no accelerator was found")
+
+
+def _blinded(report: Report, why: str) -> Report:
+    return msgspec.structs.replace(report, blind=(*report.blind, why))
+
+
+def expecting(report: Report, count: int) -> Report:
+    """With the number of devices that there must be."""
+    total = report.devices.total
+    if total == count:
+        left = tuple(one for one in report.blind if one != "no accelerator was found")
+        return msgspec.structs.replace(report, blind=left)
+    short = Finding(severity=Severity.CRITICAL, title=f"{total} devices, {count} expected")
+    return msgspec.structs.replace(report, findings=(*report.findings, short))

@@ -1,0 +1,218 @@
+"""`accelwatch history`: what is in an archive, whether it is well, and one made from a store."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.exit_codes import NOTHING_READ, OK
+
+if TYPE_CHECKING:
+    from accelwatch.history.check import Finding
+    from accelwatch.history.summary import Summary
+
+history = typer.Typer(
+    name="history",
+    help="A fleet's history as Parquet files: show, check, export.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The archive.")]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def need_pyarrow() -> None:
+    """Raise UsageError where pyarrow is not installed."""
+    from importlib.util import find_spec
+
+    from accelwatch.errors import UsageError
+
+    if find_spec("pyarrow") is None:
+        raise UsageError("history archives need pyarrow: pip install 'accelwatch[history]'")
+
+
+def history_show(folder: Path, as_json: bool) -> int:
+    """What is in an archive. Raises ArchiveError."""
+    import msgspec
+
+    need_pyarrow()
+    from accelwatch.history.summary import summary
+
+    found = summary(folder)
+    if as_json:
+        _write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+        return OK
+    for line in _lines(found):
+        _write(line)
+    return OK
+
+
+def _lines(found: "Summary") -> list[str]:
+    from accelwatch.display import size
+
+    span = "empty"
+    if found.start is not None and found.end is not None:
+        days = (found.end - found.start) / 86400
+        span = f"{_moment(found.start)} to {_moment(found.end)} ({days:.1f} days)"
+    models = ", ".join(f"{count} x {model or 'unknown'}" for model, count in found.models.items())
+    rows = ", ".join(f"{count} {table}" for table, count in found.rows.items())
+    lines = [
+        f"span      {span}, every {found.description.interval_s:g} s",
+        f"nodes     {found.nodes}",
+        f"devices   {found.devices}" + (f" ({models})" if models else ""),
+        f"rows      {rows}; {found.jobs} jobs",
+        f"size      {size(found.size_bytes)} in {len(found.days)} days",
+        f"source    {found.description.source or 'not told'}",
+    ]
+    for title, columns in (("device", found.device_columns), ("node", found.node_columns)):
+        if columns:
+            lines.append(f"\n{title} columns, share of rows with a value")
+            lines += [f"{column.share:7.1%}  {column.name}" for column in columns]
+    return lines
+
+
+def _moment(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def history_check(folder: Path, as_json: bool) -> int:
+    """Tell every mistake; exit code 1 when there is one. Raises ArchiveError."""
+    import json
+
+    need_pyarrow()
+    from accelwatch.history.check import check
+
+    mistakes = notes = 0
+    documents = []
+    for finding in check(folder):
+        mistakes += finding.mistake
+        notes += not finding.mistake
+        if as_json:
+            documents.append(_document(finding))
+        else:
+            group = "" if finding.group is None else f", row group {finding.group}"
+            kind = "" if finding.mistake else " (no mistake)"
+            complain(f"{finding.file}{group}: {finding.text}{kind}")
+    if as_json:
+        _write(json.dumps({"mistakes": mistakes, "findings": documents}, indent=1))
+    else:
+        complain(f"{mistakes} mistakes, {notes} notes" if mistakes else f"ok; {notes} notes")
+    return NOTHING_READ if mistakes else OK
+
+
+def _document(finding: "Finding") -> dict[str, object]:
+    return {
+        "file": str(finding.file),
+        "row_group": finding.group,
+        "text": finding.text,
+        "mistake": finding.mistake,
+    }
+
+
+def _write(text: str) -> None:
+    from accelwatch.untrusted_text import escaped
+
+    write_stdout((escaped(text, keep="\n") + "\n").encode())
+
+
+@history.command("show")
+def _show(folder: _Folder, as_json: _Json = False) -> None:
+    """What is in an archive: span, nodes, devices, columns with the share of values, size."""
+    raise typer.Exit(history_show(folder, as_json))
+
+
+@history.command("check")
+def _check(folder: _Folder, as_json: _Json = False) -> None:
+    """Tell every mistake with file and row group; exit code 1 if there is one."""
+    raise typer.Exit(history_check(folder, as_json))
+
+
+def history_export(
+    url: str, begin: str, end: str, output: Path, interval: str, node_label: list[str] | None
+) -> int:
+    """Make an archive of what a store has. Raises AccelwatchError."""
+    import asyncio
+    import time
+
+    need_pyarrow()
+    from accelwatch.durations import seconds
+    from accelwatch.errors import UsageError
+    from accelwatch.fleet.archive.export import Export
+    from accelwatch.fleet.tsdb.settings import NODE_LABELS, RemoteWrite, Store, check_peers
+
+    now = time.time()
+    first, last, step = moment(begin, now), moment(end, now), seconds(interval)
+    if first >= last:
+        raise UsageError(f"--from {begin} is not before --to {end}")
+    if not 1 <= step <= 3600:
+        raise UsageError(f"--interval is 1s to 1h, not {interval}")
+    store = Store(url=url, node_labels=(*(node_label or ()), *NODE_LABELS), timeout_s=60.0)
+    check_peers(store, RemoteWrite())
+    following = [first]
+
+    def tell(at: float) -> None:
+        if at - following[0] >= 86400 or at >= last:
+            following[0] = at
+            complain(f"written up to {_moment(min(at, last))}")
+
+    async def run() -> int:
+        done = await Export(store, step).run(output, first, last, tell)
+        for warning in done.warnings:
+            complain(f"the store warns: {warning}")
+        if done.unplaced:
+            complain(f"{done.unplaced} series have no label that names a node; see --node-label")
+        if not done.samples:
+            complain("the store has no devices in this time")
+            return NOTHING_READ
+        return OK
+
+    return asyncio.run(run())
+
+
+def moment(text: str, now: float) -> float:
+    """`2026-03-01`, `2026-03-01T12:00:00Z`, Unix seconds, `now`, `7d` before it. Raises UsageError."""
+    from datetime import UTC, datetime
+
+    from accelwatch.durations import is_duration, seconds
+    from accelwatch.errors import UsageError
+
+    if text == "now":
+        return now
+    if is_duration(text):
+        value = seconds(text)
+        return value if text.strip().isdecimal() and value > 1e8 else now - value
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        forms = "2026-03-01, 2026-03-01T12:00:00Z, now or 7d (before now)"
+        raise UsageError(f"{text!r} is no moment; write {forms}") from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+@history.command("export")
+def _export(
+    prometheus: Annotated[
+        str,
+        typer.Option("--prometheus", metavar="URL", help="A store with Prometheus' query API."),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="The archive, a new folder.")
+    ],
+    begin: Annotated[
+        str, typer.Option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago.")
+    ],
+    end: Annotated[str, typer.Option("--to", metavar="TIME", help="As --from.")] = "now",
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="DURATION", help="Between two samples.")
+    ] = "30s",
+    node_label: Annotated[
+        list[str] | None,
+        typer.Option("--node-label", metavar="NAME", help="A label that names the node."),
+    ] = None,
+) -> None:
+    """Make an archive of what a Prometheus-compatible store has; exit code 1 if that is nothing."""
+    raise typer.Exit(history_export(prometheus, begin, end, output, interval, node_label))

@@ -1,0 +1,161 @@
+"""`accelwatch incidents`: what the rules of a hub have found."""
+
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import msgspec
+import typer
+
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.errors import UnmetError
+from accelwatch.exit_codes import OK
+
+DEFAULT_HUB = "127.0.0.1:9878"
+_NOT_THERE = 404
+
+
+class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Which hub is asked."""
+
+    hub: Annotated[str, typer.Option("--hub", metavar="URL", help="The hub that is asked.")] = (
+        DEFAULT_HUB
+    )
+    hub_config_file: Annotated[
+        Path | None,
+        typer.Option("--hub.config.file", metavar="FILE", help="Credentials and TLS for --hub."),
+    ] = None
+
+
+class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Which incidents are wanted, and how."""
+
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="WORD", help="open, closed or all.")
+    ] = None
+    severity: Annotated[
+        str | None,
+        typer.Option("--severity", metavar="WORD", help="info, warning or critical."),
+    ] = None
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="NAME", help="Only those of this node.")
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
+
+
+@command
+def incidents_command(
+    wanted: IncidentFlags,
+    hub: HubFlags,
+    incident: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="One incident with its history.")
+    ] = None,
+) -> None:
+    """Show what the rules of a hub have found: what goes on, or one incident by its id."""
+    raise typer.Exit(show_incidents(incident, wanted, hub))
+
+
+def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int:
+    """Print a line an incident, or all of one. Raises AccelwatchError."""
+    if id_ is not None:
+        document = asked(hub, f"/v1/incidents/{quote(id_, safe='')}", {})
+        write_stdout(document if wanted.as_json else _whole(msgspec.json.decode(document)))
+        return OK
+    query = {"state": wanted.state, "severity": wanted.severity, "node": wanted.node}
+    document = asked(hub, "/v1/incidents", {k: v for k, v in query.items() if v is not None})
+    if wanted.as_json:
+        write_stdout(document)
+        return OK
+    page = msgspec.json.decode(document)
+    for problem in page["problems"]:
+        complain(problem)
+    if not page["judged"]:
+        complain("the hub has no rules (docs/rules.md)")
+    elif not page["incidents"]:
+        complain(f"nothing; {page['rules']} rules are in force")
+    write_stdout(_table(page["incidents"]))
+    return OK
+
+
+def asked(hub: HubFlags, path: str, query: dict[str, str]) -> bytes:
+    """A page of a hub. Raises AccelwatchError."""
+    import asyncio
+
+    from accelwatch.fleet.follow.faults import TargetFault
+    from accelwatch.fleet.hub_client.once import plainly
+    from accelwatch.fleet.hub_client.place import hub_place
+    from accelwatch.fleet.hub_client.session import HubSession
+
+    place = hub_place(hub.hub, hub.hub_config_file)
+
+    async def main() -> bytes:
+        session = HubSession(place)
+        try:
+            return await session.document(path, query)
+        except TargetFault as fault:
+            if fault.code == _NOT_THERE and "no " in str(fault):
+                raise UnmetError(f"{place.name}: {fault}") from fault
+            raise plainly(fault, place.name) from fault
+        finally:
+            await session.close()
+
+    return asyncio.run(main())
+
+
+def place_of(incident: dict[str, Any]) -> str:
+    """Where it is, in few words."""
+    named = ", ".join(incident["nodes"][:4])
+    if incident["group"]:
+        return f"{incident['group']}: {named}" if named else str(incident["group"])
+    if incident["node"]:
+        return f"{incident['node']} {incident['device_name'] or incident['device']}".strip()
+    about = f"job {incident['job']}" if incident["job"] else f"rack {incident['rack']}"
+    return f"{about}: {named}" if named else about
+
+
+def _table(incidents: list[dict[str, Any]]) -> bytes:
+    from accelwatch.untrusted_text import printable
+
+    rows = [
+        (
+            one["id"],
+            one["severity"] if one["state"] == "open" else "over",
+            one["since"].partition(".")[0],
+            printable(place_of(one)),
+            printable(one["title"] + (f"  (part of {one['part_of']})" if one["part_of"] else "")),
+        )
+        for one in incidents
+    ]
+    widths = [max(len(row[at]) for row in rows) for at in range(4)] if rows else []
+    lines = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[4]])
+        for row in rows
+    ]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _whole(incident: dict[str, Any]) -> bytes:
+    from accelwatch.untrusted_text import printable
+
+    lines = [
+        f"{incident['id']}  {incident['severity']}  {incident['state']}  {incident['title']}",
+        f"where      {place_of(incident)}",
+        f"since      {incident['since']}",
+    ]
+    told = {
+        "closed": incident["closed"],
+        "device": " ".join(filter(None, (incident["model"], incident["serial"]))),
+        "jobs": ", ".join(incident["jobs"]),
+        "users": ", ".join(incident["users"]),
+        "what to do": incident["what_to_do"],
+        "advice": incident["advice"],
+        "runbook": incident["runbook"],
+        "rule": ", ".join(incident["rules"]),
+        "source": incident["source"],
+        "part of": incident["part_of"],
+    }
+    lines += [f"{name:11}{value}" for name, value in told.items() if value]
+    lines += [f"evidence   {one['text']}" for one in incident["evidence"]]
+    lines += [f"{one['time']}  {one['kind']:9} {one['text']}" for one in incident["timeline"]]
+    return "".join(f"{printable(line)}\n" for line in lines).encode()

@@ -1,0 +1,240 @@
+"""`accelwatch rules`: check rule files, play their tests, list and show what they say."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from accelwatch.cli.incidents_command import HubFlags, asked
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.exit_codes import NOTHING_READ, OK
+
+rules = typer.Typer(
+    name="rules",
+    help="Check, test and show rules; without files those that are shipped.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Files = Annotated[
+    list[Path] | None, typer.Argument(metavar="[FILE|FOLDER]...", help="Rule files and folders.")
+]
+_Packs = Annotated[
+    list[str] | None, typer.Option("-p", "--pack", metavar="NAME", help="A pack that is shipped.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def _load(files: list[Path] | None, packs: list[str] | None) -> Any:
+    """The rules of files and packs; without either all packs. Raises ConfigError."""
+    from accelwatch.rules.loading import load, pack_file, pack_names
+
+    names = packs or ([] if files else pack_names())
+    return load([*(pack_file(name) for name in names), *(files or [])])
+
+
+def rules_check(files: list[Path] | None, packs: list[str] | None, devices: int) -> int:
+    """Tell every mistake. Raises ConfigError, ExpressionError for windows that cost too much."""
+    from accelwatch.expr.needs import Needs, refuse_costly, window_bytes
+
+    loaded = _load(files, packs)
+    needs: dict[str, Needs] = {}
+    for rule in loaded.rules.values():
+        needs[rule.id] = Needs()
+        for expression in rule.expressions:
+            needs[rule.id] |= expression.needs
+    refuse_costly(needs, devices)
+    windows = {window for one in needs.values() for window in one.windows}
+    size = window_bytes(windows, devices) / (1 << 20)
+    count, several = len(loaded.rules), len(loaded.files)
+    complain(
+        f"ok; rules: {count}, files: {several}; {len(windows)} windows take {size:.0f} MiB "
+        f"for {devices} devices"
+    )
+    return OK
+
+
+def rules_test(files: list[Path] | None, packs: list[str] | None) -> int:
+    """Play all tests; exit code 1 when one fails. Raises ConfigError."""
+    from accelwatch.rules.testing import run
+
+    loaded = _load(files, packs)
+    failed = passed = 0
+    untested: list[str] = []
+    for rule in loaded.rules.values():
+        if not rule.tests:
+            untested.append(rule.id)
+        for result in run(rule):
+            passed += not result.failures
+            failed += bool(result.failures)
+            for failure in result.failures:
+                complain(f"{rule.origin}: {rule.id}: {result.test}: {failure}")
+    if untested:
+        complain(f"without a test: {', '.join(untested)}")
+    complain(f"{passed} tests passed, {failed} failed")
+    return NOTHING_READ if failed else OK
+
+
+def _row(rule: Any) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "scope": rule.scope.value,
+        "severity": rule.severity.value,
+        "mode": rule.mode.value,
+        "for_s": rule.timing.for_s,
+        "title": rule.title,
+        "file": str(rule.origin.file),
+        "line": rule.origin.line,
+        "tests": len(rule.tests),
+    }
+
+
+def rules_list(files: list[Path] | None, packs: list[str] | None, as_json: bool) -> int:
+    """A line a rule. Raises ConfigError."""
+    rows = [_row(rule) for rule in _load(files, packs).rules.values()]
+    if as_json:
+        _write_json(rows)
+        return OK
+    widths = {key: max((len(str(row[key])) for row in rows), default=0) for key in _COLUMNS}
+    for row in rows:
+        cells = [str(row[key]).ljust(widths[key]) for key in _COLUMNS]
+        write_stdout(("  ".join([*cells, str(row["title"])]).rstrip() + "\n").encode())
+    return OK
+
+
+_COLUMNS = ("id", "scope", "severity", "mode")
+
+
+def rules_show(id_: str, files: list[Path] | None, packs: list[str] | None, as_json: bool) -> int:
+    """What one rule says. Raises ConfigError, UnmetError for one that is not there."""
+    from accelwatch.errors import UnmetError
+    from accelwatch.schema.metrics import nearest
+
+    loaded = _load(files, packs).rules
+    rule = loaded.get(id_)
+    if rule is None:
+        close = nearest(id_, loaded)
+        raise UnmetError(f"no rule {id_[:100]!r}" + (f"; did you mean {close}?" if close else ""))
+    parts = {
+        "select": rule.select,
+        "when": rule.when,
+        "confirm": rule.confirm,
+        "clear": rule.clear,
+    }
+    told: dict[str, object] = {
+        **_row(rule),
+        **{name: part.text for name, part in parts.items() if part is not None},
+        "keep_s": rule.timing.keep_s,
+        "unknown_after_s": rule.timing.unknown_after_s,
+        "cooldown_s": rule.cooldown_s,
+        "family": rule.family,
+        "confidence": rule.confidence.value,
+        "advice": rule.advice.value,
+        "what_to_do": rule.what_to_do,
+        "runbook": rule.runbook,
+        "source": rule.source,
+        "digest": rule.digest,
+    }
+    if as_json:
+        _write_json(told)
+        return OK
+    for name, value in told.items():
+        if value != "":
+            write_stdout(f"{name:16}{value}\n".encode())
+    return OK
+
+
+def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
+    """Ask a hub why a rule fires or does not. Raises AccelwatchError."""
+    import msgspec
+
+    from accelwatch.untrusted_text import printable
+
+    document = asked(hub, "/v1/explain", {"rule": rule, "entity": entity})
+    if as_json:
+        write_stdout(document)
+        return OK
+    told = msgspec.json.decode(document)
+    held = "" if told["held_s"] is None else f", for {told['held_s']:.0f} s"
+    lines = [f"{told['rule']} on {entity}: {told['phase']}{held}"]
+    for part in told["parts"]:
+        value = "" if part["value"] is None else part["value"]
+        value = f"{value:.6g}" if isinstance(value, float) else str(value)
+        said = part["truth"].upper() if part["reason"] else part["truth"]
+        reason = f"  ({part['reason']})" if part["reason"] else ""
+        indent = "  " * part["depth"]
+        lines.append(
+            f"{part['key']:8} {indent}{part['text']}  = {said or value or 'missing'}{reason}"
+        )
+    write_stdout("".join(f"{printable(line)}\n" for line in lines).encode())
+    return OK
+
+
+def rules_schema() -> int:
+    """Print the JSON Schema of rule files."""
+    from accelwatch.rules.json_schema import rule_file_schema
+
+    _write_json(rule_file_schema())
+    return OK
+
+
+def _write_json(value: object) -> None:
+    import json
+
+    write_stdout((json.dumps(value, indent=1) + "\n").encode())
+
+
+@rules.command("check")
+def _check(
+    files: _Files = None,
+    pack: _Packs = None,
+    devices: Annotated[
+        int, typer.Option("--devices", min=1, help="Devices that memory is reckoned for.")
+    ] = 8000,
+) -> None:
+    """Tell every mistake of all files, and what their windows cost; exit code 2 if there is one."""
+    raise typer.Exit(rules_check(files, pack, devices))
+
+
+@rules.command("test")
+def _test(files: _Files = None, pack: _Packs = None) -> None:
+    """Play the tests inside the files; exit code 1 if one fails."""
+    raise typer.Exit(rules_test(files, pack))
+
+
+@rules.command("list")
+def _list(files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
+    """A line a rule."""
+    raise typer.Exit(rules_list(files, pack, as_json))
+
+
+@rules.command("show")
+def _show(
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    files: _Files = None,
+    pack: _Packs = None,
+    as_json: _Json = False,
+) -> None:
+    """All that one rule says."""
+    raise typer.Exit(rules_show(rule, files, pack, as_json))
+
+
+@rules.command("explain")
+@command
+def _explain(
+    hub: HubFlags,
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Its id.")],
+    entity: Annotated[
+        str, typer.Argument(metavar="ENTITY", help="n12/nvidia3, n12, job:4711 or rack:r7.")
+    ],
+    as_json: _Json = False,
+) -> None:
+    """Every part of a rule on an entity with what it is now, as a hub sees it."""
+    raise typer.Exit(rules_explain(rule, entity, hub, as_json))
+
+
+@rules.command("schema")
+def _schema() -> None:
+    """Print the JSON Schema of rule files, for editors."""
+    raise typer.Exit(rules_schema())

@@ -1,0 +1,71 @@
+"""What one sink knows, and is still to know, of one incident; a row of the outbox."""
+
+import math
+
+import msgspec
+
+from accelwatch.alert import Notice
+from accelwatch.rules.document import Severity
+
+Key = tuple[str, str]
+"""Incident and sink."""
+
+
+class Message(msgspec.Struct, kw_only=True):
+    """One message, updated in place; times in Unix seconds."""
+
+    incident: str
+    sink: str
+    notice: Notice
+    """What waits, or what was said last."""
+    waits: bool = True
+    due: float = 0.0
+    """When it is to be said; while nothing waits, when it is to be said again."""
+    placed: float = 0.0
+    """When `due` was set, by which a clock that jumped back is recognised."""
+    queued: float = 0.0
+    """Since when something waits."""
+    seen: float = 0.0
+    """The incident's last change that counts in it."""
+    reference: str = ""
+    attempts: int = 0
+    """In vain, since something was delivered."""
+    error: str = ""
+    told_at: float | None = None
+    """When something was last delivered; None while the sink knows nothing."""
+    rung_at: float = 0.0
+    """When something was last said that is meant to be heard."""
+    told_severity: Severity = Severity.INFO
+    told_closed: bool = False
+    reopened: int = 0
+    remind_s: float = 0.0
+    once: bool = False
+    """Whether it is no incident, which is open until it is over."""
+
+    @property
+    def key(self) -> Key:
+        """Incident and sink."""
+        return self.incident, self.sink
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the sink surely has heard nothing of it."""
+        return self.told_at is None and self.attempts == 0
+
+
+NEVER = math.inf
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Message)
+
+
+def encoded(message: Message) -> bytes:
+    """The row."""
+    return _ENCODER.encode(message)
+
+
+def decoded(body: bytes) -> Message | None:
+    """The message of a row; None for one that cannot be read."""
+    try:
+        return _DECODER.decode(body)
+    except msgspec.MsgspecError:
+        return None

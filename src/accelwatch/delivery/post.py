@@ -1,0 +1,157 @@
+"""Requests of sinks: a deadline over all of it, a bounded answer, no redirects, proxies or cookies.
+
+What is said of a failure never has the URL, for a receiver's address often is its secret.
+"""
+
+import asyncio
+import os
+import ssl
+import time
+from collections.abc import Mapping
+
+import aiohttp
+import msgspec
+
+from accelwatch.alert import Outcome, Status
+from accelwatch.backoff import retry_after
+from accelwatch.errors import ConfigError
+from accelwatch.version import __version__
+
+MOST_ANSWER_BYTES = 64 << 10
+_REFUSALS = frozenset({400, 405, 406, 411, 413, 414, 415, 422})
+"""What a receiver says of a message that it will never take; all else may be mended over there."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a receiver answered; of a long body only the beginning."""
+
+    code: int
+    body: bytes = b""
+    retry_after_s: float | None = None
+
+    @property
+    def well(self) -> bool:
+        """Whether the request was granted."""
+        return 200 <= self.code < 300
+
+
+class PostError(Exception):
+    """No answer; the text says why, without the URL."""
+
+
+class Poster:
+    """Sends the requests of one sink; its session begins with the first."""
+
+    def __init__(self, timeout_s: float, ca_file: str = "") -> None:
+        """Raises ConfigError where the file of authorities cannot be used."""
+        self._timeout_s = timeout_s
+        self._tls = tls_context(ca_file)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        *,
+        method: str = "POST",
+        reads_body: bool = False,
+    ) -> Answer:
+        """The answer; its body only where it is asked for. Raises PostError."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._request(url, body, headers or {}, method, reads_body)
+        except TimeoutError:
+            raise PostError(f"no answer within {self._timeout_s:g} s") from None
+        except ssl.SSLError as error:
+            raise PostError(f"TLS failed: {error.reason}") from None
+        except aiohttp.ClientConnectorDNSError:
+            raise PostError("the name does not resolve") from None
+        except aiohttp.ClientSSLError as error:
+            inner = getattr(error, "certificate_error", None) or error.os_error
+            said = getattr(inner, "verify_message", "") or getattr(inner, "reason", "") or "refused"
+            raise PostError(f"TLS failed: {said}") from None
+        except aiohttp.ClientOSError as error:
+            text = os.strerror(error.errno) if error.errno else "connection lost"
+            raise PostError(f"cannot be reached: {text}") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise PostError(f"no HTTP answer: {type(error).__name__}") from None
+
+    async def _request(
+        self, url: str, body: bytes, headers: Mapping[str, str], method: str, reads_body: bool
+    ) -> Answer:
+        async with self._opened().request(
+            method, url, data=body, headers=headers, allow_redirects=False, ssl=self._tls
+        ) as response:
+            code = response.status
+            content = b""
+            if reads_body:
+                content = await _beginning(response.content)
+            else:
+                # Whether it was taken is known; a receiver that drips must not undo that.
+                response.close()
+            return Answer(
+                code=code,
+                body=content,
+                retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),
+            )
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=2),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                timeout=aiohttp.ClientTimeout(total=None),
+                headers={"User-Agent": f"accelwatch/{__version__}"},
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        if self._session is not None:
+            await self._session.close()
+
+
+async def _beginning(stream: aiohttp.StreamReader) -> bytes:
+    content = bytearray()
+    while len(content) < MOST_ANSWER_BYTES:
+        chunk = await stream.read(MOST_ANSWER_BYTES - len(content))
+        if not chunk:
+            break
+        content += chunk
+    return bytes(content)
+
+
+def tls_context(ca_file: str) -> ssl.SSLContext | bool:
+    """How servers are checked: by the system's authorities, or those of a file. Raises ConfigError."""
+    if not ca_file:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"ca_file: {ca_file}: no certificates can be read from it") from error
+
+
+def outcome_of(answer: Answer, reference: str = "") -> Outcome:
+    """What an answer means by its code alone."""
+    if answer.well:
+        return Outcome(status=Status.DELIVERED, reference=reference)
+    hint = {
+        401: "; check the credentials",
+        403: "; check the credentials",
+        404: "; check the URL",
+    }.get(answer.code, "")
+    if 300 <= answer.code < 400:
+        hint = "; redirects are not followed"
+    return Outcome(
+        status=Status.REFUSED if answer.code in _REFUSALS else Status.RETRY,
+        retry_after_s=answer.retry_after_s,
+        message=f"answered {answer.code}{hint}",
+        reference=reference,
+    )
+
+
+def failed(error: PostError, reference: str = "") -> Outcome:
+    """What no answer means."""
+    return Outcome(status=Status.RETRY, message=str(error), reference=reference)

@@ -1,0 +1,339 @@
+"""What is to be said to whom and when. Pure: time is given, nothing waits, nothing is sent.
+
+A sink has one message of an incident. While it waits, later news replace it; once it is out, only what
+matters is said again: that it became worse, that it is over, that it is still open. A sink that edits is
+told of every change, for that disturbs nobody. Nobody is told of a member of a group besides the group,
+nor of what was over before anybody had heard of it.
+"""
+
+import heapq
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.alert import Notice, NoticeKind, Outcome, Status
+from accelwatch.backoff import doubled
+from accelwatch.delivery.message import NEVER, Key, Message, decoded, encoded
+from accelwatch.delivery.routing import Plan, Routes
+from accelwatch.incidents.incident import Incident
+
+MOST_MESSAGES = 10_000
+"""Of one sink; what begins beyond them is counted and not told."""
+GIVEN_UP_S = 86_400.0
+KEPT_S = 86_400.0
+"""How long a message is remembered whose incident is over: it may come back."""
+EDIT_EVERY_S = 5.0
+_FIRST_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 600.0
+
+
+class Traits(NamedTuple):
+    """What a sink can do, as its contract says."""
+
+    edits: bool = False
+    repeat_s: float | None = None
+
+
+class Lost(NamedTuple):
+    """A notice that was never delivered, and why."""
+
+    sink: str
+    notice: Notice
+    reason: str
+
+
+class Queue:
+    """The messages of all sinks."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        traits: Mapping[str, Traits],
+        describe: Callable[[Incident, NoticeKind, int], Notice],
+        storm_wait_s: float,
+    ) -> None:
+        self._routes = routes
+        self._traits = traits
+        self._describe = describe
+        self._storm_wait_s = storm_wait_s
+        self._messages: dict[Key, Message] = {}
+        self._of_incident: dict[str, set[str]] = {}
+        self._count = dict.fromkeys(traits, 0)
+        self._agenda: dict[str, list[tuple[float, int, Key]]] = {name: [] for name in traits}
+        self._numbers = itertools.count()
+        self._last_begun: dict[str, float] = {}
+        self._in_flight: dict[str, Key] = {}
+        self._changes: set[Key] = set()
+        self.untold = 0
+        """Incidents of which a sink was not told because too much waited."""
+
+    def restore(self, rows: Iterable[bytes], now: float) -> None:
+        """Go on with what an earlier process left; rows of sinks that are gone, or odd, are dropped."""
+        for row in rows:
+            message = decoded(row)
+            if message is not None and message.sink in self._traits:
+                self._keep(message)
+                self._plan(message, message.due, now)
+
+    def changed(self, incident: Incident, muted: bool, now: float) -> set[str]:
+        """Take up how an incident stands, as often as one likes; the sinks that have something to do."""
+        hidden = muted or bool(incident.group)
+        plans = {} if hidden else self._routes.plans(incident, now)
+        names = plans.keys() | self._of_incident.get(incident.id, set())
+        return {name for name in names if self._one(name, incident, plans.get(name), now)}
+
+    def _one(self, name: str, incident: Incident, plan: Plan | None, now: float) -> bool:
+        """The same for one sink; without a plan nobody is to hear of it now."""
+        message = self._messages.get((incident.id, name))
+        if message is None:
+            begins = plan is not None and incident.is_open
+            return begins and self._begin(name, incident, plan, now)  # type: ignore[arg-type]
+        if message.unknown and not self._flies(message):
+            if plan is None or not incident.is_open:
+                self._drop(message)
+                return False
+            if message.seen != incident.updated:
+                due = min(message.due, plan.due) if _rises(message, incident) else message.due
+                self._say(message, incident, NoticeKind.OPENED, max(due, now), now)
+            return True
+        if not incident.is_open:
+            return self._over(message, incident, plan, now)
+        self._hide(message, plan, now)
+        if plan is None or message.seen == incident.updated:
+            return plan is not None
+        return self._goes_on(message, incident, plan, now)
+
+    def _goes_on(self, message: Message, incident: Incident, plan: Plan, now: float) -> bool:
+        """News of an incident that is open, and of which the sink has heard, or may have."""
+        if incident.reopened > message.reopened:
+            # An edit rings no bell, and this is to be heard.
+            message.reference = ""
+            message.reopened = incident.reopened
+            message.told_closed = False
+            return self._say(message, incident, NoticeKind.OPENED, plan.due, now)
+        if _rises(message, incident):
+            kind = message.notice.kind if message.waits else NoticeKind.UPDATED
+            return self._say(message, incident, kind, plan.due, now)
+        if message.waits and not self._flies(message):
+            return self._say(message, incident, message.notice.kind, message.due, now)
+        if not self._traits[message.sink].edits:
+            return False
+        due = max(now, (message.told_at or 0.0) + EDIT_EVERY_S)
+        return self._say(message, incident, NoticeKind.UPDATED, due, now)
+
+    def _over(self, message: Message, incident: Incident, plan: Plan | None, now: float) -> bool:
+        """It is over, and the sink has heard of it, or may have."""
+        again = message.reopened == incident.reopened
+        if again and (message.told_closed or message.notice.kind is NoticeKind.CLOSED):
+            return False
+        message.reopened = incident.reopened
+        due = now if plan is None else max(plan.due, now)
+        return self._say(message, incident, NoticeKind.CLOSED, due, now)
+
+    def _hide(self, message: Message, plan: Plan | None, now: float) -> None:
+        """Hold back what waits, and reminders, while nobody is to hear of an incident."""
+        remind_s = 0.0 if plan is None else plan.remind_s
+        if remind_s != message.remind_s:
+            message.remind_s = remind_s
+            if not message.waits:
+                self._plan(message, self._again(message), now)
+        if message.waits and not self._flies(message):
+            if plan is None and message.due < NEVER:
+                self._plan(message, NEVER, now)
+            elif plan is not None and message.due == NEVER:
+                self._plan(message, plan.due, now)
+
+    def _flies(self, message: Message) -> bool:
+        """Whether it is being sent right now."""
+        return self._in_flight.get(message.sink) == message.key
+
+    def _say(
+        self, message: Message, incident: Incident, kind: NoticeKind, due: float, now: float
+    ) -> bool:
+        self._replace(message, incident, kind, now)
+        self._plan(message, due, now)
+        return True
+
+    def _begin(self, name: str, incident: Incident, plan: Plan, now: float) -> bool:
+        if self._count[name] >= MOST_MESSAGES:
+            self.untold += 1
+            return False
+        last = self._last_begun.get(name, -NEVER)
+        self._last_begun[name] = now
+        storm = 0.0 <= now - last < self._storm_wait_s and not incident.members
+        message = Message(
+            incident=incident.id,
+            sink=name,
+            notice=self._describe(incident, NoticeKind.OPENED, 1),
+            queued=now,
+            seen=incident.updated,
+            reopened=incident.reopened,
+            remind_s=plan.remind_s,
+        )
+        self._keep(message)
+        self._plan(message, max(plan.due, now + self._storm_wait_s if storm else now), now)
+        return True
+
+    def post(self, sink: str, id_: str, notice: Notice, now: float) -> None:
+        """Say something that is no incident; the same id replaces what was said before."""
+        before = self._messages.get((id_, sink))
+        sequence = 1 if before is None else before.notice.sequence + 1
+        notice = msgspec.structs.replace(notice, sequence=sequence)
+        message = before or Message(incident=id_, sink=sink, notice=notice, queued=now, once=True)
+        message.notice, message.waits, message.seen = notice, True, now
+        self._keep(message)
+        self._plan(message, now, now)
+
+    def _replace(self, message: Message, incident: Incident, kind: NoticeKind, now: float) -> None:
+        if not message.waits:
+            message.queued = now
+        message.waits = True
+        message.seen = incident.updated
+        message.notice = self._describe(incident, kind, message.notice.sequence + 1)
+
+    def _keep(self, message: Message) -> None:
+        if message.key not in self._messages:
+            self._count[message.sink] += 1
+        self._messages[message.key] = message
+        self._of_incident.setdefault(message.incident, set()).add(message.sink)
+
+    def _drop(self, message: Message) -> None:
+        if self._messages.pop(message.key, None) is None:
+            return
+        self._count[message.sink] -= 1
+        self._changes.add(message.key)
+        sinks = self._of_incident[message.incident]
+        sinks.discard(message.sink)
+        if not sinks:
+            del self._of_incident[message.incident]
+
+    def _plan(self, message: Message, due: float, now: float) -> None:
+        message.due, message.placed = due, now
+        self._changes.add(message.key)
+        if due < NEVER:
+            entry = (due, next(self._numbers), message.key)
+            heapq.heappush(self._agenda[message.sink], entry)
+
+    def due_at(self, sink: str, now: float) -> float:
+        """When there is something to do for a sink; infinity when there is nothing."""
+        agenda = self._agenda[sink]
+        while agenda:
+            due, _, key = agenda[0]
+            message = self._messages.get(key)
+            if message is None or message.due != due:
+                heapq.heappop(agenda)
+            elif message.placed > now:
+                # The clock was set back: what was to wait waits as long as it was to, from now on.
+                heapq.heappop(agenda)
+                self._plan(message, now + max(due - message.placed, 0.0), now)
+            else:
+                return due
+        return NEVER
+
+    def next(self, sink: str, now: float) -> Message | None:
+        """What is to be sent to a sink now. It is in flight until `settle`."""
+        while self.due_at(sink, now) <= now:
+            _, _, key = heapq.heappop(self._agenda[sink])
+            message = self._messages[key]
+            if self._ready(message, now):
+                self._in_flight[sink] = key
+                return message
+        return None
+
+    def _ready(self, message: Message, now: float) -> bool:
+        """Whether there is something to send; what is said again is made here."""
+        if message.waits:
+            return True
+        if message.told_closed or message.once:
+            self._drop(message)
+            return False
+        reminds = message.remind_s and now >= message.rung_at + message.remind_s
+        message.notice = msgspec.structs.replace(
+            message.notice,
+            kind=NoticeKind.REMINDER if reminds else NoticeKind.UPDATED,
+            time=now,
+            sequence=message.notice.sequence + 1,
+        )
+        message.waits, message.queued = True, now
+        return True
+
+    def settle(self, message: Message, sent: Notice, outcome: Outcome, now: float) -> Lost | None:
+        """Take up what became of a notice; what has to be given up with it."""
+        self._in_flight.pop(message.sink, None)
+        if self._messages.get(message.key) is not message:
+            return None
+        if outcome.status is Status.DELIVERED:
+            self._delivered(message, sent, outcome, now)
+            return None
+        message.attempts += 1
+        message.error = outcome.message
+        if outcome.status is Status.RETRY and now - message.queued < GIVEN_UP_S:
+            pause = doubled(_FIRST_PAUSE_S, message.attempts, _LONGEST_PAUSE_S)
+            self._plan(message, now + max(pause, outcome.retry_after_s or 0.0), now)
+            return None
+        newer = message.notice.sequence > sent.sequence
+        message.attempts = 0
+        if newer:
+            message.queued = now
+            self._plan(message, now, now)
+        elif message.told_at is None or sent.kind is NoticeKind.CLOSED:
+            self._drop(message)
+        else:
+            message.waits = False
+            self._plan(message, self._again(message), now)
+        reason = outcome.message if outcome.status is Status.REFUSED else "not taken for a day"
+        return Lost(message.sink, sent, reason)
+
+    def _delivered(self, message: Message, sent: Notice, outcome: Outcome, now: float) -> None:
+        if sent.kind is NoticeKind.OPENED or outcome.reference:
+            message.reference = outcome.reference
+        rings = sent.kind is not NoticeKind.UPDATED
+        if rings or sent.severity.weight > message.told_severity.weight:
+            message.rung_at = now
+        message.attempts, message.error, message.told_at = 0, "", now
+        message.told_severity = sent.severity
+        message.told_closed = sent.kind is NoticeKind.CLOSED
+        if message.notice.sequence > sent.sequence:
+            message.queued = now
+            self._plan(message, max(message.due, now), now)
+            return
+        message.waits = False
+        ends = message.told_closed or message.once
+        self._plan(message, now + KEPT_S if ends else self._again(message), now)
+
+    def _again(self, message: Message) -> float:
+        """When it is to be said again that it is still open."""
+        repeat_s = self._traits[message.sink].repeat_s
+        times = [NEVER]
+        if repeat_s and message.told_at is not None:
+            times.append(message.told_at + repeat_s)
+        if message.remind_s:
+            times.append(message.rung_at + message.remind_s)
+        return min(times)
+
+    def take_changes(self) -> dict[Key, bytes | None]:
+        """The rows that have changed since they were last taken; None for those that are gone."""
+        changes: dict[Key, bytes | None] = {}
+        for key in self._changes:
+            message = self._messages.get(key)
+            changes[key] = None if message is None else encoded(message)
+        self._changes.clear()
+        return changes
+
+    def keep_changes(self, keys: Collection[Key]) -> None:
+        """Rows that were taken and could not be written are still to be written."""
+        self._changes |= set(keys)
+
+    def waiting(self, sink: str, now: float) -> list[Message]:
+        """What should have been delivered, and was not."""
+        return [
+            message
+            for message in self._messages.values()
+            if message.sink == sink and message.waits and (message.attempts or message.due <= now)
+        ]
+
+
+def _rises(message: Message, incident: Incident) -> bool:
+    return incident.severity.weight > message.notice.severity.weight

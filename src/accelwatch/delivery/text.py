@@ -1,0 +1,83 @@
+"""A notice in plain words, cut to fit a limit of the receiver: these count bytes, not letters."""
+
+from datetime import UTC, datetime
+
+from accelwatch.alert import Notice, NoticeKind
+
+_HEADS = {
+    NoticeKind.OPENED: "",
+    NoticeKind.UPDATED: "update: ",
+    NoticeKind.CLOSED: "over: ",
+    NoticeKind.REMINDER: "still open: ",
+    NoticeKind.TEST: "test: ",
+}
+_MOST_NAMES = 5
+_ELLIPSIS = "…"
+
+
+def headline(notice: Notice) -> str:
+    """`CRITICAL GPU has fallen off the bus: n12 nvidia3 (...)`."""
+    level = notice.severity.value.upper()
+    return f"{level} {_HEADS[notice.kind]}{notice.title}: {notice.where}"
+
+
+def body(notice: Notice) -> str:
+    """All that is known, a line each, the most useful first; without the headline."""
+    lines = [f"since {moment(notice.since)}, {_lasting(notice)}"]
+    lines += [f"- {line}" for line in notice.evidence]
+    if not notice.trusted:
+        lines.append("untrusted: anybody on that node who may write to the kernel log can say this")
+    if notice.jobs:
+        of = f" of {_names(notice.users)}" if notice.users else ""
+        lines.append(f"job {_names(notice.jobs)}{of}")
+    if notice.what_to_do:
+        lines.append(f"what to do: {notice.what_to_do}")
+    if notice.runbook:
+        lines.append(f"runbook: {notice.runbook}")
+    lines.append(
+        f"rule {notice.rule} ({notice.source})" if notice.source else f"rule {notice.rule}"
+    )
+    lines.append(f"incident {notice.key}" + (f": {notice.link}" if notice.link else ""))
+    return "\n".join(lines)
+
+
+def moment(time: float) -> str:
+    """A time that nobody on another continent misreads: `2026-11-22 03:14:07 UTC`."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def lasting(seconds: float) -> str:
+    """`45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
+    whole = max(0, round(seconds))
+    if whole < 120:
+        return f"{whole} s"
+    minutes = whole // 60
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def fitted(text: str, most_bytes: int) -> str:
+    """The text within so many bytes of UTF-8, cut between letters and marked where it was cut."""
+    encoded = text.encode()
+    if len(encoded) <= most_bytes:
+        return text
+    room = most_bytes - len(_ELLIPSIS.encode())
+    if room < 0:
+        return ""
+    return encoded[:room].decode(errors="ignore") + _ELLIPSIS
+
+
+def _lasting(notice: Notice) -> str:
+    if notice.closed is not None:
+        return f"over after {lasting(notice.closed - notice.since)}"
+    return f"for {lasting(notice.time - notice.since)}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more

@@ -1,0 +1,68 @@
+"""What stands around the numbers of a page, as one hash: equal pages are read without their lines.
+
+A page is cut behind the labels of each line, which the engine of `re` finds by their last byte; numbers
+without labels, of which a page has few, stand in the pieces between and are cut out of those alone.
+"""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+
+_cut = re.compile(r"\} ([^ \n]*)\n").split
+
+
+class Form:
+    """The form of one page, and where the numbers of its samples are."""
+
+    __slots__ = ("_bare", "_hash", "_picked")
+
+    def __init__(self, text: str, sampled: Sequence[int]) -> None:
+        """`sampled` are the lines of the samples, in the order in which their numbers are wanted.
+
+        In each the number is what stands behind the last blank.
+        """
+        pieces = _cut(text)
+        behind: list[int] = []
+        """The lines of the words behind labels."""
+        line = 0
+        for gap in pieces[:-1:2]:
+            line += gap.count("\n")
+            behind.append(line)
+            line += 1
+        bare: dict[int, list[int]] = {}
+        for line in sorted(set(sampled).difference(behind)):
+            at = bisect_left(behind, line)
+            bare.setdefault(at, []).append(line - (behind[at - 1] + 1 if at else 0))
+        self._bare = tuple([(at, tuple(lines)) for at, lines in bare.items()])
+        """Pieces with samples that have no labels, and which of their lines these are."""
+        lines = sorted({*sampled, *behind})
+        self._picked: array[int] | None = None
+        """Where each number is among the words; None when they are all the words in their order."""
+        if lines != list(sampled):
+            self._picked = array("L", [bisect_left(lines, line) for line in sampled])
+        self._hash = hash(tuple(self._apart(pieces)[0]))
+
+    def words(self, text: str) -> list[str] | None:
+        """The numbers of the samples of a page, None when it has another form."""
+        gaps, words = self._apart(_cut(text))
+        if hash(tuple(gaps)) != self._hash:
+            return None
+        return words if self._picked is None else [words[at] for at in self._picked]
+
+    def _apart(self, pieces: list[str]) -> tuple[list[str], list[str]]:
+        """What stands around the words, and the words in the order of their lines."""
+        gaps, behind = pieces[::2], pieces[1::2]
+        words: list[str] = []
+        done = 0
+        for at, lines in self._bare:
+            rows = gaps[at].split("\n") if at < len(gaps) else []
+            if lines[-1] >= len(rows):
+                return [], []  # the hash of no page: each has a piece
+            words += behind[done:at]
+            done = at
+            for line in lines:
+                rows[line], _, word = rows[line].rpartition(" ")
+                words.append(word)
+            gaps[at] = "\n".join(rows)
+        return gaps, words + behind[done:] if words else behind

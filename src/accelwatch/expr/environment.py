@@ -1,0 +1,167 @@
+"""What a rule asks while it is evaluated for one device, and the answers that need more than one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from accelwatch.expr.events import EventUse
+from accelwatch.expr.kleene import Key, Missing, Raw, Value, number
+from accelwatch.expr.peers import LEAST_KNOWN, LEAST_PEERS, LEAST_SCALE, MAD_SCALE, SMALL_GROUP
+from accelwatch.expr.tree import Event, EventPattern, Window
+from accelwatch.schema.metrics import Series
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The devices of a group, and which of them is asking."""
+
+    members: Sequence["Environment"]
+    own: int
+    """-1 for one that is no member of it, as a node is none of its devices."""
+    answers: "dict[Inner, list[Raw]]" = field(default_factory=dict, compare=False)
+    """What parts of rules gave for all members: those who share it at one moment ask only once."""
+
+    def ask(self, inner: "Inner") -> "list[Raw]":
+        """A part of a rule for every member."""
+        found = self.answers.get(inner)
+        if found is None:
+            found = self.answers[inner] = [inner(one) for one in self.members]
+        return found
+
+
+class Environment(Protocol):
+    """One device as a rule sees it. Nothing here raises for what is not there."""
+
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        ...
+
+    def lookup(self, key: Key) -> Value | Missing:
+        """The current value of a field, a label or a series; those of the host by the same way."""
+        ...
+
+    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
+        """What a `WindowKind` gives in base units; None without half of the samples."""
+        ...
+
+    def last(self, pattern: EventPattern) -> float | None:
+        """Unix seconds of the last matching event, minus infinity without one; None: not known."""
+        ...
+
+    def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
+        """How many matching events there were; None where that is not known."""
+        ...
+
+    def group(self, by: str) -> Group | None:
+        """The group that the device belongs to; None where it belongs to none."""
+        ...
+
+    def firing(self, rule: str) -> bool | None:
+        """Whether another rule is firing for this device; None where there is no such rule."""
+        ...
+
+
+Inner = Callable[[Environment], Raw]
+"""A part of a rule that is evaluated for every member of a group."""
+
+
+def windowed(environment: Environment, node: Window) -> Raw:
+    """The window of the first series that has one."""
+    for key in node.reading.keys:
+        if isinstance(key, tuple):
+            found = number(environment.window(node.kind, key, node.seconds, node.quantile))
+            if found is not None:
+                return found
+    return None
+
+
+def happened(environment: Environment, node: Event) -> Raw:
+    """What is asked about events."""
+    if node.kind == EventUse.COUNT:
+        return environment.occurrences(node.pattern, node.seconds)
+    last = environment.last(node.pattern)
+    if last is None:
+        return None
+    if node.kind == EventUse.HAPPENED:
+        return environment.now - last <= node.seconds
+    return number(last if node.kind == EventUse.LAST else environment.now - last)
+
+
+def peer_median(environment: Environment, by: str, inner: Inner) -> Raw:
+    """Median over the peers."""
+    peers = _peers(environment, by, inner)
+    return None if peers is None else _finite(median(peers[0]))
+
+
+def peer_z(environment: Environment, by: str, inner: Inner) -> Raw:
+    """By how many standard deviations the own value is above the peers' median."""
+    peers = _peers(environment, by, inner)
+    if peers is None:
+        return None
+    values, own = peers
+    if own is None:
+        return None
+    level = median(values)
+    if own == level:
+        return 0.0
+    spread = MAD_SCALE * median([abs(one - level) for one in values])
+    scale = max(spread, LEAST_SCALE * abs(level))
+    return _finite((own - level) / scale) if scale else None
+
+
+def _peers(
+    environment: Environment, by: str, inner: Inner
+) -> tuple[list[float], float | None] | None:
+    """The values to compare with, and the own one."""
+    group = environment.group(by)
+    if group is None:
+        return None
+    told = [number(one) for one in group.ask(inner)]
+    own = told[group.own] if group.own >= 0 else None
+    others = [float(one) for at, one in enumerate(told) if one is not None and at != group.own]
+    if len(others) < LEAST_PEERS:
+        return None
+    if own is None:
+        return others, None
+    alone = len(group.members) < SMALL_GROUP
+    return (others if alone else [*others, float(own)]), float(own)
+
+
+def _finite(value: float) -> float | None:
+    found = number(value)
+    return None if found is None else float(found)
+
+
+def median(values: list[float]) -> float:
+    """The middle one of at least one value, or the mean of the two in the middle."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def affected(environment: Environment, rule: str, by: str) -> Raw:
+    """For how many members another rule is firing."""
+    group = environment.group(by)
+    if group is None or not group.members or group.members[0].firing(rule) is None:
+        return None
+    return sum(one.firing(rule) is True for one in group.members)
+
+
+def folded(environment: Environment, kind: str, by: str, inner: Inner | None) -> Raw:
+    """A condition over all members of a group."""
+    group = environment.group(by)
+    if group is None or not group.members:
+        return None
+    if inner is None:
+        return len(group.members)
+    truths = group.ask(inner)
+    if kind == "any":
+        return True if True in truths else None if None in truths else False
+    if kind == "all":
+        return False if False in truths else None if None in truths else True
+    known = len(truths) - truths.count(None)
+    if known < LEAST_KNOWN * len(truths):
+        return None
+    true = truths.count(True)
+    return true if kind == "count" else true / known

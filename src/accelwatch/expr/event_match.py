@@ -1,0 +1,40 @@
+"""Which error events are meant by the pattern of a rule."""
+
+from collections.abc import Callable
+
+from accelwatch.expr.codegen import generate
+from accelwatch.expr.events import EVENT_KINDS, EventKind
+from accelwatch.expr.kleene import MISSING, Key, Missing, Value
+from accelwatch.expr.tree import EventPattern
+from accelwatch.schema.event import ErrorEvent, severity
+
+
+def matcher(pattern: EventPattern) -> Callable[[ErrorEvent], bool]:
+    """Whether an event is meant by a pattern; what its predicate cannot tell is not meant."""
+    kind = EVENT_KINDS[pattern.kind]
+    fits = None if pattern.predicate is None else generate(pattern.predicate)
+
+    def matches(event: ErrorEvent) -> bool:
+        if not (event.trusted or pattern.untrusted):
+            return False
+        if kind.codes and not any(_is(event.code, word) for word in kind.codes):
+            return False
+        return fits is None or fits(lambda key: _field(event, kind, key)) is True
+
+    return matches
+
+
+def _is(code: str, word: str) -> bool:
+    return code == word or code.startswith(word + "_")
+
+
+def _field(event: ErrorEvent, kind: EventKind, key: Key) -> Value | Missing:
+    if key == "code" and kind.numbered:
+        number = event.code.rpartition("_")[2]
+        return int(number) if number.isascii() and number.isdigit() else MISSING
+    if key == "severity":
+        return severity(event)
+    if key == "category":
+        return event.category.value
+    found: Value = getattr(event, str(key))
+    return found

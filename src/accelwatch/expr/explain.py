@@ -1,0 +1,189 @@
+"""A rule part by part: what each part of it is at this moment, and why what is not known is not."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from accelwatch.expr.codegen import generate_rule
+from accelwatch.expr.duration import spoken
+from accelwatch.expr.environment import Environment
+from accelwatch.expr.events import EventUse
+from accelwatch.expr.kleene import MISSING, UNKNOWN, Key, Missing, Raw, Truth, Value
+from accelwatch.expr.names import Type
+from accelwatch.expr.peers import LEAST_PEERS
+from accelwatch.expr.tree import (
+    Affected,
+    Constant,
+    Event,
+    Fold,
+    Node,
+    Peers,
+    Reading,
+    Window,
+    children,
+)
+from accelwatch.expr.windows import LEAST_SHARE, WindowKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.series import path_of
+
+
+@runtime_checkable
+class Reasons(Protocol):
+    """What an environment may know besides: why a value is missing."""
+
+    def coverage(self, key: Series, seconds: int) -> float | None:
+        """Share of the samples of a window that there are, 0 to 1; None if there never was one."""
+        ...
+
+
+@runtime_checkable
+class Absences(Protocol):
+    """The same of current values."""
+
+    def absence(self, key: Key) -> str:
+        """Why there is no current value, in a few words; empty where that is not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a rule; parts of it follow with a greater depth."""
+
+    depth: int
+    text: str
+    """As it was written."""
+    type: Type
+    value: Value | Missing
+    """In base units; of a condition, whether it is true."""
+    truth: Truth | None
+    """Of a condition or flag; None of anything else."""
+    reason: str
+    """Why it is unknown or missing; empty if it is not."""
+
+
+def explain(text: str, tree: Node, environment: Environment) -> list[Part]:
+    """Every part but constants, each before those that it consists of. Raises nothing by itself."""
+    return list(_parts(text, tree, environment, 0))
+
+
+def _parts(text: str, node: Node, environment: Environment, depth: int) -> Iterator[Part]:
+    inner = [one for one in children(node) if not isinstance(one, Constant)]
+    listed = node.type is Type.LIST
+    if not listed:
+        yield _part(text, node, environment, depth)
+    if isinstance(node, Window):
+        return
+    for one in inner:
+        yield from _parts(text, one, environment, depth if listed else depth + 1)
+
+
+def _part(text: str, node: Node, environment: Environment, depth: int) -> Part:
+    raw = generate_rule(node)(environment)
+    return Part(
+        depth=depth,
+        text=text[node.span[0] : node.span[1]],
+        type=node.type,
+        value=MISSING if raw is None else raw,
+        truth=_truth(node, raw),
+        reason=_reason(node, environment) if raw is None else "",
+    )
+
+
+def _truth(node: Node, raw: Raw) -> Truth | None:
+    if node.type not in (Type.BOOL, Type.FLAG):
+        return None
+    return UNKNOWN if raw is None else raw != 0
+
+
+def _reason(node: Node, environment: Environment) -> str:
+    match node:
+        case Reading(keys=keys):
+            return _absence(keys, environment)
+        case Window():
+            return _incomplete(node, environment)
+        case Event(kind=kind, pattern=pattern):
+            if kind != EventUse.HAPPENED and environment.last(pattern) is not None:
+                return f"no such {pattern.kind} event was seen"
+            return f"whether there was such a {pattern.kind} event is not known"
+        case Peers(by=by) | Affected(by=by) | Fold(by=by):
+            return _of_group(node, by, environment)
+    missing = dict.fromkeys(_causes(node, environment))
+    return f"not known: {', '.join(missing)}" if missing else "the result is no number"
+
+
+def _causes(node: Node, environment: Environment) -> Iterator[str]:
+    """The innermost parts that are not known."""
+    for one in children(node):
+        if one.type is Type.LIST:
+            yield from _causes(one, environment)
+        elif generate_rule(one)(environment) is None:
+            name = _name(one)
+            if name:
+                yield name
+            else:
+                yield from _causes(one, environment)
+
+
+def _absence(keys: tuple[Key, ...], environment: Environment) -> str:
+    told = environment.absence(keys[0]) if isinstance(environment, Absences) else ""
+    return f"{_key(keys[0])} has no value" + (f": {told}" if told else "")
+
+
+def _incomplete(node: Window, environment: Environment) -> str:
+    key = node.reading.keys[0]
+    what = f"{_key(key)} {node.kind}" + (f" {spoken(node.seconds)}" if node.seconds else "")
+    shares = [
+        environment.coverage(one, node.seconds)
+        for one in node.reading.keys
+        if isinstance(environment, Reasons) and isinstance(one, tuple) and node.seconds
+    ]
+    if node.kind == WindowKind.AGE or not any(share is not None for share in shares):
+        return (
+            f"{what}: there never was a value"
+            if shares or not node.seconds
+            else f"{what}: no value"
+        )
+    best = max(share for share in shares if share is not None)
+    if best < LEAST_SHARE:
+        return f"{what} has {best:.0%} of its samples".replace("%", " %")
+    return f"{what} has no value yet"
+
+
+def _of_group(node: Peers | Affected | Fold, by: str, environment: Environment) -> str:
+    group = environment.group(by)
+    if group is None:
+        return f"it belongs to no {by}" if by != "model" else "its model is not known"
+    if isinstance(node, Affected):
+        return f"there is no rule {node.rule}"
+    if node.operand is None:
+        return ""
+    run = generate_rule(node.operand)
+    known = sum(run(one) is not None for one in group.members)
+    told = f"{known} of the {len(group.members)} devices of its {by}"
+    if isinstance(node, Fold):
+        return f"only {told} are known" if known else f"none of the {len(group.members)} is known"
+    if run(environment) is None and node.kind == "z":
+        return "its own value is missing"
+    return f"{told} have a value; {LEAST_PEERS} others must"
+
+
+def _name(node: Node) -> str:
+    """What to call a part that asks for something; empty for one that reckons."""
+    match node:
+        case Reading(keys=keys):
+            return _key(keys[0])
+        case Window(kind=kind, reading=reading):
+            return f"{_key(reading.keys[0])} {kind}"
+        case Event(pattern=pattern):
+            return f"{pattern.kind} events"
+        case Peers(kind=kind, by=by):
+            return f"peer_{kind} by {by}"
+        case Affected(by=by):
+            return f"peers_affected by {by}"
+        case Fold(kind=kind, by=by):
+            return f"{by}.{kind}"
+    return ""
+
+
+def _key(key: Key) -> str:
+    return key if isinstance(key, str) else path_of(key)

@@ -1,0 +1,70 @@
+"""The events that rules ask about: when each pattern was last matched, and how often lately."""
+
+import math
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
+
+from accelwatch.expr.event_match import matcher
+from accelwatch.expr.needs import EventNeed
+from accelwatch.expr.tree import EventPattern
+from accelwatch.schema.event import ErrorEvent
+
+MOST_REMEMBERED = 4096
+"""Matching events of one device that are counted; the oldest give way."""
+
+_Fingerprint = tuple[float, str, str, str]
+
+
+class Heard:
+    """Events by device id; those of the node itself, without a device, concern all its devices."""
+
+    def __init__(self, needs: Iterable[EventNeed]) -> None:
+        lengths: dict[EventPattern, int] = {}
+        for one in needs:
+            lengths[one.pattern] = max(lengths.get(one.pattern, 0), one.seconds)
+        self._matchers = {pattern: matcher(pattern) for pattern in lengths}
+        self._last: dict[tuple[str, EventPattern], float] = {}
+        self._latest: dict[tuple[str, EventPattern], ErrorEvent] = {}
+        self._times: defaultdict[tuple[str, EventPattern], OrderedDict[_Fingerprint, float]]
+        self._times = defaultdict(OrderedDict)
+        self._counted = {pattern for pattern, length in lengths.items() if length}
+
+    def add(self, event: ErrorEvent, now: float) -> None:
+        """An event was told; told again, it is the same. None is younger than `now` (Unix seconds)."""
+        if not math.isfinite(event.time):
+            return
+        time = min(event.time, now)
+        for pattern, matches in self._matchers.items():
+            if matches(event):
+                key = event.device_id, pattern
+                if time >= self._last.get(key, -math.inf):
+                    self._last[key], self._latest[key] = time, event
+                if pattern in self._counted:
+                    self._remember(key, event, time)
+
+    def _remember(self, key: tuple[str, EventPattern], event: ErrorEvent, time: float) -> None:
+        times = self._times[key]
+        times[event.time, event.code, event.subject, event.text] = time
+        if len(times) > MOST_REMEMBERED:
+            times.popitem(last=False)
+
+    def forget(self, device: str) -> None:
+        """Another device stands there from now on."""
+        for kept in (self._last, self._latest, self._times):
+            for key in [one for one in kept if one[0] == device]:
+                del kept[key]
+
+    def last(self, device: str, pattern: EventPattern) -> float:
+        """Unix seconds of the last match of a device or its node; minus infinity without one."""
+        return max(self._last.get((one, pattern), -math.inf) for one in (device, ""))
+
+    def latest(self, device: str, pattern: EventPattern) -> ErrorEvent | None:
+        """The last match of a device or its node; None without one."""
+        owner = max((device, ""), key=lambda one: self._last.get((one, pattern), -math.inf))
+        return self._latest.get((owner, pattern))
+
+    def occurrences(self, device: str, pattern: EventPattern, begin: float) -> int:
+        """How many there were since `begin`."""
+        owners = dict.fromkeys((device, ""))
+        kept = [self._times[one, pattern] for one in owners if (one, pattern) in self._times]
+        return sum(time >= begin for times in kept for time in times.values())

@@ -1,0 +1,163 @@
+"""What a rule needs: series, windows, events, groups and labels; what its windows cost in memory."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from accelwatch.errors import ExpressionError
+from accelwatch.expr.duration import spoken
+from accelwatch.expr.rule_names import LABEL_PREFIX
+from accelwatch.expr.tree import (
+    Affected,
+    Event,
+    EventPattern,
+    Fold,
+    Node,
+    Peers,
+    Reading,
+    Window,
+    walk,
+)
+from accelwatch.expr.windows import WindowKind, steps_of
+from accelwatch.schema.metrics import Kind, Series, by_key
+from accelwatch.schema.series import path_of
+
+MOST_BYTES = 256 << 20
+"""Windows of all rules together take no more."""
+_SHOWN = 3
+_COUNT, _TRUE = "count", "true"
+_WIDTH = {_COUNT: 1, _TRUE: 1}
+_WIDE = 4
+"""Bytes of a part of a step: counts are bytes, all others single-precision numbers."""
+_BESIDE = 16
+"""Bytes of a part beside its closed steps: the open one, and a sum of closed ones."""
+_AGE_BYTES = 8
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    WindowKind.RATE: (_COUNT, "rise", "span"),
+    WindowKind.INCREASE: (_COUNT, "rise"),
+    WindowKind.DELTA: (_COUNT, "sum"),
+    WindowKind.AVG: (_COUNT, "sum"),
+    WindowKind.MIN: (_COUNT, "least"),
+    WindowKind.MAX: (_COUNT, "most"),
+    WindowKind.QUANTILE: (_COUNT, "sum"),
+    WindowKind.CHANGED: (_COUNT, "least", "most"),
+    WindowKind.SHARE: (_COUNT, _TRUE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WindowNeed:
+    """A window that must be kept: what it asks (`WindowKind`), of which series, how long."""
+
+    kind: str
+    series: Series
+    seconds: int
+    quantile: float | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What each step of it holds."""
+        if self.kind == WindowKind.CHANGED and is_counter(self.series):
+            return _PARTS[WindowKind.INCREASE]
+        return _PARTS.get(self.kind, ())
+
+    def __str__(self) -> str:
+        length = f" over {spoken(self.seconds)}" if self.seconds else ""
+        return f"{self.kind} of {path_of(self.series)}{length}"
+
+
+@dataclass(frozen=True, slots=True)
+class EventNeed:
+    """Events that must be remembered; `seconds` is 0 where only the last one counts."""
+
+    pattern: EventPattern
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """All that an expression asks for."""
+
+    series: frozenset[Series] = frozenset()
+    """Whose current value is needed, or of which a window is; those of the host among them."""
+    fields: frozenset[str] = frozenset()
+    """Identity fields and owners."""
+    labels: frozenset[str] = frozenset()
+    """Labels of the node."""
+    windows: frozenset[WindowNeed] = frozenset()
+    events: frozenset[EventNeed] = frozenset()
+    groups: frozenset[str] = frozenset()
+    """By what devices must be grouped."""
+    rules: frozenset[str] = frozenset()
+    """Ids of other rules whose firing is asked for."""
+
+    def __or__(self, other: "Needs") -> "Needs":
+        return Needs(*(getattr(self, one) | getattr(other, one) for one in self.__slots__))
+
+
+def needs(tree: Node) -> Needs:
+    """What a tree asks for."""
+    parts = list(walk(tree))
+    keys = {key for one in parts if isinstance(one, Reading) for key in one.keys}
+    fields = {key for key in keys if isinstance(key, str)}
+    labels = {key for key in fields if key.startswith(LABEL_PREFIX)}
+    return Needs(
+        series=frozenset(key for key in keys if isinstance(key, tuple)),
+        fields=frozenset(fields - labels),
+        labels=frozenset(one.removeprefix(LABEL_PREFIX) for one in labels),
+        windows=frozenset(
+            WindowNeed(one.kind, key, one.seconds, one.quantile)
+            for one in parts
+            if isinstance(one, Window)
+            for key in one.reading.keys
+            if isinstance(key, tuple)
+        ),
+        events=frozenset(
+            EventNeed(one.pattern, one.seconds) for one in parts if isinstance(one, Event)
+        ),
+        groups=frozenset(one.by for one in parts if isinstance(one, Peers | Fold | Affected)),
+        rules=frozenset(one.rule for one in parts if isinstance(one, Affected)),
+    )
+
+
+def is_counter(series: Series) -> bool:
+    """Whether a series only grows."""
+    row = by_key().get(series[0])
+    return row is not None and row.kind is Kind.COUNTER
+
+
+def window_bytes(windows: Iterable[WindowNeed], devices: int) -> int:
+    """Memory that windows take together for so many devices; those of a series share their parts."""
+    longest: dict[tuple[Series, str], int] = {}
+    ages: set[Series] = set()
+    for one in windows:
+        if one.kind == WindowKind.AGE:
+            ages.add(one.series)
+        for part in one.parts:
+            place = one.series, part
+            longest[place] = max(longest.get(place, 0), steps_of(one.seconds))
+    steps = sum(_WIDTH.get(part, _WIDE) * count + _BESIDE for (_, part), count in longest.items())
+    return devices * (steps + _AGE_BYTES * len(ages))
+
+
+def refuse_costly(rules: Mapping[str, Needs], devices: int, most: int = MOST_BYTES) -> None:
+    """Raise ExpressionError, which names the dearest windows, if those of all rules take too much."""
+    asking: dict[WindowNeed, list[str]] = {}
+    for name, one in rules.items():
+        for window in one.windows:
+            asking.setdefault(window, []).append(name)
+    whole = window_bytes(asking, devices)
+    if whole <= most:
+        return
+    dearest = sorted(asking, key=lambda one: (-window_bytes([one], devices), str(one)))[:_SHOWN]
+    told = "\n".join(
+        f"  {one} ({_mib(window_bytes([one], devices))}): {', '.join(sorted(asking[one])[:_SHOWN])}"
+        for one in dearest
+    )
+    raise ExpressionError(
+        f"the windows of these rules take {_mib(whole)} for {devices} devices, and the most is "
+        f"{_mib(most)}; the dearest are\n{told}\nask for shorter ones"
+    )
+
+
+def _mib(count: int) -> str:
+    return f"{count / (1 << 20):.0f} MiB"

@@ -1,0 +1,154 @@
+"""The recent past of one series of one device, in steps of ten seconds, as windows ask for it.
+
+What is gathered, and what it means, is as in a hub's columns (`fleet.table`): a window is the open
+step and some closed ones. Memory is bounded by the longest window.
+"""
+
+import math
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+
+from accelwatch.expr.needs import WindowNeed
+from accelwatch.expr.windows import GAP_S, LEAST_SHARE, STEP_S, WindowKind, steps_of
+
+_EMPTY = {"least": math.inf, "most": -math.inf}
+"""Parts of a step without samples; all others are 0."""
+_FOLD: Mapping[str, Callable[[Iterable[float]], float]] = {"least": min, "most": max}
+"""What makes one number of many steps, where it is not the sum."""
+
+
+class Past:
+    """What the windows over one series need; times are monotonic seconds."""
+
+    __slots__ = ("_before", "_closed", "_folded", "_last_at", "_open", "_step")
+
+    def __init__(self, windows: Iterable[WindowNeed]) -> None:
+        lengths: dict[str, int] = {}
+        for one in windows:
+            for part in one.parts:
+                lengths[part] = max(lengths.get(part, 0), steps_of(one.seconds))
+        self._closed = {part: array("d", [_empty(part)]) * size for part, size in lengths.items()}
+        self._open = {part: _empty(part) for part in lengths}
+        self._folded: dict[tuple[str, int], float] = {}
+        self._step: int | None = None
+        self._before = math.nan
+        self._last_at = math.nan
+
+    def add(self, at: float, value: float, interval_s: float) -> None:
+        """A sample."""
+        self._roll(at)
+        now = self._open
+        for part, told in (("count", 1.0), ("true", float(value != 0)), ("sum", value)):
+            if part in now:
+                now[part] += told
+        if "least" in now:
+            now["least"] = min(now["least"], value)
+        if "most" in now:
+            now["most"] = max(now["most"], value)
+        if "rise" in now:
+            rise, gap = value - self._before, at - self._last_at
+            if rise >= 0 and gap <= max(3 * interval_s, GAP_S):  # NaN is neither
+                now["rise"] += rise
+                if "span" in now:
+                    now["span"] += max(gap, 0.0)
+        self._before, self._last_at = value, at
+
+    def age(self, at: float) -> float | None:
+        """Seconds since the last sample."""
+        return None if math.isnan(self._last_at) else max(at - self._last_at, 0.0)
+
+    def coverage(self, at: float, seconds: int, interval_s: float) -> float:
+        """Share of the expected samples of a window that there are, at most 1."""
+        self._roll(at)
+        return min(self._samples(seconds) / max(self._expected(at, seconds, interval_s), 1.0), 1.0)
+
+    def window(self, at: float, need: WindowNeed, interval_s: float) -> float | None:
+        """The value of a window that it was made for; None with too few samples."""
+        if need.kind == WindowKind.AGE:
+            return self.age(at)
+        self._roll(at)
+        samples = self._samples(need.seconds)
+        expected = self._expected(at, need.seconds, interval_s)
+        if samples < max(expected * LEAST_SHARE, 1.0):
+            return None
+        return self._value(need, samples)
+
+    def _value(self, need: WindowNeed, samples: float) -> float | None:
+        steps = steps_of(need.seconds)
+        match need.kind:
+            case WindowKind.AVG:
+                return self._total("sum", steps) / samples
+            case WindowKind.MIN:
+                return self._total("least", steps)
+            case WindowKind.MAX:
+                return self._total("most", steps)
+            case WindowKind.SHARE:
+                return self._total("true", steps) / samples
+            case WindowKind.INCREASE:
+                return self._total("rise", steps)
+            case WindowKind.RATE:
+                span = self._total("span", steps)
+                return self._total("rise", steps) / span if span > 0 else None
+            case WindowKind.CHANGED if "rise" in need.parts:
+                return float(self._total("rise", steps) > 0)
+            case WindowKind.CHANGED:
+                return float(self._total("least", steps) != self._total("most", steps))
+            case WindowKind.DELTA:
+                means = self._means(steps)
+                newest = (
+                    self._open["sum"] / self._open["count"] if self._open["count"] else means[-1]
+                )
+                return newest - means[0] if means else 0.0
+        return quantile(self._means(steps), need.quantile or 0.0)
+
+    def _samples(self, seconds: int) -> float:
+        return self._total("count", steps_of(seconds))
+
+    def _expected(self, at: float, seconds: int, interval_s: float) -> float:
+        step = math.floor(at / STEP_S) if self._step is None else self._step
+        return (at - (step - steps_of(seconds)) * STEP_S) / interval_s
+
+    def _means(self, steps: int) -> list[float]:
+        """Means of the closed steps that have samples, oldest first."""
+        sums, counts = self._closed["sum"], self._closed["count"]
+        step = self._step or 0
+        places = [(n % len(sums), n % len(counts)) for n in range(step - steps, step)]
+        return [sums[at] / counts[other] for at, other in places if counts[other]]
+
+    def _total(self, part: str, steps: int) -> float:
+        """A part over the open step and so many closed ones."""
+        fold = _FOLD.get(part, math.fsum)
+        key = part, steps
+        closed = self._folded.get(key)
+        if closed is None:
+            ring, step = self._closed[part], self._step or 0
+            closed = fold(ring[n % len(ring)] for n in range(step - steps, step))
+            self._folded[key] = closed
+        return fold((closed, self._open[part]))
+
+    def _roll(self, at: float) -> None:
+        """Close the steps that are over."""
+        step = math.floor(at / STEP_S)
+        if self._step is not None and step > self._step:
+            for part, ring in self._closed.items():
+                ring[self._step % len(ring)] = self._open[part]
+                for skipped in range(max(self._step + 1, step - len(ring)), step):
+                    ring[skipped % len(ring)] = _empty(part)
+                self._open[part] = _empty(part)
+            self._folded.clear()
+        self._step = step if self._step is None else max(step, self._step)
+
+
+def quantile(values: list[float], share: float) -> float | None:
+    """Interpolated linearly between the two nearest; None of nothing."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def _empty(part: str) -> float:
+    return _EMPTY.get(part, 0.0)

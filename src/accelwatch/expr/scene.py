@@ -1,0 +1,184 @@
+"""One node at one moment as rules see it: its devices, what was kept of them, and the groups within it.
+
+Here the scalar code is evaluated where there is no hub. What reaches beyond the node (job, rack, stage)
+is not known here, so that rules about it say nothing.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+from accelwatch.expr.environment import Group, Inner
+from accelwatch.expr.heard import Heard
+from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Raw, Value, number
+from accelwatch.expr.needs import Needs, WindowNeed
+from accelwatch.expr.past import Past
+from accelwatch.expr.rule_names import of_host
+from accelwatch.expr.tree import EventPattern
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.metrics import Series
+
+HOST = ""
+"""The node itself, among the ids of its devices."""
+
+Firing = Callable[[str, str], bool | None]
+"""Whether a rule is firing for a device."""
+
+
+class Keeper:
+    """What a set of rules needs of the past of some devices; bounded by its windows."""
+
+    def __init__(self, needs: Needs, interval_s: float) -> None:
+        """`interval_s` is how often samples are taken."""
+        self.interval_s = interval_s
+        self.heard = Heard(needs.events)
+        self._windows: dict[Series, list[WindowNeed]] = {}
+        for one in needs.windows:
+            self._windows.setdefault(one.series, []).append(one)
+        self._pasts: dict[tuple[str, Series], Past] = {}
+
+    def take(self, at: float, device: str, lookup: Lookup) -> None:
+        """The values of a device, or of `HOST`, at a moment (monotonic seconds)."""
+        for series, windows in self._windows.items():
+            if of_host(series) is (device == HOST):
+                value = number(lookup(series))
+                if value is not None:
+                    past = self._pasts.get((device, series))
+                    if past is None:
+                        past = self._pasts[device, series] = Past(windows)
+                    past.add(at, float(value), self.interval_s)
+
+    def forget(self, device: str) -> None:
+        """Another device stands there from now on, or none."""
+        self.heard.forget(device)
+        for key in [one for one in self._pasts if one[0] == device]:
+            del self._pasts[key]
+
+    def take_over(self, before: "Keeper") -> None:
+        """Go on with what another has kept of series of which the same windows are needed."""
+        same = {
+            series
+            for series, windows in self._windows.items()
+            if set(windows) == set(before._windows.get(series, ()))
+        }
+        if self.interval_s == before.interval_s:
+            self._pasts.update({key: one for key, one in before._pasts.items() if key[1] in same})
+
+    def past(self, device: str, series: Series) -> Past | None:
+        """What was kept of a series; None where there never was a value."""
+        return self._pasts.get((HOST if of_host(series) else device, series))
+
+
+class Scene:
+    """The devices of a node at one moment."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        lookups: Mapping[str, Lookup],
+        *,
+        at: float,
+        now: float,
+        firing: Firing | None = None,
+        listened: bool = True,
+    ) -> None:
+        """`lookups` are by device id, that of `HOST` among them; `at` is monotonic, `now` Unix time.
+
+        Where nobody has `listened` before now, an event that was not heard may have been all the same.
+        """
+        self.keeper = keeper
+        self.lookups = lookups
+        self.at = at
+        self.now = now
+        self.firing = firing
+        self.listened = listened
+        self.members = tuple(Device(self, one) for one in lookups if one != HOST)
+        self._windows: dict[tuple[str, WindowNeed], float | None] = {}
+        self._groups: dict[
+            tuple[object, ...], tuple[tuple[Device, ...], dict[Inner, list[Raw]]]
+        ] = {}
+
+    def window(self, device: str, need: WindowNeed) -> float | None:
+        """A window over what was kept, worked out once."""
+        key = HOST if of_host(need.series) else device, need
+        if key not in self._windows:
+            past = self.keeper.past(device, need.series)
+            found = None if past is None else past.window(self.at, need, self.keeper.interval_s)
+            self._windows[key] = found
+        return self._windows[key]
+
+    def group(self, of: "Device", by: str) -> Group | None:
+        """The devices of the node, or those of them of the same model; the node itself is none."""
+        if by not in ("node", "model") or (by == "model" and of.id == HOST):
+            return None
+        key = (by,) if by == "node" else (by, *of.kind)
+        if key not in self._groups:
+            same = [one for one in self.members if by == "node" or one.kind == of.kind]
+            self._groups[key] = tuple(same), {}
+        members, answers = self._groups[key]
+        if of.id == HOST:
+            return Group(members, -1, answers)
+        return Group(members, members.index(of), answers) if of in members else None
+
+
+class Device:
+    """A device of a scene: the environment in which the scalar code of a rule runs."""
+
+    def __init__(self, scene: Scene, device: str) -> None:
+        self._scene = scene
+        self._device = device
+
+    @property
+    def id(self) -> str:
+        """Of the device; `HOST` for the node itself."""
+        return self._device
+
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        return self._scene.now
+
+    def lookup(self, key: Key) -> Value | Missing:
+        """A current value."""
+        of = HOST if isinstance(key, tuple) and of_host(key) else self._device
+        found = self._scene.lookups.get(of)
+        return MISSING if found is None else found(key)
+
+    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
+        """A window over what was kept."""
+        return self._scene.window(self._device, WindowNeed(kind, key, seconds, quantile))
+
+    def coverage(self, key: Series, seconds: int) -> float | None:
+        """Share of the samples of a window that there are; None where there never was one."""
+        keeper = self._scene.keeper
+        past = keeper.past(self._device, key)
+        return None if past is None else past.coverage(self._scene.at, seconds, keeper.interval_s)
+
+    def last(self, pattern: EventPattern) -> float | None:
+        """When an event was heard last."""
+        last = self._scene.keeper.heard.last(self._device, pattern)
+        return None if last == -math.inf and not self._scene.listened else last
+
+    def latest(self, pattern: EventPattern) -> ErrorEvent | None:
+        """The event that was heard last."""
+        return self._scene.keeper.heard.latest(self._device, pattern)
+
+    def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
+        """How many were heard lately."""
+        if not self._scene.listened:
+            return None
+        heard = self._scene.keeper.heard
+        return heard.occurrences(self._device, pattern, self.now - seconds)
+
+    def group(self, by: str) -> Group | None:
+        """The devices of the node, or those of them of the same model."""
+        return self._scene.group(self, by)
+
+    def firing(self, rule: str) -> bool | None:
+        """Whether another rule is firing."""
+        ask = self._scene.firing
+        return None if ask is None else ask(rule, self._device)
+
+    @property
+    def kind(self) -> tuple[Value | Missing, Value | Missing]:
+        """Vendor and model."""
+        return self.lookup("vendor"), self.lookup("model")

@@ -1,0 +1,278 @@
+"""The hub's pages about rules: incidents that go on and those that are over, and the rules in force."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.errors import UnmetError, UsageError
+from accelwatch.fleet.api.http import json_page, limit_of, only
+from accelwatch.incidents.incident import Incident, IncidentState
+from accelwatch.rules.document import Severity
+from accelwatch.schema.moments import moment_or_none, timestamp
+from accelwatch.web.page import Headers, Page, Query
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.rules.runner import RuleRunner
+
+PATH = "/v1/incidents"
+ONE = "/v1/incidents/"
+RULES = "/v1/rules"
+EXPLAIN = "/v1/explain"
+_ALL = "all"
+
+
+class EvidenceNote(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that an incident rests on."""
+
+    signal: str
+    text: str
+    value: float | str | None
+    expected: float | str | None
+    since: str | None
+    source: str
+    trusted: bool
+
+
+class MomentNote(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of an incident's history."""
+
+    time: str
+    kind: str
+    text: str
+    actor: str
+
+
+class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident; times are RFC 3339, what does not apply is empty or null."""
+
+    id: str
+    state: str
+    """`open` or `closed`."""
+    severity: str
+    confidence: str
+    rule: str
+    rules: tuple[str, ...]
+    """Those of its family that fire, the one that weighs most first."""
+    family: str
+    title: str
+    scope: str
+    node: str
+    device: str
+    """Id of the device."""
+    device_name: str
+    model: str
+    serial: str
+    vendor: str
+    job: str
+    rack: str
+    group: str
+    """Of an incident that many are part of: what they have in common."""
+    part_of: str
+    """Id of the incident of a group that it is part of."""
+    members: tuple[str, ...]
+    nodes: tuple[str, ...]
+    jobs: tuple[str, ...]
+    users: tuple[str, ...]
+    labels: dict[str, str]
+    since: str
+    opened: str
+    updated: str
+    closed: str | None
+    reopened: int
+    trusted: bool
+    advice: str
+    what_to_do: str
+    runbook: str
+    source: str
+    evidence: tuple[EvidenceNote, ...]
+    timeline: tuple[MomentNote, ...]
+
+
+class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Incidents, those that go on first, the latest of each first."""
+
+    judged: bool
+    """Whether the hub has rules at all."""
+    rules: int
+    """How many rules are in force."""
+    problems: tuple[str, ...]
+    """What is wrong with the journal or with rules."""
+    incidents: tuple[IncidentDocument, ...]
+
+
+class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that is in force."""
+
+    id: str
+    title: str
+    scope: str
+    severity: str
+    confidence: str
+    mode: str
+    family: str
+    when: str
+    source: str
+    file: str
+    line: int
+    open: int
+    """Incidents that it is part of now."""
+    cost_us: float
+    """Processor time of a judgement of one entity, in microseconds, on average."""
+    switched_off: str
+    """Why it is not judged; empty if it is."""
+
+
+class RulesPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules in force, in the order of their files."""
+
+    digest: str
+    rules: tuple[RuleRow, ...]
+
+
+class IncidentPages:
+    """Pages over the hub's rules; `runner` gives whoever judges now, None when nobody does."""
+
+    def __init__(self, runner: "Callable[[], RuleRunner | None]") -> None:
+        self._runner = runner
+
+    def incidents(self, query: Query, headers: Headers) -> Page:
+        """`IncidentsPage`. Raises UsageError."""
+        limit, state = limit_of(query), _word(query, "state", (*IncidentState, _ALL))
+        severity, node = _word(query, "severity", tuple(Severity)), only(query, "node")
+        runner = self._runner()
+        if runner is None:
+            nobody = IncidentsPage(judged=False, rules=0, problems=(), incidents=())
+            return json_page(nobody, headers)
+        wanted = state or IncidentState.OPEN.value
+        incidents: list[Incident] = []
+        if wanted in (IncidentState.OPEN, _ALL):
+            incidents += reversed(runner.open)
+        if wanted in (IncidentState.CLOSED, _ALL):
+            incidents += runner.closed
+        chosen = [
+            one
+            for one in incidents
+            if severity in (None, one.severity.value) and (node is None or node in one.nodes)
+        ]
+        page = IncidentsPage(
+            judged=True,
+            rules=len(runner.rules.rules),
+            problems=runner.problems,
+            incidents=tuple(map(document_of, chosen[:limit])),
+        )
+        return json_page(page, headers)
+
+    def incident(self, id_: str, headers: Headers) -> Page:
+        """`IncidentDocument`. Raises UnmetError."""
+        runner = self._runner()
+        incident = None if runner is None else runner.incident(id_)
+        if incident is None:
+            raise UnmetError(f"no incident {id_[:100]!r}")
+        return json_page(document_of(incident), headers)
+
+    def explanation(self, query: Query, headers: Headers) -> Page:
+        """`Explanation`. Raises UsageError, UnmetError."""
+        rule, entity = only(query, "rule"), only(query, "entity")
+        if not rule or not entity:
+            raise UsageError("rule and entity are needed: ?rule=nvidia.gpu.lost&entity=n12/nvidia3")
+        runner = self._runner()
+        if runner is None:
+            raise UnmetError("the hub has no rules")
+        return json_page(runner.explain(rule, entity), headers)
+
+    def rules(self, _query: Query, headers: Headers) -> Page:
+        """`RulesPage`."""
+        runner = self._runner()
+        if runner is None:
+            return json_page(RulesPage(digest="", rules=()), headers)
+        page = RulesPage(digest=runner.rules.digest, rules=tuple(_rule_rows(runner)))
+        return json_page(page, headers)
+
+
+def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
+    open_ = [rule for incident in runner.open for rule in incident.rules]
+    for rule in runner.rules.rules.values():
+        yield RuleRow(
+            id=rule.id,
+            title=rule.title,
+            scope=rule.scope.value,
+            severity=rule.severity.value,
+            confidence=rule.confidence.value,
+            mode=rule.mode.value,
+            family=rule.family,
+            when=rule.when.text,
+            source=rule.source,
+            file=str(rule.origin.file),
+            line=rule.origin.line,
+            open=open_.count(rule.id),
+            cost_us=round(rule.when.cost.mean_ns / 1000, 3),
+            switched_off=runner.switched_off.get(rule.id, ""),
+        )
+
+
+def document_of(incident: Incident) -> IncidentDocument:
+    """An incident as the API tells it."""
+    entity, facts = incident.entity, incident.facts
+    return IncidentDocument(
+        id=incident.id,
+        state=incident.state.value,
+        severity=incident.severity.value,
+        confidence=incident.confidence.value,
+        rule=incident.rule,
+        rules=incident.rules,
+        family=incident.family,
+        title=incident.title,
+        scope=entity.scope.value,
+        node=entity.node,
+        device=entity.device,
+        device_name=facts.device_name,
+        model=facts.model,
+        serial=facts.serial,
+        vendor=facts.vendor,
+        job=entity.job,
+        rack=entity.rack or facts.labels.get("rack", ""),
+        group=entity.group,
+        part_of=incident.group,
+        members=incident.members,
+        nodes=incident.nodes,
+        jobs=facts.jobs,
+        users=facts.users,
+        labels=dict(facts.labels),
+        since=timestamp(incident.since),
+        opened=timestamp(incident.opened),
+        updated=timestamp(incident.updated),
+        closed=moment_or_none(incident.closed),
+        reopened=incident.reopened,
+        trusted=incident.trusted,
+        advice=incident.advice.value,
+        what_to_do=incident.what_to_do,
+        runbook=incident.runbook,
+        source=incident.source,
+        evidence=tuple(
+            EvidenceNote(
+                signal=one.signal,
+                text=one.text,
+                value=one.value,
+                expected=one.expected,
+                since=moment_or_none(one.since),
+                source=one.source,
+                trusted=one.trusted,
+            )
+            for one in incident.evidence
+        ),
+        timeline=tuple(
+            MomentNote(
+                time=timestamp(one.time), kind=one.kind.value, text=one.text, actor=one.actor
+            )
+            for one in incident.timeline
+        ),
+    )
+
+
+def _word(query: Query, name: str, words: Iterable[str]) -> str | None:
+    given = only(query, name)
+    known = [str(word) for word in words]
+    if given is not None and given not in known:
+        raise UsageError(f"{name}: {given[:40]!r} is none of {', '.join(known)}")
+    return given

@@ -1,0 +1,1 @@
+"""A hub's, or a store's, fleet written as a history archive."""

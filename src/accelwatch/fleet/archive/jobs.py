@@ -1,0 +1,77 @@
+"""Which job had which device from when to when, from who owns devices at each look."""
+
+from collections.abc import Iterable
+
+from accelwatch.history.rows import JobRow
+from accelwatch.schema.snapshot import Owner
+
+MAX_JOBS = 200_000
+"""Beyond them those that ended first are forgotten."""
+_Key = tuple[str, str, str]
+"""Job, node, device."""
+
+
+class JobBook:
+    """Jobs that go on and jobs that ended; times in Unix milliseconds."""
+
+    def __init__(self, known: Iterable[JobRow] = ()) -> None:
+        """`known` are those of an archive that is gone on with."""
+        self._running: dict[_Key, JobRow] = {}
+        self._ended: list[JobRow] = []
+        self._seen: dict[str, int] = {}
+        """When each node was last looked at."""
+        self.changed = False
+        for row in known:
+            if row.end is None:
+                self._running[row.job, row.node, row.device or ""] = row
+            else:
+                self._ended.append(row)
+
+    def look(self, time: int, node: str, owners: Iterable[tuple[str, Owner]]) -> None:
+        """Whose the devices of a node are now, by id of the device."""
+        now = {
+            (owner.job_id, node, device): owner.user
+            for device, owner in owners
+            if owner.kind == "job" and owner.job_id
+        }
+        before = [key for key in self._running if key[1] == node] if self._running else []
+        for key in before:
+            if key not in now:
+                self._end(key, self._seen.get(node, time))
+        for key, user in now.items():
+            if key not in self._running:
+                job, _, device = key
+                self._running[key] = JobRow(
+                    job=job, user=user, node=node, device=device, start=time
+                )
+                self.changed = True
+        self._seen[node] = time
+
+    def _end(self, key: _Key, time: int) -> None:
+        row = self._running.pop(key)
+        self._ended.append(
+            JobRow(
+                job=row.job,
+                user=row.user,
+                node=row.node,
+                device=row.device,
+                start=row.start,
+                end=max(row.start, time),
+                stage=row.stage,
+                nodes_wanted=row.nodes_wanted,
+            )
+        )
+        self.changed = True
+        if len(self._ended) > MAX_JOBS:
+            del self._ended[: MAX_JOBS // 10]
+
+    def forget(self, before: int) -> None:
+        """Forget the jobs that ended before a moment."""
+        self._ended = [row for row in self._ended if (row.end or 0) >= before]
+
+    def take(self) -> list[JobRow] | None:
+        """All jobs where they have changed since they were taken before."""
+        if not self.changed:
+            return None
+        self.changed = False
+        return [*self._ended, *self._running.values()]

@@ -1,0 +1,175 @@
+"""Keeps the hub's archive: a round gathers the fleet in short slices, a thread encodes and writes.
+
+A part is cut a minute behind the beginning of a round: whatever has an older time was gathered then.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accelwatch.clock import Clock
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.archive.jobs import JobBook
+from accelwatch.fleet.archive.observed import observed, owners_of
+from accelwatch.fleet.archive.settings import History
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node, speaks_for
+from accelwatch.fleet.state.snapshots import snapshot_of
+from accelwatch.history.rows import EventRow, Gathering
+from accelwatch.schema.reading import Number
+
+if TYPE_CHECKING:
+    pass
+
+logger = logging.getLogger(__name__)
+
+_CUT_EVERY_S = 300.0
+"""A kill costs no more than this."""
+_BEHIND_S = 60.0
+_EVENTS_BEHIND_MS = 600_000
+"""An agent that is heard again tells what happened meanwhile; what is older is old news."""
+_MAX_PAUSE = 3.0
+"""A pause is at most so many times as long as the slice before it."""
+_MAX_EVENTS = 100_000
+
+
+class Recorder:
+    """Writes one archive; the loop's thread only, but for what `_writing` says."""
+
+    def __init__(self, settings: History, fleet: Fleet, clock: Clock) -> None:
+        """Raises ArchiveError when the folder cannot be written or is somebody else's."""
+        from accelwatch.history.bounds import Bounds
+        from accelwatch.history.reader import Archive
+        from accelwatch.history.writer import Writer
+
+        assert settings.folder is not None
+        self._settings = settings
+        self._fleet = fleet
+        self._clock = clock
+        folder = Path(settings.folder)
+        self._writer: Writer = Writer(
+            folder,
+            interval_s=settings.interval_s,
+            source="accelwatch hub",
+            bounds=Bounds(keep_s=settings.keep_s, max_bytes=settings.max_size_bytes),
+        )
+        self._jobs = JobBook(Archive(folder).jobs())
+        self._gathering = Gathering()
+        self._taken: dict[str, int] = {}
+        """Time of the newest sample of each node, Unix milliseconds."""
+        self._event = fleet.events.last
+        self._cut_at = 0.0
+        self._complaint = ""
+        self._dropped = 0
+
+    async def run(self) -> None:
+        """Record at the interval until cancelled."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            due = max(due + self._settings.interval_s, loop.time())
+            try:
+                await self.round()
+            except Exception:
+                # One odd round must not end the archive for ever.
+                logger.exception("a round of the history archive failed")
+
+    async def round(self) -> None:
+        """Gather what is new of the fleet, hand it to the thread, and cut a part when one is due."""
+        began = self._clock.wall()
+        work = LongWork()
+        for name in list(self._fleet.nodes):
+            node = self._fleet.nodes.get(name)
+            if node is not None:
+                self._node(node)
+            await work.rest(_MAX_PAUSE)
+        self._events()
+        batch = self._gathering.take(self._jobs.take())
+        now = self._clock.monotonic()
+        cut = now - self._cut_at >= _CUT_EVERY_S
+        if cut:
+            self._cut_at = now
+            self._jobs.forget(int((began - self._settings.keep_s) * 1000))
+        await asyncio.to_thread(self._writing, batch, int((began - _BEHIND_S) * 1000) if cut else 0)
+
+    def _writing(self, batch: object, before: int) -> None:
+        """On a thread: encode, and write when a part is due; trouble is told once."""
+        self._writer.add(batch)  # type: ignore[arg-type]
+        if not before:
+            return
+        try:
+            self._writer.cut(before, before - _EVENTS_BEHIND_MS)
+        except AccelwatchError as error:
+            if self._complaint != str(error):
+                logger.error("%s", error)
+            self._complaint = str(error)
+        else:
+            if self._complaint:
+                logger.info("the history archive goes well again")
+            self._complaint = ""
+        if self._writer.dropped > self._dropped:
+            more, self._dropped = self._writer.dropped - self._dropped, self._writer.dropped
+            logger.warning("the history archive lacks %d samples", more)
+
+    def _node(self, node: Node) -> None:
+        """A node's sample, if a new one has arrived."""
+        best = node.best
+        if best is None or not speaks_for(self._fleet.state_of(node)):
+            return
+        stamp = int(best.arrived_wall * 1000)
+        if stamp <= self._taken.get(node.name, 0):
+            return
+        self._taken[node.name] = stamp
+        snapshot = snapshot_of(self._fleet, node)
+        told = observed(snapshot)
+        for device, values in told.devices:
+            self._gathering.device(stamp, node.name, device.id, device.model, values)
+        values = {**told.node, **_of_reading(node)}
+        self._gathering.node(stamp, node.name, values)
+        self._jobs.look(stamp, node.name, owners_of(snapshot))
+
+    def _events(self) -> None:
+        """The events since the round before; their times are on the hub's clock."""
+        new = self._fleet.events.after(self._event)
+        self._event = self._fleet.events.last
+        for noted in new:
+            event = noted.event
+            if len(self._gathering.events) < _MAX_EVENTS and 0 < event.time < 1e11:
+                self._gathering.events.append(
+                    EventRow(
+                        time=int(event.time * 1000),
+                        node=noted.node,
+                        device=event.device_id or None,
+                        kind=kind_of(event.code),
+                        code=event.code,
+                        text=event.text,
+                    )
+                )
+
+    async def close(self) -> None:
+        """Write what waits and let another write."""
+        batch = self._gathering.take(self._jobs.take())
+        self._writer.add(batch)
+        try:
+            await asyncio.to_thread(self._writer.close, int(self._clock.wall() * 1000) + 1)
+        except AccelwatchError as error:
+            logger.error("%s", error)
+
+
+def kind_of(code: str) -> str:
+    """The kind of an event: what stands before the number or detail of its code."""
+    return code.partition("_")[0]
+
+
+def _of_reading(node: Node) -> dict[tuple[str, ...], Number]:
+    """How the node was read."""
+    best = node.best
+    values: dict[tuple[str, ...], Number] = {}
+    if best is not None and best.read_s is not None:
+        values["fleet_target_read_duration_seconds",] = best.read_s
+    if best is not None and best.skew.seconds is not None:
+        values["fleet_target_clock_skew_seconds",] = best.skew.seconds
+    return values

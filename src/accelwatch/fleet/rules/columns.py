@@ -1,0 +1,80 @@
+"""What the vector code of rules asks: columns, all as long as there are rows, and groups of rows."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.expr.kleene import Key
+from accelwatch.expr.tree import EventPattern
+from accelwatch.fleet.rules.groups import Groups
+from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.schema.metrics import Series
+
+Places = npt.NDArray[np.intp]
+
+
+class Texts(NamedTuple):
+    """A column of text: each row's place among the different words."""
+
+    codes: Places
+    """-1 where there is none."""
+    words: tuple[str, ...]
+
+
+class Columns(Protocol):
+    """All devices at one moment. Numbers are NaN where there is none, and otherwise finite.
+
+    What is asked for and not kept has no values; nothing here raises for it. Arrays belong to whoever
+    gives them and are not written to.
+    """
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        ...
+
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        ...
+
+    def number(self, key: Key) -> Floats:
+        """A quantity of the device or its host, or a field that is a number."""
+        ...
+
+    def text(self, key: str) -> Texts:
+        """A field or label; the very same object as long as it has not changed."""
+        ...
+
+    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
+        """What a `WindowKind` gives; NaN without half of the samples."""
+        ...
+
+    def coverage(self, key: Series, seconds: int) -> Floats:
+        """Share of the samples of such a window that there are; NaN where there never was one."""
+        ...
+
+    def last(self, pattern: EventPattern) -> Floats:
+        """Unix seconds of the last match, minus infinity without one, NaN where that is not known."""
+        ...
+
+    def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
+        """How many matches there were."""
+        ...
+
+    def groups(self, by: str) -> Groups | None:
+        """The rows in groups; None where nothing is known of such groups."""
+        ...
+
+    def firing(self, rule: str) -> Bools | None:
+        """Where another rule is firing; None where there is no such rule."""
+        ...
+
+
+def factored(texts: list[str | None]) -> Texts:
+    """A column of text out of one a row."""
+    words = sorted({one for one in texts if one is not None})
+    place: dict[str | None, int] = {word: at for at, word in enumerate(words)}
+    codes = np.array([place.get(one, -1) for one in texts], dtype=np.intp)
+    return Texts(codes, tuple(words))

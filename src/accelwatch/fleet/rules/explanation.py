@@ -1,0 +1,30 @@
+"""What is said of a rule on an entity: every part of it with what it is now."""
+
+import msgspec
+
+
+class PartRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One part of a rule's condition; those that it consists of follow with a greater depth."""
+
+    key: str
+    """`select`, `when`, `confirm` or `clear`."""
+    depth: int
+    text: str
+    value: float | str | bool | None
+    """In base units; null where there is none."""
+    truth: str
+    """`true`, `false`, `unknown`; empty for what is no condition."""
+    reason: str
+    """Why it is unknown or missing."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule on an entity, now."""
+
+    rule: str
+    entity: str
+    phase: str
+    """`pending`, `firing`, `clearing`, or `idle`."""
+    held_s: float | None
+    """How long it has held or been over, while it is pending or clearing; else null."""
+    parts: tuple[PartRow, ...]

@@ -1,0 +1,59 @@
+"""What a hub knows of an entity besides its rule: identity, place, jobs, users."""
+
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.incidents.incident import Facts
+from accelwatch.rules.document import Scope
+from accelwatch.rules.verdict import Entity
+
+MOST_NAMES = 64
+"""Jobs, users and nodes that are named."""
+
+
+def facts_of(fleet: Fleet, entity: Entity) -> Facts:
+    """What is known now; nothing of an entity that has gone."""
+    rows = _rows(fleet, entity)
+    table = fleet.table
+    seats = {table.at_number[number] for number in table.node[rows].tolist()}
+    jobs = _names(fleet, rows, "job")
+    users = _names(fleet, rows, "user")
+    facts = Facts(
+        labels=dict(next(iter(seats)).labels) if len(seats) == 1 else {},
+        jobs=jobs,
+        users=users,
+        nodes=tuple(sorted(one.node for one in seats))[:MOST_NAMES],
+    )
+    device = table.devices[rows[0]] if entity.scope is Scope.DEVICE and rows else None
+    if device is None:
+        return facts
+    return Facts(
+        device_name=device.name,
+        model=device.model or "",
+        serial=device.serial or "",
+        vendor=device.vendor,
+        labels=facts.labels,
+        jobs=jobs,
+        users=users,
+        nodes=facts.nodes,
+    )
+
+
+def _rows(fleet: Fleet, entity: Entity) -> list[int]:
+    """The rows of an entity's devices."""
+    if entity.scope is Scope.DEVICE:
+        row = fleet.table.rows.get((entity.node, entity.device))
+        return [] if row is None else [row]
+    if entity.scope is Scope.NODE:
+        seats = fleet.table.seats(entity.node)
+        return [] if seats is None else list(seats.rows)
+    by, name = ("job", entity.job) if entity.scope is Scope.JOB else ("rack", entity.rack)
+    groups = fleet.groups.by(by)
+    if name not in groups.names:
+        return []
+    found: list[int] = groups.rows[groups.groups == groups.names.index(name)].tolist()
+    return found
+
+
+def _names(fleet: Fleet, rows: list[int], name: str) -> tuple[str, ...]:
+    occupancies = (fleet.table.occupancy[row] for row in rows)
+    words = dict.fromkeys(word for one in occupancies for word in one.names.get(name, ()))
+    return tuple(words)[:MOST_NAMES]

@@ -1,0 +1,112 @@
+"""Events by row: when each pattern was matched last, and the times of those that are counted."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from accelwatch.expr.event_match import matcher
+from accelwatch.expr.needs import EventNeed
+from accelwatch.expr.tree import EventPattern
+from accelwatch.fleet.state.events import Noted
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.rows import grown
+
+MOST_REMEMBERED = 65536
+"""Matching events of a pattern that are counted, of the whole fleet; the oldest give way."""
+
+
+IsNews = Callable[[Noted], bool]
+"""Whether an event was not judged before, by this hub or by the one that ran before it."""
+
+
+class EventColumns:
+    """What was heard since the hub began. An event of a node concerns all devices that it has then."""
+
+    def __init__(
+        self, fleet: Fleet, needs: Iterable[EventNeed], is_news: IsNews = lambda _: True
+    ) -> None:
+        self._fleet = fleet
+        self._is_news = is_news
+        longest: dict[EventPattern, int] = {}
+        for one in needs:
+            longest[one.pattern] = max(longest.get(one.pattern, 0), one.seconds)
+        self._matchers = {pattern: matcher(pattern) for pattern in longest}
+        self._last: dict[EventPattern, Floats] = {one: np.empty(0) for one in longest}
+        self._times: dict[EventPattern, deque[tuple[float, int]]] = {
+            pattern: deque(maxlen=MOST_REMEMBERED) for pattern, length in longest.items() if length
+        }
+        self._sequence = 0
+        self._generation = np.zeros(0, dtype=np.uint32)
+        self._who: dict[int, tuple[str, ...]] = {}
+        """Node, id, serial and uuid of the device that a row was last given to."""
+
+    def bring(self) -> None:
+        """What has come since."""
+        size = self._fleet.table.rows.size
+        for pattern, last in self._last.items():
+            self._last[pattern] = grown(last, size, -math.inf)
+        self._begin_anew()
+        now = self._fleet.clock.wall()
+        for noted in self._fleet.events.after(self._sequence):
+            self._sequence = noted.sequence
+            rows = self._rows(noted)
+            if rows:
+                self._add(noted, rows, min(noted.event.time, now))
+
+    def _begin_anew(self) -> None:
+        """Rows in which another device stands have heard of nothing; after a boot it is the same one."""
+        generation = self._fleet.table.rows.generation
+        before = grown(self._generation, len(generation), 0)
+        changed = np.flatnonzero(before != generation).tolist()
+        self._generation = generation.copy()
+        other = {row for row in changed if self._exchanged(row)}
+        if not other:
+            return
+        for last in self._last.values():
+            last[list(other)] = -math.inf
+        for pattern, times in self._times.items():
+            kept = [one for one in times if one[1] not in other]
+            self._times[pattern] = deque(kept, maxlen=MOST_REMEMBERED)
+
+    def _exchanged(self, row: int) -> bool:
+        table = self._fleet.table
+        device = table.devices[row]
+        node = table.at_number[int(table.node[row])].node
+        now = () if device is None else (node, device.id, device.serial or "", device.uuid or "")
+        before, self._who[row] = self._who.get(row), now
+        return before is not None and before != now
+
+    def _rows(self, noted: Noted) -> list[int]:
+        table = self._fleet.table
+        if noted.event.device_id:
+            row = table.rows.get((noted.node, noted.event.device_id))
+            return [] if row is None else [row]
+        seats = table.seats(noted.node)
+        return [] if seats is None else list(seats.rows)
+
+    def _add(self, noted: Noted, rows: list[int], time: float) -> None:
+        """Old news is counted, but it is not what has just happened."""
+        news = self._is_news(noted)
+        for pattern, matches in self._matchers.items():
+            if matches(noted.event):
+                if news:
+                    last = self._last[pattern]
+                    last[rows] = np.maximum(last[rows], time)
+                if pattern in self._times:
+                    self._times[pattern].extend((time, row) for row in rows)
+
+    def last(self, pattern: EventPattern, size: int) -> Floats:
+        """Unix seconds of the last match, minus infinity without one; NaN where nobody listens."""
+        found = self._last.get(pattern)
+        return np.full(size, math.nan) if found is None else grown(found, size, -math.inf)
+
+    def occurrences(self, pattern: EventPattern, begin: float, size: int) -> Floats:
+        """How many matches there were since `begin`."""
+        times = self._times.get(pattern)
+        if times is None:
+            return np.full(size, math.nan)
+        rows = [row for time, row in times if time >= begin]
+        return np.bincount(np.array(rows, dtype=np.intp), minlength=size).astype(np.float64)

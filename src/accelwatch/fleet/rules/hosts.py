@@ -1,0 +1,94 @@
+"""What hosts tell of themselves, for each of their devices: current numbers and windows by node."""
+
+import math
+
+import numpy as np
+
+from accelwatch.expr.needs import Needs
+from accelwatch.expr.rule_names import of_host
+from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.rules.past import Asked, Past
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.windows import Heard, Windows
+from accelwatch.schema.metrics import Series
+
+_AT_ONCE = 48
+"""Nodes that are asked without a rest."""
+_LEAST = 64
+
+
+class Hosts:
+    """Columns by number of node."""
+
+    def __init__(self, fleet: Fleet, needs: Needs) -> None:
+        """Raises WindowsError when the windows take too much memory."""
+        self._fleet = fleet
+        windows = [one for one in needs.windows if of_host(one.series)]
+        self._windows = Windows()
+        self.past = Past(self._windows, windows)
+        self._series = tuple(sorted(one for one in needs.series if of_host(one)))
+        self._values: Floats = np.empty((len(self._series), 0))
+        self._names: list[str] = []
+        self._generation = np.zeros(0, dtype=np.uint32)
+
+    async def bring(self, work: LongWork) -> None:
+        """Ask every node, and take samples."""
+        fleet = self._fleet
+        count = max(len(fleet.table.at_number), _LEAST)
+        values = np.full((len(self._series), count), math.nan)
+        arrived, interval_s = np.full(count, math.nan), np.ones(count)
+        names = [seats.node for seats in fleet.table.at_number]
+        for number, name in enumerate(names):
+            node = fleet.nodes.get(name)
+            if node is None:
+                continue
+            if self._series and fleet.state_of(node) in SPEAKING:
+                told, arrived[number], interval_s[number] = self._told(node)
+                values[:, number] = told
+            if number % _AT_ONCE == _AT_ONCE - 1:
+                await work.rest()
+        self._values = values
+        self._take(names, arrived, interval_s)
+
+    def _told(self, node: Node) -> tuple[list[float], float, float]:
+        host = node.host
+        source = None if host is None else node.origin(host)
+        if host is None or source is None or source.arrived is None:
+            return [math.nan] * len(self._series), math.nan, 1.0
+        numbers = [math.nan if one is None else float(one) for one in host.numbers(self._series)]
+        return numbers, source.arrived, source.interval_s
+
+    def _take(self, names: list[str], arrived: Floats, interval_s: Floats) -> None:
+        now, place = self._fleet.clock.monotonic(), {one: at for at, one in enumerate(self._series)}
+        old = self._names + [""] * (len(names) - len(self._names))
+        anew = np.zeros(len(arrived), dtype=np.bool_)
+        anew[: len(names)] = [a != b for a, b in zip(old, names, strict=False)]
+        self._names = names
+        self._generation = grown(self._generation, len(arrived), 0) + anew
+        heard = Heard(len(arrived), arrived, interval_s, self._generation)
+        self._windows.take(now, heard, lambda series: self._values[place[series]])
+
+    def number(self, series: Series, size: int) -> Floats:
+        """A current number."""
+        if series not in self._series:
+            return np.full(size, math.nan)
+        return self._by_row(self._values[self._series.index(series)], size)
+
+    def window(self, asked: Asked, size: int) -> Floats:
+        """A window."""
+        found = self.past.window(asked)
+        return np.full(size, math.nan) if found is None else self._by_row(found, size)
+
+    def coverage(self, series: Series, seconds: int, size: int) -> Floats:
+        """Share of the samples of a window that there are."""
+        found = self.past.coverage(series, seconds)
+        return np.full(size, math.nan) if found is None else self._by_row(found, size)
+
+    def _by_row(self, values: Floats, size: int) -> Floats:
+        """For each row what is known of its node; rows that are empty have some node's."""
+        found: Floats = values[self._fleet.table.node[:size]]
+        return found

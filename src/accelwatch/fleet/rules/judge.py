@@ -1,0 +1,208 @@
+"""Rules over the whole fleet at once: columns say where a condition holds, and only there time is kept.
+
+The condition and the selection of every rule are worked out for all devices in arrays; `confirm`,
+`clear` and the evidence only for those few on which a rule has begun, one by one by the scalar code.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from accelwatch.expr.kleene import UNKNOWN, Truth
+from accelwatch.expr.needs import Needs
+from accelwatch.fleet.rules.columns import Places
+from accelwatch.fleet.rules.heard import IsNews
+from accelwatch.fleet.rules.live import FleetColumns
+from accelwatch.fleet.rules.program import Program
+from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.truths import Truths as Columns
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.table.belief import Bools
+from accelwatch.rules.document import Mode, Scope
+from accelwatch.rules.engine import MOST_OVERRUNS
+from accelwatch.rules.evidence import evidence_of
+from accelwatch.rules.rule import Rule
+from accelwatch.rules.spells import Spells
+from accelwatch.rules.timing import Truths
+from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
+
+_BY = {Scope.NODE: "node", Scope.JOB: "job", Scope.RACK: "rack"}
+
+
+class _Part(NamedTuple):
+    """A condition of the program."""
+
+    rule: str
+    selects: bool
+
+
+class FleetJudge:
+    """The verdicts of a set of rules on a hub's fleet; the loop's thread only."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        rules: Mapping[str, Rule],
+        spells: Spells | None = None,
+        is_news: IsNews = lambda _: True,
+    ) -> None:
+        """Raises WindowsError when the windows of the rules take too much memory."""
+        self._fleet = fleet
+        self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+        self.spells = Spells(self.rules) if spells is None else spells
+        self.spells.set_rules(self.rules)
+        self.switched_off: dict[str, str] = {}
+        """Rules that are no longer judged, and why."""
+        needs = Needs()
+        for rule in self.rules.values():
+            for expression in rule.expressions:
+                needs |= expression.needs
+        self.columns = FleetColumns(fleet, needs, self._fires, is_news)
+        self._fired: dict[str, Bools] = {}
+        self._program = self._compiled()
+
+    def _compiled(self) -> Program[_Part]:
+        parts = {}
+        for id_, rule in self.rules.items():
+            if id_ not in self.switched_off:
+                if rule.select is not None:
+                    parts[_Part(id_, True)] = rule.select
+                parts[_Part(id_, False)] = rule.when
+        return Program(parts)
+
+    def close(self) -> None:
+        """Let go of the windows."""
+        self.columns.close()
+
+    async def tick(self, work: LongWork) -> list[VerdictChange]:
+        """What has changed since the tick before."""
+        await self.columns.bring(work)
+        now, wall = self._fleet.clock.monotonic(), self.columns.now
+        self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for()}
+        changes: list[VerdictChange] = []
+        selected: Columns | None = None
+        for part, truths in self._program.run(self.columns):
+            if part.selects:
+                selected = truths
+                continue
+            changes += self._judge(self.rules[part.rule], selected, truths, now, wall)
+            selected = None
+            await work.rest()
+        self._switch_off()
+        return changes
+
+    def _judge(
+        self, rule: Rule, selected: Columns | None, when: Columns, now: float, wall: float
+    ) -> list[VerdictChange]:
+        meant = when.true if selected is None else when.true & selected.true
+        rows = np.flatnonzero(meant & self.columns.here)
+        judged: dict[Entity, Truths] = {}
+        places: dict[Entity, int] = {}
+        for entity, row in (*self._begun(rule), *self._entities(rule.scope, rows)):
+            if entity not in places:
+                places[entity] = row
+                judged[entity] = self._truths(rule, selected, when, row)
+
+        def witness(entity: Entity) -> tuple[Evidence, ...]:
+            return evidence_of(rule, Row(self.columns, places[entity]))
+
+        return self.spells.advance(rule, judged, now, wall, witness)
+
+    def _truths(self, rule: Rule, selected: Columns | None, when: Columns, row: int) -> Truths:
+        meant = True if selected is None else _at(selected, row)
+        if meant is False:
+            # Who is no longer meant is over; whether one is meant that cannot be told is unknown.
+            return Truths(when=False, clear=True)
+        environment = Row(self.columns, row)
+        return Truths(
+            when=_at(when, row) if meant is True else UNKNOWN,
+            confirm=True if rule.confirm is None else rule.confirm.evaluate(environment),
+            clear=None if rule.clear is None else rule.clear.evaluate(environment),
+        )
+
+    def _begun(self, rule: Rule) -> Iterator[tuple[Entity, int]]:
+        """Entities on which a rule has begun and that are there, each with a row."""
+        for entity in self.spells.of(rule.id):
+            row = self.row_of(entity)
+            if row is not None and self.columns.here[row]:
+                yield entity, row
+
+    def row_of(self, entity: Entity) -> int | None:
+        """The row that answers for an entity: of several the first."""
+        if entity.scope is Scope.DEVICE:
+            return self._fleet.table.rows.get((entity.node, entity.device))
+        groups = self._fleet.groups.by(_BY[entity.scope])
+        name = {"node": entity.node, "job": entity.job, "rack": entity.rack}[_BY[entity.scope]]
+        if name not in groups.names:
+            return None
+        rows = np.flatnonzero((groups.of_row == groups.names.index(name)) & self.columns.here)
+        return int(rows[0]) if len(rows) else None
+
+    def device_id(self, node: str, name: str) -> str | None:
+        """The id of a device by its name or id; None where there is none."""
+        seats = self._fleet.table.seats(node)
+        for row in () if seats is None else seats.rows:
+            device = self._fleet.table.devices[row]
+            if device is not None and name in (device.name, device.id):
+                return device.id
+        return None
+
+    def _entities(self, scope: Scope, rows: Places) -> Iterator[tuple[Entity, int]]:
+        """Whom rows stand for, each once."""
+        if scope is Scope.DEVICE:
+            table = self._fleet.table
+            for row in rows.tolist():
+                device, seats = table.devices[row], table.at_number[int(table.node[row])]
+                if device is not None:
+                    yield Entity(scope=scope, node=seats.node, device=device.id), row
+            return
+        groups = self._fleet.groups.by(_BY[scope])
+        numbers, firsts = np.unique(groups.of_row[rows], return_index=True)
+        for number, first in zip(numbers.tolist(), firsts.tolist(), strict=True):
+            if number >= 0:
+                name = {_BY[scope]: groups.names[number]}
+                yield Entity(scope=scope, **name), int(rows[first])
+
+    def _asked_for(self) -> set[str]:
+        """Rules whose firing others ask for."""
+        parts = (part for rule in self.rules.values() for part in rule.expressions)
+        return {id_ for part in parts for id_ in part.needs.rules}
+
+    def _rows_of(self, rule: str) -> Bools:
+        rows = np.zeros(self.columns.size, dtype=np.bool_)
+        for entity in self.spells.firing(rule):
+            row = self.row_of(entity)
+            if row is not None and row < len(rows):
+                rows[row] = True
+        return rows
+
+    def _fires(self, rule: str) -> Bools | None:
+        """Where a rule fired when the tick began; None where there is no such rule."""
+        if rule not in self.rules:
+            return None
+        fired = self._fired.get(rule)
+        return np.zeros(self.columns.size, dtype=np.bool_) if fired is None else fired
+
+    def _switch_off(self) -> None:
+        """Rules that have cost too much for too long are judged no more."""
+        dear = [
+            id_
+            for id_, rule in self.rules.items()
+            if id_ not in self.switched_off and rule.when.cost.overruns >= MOST_OVERRUNS
+        ]
+        for id_ in dear:
+            cost = self.rules[id_].when.cost
+            self.switched_off[id_] = (
+                f"it takes {cost.mean_ns / 1000:.1f} us a device, and may take "
+                f"{cost.budget_ns / 1000:.1f}"
+            )
+        if dear:
+            self._program = self._compiled()
+
+
+def _at(truths: Columns, row: int) -> Truth:
+    if truths.true[row]:
+        return True
+    return False if truths.false[row] else UNKNOWN

@@ -1,0 +1,183 @@
+"""The hub's table as rules ask for it: a moment of all devices, brought up to date for each tick."""
+
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.expr.kleene import Key
+from accelwatch.expr.needs import Needs
+from accelwatch.expr.rule_names import of_host
+from accelwatch.expr.tree import EventPattern
+from accelwatch.fleet.rules.columns import Places, Texts
+from accelwatch.fleet.rules.groups import Groups
+from accelwatch.fleet.rules.heard import EventColumns, IsNews
+from accelwatch.fleet.rules.hosts import Hosts
+from accelwatch.fleet.rules.past import Asked, Past
+from accelwatch.fleet.rules.said import Said
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.groups import Groups as Belonging
+from accelwatch.fleet.state.moment import brought, standing_number, whole_moment
+from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATES
+from accelwatch.schema.metrics import Series
+
+Some = TypeVar("Some", bound=np.generic)
+Firing = Callable[[str], Bools | None]
+"""Where a rule is firing, by row."""
+
+
+class FleetColumns:
+    """All rows of the table, empty ones among them: `here` says which are devices.
+
+    A silent node's numbers are missing. A device that several jobs share counts to the first by name.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        needs: Needs,
+        firing: Firing | None = None,
+        is_news: IsNews = lambda _: True,
+    ) -> None:
+        """Raises WindowsError when the windows of `needs` take too much memory."""
+        self._fleet = fleet
+        self._firing = firing
+        self._series = frozenset(one for one in needs.series if not of_host(one))
+        self._past = Past(
+            fleet.table.windows, [one for one in needs.windows if not of_host(one.series)]
+        )
+        self._hosts = Hosts(fleet, needs)
+        self._heard = EventColumns(fleet, needs.events, is_news)
+        labels = [f"labels.{one}" for one in needs.labels]
+        self._said = Said(fleet, [*needs.fields, *labels])
+        self._groups: dict[str, tuple[Belonging, Groups]] = {}
+        self._numbers: dict[Key, Floats] = {}
+        self._states: dict[str, Texts] = {}
+        self._now = fleet.clock.wall()
+        self.here: Bools = np.zeros(0, dtype=np.bool_)
+        """Which rows are devices, present or expected."""
+        self._speaks: Bools = self.here
+        self._age_s: Floats = np.zeros(0)
+        self._state: Places = np.zeros(0, dtype=np.intp)
+        self._health: Places = self._state
+        self._node_state: Places = self._state
+
+    async def bring(self, work: LongWork) -> None:
+        """Bring everything to this moment; samples are taken for the windows."""
+        fleet = self._fleet
+        wanted = self._series | set(fleet.table.windows.series)
+        nodes = await brought(fleet, wanted, work.rest)
+        fleet.table.sample(fleet.clock.monotonic())
+        moment = await whole_moment(fleet, nodes, work.rest)
+        size = fleet.table.rows.size
+        self._now = fleet.clock.wall()
+        self._numbers = {}
+        self.here = _placed(size, moment.rows, np.ones(len(moment.rows), dtype=np.bool_), False)
+        self._speaks = _placed(size, moment.rows, moment.speaks, False)
+        self._age_s = _placed(size, moment.rows, moment.age_s, math.nan)
+        self._state = _placed(size, moment.rows, moment.state.astype(np.intp), -1)
+        self._health = _placed(size, moment.rows, moment.health.astype(np.intp), -1)
+        self._node_state = _placed(size, moment.rows, moment.node_state.astype(np.intp), -1)
+        await self._hosts.bring(work)
+        await self._said.bring(np.flatnonzero(self.here), work)
+        self._heard.bring()
+
+    def close(self) -> None:
+        """Let go of the windows."""
+        self._past.close()
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return len(self.here)
+
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        return self._now
+
+    def number(self, key: Key) -> Floats:
+        """A quantity of the device or its host, or a field that is a number."""
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = self._number(key)
+        return found
+
+    def _number(self, key: Key) -> Floats:
+        if isinstance(key, str):
+            return self._age_s if key == "sample_age_s" else self._said.number(key, self.size)
+        if of_host(key):
+            return self._hosts.number(key, self.size)
+        values = self._fleet.table.planes.column(key).values
+        values = np.where(self._speaks, values, math.nan)
+        instead = standing_number(key, self._state, self._health)
+        return (
+            values if instead is None else np.where(np.isnan(values) & self.here, instead, values)
+        )
+
+    def text(self, key: str) -> Texts:
+        """A field or label."""
+        if key == "state":
+            return self._coded(key, self._state, STATES)
+        if key == "health":
+            return self._coded(key, self._health, HEALTHS)
+        if key == "node_state":
+            return self._coded(key, self._node_state, NODE_STATES)
+        return self._said.text(key, self.size)
+
+    def _coded(self, key: str, codes: Places, words: tuple[str, ...]) -> Texts:
+        before = self._states.get(key)
+        if before is None or not np.array_equal(before.codes, codes):
+            before = self._states[key] = Texts(codes, words)
+        return before
+
+    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
+        """A window."""
+        asked = Asked(kind, key, seconds, quantile)
+        if of_host(key):
+            return self._hosts.window(asked, self.size)
+        return self._whole(self._past.window(asked))
+
+    def coverage(self, key: Series, seconds: int) -> Floats:
+        """Share of the samples of such a window that there are."""
+        if of_host(key):
+            return self._hosts.coverage(key, seconds, self.size)
+        return self._whole(self._past.coverage(key, seconds))
+
+    def _whole(self, values: Floats | None) -> Floats:
+        if values is None:
+            return np.full(self.size, math.nan)
+        return grown(values, self.size, math.nan)[: self.size]
+
+    def last(self, pattern: EventPattern) -> Floats:
+        """Unix seconds of the last match."""
+        return self._heard.last(pattern, self.size)
+
+    def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
+        """How many matches there were."""
+        return self._heard.occurrences(pattern, self._now - seconds, self.size)
+
+    def groups(self, by: str) -> Groups | None:
+        """Rows in groups; made anew only when somebody has moved."""
+        belonging = self._fleet.groups.by(by)
+        kept = self._groups.get(by)
+        if kept is None or kept[0] is not belonging:
+            codes = belonging.of_row.astype(np.intp)
+            kept = self._groups[by] = belonging, Groups(codes, len(belonging.names))
+        return kept[1]
+
+    def firing(self, rule: str) -> Bools | None:
+        """Where another rule is firing."""
+        return None if self._firing is None else self._firing(rule)
+
+
+def _placed(size: int, rows: Places, values: npt.NDArray[Some], fill: float) -> npt.NDArray[Some]:
+    """Values of some rows among all."""
+    found = np.full(size, fill, dtype=values.dtype)
+    found[rows] = values
+    return found

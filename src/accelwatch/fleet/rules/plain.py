@@ -1,0 +1,73 @@
+"""Columns out of arrays that are there already: for back-tests, benchmarks and tests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from accelwatch.expr.kleene import Key
+from accelwatch.expr.tree import EventPattern
+from accelwatch.fleet.rules.columns import Texts
+from accelwatch.fleet.rules.groups import Groups
+from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.schema.metrics import Series
+
+Asked = tuple[str, Series, int, float | None]
+"""Kind, series, seconds and quantile of a window."""
+
+
+@dataclass(slots=True)
+class PlainColumns:
+    """What is not given has no values."""
+
+    size: int
+    now: float
+    numbers: Mapping[Key, Floats] = field(default_factory=dict)
+    texts: Mapping[str, Texts] = field(default_factory=dict)
+    windows: Mapping[Asked, Floats] = field(default_factory=dict)
+    lasts: Mapping[EventPattern, Floats] = field(default_factory=dict)
+    counts: Mapping[tuple[EventPattern, int], Floats] = field(default_factory=dict)
+    grouped: Mapping[str, Groups] = field(default_factory=dict)
+    fired: Mapping[str, Bools] = field(default_factory=dict)
+    coverages: Mapping[tuple[Series, int], Floats] = field(default_factory=dict)
+
+    def number(self, key: Key) -> Floats:
+        """A column of numbers."""
+        found = self.numbers.get(key)
+        return self._nothing() if found is None else found
+
+    def text(self, key: str) -> Texts:
+        """A column of text."""
+        found = self.texts.get(key)
+        return found or Texts(np.full(self.size, -1, dtype=np.intp), ())
+
+    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
+        """A window that was worked out before."""
+        found = self.windows.get((kind, key, seconds, quantile))
+        return self._nothing() if found is None else found
+
+    def coverage(self, key: Series, seconds: int) -> Floats:
+        """Share of samples of a series within so many seconds."""
+        found = self.coverages.get((key, seconds))
+        return self._nothing() if found is None else found
+
+    def last(self, pattern: EventPattern) -> Floats:
+        """When an event was last."""
+        found = self.lasts.get(pattern)
+        return self._nothing() if found is None else found
+
+    def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
+        """How many there were."""
+        found = self.counts.get((pattern, seconds))
+        return self._nothing() if found is None else found
+
+    def groups(self, by: str) -> Groups | None:
+        """Rows in groups."""
+        return self.grouped.get(by)
+
+    def firing(self, rule: str) -> Bools | None:
+        """Where another rule is firing."""
+        return self.fired.get(rule)
+
+    def _nothing(self) -> Floats:
+        return np.full(self.size, np.nan)

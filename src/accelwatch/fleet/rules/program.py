@@ -1,0 +1,73 @@
+"""A set of rules over columns: one after the other, what they share worked out once, in small steps."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from time import thread_time_ns
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from accelwatch.expr.names import Type
+from accelwatch.expr.rule import RuleExpression
+from accelwatch.fleet.rules.columns import Columns
+from accelwatch.fleet.rules.truths import Truths, compared
+from accelwatch.fleet.rules.vector import Condition, Generator, Number, Tick
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.table.belief import Floats
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+class Verdicts(NamedTuple, Generic[Name]):
+    """A condition over all rows."""
+
+    name: Name
+    truths: Truths
+
+
+class Program(Generic[Name]):
+    """Conditions under names; equal parts of them are worked out once a tick."""
+
+    def __init__(
+        self,
+        rules: Mapping[Name, RuleExpression],
+        clock_ns: Callable[[], int] = thread_time_ns,
+    ) -> None:
+        """`clock_ns` is what costs are counted by: processor time of this thread."""
+        generator = Generator()
+        self._clock_ns = clock_ns
+        self._rules = {name: (rule, _condition(generator, rule)) for name, rule in rules.items()}
+
+    def run(self, columns: Columns) -> Iterator[Verdicts[Name]]:
+        """The rules in their order, each when it is asked for; its cost is counted.
+
+        Between two of them others may go on, as long as the rows stay what they are.
+        """
+        tick = Tick(columns, {}, {})
+        for name, (rule, condition) in self._rules.items():
+            begun = self._clock_ns()
+            with np.errstate(all="ignore"):
+                truths = tick.rows(condition(tick))
+            rule.cost.add(self._clock_ns() - begun, columns.size)
+            yield Verdicts(name, truths)
+
+    async def tick(self, columns: Columns, work: LongWork) -> list[Verdicts[Name]]:
+        """All of them, with rests."""
+        found: list[Verdicts[Name]] = []
+        for one in self.run(columns):
+            found.append(one)
+            await work.rest()
+        return found
+
+
+def _condition(generator: Generator, rule: RuleExpression) -> Condition:
+    if rule.type is Type.FLAG:
+        number = generator.number(rule.tree)
+        return lambda tick: compared("!=", number(tick), np.zeros(()))
+    return generator.condition(rule.tree)
+
+
+def column_of(rule: RuleExpression, columns: Columns) -> Floats:
+    """The numbers of an expression by row, such as evidence that is shown; NaN where missing."""
+    number: Number = Generator().number(rule.tree)
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(number(Tick(columns, {}, {})), columns.size)

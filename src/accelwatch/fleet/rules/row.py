@@ -1,0 +1,71 @@
+"""One row of columns as an environment of the scalar code, for a small fleet and for `explain`."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from accelwatch.expr.environment import Group
+from accelwatch.expr.kleene import MISSING, Key, Missing, Value
+from accelwatch.expr.names import IDENTITY, Type
+from accelwatch.expr.tree import EventPattern
+from accelwatch.fleet.rules.columns import Columns
+from accelwatch.fleet.table.belief import Floats
+from accelwatch.schema.metrics import Series
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A device; two are equal if they are the same row of the same columns."""
+
+    columns: Columns
+    row: int
+
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        return self.columns.now
+
+    def lookup(self, key: Key) -> Value | Missing:
+        """A current value."""
+        if isinstance(key, tuple) or IDENTITY.get(key) is Type.NUMBER:
+            found = self._at(self.columns.number(key))
+            return MISSING if found is None else found
+        texts = self.columns.text(key)
+        code = int(texts.codes[self.row])
+        return MISSING if code < 0 else texts.words[code]
+
+    def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
+        """A window."""
+        return self._at(self.columns.window(kind, key, seconds, quantile))
+
+    def last(self, pattern: EventPattern) -> float | None:
+        """When an event was last."""
+        return self._at(self.columns.last(pattern))
+
+    def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
+        """How many there were."""
+        found = self._at(self.columns.occurrences(pattern, seconds))
+        return None if found is None else int(found)
+
+    def group(self, by: str) -> Group | None:
+        """The rows of its group."""
+        groups = self.columns.groups(by)
+        code = -1 if groups is None else int(groups.codes[self.row])
+        if groups is None or code < 0:
+            return None
+        rows = np.flatnonzero(groups.codes == code).tolist()
+        return Group([Row(self.columns, one) for one in rows], rows.index(self.row))
+
+    def firing(self, rule: str) -> bool | None:
+        """Whether another rule is firing."""
+        told = self.columns.firing(rule)
+        return None if told is None else bool(told[self.row])
+
+    def coverage(self, key: Series, seconds: int) -> float | None:
+        """Share of the samples of a window that there are."""
+        return self._at(self.columns.coverage(key, seconds))
+
+    def _at(self, column: Floats) -> float | None:
+        found = float(column[self.row])
+        return None if math.isnan(found) else found

@@ -1,0 +1,77 @@
+"""Long work on the loop in slices of milliseconds, so that streams and pages need not wait for it."""
+
+import asyncio
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+SLICE_S = 0.004
+
+
+class LongWork:
+    """One piece of long work; it asks for a rest after every small step.
+
+    With a lock it is a context: of all work with that lock only one goes on at a time, and each rest
+    lets the next one have its slice.
+    """
+
+    __slots__ = ("_began", "_has_lock", "_lock", "busy_s")
+
+    def __init__(self, lock: asyncio.Lock | None = None) -> None:
+        self._lock = lock
+        self._has_lock = False
+        self._began = monotonic()
+        self.busy_s = 0.0
+        """Time of the slices that are over."""
+
+    async def __aenter__(self) -> Self:
+        await self._resume()
+        return self
+
+    async def __aexit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._let_go()
+
+    async def rest(self, pause: float = 0.0) -> None:
+        """Let others go on when the slice is spent, for `pause` times as long as it took.
+
+        Whatever was looked at may be another then.
+        """
+        spent = monotonic() - self._began
+        if spent < SLICE_S:
+            return
+        self.busy_s += spent
+        self._let_go()
+        await asyncio.sleep(spent * pause)
+        await self._resume()
+
+    def end(self) -> float:
+        """Seconds that the work took in all, without the rests."""
+        return self.busy_s + monotonic() - self._began
+
+    async def _resume(self) -> None:
+        if self._lock is not None:
+            await self._lock.acquire()
+            self._has_lock = True
+        self._began = monotonic()
+
+    def _let_go(self) -> None:
+        """A work that was cancelled while it waited for the lock does not have it."""
+        if self._lock is not None and self._has_lock:
+            self._has_lock = False
+            self._lock.release()
+
+
+class Turns:
+    """Lets one walk over the fleet after the other go on for a slice; what has arrived comes between."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    def walk(self) -> LongWork:
+        """A walk that is about to begin: `async with turns.walk() as walk`."""
+        return LongWork(self._lock)

@@ -1,0 +1,199 @@
+"""Changes of state of nodes and devices as events: down, lost, hung, missing, recovered after a time.
+
+A look once a second compares what each node and device is with what it was at the look before; arriving
+messages know nothing of it. What stands when a node is heard for the first time is no change. While a
+node is silent nothing is said of its devices: that the node is says it.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from accelwatch.display import duration
+from accelwatch.fleet.names import SPEAKING, NodeState
+from accelwatch.fleet.state.events import OWN
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.node import Node
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import Category, ErrorEvent
+
+LATE_S = 5.0
+"""After so long without a look it is the hub that slept: what has arrived meanwhile is taken first."""
+MISSING_AFTER_S = 5.0
+"""How long a device must not be there: an agent that starts again finds its devices one by one."""
+_News = tuple[str, Category, str]
+"""Code, category and text of an event."""
+_DEVICE: dict[DeviceState, _News] = {
+    DeviceState.LOST: ("device_lost", Category.BUS, "the device is lost"),
+    DeviceState.UNRESPONSIVE: ("device_unresponsive", Category.HANG, "the device hangs"),
+    DeviceState.DEGRADED: ("device_degraded", Category.OTHER, "the device is degraded"),
+}
+_MISSING: _News = ("device_missing", Category.BUS, "the device is expected and not there")
+_NODE = {
+    NodeState.STALE: ("node_stale", Category.OTHER),
+    NodeState.DOWN: ("node_down", Category.HANG),
+}
+
+Rest = Callable[[], Awaitable[None]]
+
+
+class _Spell(msgspec.Struct, kw_only=True):
+    """A device that is not well."""
+
+    state: str
+    began: float
+    """Unix seconds, on the hub's clock."""
+
+
+class _Absent(msgspec.Struct, kw_only=True):
+    """A device that is expected and not there."""
+
+    began: float
+    waiting: bool
+    """Whether it may yet come before it is told."""
+    told: bool = False
+
+
+class _Watched(msgspec.Struct, kw_only=True):
+    """A node as it was at the look before."""
+
+    node: NodeState
+    silent_since: float = 0.0
+    """When it was last heard before it fell silent, Unix seconds."""
+    states: list[str] = []
+    spells: dict[str, _Spell] = {}
+    """Of devices that are there, by id."""
+    shape: int = -1
+    absent: dict[str, _Absent] = {}
+
+
+class Transitions:
+    """What every node and device was at the look before; the loop's thread only."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._nodes: dict[str, _Watched] = {}
+        self._looked: float | None = None
+
+    async def look(self, rest: Rest) -> None:
+        """Tell what has changed since the look before; `rest` is awaited between nodes."""
+        now, before = self._fleet.clock.monotonic(), self._looked
+        self._looked = now
+        if before is None or now - before > LATE_S:
+            return
+        for name in self._nodes.keys() - self._fleet.nodes.keys():
+            del self._nodes[name]
+        for node in list(self._fleet.nodes.values()):
+            await rest()
+            self._look_at(node)
+
+    def _look_at(self, node: Node) -> None:
+        if node.best is None:  # not heard since the hub began, or nobody's target any more
+            self._nodes.pop(node.name, None)
+            return
+        state = self._fleet.state_of(node)
+        watched = self._nodes.get(node.name)
+        if watched is None:
+            if state in SPEAKING:
+                self._nodes[node.name] = watched = _Watched(node=state)
+                self._devices(node, watched, first=True)
+            return
+        if state is not watched.node:
+            self._node(node, watched, state)
+        if state in SPEAKING:
+            self._devices(node, watched, first=False)
+
+    def _node(self, node: Node, watched: _Watched, state: NodeState) -> None:
+        now, before = self._fleet.clock.wall(), watched.node
+        watched.node = state
+        if state in SPEAKING:
+            if before not in SPEAKING:
+                text = f"the node is heard again after {duration(now - watched.silent_since)}"
+                self._tell(node, ("node_recovered", Category.OTHER, text), now)
+            return
+        age_s = self._fleet.age_of(node) or 0.0
+        if before in SPEAKING:
+            watched.silent_since = now - age_s
+        # From down to stale it was not heard: only the thresholds are others.
+        if state in _NODE and not (before is NodeState.DOWN and state is NodeState.STALE):
+            fault = node.best.fault if node.best is not None else None
+            why = f" ({fault.reason.value})" if fault is not None else ""
+            text = f"the node was last heard {duration(age_s)} ago{why}"
+            self._tell(node, (*_NODE[state], text), now)
+
+    def _devices(self, node: Node, watched: _Watched, *, first: bool) -> None:
+        self._absent(node, watched, first=first)
+        # States are compared as a list at once: this is done for every device every second.
+        states = [device.state for device in node.devices.values()]
+        if states == watched.states and watched.shape == node.shape:
+            return
+        for device_id, state in zip(list(node.devices), states, strict=True):
+            self._device(node, watched, device_id, state, first=first)
+        for gone in watched.spells.keys() - node.devices.keys():
+            del watched.spells[gone]
+        watched.states, watched.shape = states, node.shape
+
+    def _device(
+        self, node: Node, watched: _Watched, device_id: str, state: str, *, first: bool
+    ) -> None:
+        spell = watched.spells.get(device_id)
+        if spell is not None and spell.state == state:
+            return
+        known = _DEVICE.get(DeviceState(state))
+        if known is None:
+            if spell is not None:
+                del watched.spells[device_id]
+                if state == DeviceState.OK:
+                    self._recovered(node, device_id, spell.state, spell.began)
+            return
+        began = self._since(node, device_id)
+        # It is as unwell as before, only in another way: recovery counts from the beginning.
+        watched.spells[device_id] = _Spell(state=state, began=spell.began if spell else began)
+        if not first:
+            self._tell(node, known, began, device_id)
+
+    def _since(self, node: Node, device_id: str) -> float:
+        """Since when a device says to be as it is, on our clock, if that can be."""
+        device, now = node.devices[device_id], self._fleet.clock.wall()
+        source = node.origin(device)
+        since = source.skew.ours(device.state_since) if source is not None else 0.0
+        return since if 0.0 < since <= now else now
+
+    def _absent(self, node: Node, watched: _Watched, *, first: bool) -> None:
+        """Devices that are expected and not there; looked for only while that may change."""
+        waiting = any(absent.waiting for absent in watched.absent.values())
+        if watched.shape == node.shape and not waiting:
+            return
+        now = self._fleet.clock.wall()
+        missing = [device.id for device in node.missing()]
+        for device_id in watched.absent.keys() - set(missing):
+            absent = watched.absent.pop(device_id)
+            # One that is not even expected any more was acknowledged.
+            if absent.told and device_id in node.devices:
+                self._recovered(node, device_id, "missing", absent.began)
+        for device_id in missing:
+            absent = watched.absent.setdefault(device_id, _Absent(began=now, waiting=not first))
+            if absent.waiting and now - absent.began >= MISSING_AFTER_S:
+                absent.waiting, absent.told = False, True
+                self._tell(node, _MISSING, absent.began, device_id)
+
+    def _recovered(self, node: Node, device_id: str, was: str, began: float) -> None:
+        now = self._fleet.clock.wall()
+        text = f"the device is well again, {was} for {duration(now - began)}"
+        self._tell(node, ("device_recovered", Category.OTHER, text), now, device_id)
+
+    def _tell(self, node: Node, news: _News, time: float, device_id: str = "") -> None:
+        code, category, text = news
+        event = ErrorEvent(
+            code=code, category=category, time=time, text=text, source=OWN, device_id=device_id
+        )
+        self._fleet.events.note(node.name, _name(node, device_id), event)
+
+
+def _name(node: Node, device_id: str) -> str:
+    """Short name of a device, there or only expected; empty for the node."""
+    present = node.devices.get(device_id)
+    if present is not None:
+        return present.device.name
+    expected = node.expected.devices.get(device_id) if node.expected is not None else None
+    return expected.name if expected is not None else ""

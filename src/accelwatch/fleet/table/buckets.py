@@ -1,0 +1,105 @@
+"""Ten-second buckets of the past: a plane of one number a row for each, as many as are kept.
+
+Rows are kept by the thousand: another thousand is added without moving those that are there.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.rows import grown
+
+BUCKET_S = 10
+"""Seconds in a bucket; number `n` begins at `n` times as many (monotonic)."""
+PART = 1024
+"""Rows that are allocated together."""
+
+Plane = npt.NDArray[np.generic]
+
+
+class Buckets:
+    """The last closed buckets of all rows; one that nobody has filled is empty."""
+
+    def __init__(self, count: int, width: type[np.float32] | type[np.uint8], empty: float) -> None:
+        """`empty` is the number of a bucket without samples."""
+        self.count = count
+        self._width = np.dtype(width)
+        self._empty = empty
+        self._parts: list[Plane] = []
+        self._rows = 0
+
+    def grow(self, rows: int) -> None:
+        """Make room for as many rows."""
+        while self._rows < rows:
+            begun = self._rows % PART
+            size = min(PART, rows - self._rows + begun)
+            if begun:
+                self._parts[-1] = grown(self._parts[-1], size, self._empty)
+            else:
+                self._parts.append(np.full((self.count, size), self._empty, dtype=self._width))
+            self._rows += size - begun
+
+    def put(self, bucket: int, values: Plane) -> None:
+        """Close a bucket with the numbers of all rows, instead of the oldest that is there."""
+        at = bucket % self.count
+        for begin, part in self._places():
+            part[at] = values[begin : begin + part.shape[1]]
+
+    def skip(self, first: int, last: int) -> None:
+        """Leave these buckets empty."""
+        for bucket in range(max(first, last - self.count + 1), last + 1):
+            for part in self._parts:
+                part[bucket % self.count] = self._empty
+
+    def fold(self, how: np.ufunc, first: int, last: int) -> Floats:
+        """What `how` makes of the buckets `first` to `last`, all of which are still here; by row."""
+        folds: Floats = np.full(self._rows, self._empty, dtype=np.float64)
+        begin_at, end_at = first % self.count, last % self.count + 1
+        cuts = [(begin_at, end_at)] if begin_at < end_at else [(begin_at, self.count), (0, end_at)]
+        for begin, part in self._places():
+            cut_folds = [how.reduce(part[cut[0] : cut[1]], axis=0, dtype=float) for cut in cuts]
+            whole = cut_folds[0] if len(cut_folds) == 1 else how(*cut_folds)
+            folds[begin : begin + part.shape[1]] = whole
+        return folds
+
+    def each(self, first: int, last: int) -> Floats:
+        """The buckets `first` to `last` themselves, a bucket a line."""
+        at = [bucket % self.count for bucket in range(first, last + 1)]
+        numbers: Floats = np.empty((len(at), self._rows))
+        for begin, part in self._places():
+            numbers[:, begin : begin + part.shape[1]] = part[at]
+        return numbers
+
+    def read(self, row: int, first: int, last: int) -> list[float]:
+        """The numbers of one row in these buckets."""
+        part, at = self._parts[row // PART], row % PART
+        return [float(part[bucket % self.count, at]) for bucket in range(first, last + 1)]
+
+    def clear(self, rows: npt.NDArray[np.intp]) -> None:
+        """Begin these rows anew."""
+        for begin, part in self._places():
+            here = rows[(rows >= begin) & (rows < begin + part.shape[1])]
+            if len(here):
+                part[:, here - begin] = self._empty
+
+    def resized(self, count: int, newest: int) -> "Buckets":
+        """The same with room for another number of buckets, of which `newest` was closed last."""
+        made = Buckets(count, np.uint8 if self._width == np.uint8 else np.float32, self._empty)
+        made.grow(self._rows)
+        for bucket in range(newest - min(count, self.count) + 1, newest + 1):
+            for (_, old), (_, new) in zip(self._places(), made._places(), strict=True):
+                new[bucket % count] = old[bucket % self.count]
+        return made
+
+    def _places(self) -> Iterator[tuple[int, Plane]]:
+        """Each part with its first row."""
+        for number, part in enumerate(self._parts):
+            yield number * PART, part
+
+
+def bucket_of(now: float, shift: int = 0) -> int:
+    """The bucket of a moment (monotonic seconds), where buckets begin `shift` seconds later."""
+    return math.floor((now - shift) / BUCKET_S)

@@ -1,0 +1,209 @@
+"""What is gathered of one series: what its windows ask for of the open bucket, and of those before it.
+
+A counter becomes what it has grown by. It never falls by itself: where it is less than before, a device
+was reset, a register wrapped or a driver told an older number, and how much it grew cannot be said, so
+that pair of samples adds nothing. What grew while nobody listened is counted when it is known, up to
+`GAP_S` later.
+"""
+
+import math
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.buckets import Buckets, bucket_of
+from accelwatch.fleet.table.rows import grown
+
+GAP_S = 300.0
+"""Two samples of a counter that lie further apart tell nothing of what was between."""
+_MOST_COUNTED = 255
+"""Samples of a bucket, as one byte holds them."""
+
+
+class Part(Enum):
+    """What a bucket holds of a series."""
+
+    COUNT = auto()
+    """Samples."""
+    TRUE = auto()
+    """Samples that are not 0."""
+    SUM = auto()
+    LEAST = auto()
+    MOST = auto()
+    RISE = auto()
+    """By how much a counter has grown."""
+    SPAN = auto()
+    """Seconds in which it did."""
+
+
+class _Form(NamedTuple):
+    width: type[np.float32] | type[np.uint8]
+    empty: float
+    fold: np.ufunc
+    """What makes one number of two buckets."""
+
+
+_FORMS = {
+    Part.COUNT: _Form(np.uint8, 0, np.add),
+    Part.TRUE: _Form(np.uint8, 0, np.add),
+    Part.SUM: _Form(np.float32, 0, np.add),
+    Part.LEAST: _Form(np.float32, math.nan, np.fmin),
+    Part.MOST: _Form(np.float32, math.nan, np.fmax),
+    Part.RISE: _Form(np.float32, 0, np.add),
+    Part.SPAN: _Form(np.float32, 0, np.add),
+}
+_COUNTERS = frozenset({Part.RISE, Part.SPAN})
+
+
+class Sample(NamedTuple):
+    """What rows tell of a series at one moment."""
+
+    values: Floats
+    """NaN where there is nothing new."""
+    arrived: Floats
+    """When it was heard, monotonic seconds."""
+
+
+class _Plane:
+    """One part of a series."""
+
+    def __init__(self, part: Part, count: int, rows: int) -> None:
+        self.form = _FORMS[part]
+        self.past = Buckets(count, self.form.width, self.form.empty)
+        self.past.grow(rows)
+        self.now: Floats = np.full(rows, self.form.empty, dtype=np.float64)
+        """The open bucket."""
+        self.folded: dict[int, Floats] = {}
+        """Closed buckets folded, by how many: kept until the open one closes."""
+
+    def grow(self, rows: int) -> None:
+        self.past.grow(rows)
+        self.now = grown(self.now, rows, self.form.empty)
+        self.folded = {
+            count: grown(numbers, rows, self.form.empty) for count, numbers in self.folded.items()
+        }
+
+    def clear(self, rows: npt.NDArray[np.intp]) -> None:
+        self.past.clear(rows)
+        for numbers in (self.now, *self.folded.values()):
+            numbers[rows] = self.form.empty
+
+    def close(self, bucket: int, following: int) -> None:
+        """The open bucket is over, and another has begun."""
+        full = np.minimum(self.now, _MOST_COUNTED) if self.form.width is np.uint8 else self.now
+        self.past.put(bucket, full)
+        self.past.skip(bucket + 1, following - 1)
+        self.now[:] = self.form.empty
+        self.folded = {}
+
+    def total(self, bucket: int, count: int) -> Floats:
+        """The open bucket and so many before it, folded."""
+        closed = self.folded.get(count)
+        if closed is None:
+            closed = self.past.fold(self.form.fold, bucket - count, bucket - 1)
+            self.folded[count] = closed
+        whole: Floats = self.form.fold(closed, self.now)
+        return whole
+
+
+class Track:
+    """One series of all rows."""
+
+    def __init__(self, shift: int, rows: int, now: float) -> None:
+        """Its buckets begin `shift` seconds later than whole tens."""
+        self.shift = shift
+        self.bucket = bucket_of(now, shift)
+        self._rows = rows
+        self._planes: dict[Part, _Plane] = {}
+        self._last: Floats = np.full(rows, math.nan)
+        self.last_at: Floats = np.full(rows, math.nan)
+        """When the last sample arrived, monotonic seconds; NaN where there was none."""
+        self.version = 0
+        """Grows when closed buckets are others than before."""
+
+    def keep(self, wanted: Mapping[Part, int]) -> None:
+        """Keep these parts, each for so many closed buckets, and no others."""
+        self.version += 1
+        for part in self._planes.keys() - wanted.keys():
+            del self._planes[part]
+        for part, count in wanted.items():
+            plane = self._planes.get(part)
+            if plane is None:
+                self._planes[part] = _Plane(part, count, self._rows)
+            elif plane.past.count != count:
+                plane.past = plane.past.resized(count, self.bucket - 1)
+                plane.folded = {}
+
+    def grow(self, rows: int) -> None:
+        """Make room for as many rows."""
+        self.version += 1
+        self._rows = rows
+        self._last = grown(self._last, rows, math.nan)
+        self.last_at = grown(self.last_at, rows, math.nan)
+        for plane in self._planes.values():
+            plane.grow(rows)
+
+    def clear(self, rows: npt.NDArray[np.intp]) -> None:
+        """Begin these rows anew."""
+        self.version += 1
+        self._last[rows] = self.last_at[rows] = math.nan
+        for plane in self._planes.values():
+            plane.clear(rows)
+
+    def roll(self, now: float) -> None:
+        """Close the buckets that are over."""
+        bucket = bucket_of(now, self.shift)
+        if bucket > self.bucket:
+            for plane in self._planes.values():
+                plane.close(self.bucket, bucket)
+            self.bucket = bucket
+            self.version += 1
+
+    def add(self, sample: Sample, gap_s: Floats) -> None:
+        """Samples into the open bucket; `gap_s` is how far apart two of a row may be, if not GAP_S."""
+        values = sample.values
+        known = ~np.isnan(values)
+        for part, plane in self._planes.items():
+            if part is Part.COUNT:
+                plane.now += known
+            elif part is Part.TRUE:
+                plane.now += known & (values != 0)
+            elif part is Part.SUM:
+                np.add(plane.now, values, out=plane.now, where=known)
+            elif part not in _COUNTERS:  # rounded as closed buckets are: a constant has one value
+                plane.form.fold(plane.now, values.astype(np.float32), out=plane.now)
+        if not _COUNTERS.isdisjoint(self._planes):
+            self._rise(sample, gap_s)
+        np.copyto(self._last, values, where=known)
+        np.copyto(self.last_at, sample.arrived, where=known)
+
+    def _rise(self, sample: Sample, gap_s: Floats) -> None:
+        rise, gap = sample.values - self._last, sample.arrived - self.last_at
+        counts = (rise >= 0) & (gap <= np.fmax(gap_s, GAP_S))  # NaN is neither
+        for part, grew in ((Part.RISE, rise), (Part.SPAN, np.maximum(gap, 0))):
+            if part in self._planes:
+                now = self._planes[part].now
+                np.add(now, grew, out=now, where=counts)
+
+    def total(self, part: Part, count: int) -> Floats:
+        """A part over the open bucket and so many closed ones."""
+        return self._planes[part].total(self.bucket, count)
+
+    def now(self, part: Part) -> Floats:
+        """A part of the open bucket."""
+        return self._planes[part].now
+
+    def closed(self, part: Part, count: int) -> Floats:
+        """A part of so many closed buckets, a bucket a line, oldest first."""
+        return self._planes[part].past.each(self.bucket - count, self.bucket - 1)
+
+
+def bytes_a_row(wanted: Mapping[Part, int]) -> int:
+    """Memory a row: the last sample, and of each part closed buckets, an open and a folded one."""
+    return 16 + sum(
+        np.dtype(_FORMS[part].width).itemsize * count + 16 for part, count in wanted.items()
+    )

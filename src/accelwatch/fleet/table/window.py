@@ -1,0 +1,226 @@
+"""One window over the recent past of a series: what it makes of its samples, how far they cover it."""
+
+import math
+from collections.abc import Callable
+from enum import StrEnum
+
+import numpy as np
+
+from accelwatch.fleet.table.belief import Floats
+from accelwatch.fleet.table.buckets import BUCKET_S
+from accelwatch.fleet.table.rows import grown
+from accelwatch.fleet.table.tracks import Part, Track
+from accelwatch.schema.metrics import Kind as MetricKind
+from accelwatch.schema.metrics import Series, by_key
+
+LEAST_COVERAGE = 0.5
+"""With fewer of the expected samples than this a window's value is not known."""
+
+
+class Kind(StrEnum):
+    """What a window makes of its samples."""
+
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+    INCREASE = "increase"
+    """By how much a counter has grown."""
+    RATE = "rate"
+    """The same a second, over the time in which it was seen to grow."""
+    SHARE = "share"
+    """Share of samples that are not 0."""
+    DELTA = "delta"
+    """Mean of the newest bucket that has samples, less that of the oldest closed one."""
+    QUANTILE = "quantile"
+    """Of the means of the closed buckets, interpolated linearly."""
+    CHANGED = "changed"
+    """1 where a counter grew, or anything else was not always the same, else 0."""
+    AGE = "age"
+    """Seconds since there was a value, however long ago."""
+
+
+_PARTS = {
+    Kind.AVG: (Part.COUNT, Part.SUM),
+    Kind.MIN: (Part.COUNT, Part.LEAST),
+    Kind.MAX: (Part.COUNT, Part.MOST),
+    Kind.INCREASE: (Part.COUNT, Part.RISE),
+    Kind.RATE: (Part.COUNT, Part.RISE, Part.SPAN),
+    Kind.SHARE: (Part.COUNT, Part.TRUE),
+    Kind.DELTA: (Part.COUNT, Part.SUM),
+    Kind.QUANTILE: (Part.COUNT, Part.SUM),
+    Kind.CHANGED: (Part.COUNT, Part.LEAST, Part.MOST),
+    Kind.AGE: (),
+}
+
+
+class Pace:
+    """When samples were taken, and how often rows are heard; shared by all windows of a table."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        """When samples were taken last, monotonic seconds."""
+        self.interval_s: Floats = np.empty(0)
+        """By row for which there are windows; NaN of one that was never heard."""
+        self.size = 0
+        """Rows of the table."""
+
+
+class Window:
+    """One window over one series; its answers are arrays by row, NaN where the value is not known."""
+
+    def __init__(
+        self,
+        series: Series,
+        count: int,
+        kind: Kind,
+        track: Track,
+        pace: Pace,
+        *,
+        quantile: float = 0.5,
+    ) -> None:
+        """`quantile` from 0 to 1 is for that kind only."""
+        self.series = series
+        self.kind = kind
+        self.quantile = quantile
+        self.count = count
+        """Closed buckets that it spans, beside the open one."""
+        self.parts = _PARTS[Kind.INCREASE if self._counts else kind]
+        """What is kept for it."""
+        self._track = track
+        self._pace = pace
+        self._folded: tuple[int, tuple[Floats, ...]] = (-1, ())
+        """What was made of closed buckets, and of which version of them."""
+
+    @property
+    def _counts(self) -> bool:
+        """Whether it asks of a counter if it grew."""
+        row = by_key().get(self.series[0])
+        return self.kind is Kind.CHANGED and row is not None and row.kind is MetricKind.COUNTER
+
+    def value(self) -> Floats:
+        """What the window was asked for."""
+        return _VALUES[self.kind](self)
+
+    def avg(self) -> Floats:
+        """Mean of the samples."""
+        return self._known(self._total(Part.SUM) / np.maximum(self._total(Part.COUNT), 1))
+
+    def min(self) -> Floats:
+        """Least sample."""
+        return self._known(self._total(Part.LEAST))
+
+    def max(self) -> Floats:
+        """Greatest sample."""
+        return self._known(self._total(Part.MOST))
+
+    def increase(self) -> Floats:
+        """By how much a counter has grown."""
+        return self._known(self._total(Part.RISE))
+
+    def rate(self) -> Floats:
+        """Growth of a counter a second."""
+        span = self._total(Part.SPAN)
+        grown_by = self._total(Part.RISE) / np.where(span > 0, span, 1)
+        return self._known(np.where(span > 0, grown_by, math.nan))
+
+    def share(self) -> Floats:
+        """Share of samples that are not 0, from 0 to 1."""
+        return self._known(self._total(Part.TRUE) / np.maximum(self._total(Part.COUNT), 1))
+
+    def delta(self) -> Floats:
+        """By how much a gauge is above where it was; 0 without a closed bucket that has samples."""
+        first, last = self._of_closed(_ends)
+        count = self._track.now(Part.COUNT)
+        mean = self._track.now(Part.SUM) / np.maximum(count, 1)
+        change = np.where(count > 0, mean, last) - first
+        return self._known(np.where(np.isnan(first), 0, change))
+
+    def quantiles(self) -> Floats:
+        """The quantile of the means of the closed buckets."""
+        return self._known(self._of_closed(lambda means: (_quantile(means, self.quantile),))[0])
+
+    def changed(self) -> Floats:
+        """1 or 0."""
+        if self._counts:
+            return self._known((self._total(Part.RISE) > 0).astype(np.float64))
+        other = self._total(Part.LEAST) != self._total(Part.MOST)
+        return self._known(other.astype(np.float64))
+
+    def age(self) -> Floats:
+        """Seconds since the last sample; NaN where there never was one."""
+        age = np.maximum(self._pace.now - self._track.last_at, 0)
+        return grown(age, self._pace.size, math.nan)
+
+    def _of_closed(self, make: Callable[[Floats], tuple[Floats, ...]]) -> tuple[Floats, ...]:
+        """What `make` makes of the means of the closed buckets, made again when these are others."""
+        version, folds = self._folded
+        if version != self._track.version:
+            counts = self._track.closed(Part.COUNT, self.count)
+            sums = self._track.closed(Part.SUM, self.count)
+            means = np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
+            folds = make(means)
+            self._folded = self._track.version, folds
+        return folds
+
+    def samples(self) -> Floats:
+        """How many samples each row has in it."""
+        return grown(self._total(Part.COUNT), self._pace.size, 0)
+
+    def expected(self) -> Floats:
+        """How many it would have had each come in its time; NaN of a row that was never heard."""
+        return grown(self._expected(), self._pace.size, math.nan)
+
+    def coverage(self) -> Floats:
+        """Share of the expected samples that there are, at most 1; 0 of a row that was never heard."""
+        expected = np.nan_to_num(self.expected(), nan=math.inf)
+        return np.minimum(self.samples() / np.maximum(expected, 1), 1)
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from where it begins to now."""
+        first = self._track.bucket - self.count
+        return self._pace.now - first * BUCKET_S - self._track.shift
+
+    def _total(self, part: Part) -> Floats:
+        return self._track.total(part, self.count)
+
+    def _expected(self) -> Floats:
+        return self.span_s / self._pace.interval_s
+
+    def _known(self, values: Floats) -> Floats:
+        least = np.maximum(self._expected() * LEAST_COVERAGE, 1)
+        known = self._total(Part.COUNT) >= least  # never where none is expected
+        return grown(np.where(known, values, math.nan), self._pace.size, math.nan)
+
+
+_VALUES: dict[Kind, Callable[[Window], Floats]] = {
+    Kind.AVG: Window.avg,
+    Kind.MIN: Window.min,
+    Kind.MAX: Window.max,
+    Kind.INCREASE: Window.increase,
+    Kind.RATE: Window.rate,
+    Kind.SHARE: Window.share,
+    Kind.DELTA: Window.delta,
+    Kind.QUANTILE: Window.quantiles,
+    Kind.CHANGED: Window.changed,
+    Kind.AGE: Window.age,
+}
+
+
+def _ends(means: Floats) -> tuple[Floats, Floats]:
+    """The first and the last of each column that is a number; NaN where none is."""
+    known, columns = ~np.isnan(means), np.arange(means.shape[1])
+    first, last = known.argmax(axis=0), len(means) - 1 - known[::-1].argmax(axis=0)
+    return means[first, columns], means[last, columns]
+
+
+def _quantile(means: Floats, share: float) -> Floats:
+    """A quantile of each column's numbers, interpolated linearly; NaN where there are none."""
+    ordered, columns = np.sort(means, axis=0), np.arange(means.shape[1])  # NaN come last
+    last = np.maximum(np.count_nonzero(~np.isnan(means), axis=0) - 1, 0)
+    place = share * last
+    low = np.floor(place).astype(np.intp)
+    high = np.minimum(low + 1, last)
+    below, above = ordered[low, columns], ordered[high, columns]
+    between: Floats = below + (above - below) * (place - low)
+    return between

@@ -1,0 +1,1 @@
+"""A fleet's history as Parquet files of one day each; docs/history.md. pyarrow is imported here only."""

@@ -1,0 +1,37 @@
+"""Names of columns: the catalogue key and its label values joined with dots.
+
+Only the first dot ends the key, for label values may hold dots: `host_nfs_backlog_total./mnt/v1.2`.
+"""
+
+from accelwatch.schema.metrics import Kind, Series, by_key
+
+KINDS = frozenset({Kind.GAUGE, Kind.COUNTER})
+"""Kinds that are kept: those whose numbers say something."""
+
+_OF_ROW = ("node",)
+"""Labels that the row itself says: how a node was read is one column."""
+
+
+def column_of(series: Series) -> str:
+    """`("temperature_celsius", "gpu")` as `temperature_celsius.gpu`."""
+    return ".".join(series)
+
+
+def series_of(column: str) -> Series | None:
+    """The series of a column; None for one that the catalogue does not know or that is not kept.
+
+    Where there are more parts than labels, the first label has the dots: interfaces and paths come
+    first, directions and kinds last.
+    """
+    key, _, rest = column.partition(".")
+    row = by_key().get(key)
+    if row is None or row.kind not in KINDS:
+        return None
+    if row.labels in ((), _OF_ROW):
+        return None if rest else (key,)
+    parts = rest.split(".")
+    last = len(row.labels) - 1
+    if not rest or len(parts) <= last:
+        return None
+    split = len(parts) - last
+    return (key, ".".join(parts[:split]), *parts[split:])

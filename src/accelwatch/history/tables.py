@@ -1,0 +1,93 @@
+"""Arrow tables of an archive: their columns, and rows turned into them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from accelwatch.history.arrays import milliseconds, ranks
+from accelwatch.history.layout import DEVICES, EVENTS, NODES
+from accelwatch.history.names import column_of
+from accelwatch.history.rows import Block, EventRow, JobRow
+
+TIME = pa.timestamp("ms", tz="UTC")
+TEXT = pa.dictionary(pa.int32(), pa.string())
+QUANTITY = pa.float64()
+"""Of every quantity on every day: files of one table are read as one, and then types must not differ."""
+_NODE = {"time": TIME, "node": TEXT}
+FIXED: dict[str, dict[str, Any]] = {
+    DEVICES: {**_NODE, "device": TEXT, "model": TEXT},
+    NODES: _NODE,
+    EVENTS: {**_NODE, "device": TEXT, "kind": TEXT, "code": TEXT, "text": pa.string()},
+}
+"""The columns that are no quantities, by table."""
+JOB_COLUMNS = {
+    "job": pa.string(),
+    "user": pa.string(),
+    "node": TEXT,
+    "device": TEXT,
+    "start": TIME,
+    "end": TIME,
+    "stage": pa.string(),
+    "nodes_wanted": pa.int32(),
+}
+ORDER = {DEVICES: ("node", "device"), NODES: ("node",), EVENTS: ()}
+"""By which columns rows are ordered inside a row group, before their time."""
+
+
+def block_table(table: str, block: Block) -> Any:
+    """Rows of a block as a table; what is not finite is null."""
+    columns: dict[str, Any] = {
+        "time": pa.array(np.frombuffer(block.times, dtype=np.int64)).cast(TIME),
+        "node": _texts(block.nodes),
+    }
+    if table == DEVICES:
+        columns |= {"device": _texts(block.devices), "model": _texts(block.models)}
+    count = len(block.series)
+    numbers = np.frombuffer(block.values, dtype=np.float64).reshape(len(block.times), count)
+    for at, series in enumerate(block.series):
+        column = np.ascontiguousarray(numbers[:, at])
+        columns.setdefault(column_of(series), pa.array(column, mask=~np.isfinite(column)))
+    return pa.table(columns)
+
+
+def event_table(events: Sequence[EventRow]) -> Any:
+    """Events as a table."""
+    rows = {name: [getattr(event, name) for event in events] for name in FIXED[EVENTS]}
+    return pa.table(rows, schema=pa.schema(FIXED[EVENTS]))
+
+
+def job_table(jobs: Sequence[JobRow]) -> Any:
+    """Jobs as a table."""
+    rows = {name: [getattr(job, name) for job in jobs] for name in JOB_COLUMNS}
+    return pa.table(rows, schema=pa.schema(JOB_COLUMNS))
+
+
+def _texts(texts: Sequence[str | None]) -> Any:
+    return pa.array(texts, type=pa.string()).dictionary_encode()
+
+
+def joined(tables: Sequence[Any]) -> Any:
+    """One table of several, which lack some of each other's columns."""
+    return pa.concat_tables(tables, promote_options="default").unify_dictionaries()
+
+
+def ordered(table: str, rows: Any) -> Any:
+    """The rows in the order of a row group."""
+    keys = [ranks(rows[name]) for name in ORDER[table]]
+    times = milliseconds(rows["time"])
+    return rows.take(pa.array(np.lexsort((times, *reversed(keys))))).combine_chunks()
+
+
+def between(rows: Any, start: int, end: int) -> Any:
+    """The rows from a moment up to before another, Unix milliseconds."""
+    time = rows["time"].cast(pa.int64())
+    return rows.filter(pc.and_(pc.greater_equal(time, start), pc.less(time, end)))
+
+
+def span(rows: Any) -> tuple[int, int]:
+    """The first and last moment of rows that are some, Unix milliseconds."""
+    extremes = pc.min_max(rows["time"].cast(pa.int64()))
+    return extremes["min"].as_py(), extremes["max"].as_py()

@@ -1,0 +1,50 @@
+"""Host ranges as Slurm and pdsh write them: `n[001-063,070]:9400`, `r[1-2]n[01-36]`. Pure."""
+
+import itertools
+import re
+
+from accelwatch.errors import UsageError
+
+MAX_HOSTS = 100_000
+_MAX_TEXT = 4096
+_PART = re.compile(r"\[([0-9][0-9,\-]*)\]")
+_SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+
+
+def expand(text: str) -> list[str]:
+    """Every address that the text stands for, in order; zeros in front are kept.
+
+    Brackets that hold anything but numbers are left alone: `[::1]:9400` is an address.
+    Raises UsageError.
+    """
+    if len(text) > _MAX_TEXT:
+        raise UsageError(f"a host range has at most {_MAX_TEXT} characters")
+    pieces = _PART.split(text)
+    choices = [_numbers(piece, text) for piece in pieces[1::2]]
+    total = 1
+    for choice in choices:
+        total *= len(choice)
+    if total > MAX_HOSTS:
+        raise UsageError(f"{text!r} stands for {total} hosts; at most {MAX_HOSTS} are taken")
+    fixed = pieces[0::2]
+    hosts = []
+    for numbers in itertools.product(*choices):
+        ends = (*numbers, "")
+        hosts.append("".join(part + end for part, end in zip(fixed, ends, strict=True)))
+    return hosts
+
+
+def _numbers(piece: str, text: str) -> list[str]:
+    numbers: list[str] = []
+    for span in piece.split(","):
+        match = _SPAN.fullmatch(span)
+        if match is None:
+            raise UsageError(f"{text!r}: {span!r} is no range; write [001-063] or [1,4-9]")
+        first, last = match[1], match[2] or match[1]
+        count = int(last) - int(first) + 1
+        if count < 1:
+            raise UsageError(f"{text!r}: {span!r} runs backwards")
+        if len(numbers) + count > MAX_HOSTS:
+            raise UsageError(f"{text!r} stands for more than {MAX_HOSTS} hosts")
+        numbers += [f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
+    return numbers

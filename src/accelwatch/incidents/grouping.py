@@ -1,0 +1,216 @@
+"""Many at once are one: a storm becomes an incident of its own, with hysteresis. Pure.
+
+A group begins when as many entities as its rule says have an open incident of one family with the same
+value of what they are grouped by, all within a span. It grows by whoever follows, and is over when none
+of its members has been open for as long as the rule calls calm.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from accelwatch.incidents.incident import (
+    MOST_EVIDENCE,
+    MOST_NODES,
+    Facts,
+    Incident,
+    IncidentState,
+    Moment,
+    MomentKind,
+    with_moment,
+)
+from accelwatch.rules.document import Advice
+from accelwatch.rules.rule import Grouping, Rule
+from accelwatch.rules.verdict import (
+    Entity,
+)
+
+Key = tuple[str, str]
+"""Family, and what its members have in common (`rack=r7`)."""
+_LABEL = "labels."
+
+
+class _Gathering(msgspec.Struct, kw_only=True):
+    """The members of what may become, or is, a group."""
+
+    rule: Grouping
+    members: dict[str, Incident] = {}
+    incident: Incident | None = None
+    calm_since: float | None = None
+
+
+class Groups:
+    """What single incidents have in common."""
+
+    def __init__(self, next_id: Callable[[], str]) -> None:
+        self._next_id = next_id
+        self._gatherings: dict[Key, _Gathering] = {}
+
+    @property
+    def open(self) -> list[Incident]:
+        """The groups that are going on."""
+        return [
+            one.incident
+            for one in self._gatherings.values()
+            if one.incident is not None and one.incident.is_open
+        ]
+
+    def restore(self, incident: Incident) -> None:
+        """A group that was open before; its members are counted when they change."""
+        if incident.is_open:
+            rule = Grouping(by="", at_least=2, within_s=0.0, calm_s=600.0)
+            gathering = _Gathering(rule=rule, incident=incident, calm_since=incident.updated)
+            self._gatherings[incident.family, incident.entity.group] = gathering
+
+    def step(self, changed: Iterable[tuple[Incident, Rule]], now: float) -> list[Incident]:
+        """The groups that a tick has changed."""
+        touched: dict[Key, Rule] = {}
+        for incident, rule in changed:
+            key = _key(incident, rule)
+            if key is None:
+                continue
+            gathering = self._gatherings.setdefault(key, _Gathering(rule=_grouping(rule)))
+            gathering.rule = _grouping(rule)
+            gathering.members[incident.id] = incident
+            touched[key] = rule
+        results = [self._grown(key, rule, now) for key, rule in touched.items()]
+        results += [self._calmed(key, now) for key in list(self._gatherings)]
+        return [incident for incident in results if incident is not None]
+
+    def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
+        """Close a group by hand; None for one that is not open."""
+        for key, gathering in self._gatherings.items():
+            incident = gathering.incident
+            if incident is not None and incident.id == id_ and incident.is_open:
+                del self._gatherings[key]
+                return _closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
+        return None
+
+    def _grown(self, key: Key, rule: Rule, now: float) -> Incident | None:
+        gathering = self._gatherings[key]
+        recent = [
+            one
+            for one in gathering.members.values()
+            if one.is_open and (gathering.incident or now - one.opened <= gathering.rule.within_s)
+        ]
+        if gathering.incident is None:
+            if len({one.entity for one in recent}) < gathering.rule.at_least:
+                return None
+            gathering.incident = self._begun(key, rule, recent, now)
+            return gathering.incident
+        known = set(gathering.incident.members)
+        new = [one for one in recent if one.id not in known]
+        if not new:
+            return None
+        gathering.incident = _with_members(gathering.incident, new, now)
+        return gathering.incident
+
+    def _begun(self, key: Key, rule: Rule, members: list[Incident], now: float) -> Incident:
+        worst = max(members, key=lambda one: one.severity.weight)
+        first = min(members, key=lambda one: one.opened)
+        nodes = tuple(dict.fromkeys(node for one in members for node in one.nodes))
+        title = f"{rule.title}: {len(nodes) or len(members)} at once, {key[1]}"
+        return Incident(
+            id=self._next_id(),
+            family=rule.family,
+            rule=rule.id,
+            rules=(rule.id,),
+            rule_digest=rule.digest,
+            title=title,
+            entity=Entity(scope=rule.scope, group=key[1]),
+            facts=_shared(members),
+            severity=worst.severity,
+            confidence=rule.confidence,
+            # Nobody is taken out for what befalls many: the cause is somewhere else.
+            advice=Advice.WAIT,
+            since=min(one.since for one in members),
+            opened=now,
+            updated=now,
+            evidence=first.evidence[:MOST_EVIDENCE],
+            nodes=nodes[:MOST_NODES],
+            members=tuple(one.id for one in members),
+            trusted=any(one.trusted for one in members),
+            what_to_do="look for one cause: storage, fabric, power, cooling, a roll-out",
+            runbook=rule.runbook,
+            source=rule.source,
+            timeline=(Moment(now, MomentKind.OPENED, title),),
+        )
+
+    def _calmed(self, key: Key, now: float) -> Incident | None:
+        gathering = self._gatherings[key]
+        gathering.members = {id_: one for id_, one in gathering.members.items() if one.is_open}
+        incident = gathering.incident
+        if incident is None:
+            if not gathering.members:
+                del self._gatherings[key]
+            return None
+        if gathering.members:
+            gathering.calm_since = None
+            return None
+        if gathering.calm_since is None:
+            gathering.calm_since = now
+        if now - gathering.calm_since < gathering.rule.calm_s:
+            return None
+        del self._gatherings[key]
+        text = f"none of its {len(incident.members)} members is open any more"
+        return _closed(incident, Moment(now, MomentKind.CLOSED, text))
+
+
+def _key(incident: Incident, rule: Rule) -> Key | None:
+    by = _grouping(rule).by
+    value = _value(incident, by)
+    return (
+        None if value is None else (incident.family, "fleet" if by == "fleet" else f"{by}={value}")
+    )
+
+
+def _value(incident: Incident, by: str) -> str | None:
+    """What an incident has in common with others; None when it is not known."""
+    if by == "fleet":
+        return ""
+    own = {
+        "node": incident.entity.node,
+        "job": incident.entity.job or next(iter(incident.facts.jobs), ""),
+        "rack": incident.entity.rack or incident.facts.labels.get("rack", ""),
+        "model": incident.facts.model,
+    }
+    name = by.removeprefix(_LABEL)
+    return (own[by] if by in own else incident.facts.labels.get(name, "")) or None
+
+
+def _grouping(rule: Rule) -> Grouping:
+    if rule.group is None:
+        raise ValueError(f"rule {rule.id} groups nothing")
+    return rule.group
+
+
+def _with_members(group: Incident, new: list[Incident], now: float) -> Incident:
+    nodes = dict.fromkeys((*group.nodes, *(node for one in new for node in one.nodes)))
+    grown = msgspec.structs.replace(
+        group,
+        members=(*group.members, *(one.id for one in new)),
+        nodes=tuple(nodes)[:MOST_NODES],
+    )
+    text = f"{len(new)} more, {len(grown.members)} in all"
+    return with_moment(grown, Moment(now, MomentKind.GREW, text))
+
+
+def _shared(members: list[Incident]) -> Facts:
+    """What all members have in common, and all their jobs and users."""
+    first, rest = members[0].facts, members[1:]
+    return Facts(
+        model=first.model if all(one.facts.model == first.model for one in rest) else "",
+        vendor=first.vendor if all(one.facts.vendor == first.vendor for one in rest) else "",
+        labels={
+            name: value
+            for name, value in first.labels.items()
+            if all(one.facts.labels.get(name) == value for one in rest)
+        },
+        jobs=tuple(dict.fromkeys(job for one in members for job in one.facts.jobs)),
+        users=tuple(dict.fromkeys(user for one in members for user in one.facts.users)),
+    )
+
+
+def _closed(group: Incident, moment: Moment) -> Incident:
+    closed = msgspec.structs.replace(group, state=IncidentState.CLOSED, closed=moment.time)
+    return with_moment(closed, moment)

@@ -1,0 +1,137 @@
+"""What an incident is: whom it is about, what it rests on, and what has happened to it so far."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.rules.document import Advice, Confidence, Severity
+from accelwatch.rules.verdict import Entity, Evidence
+
+MOST_MOMENTS = 100
+"""Moments kept of one incident: the first half and the newest half."""
+MOST_EVIDENCE = 8
+MOST_NODES = 4096
+"""Nodes named in a group incident."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an entity besides the rule, when something happens to it."""
+
+    device_name: str = ""
+    model: str = ""
+    serial: str = ""
+    vendor: str = ""
+    labels: Mapping[str, str] = {}
+    jobs: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    """The nodes of a job or rack; a device or node has its own."""
+
+
+class MomentKind(StrEnum):
+    """What happened to an incident."""
+
+    OPENED = "opened"
+    ROSE = "rose"
+    """It became more severe."""
+    RULE = "rule"
+    """Another rule of the family fires too."""
+    BLIND = "blind"
+    SEEING = "seeing"
+    JOINED = "joined"
+    """It is part of a group's incident."""
+    GREW = "grew"
+    """One more has joined this group."""
+    CLOSED = "closed"
+    REOPENED = "reopened"
+    ORPHANED = "orphaned"
+    """Its rule is gone; a person closes it."""
+    NOTE = "note"
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """One line of an incident's history."""
+
+    time: float
+    """Unix seconds."""
+    kind: MomentKind
+    text: str
+    actor: str = ""
+    """Who did it, where a person did."""
+
+
+class IncidentState(StrEnum):
+    """Whether it is still going on."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True):
+    """One incident as it stands; each change makes a new one of the same id."""
+
+    id: str
+    family: str
+    rule: str
+    """The rule that weighs most."""
+    rules: tuple[str, ...]
+    """The rules of the family that fire now, that first; of a closed one those that fired last."""
+    rule_digest: str
+    title: str
+    entity: Entity
+    facts: Facts
+    severity: Severity
+    confidence: Confidence
+    advice: Advice
+    state: IncidentState = IncidentState.OPEN
+    since: float
+    """Unix seconds at which what is wrong began."""
+    opened: float
+    updated: float
+    closed: float | None = None
+    reopened: int = 0
+    """How often it has come back within its cool-down."""
+    evidence: tuple[Evidence, ...] = ()
+    nodes: tuple[str, ...] = ()
+    """All nodes concerned, the first to be seen first."""
+    group: str = ""
+    """Id of the incident that this one is part of."""
+    members: tuple[str, ...] = ()
+    """Ids of the incidents that are part of this one."""
+    trusted: bool = True
+    what_to_do: str = ""
+    runbook: str = ""
+    source: str = ""
+    timeline: tuple[Moment, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still going on."""
+        return self.state is IncidentState.OPEN
+
+    def labels(self) -> dict[str, str]:
+        """What silences and routes go by: the facts' labels, and words of our own, which count first."""
+        own = {
+            "id": self.id,
+            "rule": self.rule,
+            "family": self.family,
+            "severity": self.severity.value,
+            "scope": self.entity.scope.value,
+            "node": self.entity.node,
+            "device": self.facts.device_name,
+            "job": self.entity.job,
+            "rack": self.entity.rack or self.facts.labels.get("rack", ""),
+            "vendor": self.facts.vendor,
+            "model": self.facts.model,
+        }
+        return {**self.facts.labels, **own}
+
+
+def with_moment(incident: Incident, moment: Moment) -> Incident:
+    """The incident with one more line of history; of a long one the middle goes."""
+    timeline = (*incident.timeline, moment)
+    if len(timeline) > MOST_MOMENTS:
+        half = MOST_MOMENTS // 2
+        timeline = (*timeline[:half], *timeline[-half:])
+    return msgspec.structs.replace(incident, timeline=timeline, updated=moment.time)

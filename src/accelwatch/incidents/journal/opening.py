@@ -1,0 +1,105 @@
+"""Opening the journal on a bad day: who asked for it goes on without, and says so.
+
+The opposite of what an inventory does. A journal that was begun anew by itself would forget what is
+silenced, what was judged already and, later, what is being done: so a file that is damaged, locked, of
+another version, not to be written, or gone is left as it is, and incidents are kept in memory until a
+person has looked. Beside the file stands a mark that there was one.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from accelwatch.incidents.journal.file import FILE, JournalError, JournalFile
+from accelwatch.incidents.journal.records import Loaded
+
+logger = logging.getLogger(__name__)
+
+LOCK = "journal.lock"
+MARK = "journal.begun"
+_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "lustre"})
+"""File systems on which SQLite's locks and shared memory cannot be trusted (sqlite.org/useovernet)."""
+
+
+class Opened(NamedTuple):
+    """A journal, or why there is none."""
+
+    file: JournalFile | None
+    loaded: Loaded
+    problem: str
+    """What is wrong until somebody mends it; empty when nothing is."""
+    lock: int | None
+    """Descriptor that holds the folder for this process."""
+
+
+def open_journal(folder: Path | None, now: float) -> Opened:
+    """The journal of a folder. Without a folder nothing outlives the process, which is a problem too."""
+    if folder is None:
+        return _without("no state_dir is set, so incidents are forgotten when this process ends")
+    kind = _file_system(folder)
+    if kind in _NETWORK:
+        return _without(
+            f"{folder}: {kind} is no place for a journal; set state_dir to a local disk"
+        )
+    try:
+        lock = _lock(folder)
+    except BlockingIOError:
+        return _without(f"{folder}: another process keeps its journal here")
+    except OSError as error:
+        return _without(f"{folder}: nothing can be kept here: {error.strerror}")
+    opened = _open(folder, now)
+    if opened.file is None:
+        os.close(lock)
+        return opened
+    return opened._replace(lock=lock)
+
+
+def _open(folder: Path, now: float) -> Opened:
+    path, mark = folder / FILE, folder / MARK
+    if mark.exists() and not path.exists():
+        return _without(
+            f"{path} is gone; put it back from a backup, or remove {mark.name} to begin a new one"
+        )
+    file = None
+    try:
+        file = JournalFile(path)
+        loaded = file.load(now)
+        file.prune(now)
+        mark.touch(mode=0o600)
+    except (JournalError, OSError) as error:
+        if file is not None:
+            file.close()
+        return _without(f"{error}; it is left as it is")
+    return Opened(file, loaded, "", None)
+
+
+def _without(why: str) -> Opened:
+    problem = f"{why}; incidents are shown and told, but nothing of them is kept"
+    logger.error("%s", problem)
+    return Opened(None, Loaded(), problem, None)
+
+
+def _lock(folder: Path) -> int:
+    """Hold the folder. Raises BlockingIOError when somebody else does, OSError."""
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _file_system(folder: Path) -> str:
+    """The type of the file system that a folder is on, as the kernel names it; empty if not known."""
+    with contextlib.suppress(OSError):
+        device = os.stat(folder).st_dev  # noqa: PTH116
+        wanted = f"{os.major(device)}:{os.minor(device)}"
+        for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+            fields, _, rest = line.partition(" - ")
+            if fields.split()[2] == wanted and rest:
+                return rest.split()[0]
+    return ""

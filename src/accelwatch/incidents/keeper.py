@@ -1,0 +1,262 @@
+"""Verdicts become incidents: one for each entity and family of rules. Pure; ids and facts are given.
+
+An incident is open while any rule of its family fires on its entity. One that comes back within the
+cool-down of its rule is the same incident again. When a rule is gone from the files, its open incidents
+stay and say so: only a person closes them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from accelwatch.incidents.grouping import Groups
+from accelwatch.incidents.incident import (
+    MOST_EVIDENCE,
+    Facts,
+    Incident,
+    IncidentState,
+    Moment,
+    MomentKind,
+    with_moment,
+)
+from accelwatch.rules.document import Severity
+from accelwatch.rules.rule import Rule
+from accelwatch.rules.timing import Transition
+from accelwatch.rules.verdict import (
+    Entity,
+    Evidence,
+    VerdictChange,
+)
+
+Key = tuple[str, Entity]
+"""Family and entity."""
+Describe = Callable[[Entity], Facts]
+NextId = Callable[[], str]
+
+
+class Keeper:
+    """All incidents that are open, and those that may still come back."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, Rule],
+        describe: Describe,
+        next_id: NextId,
+        incidents: Iterable[Incident] = (),
+    ) -> None:
+        self._rules = rules
+        self._describe = describe
+        self._next_id = next_id
+        self._kept: dict[Key, Incident] = {}
+        self._groups = Groups(next_id)
+        for incident in incidents:
+            self._restore(incident)
+
+    def _restore(self, incident: Incident) -> None:
+        if incident.members or incident.entity.group:
+            self._groups.restore(incident)
+        else:
+            self._kept[incident.family, incident.entity] = incident
+
+    @property
+    def open(self) -> list[Incident]:
+        """Everything that is going on, groups included, in the order in which it was opened."""
+        single = (one for one in self._kept.values() if one.is_open)
+        return sorted((*single, *self._groups.open), key=lambda one: (one.opened, one.id))
+
+    def set_rules(self, rules: Mapping[str, Rule], now: float) -> list[Incident]:
+        """Other rules from now on; the incidents that have lost theirs."""
+        self._rules = rules
+        changed: list[Incident] = []
+        for key, incident in self._kept.items():
+            if incident.is_open and not any(rule in rules for rule in incident.rules):
+                if incident.timeline and incident.timeline[-1].kind is MomentKind.ORPHANED:
+                    continue
+                text = f"rule {incident.rule} is gone from the rule files; close it by hand"
+                moment = Moment(now, MomentKind.ORPHANED, text)
+                self._kept[key] = with_moment(incident, moment)
+                changed.append(self._kept[key])
+        return changed
+
+    def step(self, changes: Iterable[VerdictChange], now: float) -> list[Incident]:
+        """The incidents that a tick has changed, each once, as they stand after it."""
+        changed: dict[str, Incident] = {}
+        for change in changes:
+            incident = self._apply(change)
+            if incident is not None:
+                changed[incident.id] = incident
+        for incident in self._groups.step(self._members(changed.values()), now):
+            changed[incident.id] = incident
+            for member in incident.members:
+                joined = self._join(member, incident, now)
+                if joined is not None:
+                    changed[joined.id] = joined
+        self._forget(now)
+        return list(changed.values())
+
+    def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
+        """Close an incident by hand; None for one that is not open."""
+        for key, incident in self._kept.items():
+            if incident.id == id_ and incident.is_open:
+                self._kept[key] = _closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
+                return self._kept[key]
+        return self._groups.close(id_, now, actor, note)
+
+    def _apply(self, change: VerdictChange) -> Incident | None:
+        rule = self._rules.get(change.rule)
+        key = (rule.family if rule is not None else change.rule, change.entity)
+        incident = self._kept.get(key)
+        if change.transition is Transition.FIRED:
+            after = None if rule is None else self._fired(rule, change, incident)
+        elif incident is None or not incident.is_open:
+            return None
+        elif change.transition is Transition.CLEARED:
+            after = self._cleared(change, incident)
+        else:
+            after = _sight(change, incident)
+        if after is not None:
+            self._kept[key] = after
+        return after
+
+    def _fired(self, rule: Rule, change: VerdictChange, before: Incident | None) -> Incident:
+        if before is None or not (before.is_open or self._may_return(before, change.time)):
+            return self._opened(rule, change)
+        if not before.is_open:
+            before = msgspec.structs.replace(
+                before,
+                state=IncidentState.OPEN,
+                closed=None,
+                reopened=before.reopened + 1,
+                rules=(),
+            )
+            kind, text = MomentKind.REOPENED, f"{rule.title} again"
+        elif rule.id in before.rules:
+            kind, text = MomentKind.NOTE, f"{rule.title} fires again"
+        else:
+            kind, text = MomentKind.RULE, rule.title
+        severity = severity_of(rule, change)
+        rises = severity.weight > before.severity.weight or not before.rules
+        after = msgspec.structs.replace(
+            before,
+            rules=tuple(
+                dict.fromkeys((rule.id, *before.rules) if rises else (*before.rules, rule.id))
+            ),
+            evidence=_gathered(change.evidence, before.evidence),
+            trusted=before.trusted or _trusted(change.evidence),
+        )
+        if rises:
+            after = self._led_by(rule, severity, after)
+            if kind is MomentKind.RULE:
+                kind = MomentKind.ROSE
+        return with_moment(after, Moment(change.time, kind, text))
+
+    def _opened(self, rule: Rule, change: VerdictChange) -> Incident:
+        facts = self._describe(change.entity)
+        nodes = (change.entity.node,) if change.entity.node else facts.nodes
+        return Incident(
+            id=self._next_id(),
+            family=rule.family,
+            rule=rule.id,
+            rules=(rule.id,),
+            rule_digest=rule.digest,
+            title=rule.title,
+            entity=change.entity,
+            facts=facts,
+            severity=severity_of(rule, change),
+            confidence=rule.confidence,
+            advice=rule.advice,
+            since=change.since,
+            opened=change.time,
+            updated=change.time,
+            evidence=change.evidence[:MOST_EVIDENCE],
+            nodes=nodes,
+            trusted=_trusted(change.evidence),
+            what_to_do=rule.what_to_do,
+            runbook=rule.runbook,
+            source=rule.source,
+            timeline=(Moment(change.time, MomentKind.OPENED, rule.title),),
+        )
+
+    def _led_by(self, rule: Rule, severity: Severity, incident: Incident) -> Incident:
+        return msgspec.structs.replace(
+            incident,
+            rule=rule.id,
+            rule_digest=rule.digest,
+            title=rule.title,
+            severity=severity,
+            confidence=rule.confidence,
+            advice=rule.advice,
+            what_to_do=rule.what_to_do,
+            runbook=rule.runbook,
+            source=rule.source,
+        )
+
+    def _cleared(self, change: VerdictChange, incident: Incident) -> Incident | None:
+        if change.rule not in incident.rules:
+            return None
+        rest = tuple(rule for rule in incident.rules if rule != change.rule)
+        if rest:
+            text = f"{change.rule} no longer fires; {', '.join(rest)} still does"
+            left = msgspec.structs.replace(incident, rules=rest)
+            return with_moment(left, Moment(change.time, MomentKind.NOTE, text))
+        text = f"cleared after {round(change.time - incident.opened)} s"
+        return _closed(incident, Moment(change.time, MomentKind.CLOSED, text))
+
+    def _may_return(self, incident: Incident, now: float) -> bool:
+        rule = self._rules.get(incident.rule)
+        cooldown_s = rule.cooldown_s if rule is not None else 0.0
+        return incident.closed is not None and 0 <= now - incident.closed < cooldown_s
+
+    def _members(self, changed: Iterable[Incident]) -> list[tuple[Incident, Rule]]:
+        """Changed incidents whose rule says that many of them are one."""
+        pairs = ((one, self._rules.get(one.rule)) for one in changed)
+        return [(one, rule) for one, rule in pairs if rule is not None and rule.group is not None]
+
+    def _join(self, id_: str, group: Incident, now: float) -> Incident | None:
+        for key, incident in self._kept.items():
+            if incident.id == id_ and incident.group != group.id:
+                joined = msgspec.structs.replace(incident, group=group.id)
+                moment = Moment(now, MomentKind.JOINED, f"part of {group.id}: {group.title}")
+                self._kept[key] = with_moment(joined, moment)
+                return self._kept[key]
+        return None
+
+    def _forget(self, now: float) -> None:
+        over = [
+            key
+            for key, incident in self._kept.items()
+            if not incident.is_open and not self._may_return(incident, now)
+        ]
+        for key in over:
+            del self._kept[key]
+
+
+def severity_of(rule: Rule, change: VerdictChange) -> Severity:
+    """How loud a rule is on this evidence: what may be forged is never above `info`."""
+    return rule.severity if _trusted(change.evidence) else Severity.INFO
+
+
+def _trusted(evidence: tuple[Evidence, ...]) -> bool:
+    return not evidence or any(one.trusted for one in evidence)
+
+
+def _gathered(newer: tuple[Evidence, ...], older: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """The newest evidence of each signal, the newer first."""
+    by_signal: dict[str, Evidence] = {}
+    for one in (*newer, *older):
+        by_signal.setdefault(one.signal, one)
+    return tuple(by_signal.values())[:MOST_EVIDENCE]
+
+
+def _sight(change: VerdictChange, incident: Incident) -> Incident | None:
+    if change.rule not in incident.rules:
+        return None
+    blind = change.transition is Transition.BLIND
+    kind = MomentKind.BLIND if blind else MomentKind.SEEING
+    text = "nobody can tell whether it is over: data is missing" if blind else "data is back"
+    return with_moment(incident, Moment(change.time, kind, text))
+
+
+def _closed(incident: Incident, moment: Moment) -> Incident:
+    closed = msgspec.structs.replace(incident, state=IncidentState.CLOSED, closed=moment.time)
+    return with_moment(closed, moment)

@@ -1,0 +1,135 @@
+"""Whom nobody wants to hear of for a while: silences of incidents, and maintenance of nodes.
+
+Both mute messages; an incident is still opened, shown and closed. Matchers are Alertmanager's, all of
+which must hold: `name=value`, `name!=value`, `name=~pattern`, `name!~pattern`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.errors import UsageError
+from accelwatch.expr.kleene import Raw
+from accelwatch.expr.pattern import compile_pattern
+
+LONGEST_S = 90 * 86_400.0
+MOST_MATCHERS = 16
+_MATCHER = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|=)\s*(.*?)\s*")
+
+
+class Operator(StrEnum):
+    """How a matcher compares."""
+
+    IS = "="
+    IS_NOT = "!="
+    MATCHES = "=~"
+    MATCHES_NOT = "!~"
+
+
+class Matcher(msgspec.Struct, frozen=True):
+    """One condition on one label; a label that is not there is empty."""
+
+    name: str
+    operator: Operator
+    value: str
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether it holds."""
+        actual = labels.get(self.name, "")
+        match self.operator:
+            case Operator.IS:
+                return actual == self.value
+            case Operator.IS_NOT:
+                return actual != self.value
+            case Operator.MATCHES:
+                return _pattern(self.value)(actual) is True
+        # A text too long for the pattern is neither: nothing is muted by what cannot be told.
+        return _pattern(self.value)(actual) is False
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.operator}{self.value}"
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> Callable[[Raw], Raw]:
+    return compile_pattern(rf"\A(?:{text})\Z", ignore_case=False)
+
+
+def matchers(text: str) -> tuple[Matcher, ...]:
+    """`node=n12, rule=~nvidia.*` as matchers; a comma in a value is written `\\,`. Raises UsageError."""
+    parts = [part.replace("\\,", ",") for part in re.split(r"(?<!\\),", text) if part.strip()]
+    if not parts:
+        raise UsageError("say whom to silence, such as node=n12 or rule=~nvidia.*")
+    if len(parts) > MOST_MATCHERS:
+        raise UsageError(f"more than {MOST_MATCHERS} matchers")
+    return tuple(_matcher(part) for part in parts)
+
+
+def _matcher(text: str) -> Matcher:
+    match = _MATCHER.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{text.strip()[:80]!r} is no matcher; write name=value, !=, =~ or !~")
+    name, operator, value = match[1], Operator(match[2]), match[3]
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    if operator in (Operator.MATCHES, Operator.MATCHES_NOT):
+        try:
+            _pattern(value)
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}") from None
+    return Matcher(name=name, operator=operator, value=value)
+
+
+class Silence(msgspec.Struct, frozen=True, kw_only=True):
+    """Incidents that nobody is told of from `starts` to `ends`, in Unix seconds."""
+
+    id: str
+    matchers: tuple[Matcher, ...]
+    starts: float
+    ends: float
+    by: str
+    reason: str
+
+    def mutes(self, labels: Mapping[str, str], now: float) -> bool:
+        """Whether an incident with these labels is muted now."""
+        return self.starts <= now < self.ends and all(one.matches(labels) for one in self.matchers)
+
+
+class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
+    """An announced window in which nodes are worked on; without nodes all of them."""
+
+    id: str
+    nodes: tuple[str, ...]
+    starts: float
+    ends: float
+    by: str
+    reason: str
+
+    def covers(self, nodes: Iterable[str], now: float) -> bool:
+        """Whether all of these nodes are being worked on now."""
+        if not self.starts <= now < self.ends:
+            return False
+        if not self.nodes:
+            return True
+        concerned = set(nodes)
+        return bool(concerned) and concerned <= set(self.nodes)
+
+
+def muted_by(
+    labels: Mapping[str, str],
+    nodes: Sequence[str],
+    now: float,
+    silences: Iterable[Silence],
+    windows: Iterable[Maintenance],
+) -> str:
+    """Id of what keeps an incident quiet now, a silence before a window; empty when nothing does."""
+    for silence in silences:
+        if silence.mutes(labels, now):
+            return silence.id
+    for window in windows:
+        if window.covers(nodes, now):
+            return window.id
+    return ""

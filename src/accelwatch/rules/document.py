@@ -1,0 +1,241 @@
+"""A rule file as it is written: the shapes of its YAML, which the published JSON Schema is made from.
+
+Durations are text (`90s`, `5m`, `24h`) or seconds; `loading` turns a document into checked rules.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, field
+
+_DURATION = r"^\s*(\d+(\.\d+)?|\.\d+)\s*(ms|s|m|h|d)?\s*$"
+Duration = (
+    Annotated[str, Meta(extra_json_schema={"pattern": _DURATION})]
+    | Annotated[int, Meta(ge=0)]
+    | Annotated[float, Meta(ge=0)]
+)
+"""Seconds, or text with a unit."""
+
+VERSION = 1
+
+
+class Scope(StrEnum):
+    """What a rule is judged for: there is one answer for each of these."""
+
+    DEVICE = "device"
+    NODE = "node"
+    JOB = "job"
+    RACK = "rack"
+
+
+class Severity(StrEnum):
+    """How loud an incident is; from `critical` on it wakes somebody."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def weight(self) -> int:
+        """Greater is worse."""
+        return list(Severity).index(self)
+
+
+class Confidence(StrEnum):
+    """How sure a rule is: `high` may act at once, `low` waits for the end of the job."""
+
+    HIGH = "high"
+    LOW = "low"
+
+
+class Mode(StrEnum):
+    """How far a rule may go; the site's ceiling caps it."""
+
+    OFF = "off"
+    OBSERVE = "observe"
+    APPROVE = "approve"
+    AUTO = "auto"
+
+
+class Trust(StrEnum):
+    """Which readings may make a rule act: those of authenticated sources, or any."""
+
+    AUTHENTICATED = "authenticated"
+    ANY = "any"
+
+
+class Advice(StrEnum):
+    """What mends it, in one word (the output contract of the back-test has these words)."""
+
+    NONE = "none"
+    RESTART = "restart"
+    """The job, on the same nodes."""
+    RESET = "reset"
+    REBOOT = "reboot"
+    REPLACE = "replace"
+    EXCLUDE = "exclude"
+    """Take the node out."""
+    WAIT = "wait"
+    """Until a group's cause clears."""
+
+
+class QuarantineLevel(StrEnum):
+    """What is taken out of the pool."""
+
+    NODE = "node"
+    DEVICE = "device"
+
+
+class When(StrEnum):
+    """When something is taken out of the pool."""
+
+    NOW = "now"
+    AFTER_JOB = "after_job"
+    AT_CHECKPOINT = "at_checkpoint"
+
+
+class JobPolicy(StrEnum):
+    """What happens to the job."""
+
+    NOTHING = "nothing"
+    NOTIFY = "notify"
+    REQUEUE = "requeue"
+    IN_JOB = "in_job"
+    """The job's own launcher swaps the node before its next cycle."""
+    CANCEL = "cancel"
+
+
+class Fence(StrEnum):
+    """What must be proven of the old copy of a job before another one runs."""
+
+    REQUIRE = "require"
+    JOB = "job"
+    NONE = "none"
+
+
+class Quarantine(msgspec.Struct, frozen=True, kw_only=True):
+    """`action.quarantine`."""
+
+    level: QuarantineLevel = QuarantineLevel.NODE
+    when: When = When.AFTER_JOB
+
+
+class JobAction(msgspec.Struct, frozen=True, kw_only=True):
+    """`action.job`."""
+
+    policy: JobPolicy = JobPolicy.NOTIFY
+    signal: str = ""
+    """By which the job is asked for a checkpoint, such as `USR1`; empty: it is not asked."""
+    grace: Duration = 0
+
+
+class Spare(msgspec.Struct, frozen=True, kw_only=True):
+    """`action.spare`."""
+
+    draw: bool = False
+
+
+class ActionDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`action`: what would be done; it is checked when it is loaded."""
+
+    quarantine: Quarantine | None = None
+    job: JobAction | None = None
+    spare: Spare | None = None
+    fence: Fence = Fence.REQUIRE
+    remedy: list[Any] = []
+    """Rungs of the ladder: a word, or a word with its limits (`{power_cycle: {max: 1}}`)."""
+    verify: list[dict[str, Any]] = []
+    """`{passive: 10m}` or `{active: name of a test}`."""
+    probation: Duration = 0
+
+
+class GroupDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`group`: so many at once are one incident with one cause, and no quarantine."""
+
+    by: str = "fleet"
+    """`rack`, `job`, `node`, `model`, `stage`, `driver_version`, `fleet` or a label (`labels.pdu`)."""
+    at_least: Annotated[int, Meta(ge=2, le=10000)] = 3
+    within: Duration = "5m"
+    calm: Duration = "10m"
+    """So long must nothing of the group be seen before it is over."""
+
+
+class CanaryDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`canary`: a new or changed rule acts on a share of the fleet and observes on the rest."""
+
+    share: str = "5%"
+    for_: Duration = field(default="24h", name="for")
+
+
+class CaseDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """One of a rule's own tests; docs/rules.md explains the series."""
+
+    name: str
+    every: Duration = "10s"
+    given: list[dict[str, Any]] = []
+    expect: dict[str, Any] = {}
+
+
+class RuleDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule as it is written."""
+
+    id: str
+    title: str
+    when: str
+    scope: Scope = Scope.DEVICE
+    family: str = ""
+    """Rules of one family are one incident of an entity; else the id is its own family."""
+    select: Annotated[Any, Meta(extra_json_schema={"type": ["object", "string"]})] = {}
+    """Fields with a value or a list of values, `labels` among them; or an expression."""
+    confirm: str = ""
+    for_: Duration = field(default=0, name="for")
+    clear: str = ""
+    keep: Duration | None = None
+    unknown_after: Duration | None = None
+    cooldown: Duration | None = None
+    severity: Severity = Severity.WARNING
+    confidence: Confidence = Confidence.LOW
+    mode: Mode | bool | None = None
+    """A bare `off` is `false` in YAML."""
+    trust: Trust | None = None
+    advice: Advice = Advice.NONE
+    what_to_do: str = ""
+    """A sentence for who is woken."""
+    show: list[str] = []
+    """Expressions whose values are shown as evidence; else those of the condition."""
+    action: ActionDocument | None = None
+    group: GroupDocument | None = None
+    canary: CanaryDocument | None = None
+    local: bool = False
+    """An agent whose hub is silent takes the rule over."""
+    runbook: str = ""
+    source: str = ""
+    tests: list[CaseDocument] = []
+
+
+class Defaults(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for the rules of a file that say nothing else."""
+
+    mode: Mode | bool = Mode.OBSERVE
+    keep: Duration = "2m"
+    cooldown: Duration = "30m"
+    unknown_after: Duration = "10m"
+    trust: Trust = Trust.AUTHENTICATED
+
+
+class ProfileDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """How far rules may go where an expression over labels holds; the first that fits counts."""
+
+    when: str = ""
+    """Empty: everything."""
+    ceiling: str = "observe"
+
+
+class FileDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole rule file."""
+
+    version: Annotated[int, Meta(ge=1, le=VERSION)]
+    defaults: Defaults = Defaults()
+    profiles: list[ProfileDocument] = []
+    rules: list[RuleDocument] = []

@@ -1,0 +1,86 @@
+"""How far each rule has come on each entity, whoever judges them: one by one, or in columns."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from accelwatch.expr.kleene import UNKNOWN
+from accelwatch.rules.rule import Rule
+from accelwatch.rules.timing import Phase, Spell, Transition, Truths, advance
+from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
+
+Witness = Callable[[Entity], tuple[Evidence, ...]]
+"""What a rule that fires rests on."""
+
+_UNSEEN = Truths(when=UNKNOWN)
+
+
+class Spells:
+    """The spells of a set of rules."""
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._digests = {id_: rule.digest for id_, rule in rules.items()}
+        self._spells: dict[str, dict[Entity, Spell]] = {}
+
+    def set_rules(self, rules: Mapping[str, Rule]) -> None:
+        """Other rules from now on; what has begun by a rule that says the same still goes on."""
+        digests = {id_: rule.digest for id_, rule in rules.items()}
+        for id_ in list(self._spells):
+            if digests.get(id_) != self._digests.get(id_):
+                del self._spells[id_]
+        self._digests = digests
+
+    def of(self, rule: str) -> Mapping[Entity, Spell]:
+        """Where a rule has begun."""
+        return self._spells.get(rule, {})
+
+    def is_firing(self, rule: str, entity: Entity) -> bool | None:
+        """Whether a rule fires on an entity; None where there is no such rule."""
+        if rule not in self._digests:
+            return None
+        spell = self.of(rule).get(entity)
+        return spell is not None and spell.phase is not Phase.PENDING
+
+    def firing(self, rule: str) -> Iterable[Entity]:
+        """Where a rule fires."""
+        return (one for one, spell in self.of(rule).items() if spell.phase is not Phase.PENDING)
+
+    def restore(self, rule: str, entity: Entity, since: float) -> None:
+        """A rule fired on an entity before this process began; `since` in monotonic seconds."""
+        if rule in self._digests:
+            spell = Spell(phase=Phase.FIRING, since=since, last=since)
+            self._spells.setdefault(rule, {})[entity] = spell
+
+    def forget(self, entity: Entity) -> None:
+        """Somebody else stands there from now on."""
+        for spells in self._spells.values():
+            spells.pop(entity, None)
+
+    def advance(
+        self, rule: Rule, judged: Mapping[Entity, Truths], now: float, wall: float, witness: Witness
+    ) -> list[VerdictChange]:
+        """What a tick has changed of one rule; `now` in monotonic seconds, `wall` in Unix seconds.
+
+        `judged` has all entities whose condition holds or that have a spell; who has a spell and is not
+        in it is not there, which is unknown and not healthy.
+        """
+        before = self._spells.get(rule.id, {})
+        after: dict[Entity, Spell] = {}
+        changes: list[VerdictChange] = []
+        for entity in (*judged, *(one for one in before if one not in judged)):
+            had = before.get(entity)
+            spell, transition = advance(had, judged.get(entity, _UNSEEN), now, rule.timing)
+            if spell is not None:
+                after[entity] = spell
+            if transition is not None:
+                began = next(one.since for one in (had, spell) if one is not None)
+                changes.append(
+                    VerdictChange(
+                        rule=rule.id,
+                        entity=entity,
+                        transition=transition,
+                        time=wall,
+                        since=wall - (now - began),
+                        evidence=witness(entity) if transition is Transition.FIRED else (),
+                    )
+                )
+        self._spells[rule.id] = after
+        return changes

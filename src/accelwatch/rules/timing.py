@@ -1,0 +1,138 @@
+"""How long something must hold before it counts: one rule on one entity, over time. Pure.
+
+A rule fires on True only and clears on False only. Unknown moves nothing: what has held so far is kept
+as it is, and only after a while of it somebody is told that the rule cannot see.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.expr.kleene import UNKNOWN, Truth
+
+
+class Phase(StrEnum):
+    """How far a rule has come on an entity; without a spell it has not begun."""
+
+    PENDING = "pending"
+    """The condition holds, not yet for long enough or not yet confirmed."""
+    FIRING = "firing"
+    CLEARING = "clearing"
+    """It no longer holds, not yet for long enough."""
+
+
+class Transition(StrEnum):
+    """What a tick brought that others must know."""
+
+    FIRED = "fired"
+    CLEARED = "cleared"
+    BLIND = "blind"
+    """Frozen for longer than `unknown_after`: nobody can tell."""
+    SEEING = "seeing"
+    """No longer frozen, after `blind`; `fired` and `cleared` say that too."""
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds that a condition must hold (`for`), stay away (`keep`), and may be unknown."""
+
+    for_s: float = 0.0
+    keep_s: float = 120.0
+    unknown_after_s: float = 600.0
+
+
+class Truths(msgspec.Struct, frozen=True, kw_only=True):
+    """What the parts of a rule say now; a rule without `confirm` is confirmed, one without `clear`
+    clears when its condition does not hold."""
+
+    when: Truth
+    confirm: Truth = True
+    clear: Truth | None = None
+
+    @property
+    def over(self) -> Truth:
+        """Whether it is over. A clear that holds beside its own condition would only flap."""
+        if self.when is True:
+            return False
+        if self.clear is not None:
+            return self.clear
+        return UNKNOWN if self.when is UNKNOWN else True
+
+
+class Spell(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that has begun on an entity."""
+
+    phase: Phase
+    since: float
+    """When the condition began to hold, on the clock of `now`."""
+    held_s: float = 0.0
+    """How long it has held, or has been over, in this phase; Unknown does not count."""
+    unknown_s: float = 0.0
+    """How long nothing could be told, without a break."""
+    last: float = 0.0
+    """The tick before."""
+
+
+def advance(
+    spell: Spell | None, truths: Truths, now: float, timing: Timing
+) -> tuple[Spell | None, Transition | None]:
+    """The spell after a tick at `now` (seconds, growing), and what others must know of it.
+
+    Between two ticks the later one's truth is taken for all the time since the earlier.
+    """
+    if spell is None:
+        if truths.when is not True:
+            return None, None
+        spell = Spell(phase=Phase.PENDING, since=now, last=now)
+    elapsed_s = max(0.0, now - spell.last)
+    decisive = truths.when if spell.phase is Phase.PENDING else truths.over
+    if decisive is UNKNOWN:
+        return _frozen(spell, elapsed_s, now, timing)
+    seeing = Transition.SEEING if spell.unknown_s > timing.unknown_after_s else None
+    # What was unknown until now did not hold meanwhile, so that time is not counted.
+    counted_s = 0.0 if spell.unknown_s else elapsed_s
+    after, transition = _STEPS[spell.phase](spell, truths, counted_s, now, timing)
+    return after, transition or seeing
+
+
+def _frozen(
+    spell: Spell, elapsed_s: float, now: float, timing: Timing
+) -> tuple[Spell, Transition | None]:
+    unknown_s = spell.unknown_s + elapsed_s
+    passed = spell.unknown_s <= timing.unknown_after_s < unknown_s
+    after = msgspec.structs.replace(spell, unknown_s=unknown_s, last=now)
+    return after, Transition.BLIND if passed else None
+
+
+def _pending(
+    spell: Spell, truths: Truths, counted_s: float, now: float, timing: Timing
+) -> tuple[Spell | None, Transition | None]:
+    if truths.when is not True:
+        return None, None
+    held_s = spell.held_s + counted_s
+    if held_s >= timing.for_s and truths.confirm is True:
+        return Spell(phase=Phase.FIRING, since=spell.since, last=now), Transition.FIRED
+    return Spell(phase=Phase.PENDING, since=spell.since, held_s=held_s, last=now), None
+
+
+def _firing(
+    spell: Spell, truths: Truths, _counted_s: float, now: float, timing: Timing
+) -> tuple[Spell | None, Transition | None]:
+    if truths.over is not True:
+        return Spell(phase=Phase.FIRING, since=spell.since, last=now), None
+    if timing.keep_s <= 0:
+        return None, Transition.CLEARED
+    return Spell(phase=Phase.CLEARING, since=spell.since, last=now), None
+
+
+def _clearing(
+    spell: Spell, truths: Truths, counted_s: float, now: float, timing: Timing
+) -> tuple[Spell | None, Transition | None]:
+    if truths.over is not True:
+        return Spell(phase=Phase.FIRING, since=spell.since, last=now), None
+    held_s = spell.held_s + counted_s
+    if held_s >= timing.keep_s:
+        return None, Transition.CLEARED
+    return Spell(phase=Phase.CLEARING, since=spell.since, held_s=held_s, last=now), None
+
+
+_STEPS = {Phase.PENDING: _pending, Phase.FIRING: _firing, Phase.CLEARING: _clearing}

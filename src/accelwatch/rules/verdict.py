@@ -1,0 +1,53 @@
+"""What a rule says of whom: entities, evidence, and changes of a verdict."""
+
+import msgspec
+
+from accelwatch.rules.document import Scope
+from accelwatch.rules.timing import Transition
+
+
+class Entity(msgspec.Struct, frozen=True, order=True):
+    """Whom a rule is judged for; what does not apply is empty."""
+
+    scope: Scope
+    node: str = ""
+    device: str = ""
+    """The device's id."""
+    job: str = ""
+    rack: str = ""
+    group: str = ""
+    """Of an incident that many are part of: what they have in common (`rack=r7`)."""
+
+    def __str__(self) -> str:
+        parts = (self.group, self.rack and f"rack {self.rack}", self.job and f"job {self.job}")
+        return " ".join(part for part in (*parts, self.node, self.device) if part)
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a verdict rests on."""
+
+    signal: str
+    """A series (`power_watts`), a part of a rule, or the code of an event."""
+    text: str
+    """A line for people."""
+    value: float | str | None = None
+    expected: float | str | None = None
+    z: float | None = None
+    since: float | None = None
+    """Unix seconds."""
+    source: str = ""
+    trusted: bool = True
+    """False for what user space may have forged."""
+
+
+class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that has begun or ceased to fire, or to see, on an entity."""
+
+    rule: str
+    entity: Entity
+    transition: Transition
+    time: float
+    """Unix seconds of the tick."""
+    since: float
+    """Unix seconds at which the condition began to hold."""
+    evidence: tuple[Evidence, ...] = ()

@@ -1,0 +1,160 @@
+"""Readings of this machine for programs: one snapshot, or one each interval.
+
+The command line and the Python API (`accelwatch.snapshot`, `accelwatch.watch`) both come here.
+"""
+
+import contextlib
+from collections.abc import AsyncGenerator, Generator
+from typing import TYPE_CHECKING
+
+from accelwatch.errors import UsageError
+from accelwatch.sampler.one_shot import Isolation, OneShot, read_once
+from accelwatch.sampler.settings import CollectSettings
+from accelwatch.schema.snapshot import with_absences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accelwatch.clock import Clock
+    from accelwatch.sampler.supervisor import Supervisor
+    from accelwatch.schema.snapshot import Snapshot
+    from accelwatch.store.reports import Report
+
+__all__ = [
+    "CollectSettings",
+    "Isolation",
+    "OneShot",
+    "read_once",
+    "read_repeatedly",
+    "read_repeatedly_async",
+    "recorded",
+]
+
+
+def read_repeatedly(
+    settings: CollectSettings, *, count: int | None = None, clock: "Clock | None" = None
+) -> Generator["Snapshot", None, None]:
+    """A snapshot every `settings.interval_s` seconds, `count` of them or for ever.
+
+    A collector process reads the devices, and is restarted when a driver kills it. The first snapshot
+    comes when every backend has had its turn, or after `settings.timeout_s`. Ticks do not drift: a
+    consumer that is too slow skips some. Closing the generator ends the process.
+    """
+    from accelwatch.clock import SystemClock
+    from accelwatch.sampler.stores import store_for
+    from accelwatch.sampler.supervisor import Supervisor
+
+    clock = clock or SystemClock()
+    store = store_for(settings, clock)
+    first = _FirstTurn(settings)
+
+    def sink(report: "Report") -> None:
+        first.note(report)
+        store.apply(report)
+
+    supervisor = Supervisor(settings, sink, clock=clock)
+    try:
+        supervisor.check()
+        until = clock.monotonic() + settings.timeout_s
+        while first.waiting and (left := until - clock.monotonic()) > 0:
+            supervisor.pump(left)
+        began = clock.monotonic()
+        given = 0
+        while True:
+            yield with_absences(store.snapshot())
+            given += 1
+            if given == count:
+                return
+            _pump_until(supervisor, clock, _next_tick(began, settings.interval_s, clock))
+    finally:
+        supervisor.stop()
+        store.close()
+
+
+async def read_repeatedly_async(
+    settings: CollectSettings, *, count: int | None = None, clock: "Clock | None" = None
+) -> AsyncGenerator["Snapshot", None]:
+    """As `read_repeatedly`, on the running event loop, which is never kept waiting."""
+    import asyncio
+
+    from accelwatch.clock import SystemClock
+    from accelwatch.sampler.stores import store_for
+    from accelwatch.sampler.supervisor import supervise
+
+    clock = clock or SystemClock()
+    store = store_for(settings, clock)
+    first = _FirstTurn(settings)
+    news = asyncio.Event()
+
+    def sink(report: "Report") -> None:
+        first.note(report)
+        store.apply(report)
+        if not first.waiting:
+            news.set()
+
+    collector = asyncio.create_task(supervise(settings, sink, clock=clock))
+    collector.add_done_callback(lambda _: news.set())
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(settings.timeout_s):
+                await news.wait()
+        began = clock.monotonic()
+        given = 0
+        while not collector.done():
+            yield with_absences(store.snapshot())
+            given += 1
+            if given == count:
+                return
+            tick = _next_tick(began, settings.interval_s, clock)
+            await asyncio.wait((collector,), timeout=max(0.0, tick - clock.monotonic()))
+        collector.result()
+    finally:
+        collector.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await collector
+        store.close()
+
+
+def recorded(path: "Path") -> Generator["Snapshot", None, None]:
+    """Every snapshot of a recording, without waiting. Raises UsageError for a name without a file."""
+    from accelwatch.recording import names_recording
+
+    if not names_recording(path):
+        raise UsageError(f"no recording {str(path)!r}")
+    return _played(path)
+
+
+def _played(path: "Path") -> Generator["Snapshot", None, None]:
+    from accelwatch.recording import Recording
+
+    with Recording.open(path) as recording:
+        for index in range(len(recording)):
+            yield recording.at(index)
+
+
+def _next_tick(began: float, interval_s: float, clock: "Clock") -> float:
+    done = int((clock.monotonic() - began) / interval_s)
+    return began + (done + 1) * interval_s
+
+
+def _pump_until(supervisor: "Supervisor", clock: "Clock", moment: float) -> None:
+    while (left := moment - clock.monotonic()) > 0:
+        supervisor.pump(left)
+
+
+class _FirstTurn:
+    """Which backends have not told yet that they are done, or that there is nothing to do."""
+
+    def __init__(self, settings: CollectSettings) -> None:
+        from accelwatch.sampler.load import resolve
+
+        self.waiting = set(resolve(settings))
+
+    def note(self, report: "Report") -> None:
+        from accelwatch.schema.snapshot import BackendState
+        from accelwatch.store.reports import BackendFound, Cycle
+
+        if isinstance(report, Cycle):
+            self.waiting.discard(report.backend)
+        elif isinstance(report, BackendFound) and report.status.state is not BackendState.OK:
+            self.waiting.discard(report.status.name)

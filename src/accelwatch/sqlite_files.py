@@ -1,0 +1,56 @@
+"""SQLite files of ours: their companions, and that nobody else reads them."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from accelwatch.errors import AccelwatchError
+
+COMPANIONS = ("", "-wal", "-shm")
+"""What SQLite adds to the name of a file in WAL mode, besides the file itself."""
+_MODE = 0o600
+
+
+WAIT_S = 2.0
+"""How long a file that somebody else has locked is waited for."""
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+@contextlib.contextmanager
+def translated(
+    doing: str, error_type: type[AccelwatchError], damaged_type: type[AccelwatchError]
+) -> Iterator[None]:
+    """Turn what SQLite raises into our errors; `doing` says what was tried."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        kind = damaged_type if code in _DAMAGED else error_type
+        raise kind(f"{doing}: {error}") from error
+
+
+def keep_private(path: Path) -> None:
+    """Let nobody else read a database that is there or about to be: names and serials of a fleet.
+
+    SQLite gives its companions the mode of the file, but does not mend those that are there. What cannot
+    be changed is somebody else's, and opening it tells what is wrong.
+    """
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE))
+    for companion in COMPANIONS:
+        with contextlib.suppress(OSError):
+            os.chmod(f"{path}{companion}", _MODE)  # noqa: PTH101 - a name, not a path of parts
+
+
+def check_version(database: sqlite3.Connection, version: int) -> None:
+    """Raise sqlite3.Error for a file that is damaged or written by another version."""
+    (written,) = database.execute("PRAGMA user_version").fetchone()
+    if written not in (0, version):
+        raise sqlite3.DatabaseError(f"written by another version ({written})")
+    (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if verdict != "ok":
+        damaged = sqlite3.DatabaseError(" ".join(f"it is damaged: {verdict}".split()))
+        damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise damaged

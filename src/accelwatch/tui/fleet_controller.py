@@ -1,0 +1,199 @@
+"""Between the dashboard and the source of a fleet: takes ticks in slices, opens nodes, leaves them."""
+
+import asyncio
+import gc
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.picture.model import MEMORY_SIZE, FleetSource, FleetView
+from accelwatch.fleet.picture.source import NoSource
+from accelwatch.schema.snapshot import Snapshot
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.filters import TextFilter, condition
+from accelwatch.tui.fleet.node_view import Heard, aged
+
+if TYPE_CHECKING:
+    from accelwatch.tui.app import Dashboard
+from collections.abc import Iterator
+
+from accelwatch.fleet.picture.model import Past
+from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.series import series_of
+
+_AT_ONCE = 1000
+"""Devices that are counted without giving way."""
+
+
+def rows_of(past: Past, memory_size_bytes: Number | None) -> Iterator[tuple[float, Reading]]:
+    """(Unix seconds, what is known of that moment), oldest first; empty moments are left out."""
+    columns = {series_of(path): steps for path, steps in past.values.items()}
+    count = max((len(steps) for steps in columns.values()), default=0)
+    for step in range(count):
+        values: dict[tuple[str, ...], Number] = {}
+        for series, steps in columns.items():
+            value = steps[step] if step < len(steps) else None
+            if value is not None:
+                values[series] = value
+        if values:
+            if memory_size_bytes is not None:
+                values["memory_size_bytes",] = memory_size_bytes
+            moment = past.end - (count - 1 - step) * past.step_s
+            yield moment, Reading(device_id="", values=values)
+
+
+class FleetController:
+    """Owns the board of the fleet and the tasks around it."""
+
+    def __init__(self, app: "Dashboard", source: FleetSource) -> None:
+        self._app = app
+        self.source = source
+        self.board = FleetBoard(app.board.preferences, app.clock.monotonic, source.name)
+        self.visited = ""
+        """The node whose Local view is open."""
+        self._running: asyncio.Task[None] | None = None
+        self._counting: asyncio.Task[None] | None = None
+        self._next: FleetView | None = None
+        self._settled = False
+        self._asides: set[asyncio.Task[None]] = set()
+
+    def begin(self) -> None:
+        """Start following."""
+        self.source.set_interval(self._app.board.preferences.fleet_interval_s)
+        self._running = asyncio.create_task(self.source.run(self._app.fleet_news))
+        self._running.add_done_callback(self._app.ended)
+
+    async def end(self) -> None:
+        """End all that was started."""
+        tasks = [task for task in (*self._asides, self._counting, self._running) if task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def pull(self) -> None:
+        """Take the newest tick, unless the picture is held."""
+        view = self.source.fleet()
+        self.board.problem = self.source.problem()
+        if view is None or self._app.board.paused:
+            self._app.show()
+        else:
+            self._accept(view)
+
+    @property
+    def counting(self) -> bool:
+        """Whether a tick is being counted between other work."""
+        return self._counting is not None
+
+    def recount(self) -> None:
+        """Count the tick that is shown anew: what is shown of it has changed."""
+        if self.board.view is not None:
+            self._accept(self.board.view)
+
+    def _accept(self, view: FleetView) -> None:
+        """At once when it is small, else between other work."""
+        if self._counting is not None:
+            self._next = view
+        elif len(view.devices) <= _AT_ONCE:
+            for _ in self.board.count(view):
+                pass
+            self._app.show()
+        else:
+            self._next = view
+            self._counting = asyncio.create_task(self._count())
+            self._counting.add_done_callback(self._app.ended)
+
+    async def _count(self) -> None:
+        try:
+            while (view := self._next) is not None:
+                self._next = None
+                for _ in self.board.count(view):
+                    await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                self._app.show()
+                self._settle()
+        finally:
+            self._counting = None
+
+    def _settle(self) -> None:
+        """What the program and a large fleet consist of stays: leave it out of garbage collection.
+
+        Each full collection would else walk over all of it, which takes longer than painting.
+        """
+        if not self._settled:
+            self._settled = True
+            gc.collect()
+            gc.freeze()
+
+    def aside(self, work: Coroutine[None, None, None]) -> None:
+        """Do something beside, and end it with the dashboard."""
+        task = asyncio.create_task(work)
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+        task.add_done_callback(self._app.ended)
+
+    def visit(self, node: str) -> bool:
+        """Follow a node, for the screens of one machine; false when there is no such node."""
+        if self.board.node(node) is None:
+            return False
+        if node != self.visited:
+            self.visited = node
+            self._app.follow(self.source.open_node(node))
+            self.aside(self._remember(node))
+        return True
+
+    def leave(self) -> None:
+        """Back to the fleet: the node is not followed any more."""
+        if self.visited:
+            self.visited = ""
+            self._app.follow(NoSource())
+
+    @property
+    def heard(self) -> Heard | None:
+        """How the visited node was last heard, by the newest tick; None without a visit."""
+        if not self.visited:
+            return None
+        node = self.board.node(self.visited)
+        if node is None:
+            return Heard(node=self.visited, state="never", age_s=None)
+        silent = self.board.silent and node.state in ("up", "slow")
+        age = None if node.age_s is None else node.age_s + self.board.since_s
+        return Heard(node=self.visited, state="stale" if silent else node.state, age_s=age)
+
+    def aged(self, snapshot: Snapshot) -> Snapshot:
+        """A snapshot of the visited node; when the node is silent, without values of now."""
+        heard = self.heard
+        return snapshot if heard is None else aged(snapshot, heard)
+
+    async def _remember(self, node: str) -> None:
+        """Fill the graphs with what the hub still knows of the node's devices."""
+        view = self.board.view
+        for now in view.devices if view is not None else ():
+            place = self.board.device(now.slot)
+            if place is None or place.node != node:
+                continue
+            past = await self.source.past(node, place.id)
+            if past is not None and self.visited == node:
+                self._app.board.history.seed(place.id, rows_of(past, now.values[MEMORY_SIZE]))
+
+    def set_filter(self, text: str) -> None:
+        """Filter by a text, or ask the hub for a condition. Raises ExpressionError."""
+        board = self.board
+        wanted = condition(text, board.labels)
+        board.filter_text = " ".join(text.split())
+        board.text = TextFilter(text) if text.strip() and not wanted else None
+        if wanted != board.condition:
+            board.condition = wanted
+            self.source.set_filter(wanted)
+        self.recount()
+
+    def acknowledge(self, node: str, device: str | None) -> None:
+        """Have what is missing not expected any more; what came of it is said."""
+
+        async def ask() -> None:
+            try:
+                said = await self.source.acknowledge(node, device)
+            except AccelwatchError as error:
+                said = f"not acknowledged: {error}"
+            self._app.say(said)
+
+        self.aside(ask())

@@ -1,0 +1,335 @@
+"""Rules on one node: what they see of its snapshots, the incidents they become, files that change."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import machines
+from accelwatch.agent.rules.document import incidents_document
+from accelwatch.agent.rules.judge import NodeJudge
+from accelwatch.agent.rules.runner import EVENT_MAX_AGE_S, RuleRunner
+from accelwatch.clock import ManualClock
+from accelwatch.config.model import RuleSettings
+from accelwatch.errors import ConfigError
+from accelwatch.incidents.incident import Incident, MomentKind
+from accelwatch.rules.document import Scope
+from accelwatch.rules.loading import load
+from accelwatch.rules.timing import Transition
+from accelwatch.rules.verdict import Entity, VerdictChange
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
+from fake_feed import FakeFeed
+
+POWER = ("power_watts",)
+LOST = """\
+version: 1
+defaults: {keep: 0, cooldown: 0}
+rules:
+- id: gpu.lost
+  title: GPU has fallen off the bus
+  when: state == "lost"
+  severity: critical
+"""
+
+
+def rules_file(folder: Path, *rules: str) -> Path:
+    file = folder / "rules.yaml"
+    text = "version: 1\ndefaults: {keep: 0, cooldown: 0}\nrules:\n"
+    file.write_text(text + "".join(f"- {{{one}}}\n" for one in rules), encoding="utf-8")
+    return file
+
+
+def power(index: int, watts: Number) -> DeviceView:
+    one = machines.view(index)
+    values: dict[Series, Number] = {**one.reading.values, POWER: watts}
+    reading = msgspec.structs.replace(one.reading, values=values)
+    return msgspec.structs.replace(one, reading=reading)
+
+
+def xid(at: float, **changes: object) -> ErrorEvent:
+    event = ErrorEvent(
+        code="xid_79",
+        category=Category.BUS,
+        time=at,
+        text="GPU has fallen off the bus",
+        source="kernel_log",
+        device_id=machines.device(1).id,
+    )
+    return msgspec.structs.replace(event, **changes)
+
+
+class Node:
+    """A judge that is shown one snapshot a second."""
+
+    def __init__(self, folder: Path, *rules: str, listened: bool = True) -> None:
+        self.judge = NodeJudge(load([rules_file(folder, *rules)]).rules, 1.0, listened=listened)
+        self.at = 100.0
+
+    def see(self, *views: DeviceView, **changes: object) -> list[VerdictChange]:
+        self.at += 1.0
+        time = machines.NOW + self.at
+        return self.judge.tick(machines.snapshot(*views, **{"time": time, **changes}), self.at)
+
+    def fired(self, *views: DeviceView, **changes: object) -> list[str]:
+        told = self.see(*views, **changes)
+        return [str(one.entity) for one in told if one.transition is Transition.FIRED]
+
+
+def test_a_rule_of_the_node_folds_over_its_devices(tmp_path: Path) -> None:
+    node = Node(
+        tmp_path, 'id: two, title: t, scope: node, when: "node.count(power_watts < 200) >= 2"'
+    )
+    assert node.fired(power(0, 100.0), power(1, 300.0)) == []
+    assert node.fired(power(0, 100.0), power(1, 150.0)) == ["n01"]
+
+
+def test_a_device_has_peers_on_its_node_and_the_node_itself_is_none(tmp_path: Path) -> None:
+    node = Node(
+        tmp_path,
+        'id: low, title: t, when: "power_watts < 0.5 * peer_median(power_watts, by=\\"model\\")"',
+    )
+    watts = (100.0, 400.0, 410.0, 420.0)
+    fired = node.fired(*(power(at, one) for at, one in enumerate(watts)))
+    assert fired == [f"n01 {machines.device(0).id}"]
+
+
+def test_a_window_is_kept_from_tick_to_tick(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: low, title: t, when: "avg(power_watts, \\"10s\\") < 200"')
+    fired = [bool(node.fired(power(0, 100.0))) for _ in range(12)]
+    assert not fired[0]  # half of the samples of the window must be there
+    assert fired.count(True) == 1
+
+
+def test_what_the_host_and_the_owners_say(tmp_path: Path) -> None:
+    node = Node(
+        tmp_path,
+        'id: host, title: t, scope: node, when: "host_uptime_seconds > 2 and node == \\"n01\\""',
+        'id: job, title: t, when: "job == \\"4711\\" and node_state == \\"up\\""',
+    )
+    job = Owner(kind="job", job_id="4711", scheduler="slurm", user="ana")
+    fired = node.fired(
+        machines.view(0), machines.view(1, owners=(job,)), own={("host_uptime_seconds",): 3}
+    )
+    assert fired == ["n01", f"n01 {machines.device(1).id}"]
+
+
+def test_an_event_is_heard_once_its_device_is_known(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: xid, title: t, when: "event(\\"xid\\", within=\\"1m\\")"')
+    unplaced = xid(machines.NOW + 100, device_id="", subject="0000:3b:00.0")
+    assert node.fired(events=(unplaced,)) == []
+    assert node.fired(events=(xid(machines.NOW + 100, subject="0000:3b:00.0"),)) == [
+        f"n01 {machines.device(1).id}"
+    ]
+
+
+def test_an_event_that_nobody_can_place_concerns_the_whole_node(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: xid, title: t, when: "event(\\"xid\\", within=\\"1m\\")"')
+    unplaced = xid(machines.NOW + 100, device_id="", subject="0000:3b:00.0")
+    fired = [len(node.fired(events=(unplaced,))) for _ in range(15)]
+    assert fired[0] == 0
+    assert sum(fired) == 8
+
+
+def test_where_nobody_listened_an_event_may_have_been(tmp_path: Path) -> None:
+    rule = 'id: calm, title: t, when: "not event(\\"xid\\", within=\\"1m\\")"'
+    assert len(Node(tmp_path, rule).fired(events=())) == 8
+    assert Node(tmp_path, rule, listened=False).fired(events=()) == []
+    counted = 'id: calm, title: t, when: "count(\\"xid\\", within=\\"1m\\") < 1"'
+    assert len(Node(tmp_path, counted).fired(events=())) == 8
+    assert Node(tmp_path, counted, listened=False).fired(events=()) == []
+
+
+def test_jobs_and_racks_are_left_to_a_hub(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: rack, title: t, scope: rack, when: "rack.any(power_watts > 0)"')
+    assert node.judge.rules == {}
+    assert node.fired() == []
+
+
+class Site:
+    """A node with a rule file and a folder for the journal."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = folder / "rules.yaml"
+        self.file.write_text(LOST, encoding="utf-8")
+        self.clock = ManualClock()
+        self.feed = FakeFeed(self.snapshot())
+        self.heard: list[Incident] = []
+
+    def snapshot(self, *views: DeviceView, **changes: object) -> Snapshot:
+        return machines.snapshot(*views, **{"time": self.clock.wall(), **changes})
+
+    def runner(self) -> RuleRunner:
+        settings = RuleSettings(files=(str(self.file),), interval_s=60.0)
+        return RuleRunner(self.feed, settings, self.clock, collect_s=60.0, heard=self.heard.extend)
+
+    async def tick(self, runner: RuleRunner, *views: DeviceView, **changes: object) -> None:
+        self.clock.advance(1.0)
+        self.feed.put(self.snapshot(*views, **changes))
+        await runner.tick()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def play(story: Callable[[], Coroutine[object, object, None]]) -> None:
+    asyncio.run(story())
+
+
+def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start(site.folder)
+        await site.tick(runner, machines.view(0), machines.lost_view(1))
+        (incident,) = runner.open
+        assert incident.facts.device_name == "nvidia1"
+        assert incident.nodes == ("n01",)
+        document = json.loads(incidents_document(runner, site.feed.snapshot()))
+        assert document["devices"] == {"total": 2, "lost": 1, "silent": 0}
+        assert document["open"][0]["opened"].startswith("20")
+        assert runner.series() == {("rule_firing", "gpu.lost", "critical"): 1}
+        await site.tick(runner, machines.view(0), machines.view(1))
+        assert runner.open == []
+        assert [one.id for one in runner.closed] == [incident.id]
+        assert [one.is_open for one in site.heard] == [True, False]
+        await runner.stop()
+
+    play(story)
+
+
+def test_an_incident_outlives_the_agent(site: Site) -> None:
+    async def story() -> None:
+        for _ in range(2):
+            runner = site.runner()
+            await runner.start(site.folder)
+            await site.tick(runner, machines.view(0), machines.lost_view(1))
+            (incident,) = runner.open
+            await runner.stop()
+        assert incident.id == "i1"
+        assert [one.kind for one in incident.timeline] == [MomentKind.OPENED]
+        runner = site.runner()
+        await runner.start(site.folder)
+        await site.tick(runner, machines.view(0), machines.view(1))
+        assert runner.open == []
+        await runner.stop()
+
+    play(story)
+
+
+def test_old_news_opens_nothing(site: Site) -> None:
+    rules_file(site.folder, 'id: xid, title: t, when: "event(\\"xid\\", within=\\"1h\\")"')
+
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start(site.folder)
+        now = site.clock.wall()
+        await site.tick(runner, events=(xid(now - EVENT_MAX_AGE_S - 10),))
+        assert runner.open == []
+        await site.tick(runner, events=(xid(now - EVENT_MAX_AGE_S - 10), xid(now - 5)))
+        assert len(runner.open) == 1
+        await runner.stop()
+        # What is open since before still rests on it, however old it is by now.
+        site.clock.advance(EVENT_MAX_AGE_S + 60)
+        runner = site.runner()
+        await runner.start(site.folder)
+        await site.tick(runner, events=(xid(now - 5),))
+        assert len(runner.open) == 1
+        await runner.stop()
+
+    play(story)
+
+
+def test_changed_files_are_taken_up_and_broken_ones_told_once(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start(site.folder)
+        await site.tick(runner, machines.view(0), machines.lost_view(1))
+        site.file.write_text("version: 1\nrules: [{id: BAD, title: t, when: 'x'}]", "utf-8")
+        for _ in range(2):
+            await runner.look_again()
+        assert list(runner.loaded.rules) == ["gpu.lost"]
+        assert caplog.text.count("rules refused") == 1
+        assert any("rules refused" in one for one in runner.problems)
+        rules_file(site.folder, 'id: other, title: t, when: "power_watts < 0"')
+        await runner.look_again()
+        assert list(runner.loaded.rules) == ["other"]
+        assert not any("refused" in one for one in runner.problems)
+        (incident,) = runner.open
+        assert incident.timeline[-1].kind is MomentKind.ORPHANED
+        await runner.stop()
+
+    play(story)
+
+
+def test_a_spell_goes_on_over_a_change_of_other_rules(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start(site.folder)
+        await site.tick(runner, machines.view(0), machines.lost_view(1))
+        more = '- id: more\n  title: t\n  when: "power_watts < 0"\n'
+        site.file.write_text(LOST + more, encoding="utf-8")
+        await runner.look_again()
+        await site.tick(runner, machines.view(0), machines.lost_view(1))
+        assert len(site.heard) == 1
+        await runner.stop()
+
+    play(story)
+
+
+def test_a_rule_that_breaks_does_not_end_the_judging(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start(site.folder)
+        site.feed.fault = RuntimeError("the store is broken")
+        for _ in range(2):
+            await runner.tick_safely()
+        assert caplog.text.count("a tick of the rules failed") == 1
+        assert any("the store is broken" in one for one in runner.problems)
+        site.feed.fault = None
+        await runner.tick_safely()
+        assert not any("broken" in one for one in runner.problems)
+        assert runner.alive
+        await runner.stop()
+        assert not runner.alive
+
+    play(story)
+
+
+def test_a_journal_that_cannot_be_kept_costs_no_incident(site: Site) -> None:
+    async def story() -> None:
+        (site.folder / "journal.begun").touch()
+        runner = site.runner()
+        await runner.start(site.folder)
+        await site.tick(runner, machines.view(0), machines.lost_view(1))
+        assert len(runner.open) == 1
+        assert any("journal.sqlite is gone" in one for one in runner.problems)
+        await runner.stop()
+
+    play(story)
+
+
+def test_rules_that_are_wrong_at_the_start_are_refused(site: Site) -> None:
+    site.file.write_text("version: 1\nrules: [{id: a, title: t, when: 'powr > 1'}]", "utf-8")
+    with pytest.raises(ConfigError, match="unknown name powr"):
+        site.runner()
+    site.file.unlink()
+    with pytest.raises(ConfigError, match="no such rule file"):
+        site.runner()
+
+
+def test_whom_a_verdict_is_about(tmp_path: Path) -> None:
+    node = Node(tmp_path, 'id: a, title: t, when: "power_watts < 0"')
+    node.see()
+    assert node.judge.entity("") == Entity(scope=Scope.NODE, node="n01")

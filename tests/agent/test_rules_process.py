@@ -1,0 +1,70 @@
+"""A real agent with rules over the stand-in driver: a device is lost, an incident opens and closes."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents import AgentProcess
+from standins import NvmlScenario
+
+RULES = """\
+version: 1
+defaults: {keep: 0, cooldown: 0}
+rules:
+- id: gpu.lost
+  title: GPU has fallen off the bus
+  when: state == "lost"
+  severity: critical
+"""
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> NvmlScenario:
+    scenario = NvmlScenario.of(tmp_path / "node.scenario", "h100x8")
+    scenario.write()
+    return scenario
+
+
+@pytest.fixture
+def agent(tmp_path: Path, driver: NvmlScenario) -> Iterator[AgentProcess]:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    config = (
+        "collect: {backends: [nvidia], interval: 200ms}\nstate_dir: state\n"
+        "rules: {files: [rules.yaml]}\n"
+    )
+    started = AgentProcess(tmp_path, config, driver.environment())
+    yield started
+    started.kill()
+
+
+def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlScenario) -> None:
+    agent.wait_for(agent.ready)
+
+    def titles() -> list[str]:
+        document = json.loads(agent.get("/v1/incidents"))
+        return [f"{one['facts']['device_name']}: {one['title']}" for one in document["open"]]
+
+    assert titles() == []
+    driver.lose(3).write()
+    agent.wait_for(lambda: titles() == ["nvidia3: GPU has fallen off the bus"])
+    firing = 'accel_rule_firing{rule="gpu.lost",severity="critical"} 1'
+    agent.wait_for(lambda: firing in agent.get("/metrics"))
+
+    # Broken rules change nothing; mended ones are taken up with the same signal.
+    (agent.folder / "rules.yaml").write_text("version: 1\nrules: [{id: a, title: t, when: 'x'}]")
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_for(lambda: "configuration refused" in agent.told())
+    assert titles() == ["nvidia3: GPU has fallen off the bus"]
+    (agent.folder / "rules.yaml").write_text(RULES + "- {id: b, title: t, when: power_watts < 0}\n")
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_for(lambda: json.loads(agent.get("/v1/incidents"))["rules"]["count"] == 2)
+
+    # Rules that are taken out of the configuration take their page with them.
+    agent.file.write_text(agent.file.read_text().replace("rules:", "#"))
+    agent.process.send_signal(signal.SIGHUP)
+    agent.wait_for(lambda: agent.status("/v1/incidents") == 404)
+    agent.wait_for(lambda: "accel_rule_firing" not in agent.get("/metrics"))
+    assert agent.end(signal.SIGTERM) == 0

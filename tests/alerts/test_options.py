@@ -1,0 +1,55 @@
+"""Options that cannot be right are refused before anything is sent, and secrets are not repeated."""
+
+from typing import Any
+
+import pytest
+
+from accelwatch.errors import ConfigError
+from sink_tests import sink
+
+# Of the standard library's modules that apprise still imports.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+URL = "https://example.org/x"
+MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "options", "said"),
+    [
+        ("webhook", {}, "missing required field `url`"),
+        ("webhook", {"url": 7}, "Expected `str`, got `int` - at `url`"),
+        ("webhook", {"url": URL, "urk": 1}, "unknown field `urk`"),
+        ("webhook", {"url": "file:///etc/passwd"}, "url: expected a URL"),
+        ("webhook", {"url": "https://me:pw@example.org"}, "no user or password"),
+        ("webhook", {"url": "https://exa mple.org"}, "url: expected a URL"),
+        ("webhook", {"url": "https://[::1"}, "url: expected a URL"),
+        ("webhook", {"url": URL, "secret": "hush-hush"}, "expected whsec_ and base64"),
+        ("webhook", {"url": URL, "secret": "whsec_%%"}, "no base64"),
+        ("webhook", {"url": URL, "secret": "whsec_aHVzaC1odXNo"}, "9 bytes are too few"),
+        ("webhook", {"url": URL, "ca_file": "/no/such"}, "no certificates can be read"),
+        ("slack", {}, "expected url, of an incoming webhook, or token and channel"),
+        ("slack", {"url": URL, "token": "hush-hush"}, "expected url, of an incoming"),
+        ("slack", {"token": "hush-hush"}, "channel: a token needs one"),
+        ("slack", {"token": "hush\nhush", "channel": "C1"}, "one line of ASCII"),
+        ("teams", {"url": "x"}, "url: expected a URL"),
+        ("alertmanager", {"url": []}, "`url`"),
+        ("alertmanager", {"url": URL, "labels": {"a-b": "c"}}, "'a-b' is no label name"),
+        ("email", {**MAIL, "to": ["a@b, c@d"]}, "to: expected an address"),
+        ("email", {**MAIL, "sender": "a@b\r\nBcc: c@d"}, "sender: expected an address"),
+        ("email", {**MAIL, "to": []}, "`to`"),
+        ("email", {**MAIL, "username": "me"}, "username and password_file are both needed"),
+        (
+            "email",
+            {**MAIL, "username": "me", "password": "hush-hush", "tls": "never"},
+            "does not go in the clear",
+        ),
+        ("apprise", {"url": "nosuch://hush-hush"}, "knows no service by the one at place 1"),
+        ("apprise", {"url": ["json://localhost?redirect=yes"]}, "redirects are not followed"),
+    ],
+)
+def test_it_is_refused(plugin: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        sink(plugin, **options)
+    assert said in str(refused.value)
+    assert "hush" not in str(refused.value)

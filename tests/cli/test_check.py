@@ -1,0 +1,142 @@
+"""`accelwatch check` as schedulers call it: over the stand-in driver, with and without an agent."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.agent.rules.counts import DeviceCounts
+from accelwatch.agent.rules.glance import Finding
+from accelwatch.cli.check_report import Report, Status, nagios, slurm
+from accelwatch.rules.document import Severity
+from agents import AgentProcess
+from installed_command import accelwatch
+from standins import NvmlScenario
+
+RULES = """\
+version: 1
+defaults: {keep: 0}
+rules:
+- {id: gpu.lost, title: GPU has fallen off the bus, when: 'state == "lost"', severity: critical}
+- {id: gpu.low, title: Little power, when: 'avg(power_watts, "5m") < 1'}
+- {id: gpu.long, title: Any power for long, when: power_watts > 0, for: 5m}
+"""
+PATIENT = ("--timeout", "50s")
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> NvmlScenario:
+    scenario = NvmlScenario.of(tmp_path / "node.scenario", "h100x8")
+    scenario.write()
+    (tmp_path / "rules.yaml").write_text(RULES)
+    return scenario
+
+
+@pytest.fixture
+def agent(tmp_path: Path, driver: NvmlScenario) -> Iterator[AgentProcess]:
+    config = (
+        "collect: {backends: [nvidia], interval: 200ms}\nstate_dir: state\n"
+        "rules: {files: [rules.yaml]}\n"
+    )
+    started = AgentProcess(tmp_path, config, driver.environment())
+    yield started
+    started.kill()
+
+
+def check(driver: NvmlScenario, *words: str) -> tuple[int, str]:
+    run = accelwatch("check", *PATIENT, *words, environ=driver.environment())
+    assert "Traceback" not in run.stderr
+    return run.returncode, run.stdout
+
+
+def on_the_spot(driver: NvmlScenario, *words: str) -> tuple[int, str]:
+    rules = str(driver.path.parent / "rules.yaml")
+    return check(driver, "--agent", "none", "-b", "nvidia", "--rules", rules, *words)
+
+
+def test_a_node_that_is_well_and_what_one_look_cannot_tell(driver: NvmlScenario) -> None:
+    code, text = on_the_spot(driver, "--expect", "8")
+    assert code == Status.OK
+    first, *rest = text.splitlines()
+    assert first.startswith("ACCELWATCH OK - ")
+    assert first.endswith(" | devices=8 lost=0 silent=0")
+    assert "holds now, counts only after a while: gpu.long" in rest
+    assert "not judged, one look cannot tell: gpu.low" in rest
+
+
+def test_a_lost_device_is_critical(driver: NvmlScenario) -> None:
+    driver.lose(3).write()
+    code, text = on_the_spot(driver)
+    assert code == Status.CRITICAL
+    assert "nvidia3: GPU has fallen off the bus" in text.splitlines()[0]
+    assert "devices=8 lost=1" in text
+    code, text = on_the_spot(driver, "--slurm")
+    assert (code, text.startswith("accelwatch: nvidia3: GPU has")) == (2, True)
+    code, text = on_the_spot(driver, "--json")
+    told = json.loads(text)
+    assert (told["status"], told["exit_code"], told["findings"][0]["rule"]) == (
+        "critical", 2, "gpu.lost",
+    )  # fmt: skip
+
+
+def test_a_hung_driver_is_told_within_the_deadline(driver: NvmlScenario) -> None:
+    driver.fault("*", "hang").write()
+    code, text = on_the_spot(driver, "--timeout", "3s")
+    assert code == Status.UNKNOWN
+    assert text.startswith("ACCELWATCH UNKNOWN - ")
+
+
+def test_too_few_devices_and_none_at_all(driver: NvmlScenario) -> None:
+    code, text = on_the_spot(driver, "--expect", "9")
+    assert code == Status.CRITICAL
+    assert "8 devices, 9 expected" in text
+    driver.system("count", 0).write()
+    code, text = on_the_spot(driver)
+    assert code == Status.UNKNOWN
+
+
+@pytest.mark.parametrize("words", [("--bogus",), ("--rules", "/nowhere.yaml"), ("--timeout", "x")])
+def test_a_mistake_is_unknown_and_never_critical(
+    driver: NvmlScenario, words: tuple[str, ...]
+) -> None:
+    assert check(driver, "--agent", "none", *words)[0] == Status.UNKNOWN
+
+
+def test_the_agent_is_asked_first(agent: AgentProcess, driver: NvmlScenario) -> None:
+    agent.wait_for(agent.ready)
+    driver.lose(3).write()
+    agent.wait_for(lambda: bool(json.loads(agent.get("/v1/incidents"))["open"]))
+    code, text = check(driver, "--agent", agent.address)
+    assert code == Status.CRITICAL
+    assert "nvidia3: GPU has fallen off the bus" in text.splitlines()[0]
+    assert "source: incidents of the agent" in text
+    rules = str(agent.folder / "rules.yaml")
+    code, text = check(driver, "--agent", agent.address, "--rules", rules)
+    assert code == Status.CRITICAL
+    assert "source: readings of the agent" in text
+
+
+def test_what_the_status_rests_on() -> None:
+    info = Finding(severity=Severity.INFO, title="a note")
+    warning = Finding(severity=Severity.WARNING, title="warm")
+    critical = Finding(severity=Severity.CRITICAL, title="gone", device="nvidia3")
+    assert Report(findings=(info,)).status is Status.OK
+    assert Report(findings=(info, warning)).status is Status.WARNING
+    assert Report(findings=(warning,), blind=("hung",)).status is Status.UNKNOWN
+    assert Report(findings=(warning, critical), blind=("hung",)).status is Status.CRITICAL
+    whole = Report(findings=(warning, critical), blind=("hung",))
+    assert whole.causes == ["nvidia3: gone", "hung", "warm"]
+
+
+def test_names_of_others_change_neither_line_nor_reason() -> None:
+    finding = Finding(severity=Severity.CRITICAL, title="a | b\nc \x1b[31m\u0434" + "x" * 300)
+    report = Report(host="n", findings=(finding,), devices=DeviceCounts(total=1))
+    first = nagios(report).splitlines()[0]
+    assert first.count("|") == 1
+    assert "\x1b" not in first
+    reason = slurm(report)
+    assert reason.isascii()
+    assert len(reason) <= 201
+    assert reason.count("\n") == 1
+    assert slurm(Report()) == ""

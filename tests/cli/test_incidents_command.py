@@ -1,0 +1,102 @@
+"""`accelwatch incidents` and `rules explain`, asked of a running hub."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import machines
+from accelwatch.cli.app import build
+from accelwatch.config.model import RuleSettings
+from hub_peers import agent, hub
+
+RULES = """\
+version: 1
+rules:
+- id: gpu.lost
+  title: A GPU is lost
+  when: state == "lost" or power_watts < 1
+  severity: critical
+  what_to_do: reboot the node
+"""
+DEVICE = machines.device(1).name
+
+
+async def typed(*words: str) -> tuple[int, str, str]:
+    """Exit code, output and what is said beside it."""
+    result = await asyncio.to_thread(CliRunner().invoke, build(), list(words))
+    return result.exit_code, result.stdout, result.stderr or str(result.exception or "")
+
+
+def test_what_goes_on_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.1)
+
+    async def main() -> None:
+        broken = machines.snapshot(machines.view(0), machines.lost_view(1))
+        async with agent(broken) as one, hub(one.address, rules=rules) as running:
+            asking = ("--hub", running.base)
+            while not (await running.get("/v1/incidents"))["incidents"]:
+                await asyncio.sleep(0.02)
+
+            code, out, _ = await typed("incidents", *asking)
+            assert code == 0
+            id_, severity, since, *rest = out.split()
+            assert (id_, severity) == ("i1", "critical")
+            assert since.startswith("20")
+            assert " ".join(rest) == f"{one.address} {DEVICE} A GPU is lost"
+
+            code, out, _ = await typed("incidents", "i1", *asking)
+            assert code == 0
+            assert "what to do reboot the node" in out
+            assert "evidence   state is lost" in out
+
+            code, out, _ = await typed("incidents", "--json", "--state", "all", *asking)
+            assert json.loads(out)["incidents"][0]["rule"] == "gpu.lost"
+
+            code, _, said = await typed("incidents", "i9", *asking)
+            assert code != 0
+            assert "no incident 'i9'" in said
+
+            code, out, said = await typed("incidents", "--severity", "info", *asking)
+            assert (code, out) == (0, "")
+            assert "nothing; 1 rules are in force" in said
+
+            entity = f"{one.address}/{DEVICE}"
+            code, out, _ = await typed("rules", "explain", "gpu.lost", entity, *asking)
+            assert code == 0
+            lines = [line.split("  = ") for line in out.splitlines()]
+            assert lines[0] == [f"gpu.lost on {entity}: firing"]
+            assert lines[1][1] == "true"
+            assert ["when         state", "lost"] in lines
+            assert any(line[1].startswith("UNKNOWN  (") for line in lines[1:])
+
+            code, _, said = await typed("rules", "explain", "gpu.hot", entity, *asking)
+            assert code != 0
+            assert "no rule 'gpu.hot' is in force" in said
+
+            code, _, said = await typed("rules", "explain", "gpu.lost", f"{entity}9", *asking)
+            assert code != 0
+            assert "no device" in said
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("command", [["incidents"], ["rules", "explain", "a", "b"]])
+def test_a_hub_that_is_not_there_is_told(command: list[str]) -> None:
+    code, _, said = asyncio.run(typed(*command, "--hub", "127.0.0.1:1"))
+    assert code != 0
+    assert "127.0.0.1:1: cannot connect" in said
+
+
+def test_a_hub_without_rules_is_told() -> None:
+    async def main() -> None:
+        async with hub() as running:
+            _, out, said = await typed("incidents", "--hub", running.base)
+            assert out == ""
+            assert "the hub has no rules" in said
+
+    asyncio.run(main())

@@ -1,0 +1,114 @@
+"""`accelwatch rules` as somebody types it."""
+
+import json
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from accelwatch.cli.app import build
+from accelwatch.rules.loading import PACKS, pack_names
+
+RULES = """\
+version: 1
+rules:
+- id: site.hot
+  title: Too hot
+  when: avg(temperature_celsius, "5m") > 90
+  what_to_do: look at the fans
+  tests:
+  - name: fires
+    given: [{device: nvidia0, values: {temperature_celsius: 95 x40}}]
+    expect: {fires: {nvidia0: 140s}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES, encoding="utf-8")
+    return path
+
+
+def run(*words: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(build(), ["rules", *map(str, words)])
+    return result.exit_code, result.stdout, result.stderr or str(result.exception or "")
+
+
+def test_good_rules_are_ok_and_their_cost_is_told(file: Path) -> None:
+    code, _, said = run("check", file)
+    assert code == 0
+    assert "ok; rules: 1, files: 1; 2 windows take 3 MiB for 8000 devices" in said
+
+
+def test_windows_that_cost_too_much_are_refused_with_the_dearest(file: Path) -> None:
+    code, _, said = run("check", file, "--devices", "5000000")
+    assert code != 0
+    assert "the dearest are" in said
+    assert "site.hot" in said
+
+
+def test_what_is_wrong_is_told_with_its_line(file: Path) -> None:
+    file.write_text(RULES.replace("temperature", "temprature", 1), encoding="utf-8")
+    code, _, said = run("check", file)
+    assert code != 0
+    assert f"{file}:5: rules[0].when: unknown name temprature_celsius" in said
+
+
+def test_tests_that_pass_are_counted(file: Path) -> None:
+    assert run("test", file)[0] == 0
+
+
+def test_a_test_that_fails_is_named_with_its_place(file: Path) -> None:
+    file.write_text(RULES.replace("140s", "20s"), encoding="utf-8")
+    code, _, said = run("test", file)
+    assert code == 1
+    assert f"{file}:3: site.hot: fires: nvidia0 fires at 140 s; expected at 20 s" in said
+
+
+def test_rules_without_a_test_are_named(file: Path) -> None:
+    file.write_text(RULES.partition("  tests:")[0], encoding="utf-8")
+    assert "without a test: site.hot" in run("test", file)[2]
+
+
+def test_rules_are_listed(file: Path) -> None:
+    assert run("list", file)[1] == "site.hot  device  warning  observe  Too hot\n"
+    (row,) = json.loads(run("list", file, "--json")[1])
+    assert (row["id"], row["line"], row["tests"]) == ("site.hot", 3, 1)
+
+
+def test_one_rule_is_shown(file: Path) -> None:
+    shown = run("show", "site.hot", file)[1]
+    assert 'when            avg(temperature_celsius, "5m") > 90\n' in shown
+    assert "look at the fans" in shown
+    assert json.loads(run("show", "site.hot", file, "--json")[1])["cooldown_s"] == 1800.0
+
+
+def test_a_rule_that_is_not_there_is_told_with_the_nearest(file: Path) -> None:
+    code, _, said = run("show", "site.hto", file)
+    assert code != 0
+    assert "did you mean site.hot?" in said
+
+
+def test_a_pack_that_is_not_shipped_is_told() -> None:
+    code, _, said = run("list", "-p", "servce")
+    assert code != 0
+    assert "no pack 'servce'; did you mean service?" in said
+
+
+def test_the_schema_is_printed_and_knows_the_file(file: Path) -> None:
+    schema = jsonschema_rs.validator_for(json.loads(run("schema")[1]))
+    assert schema.is_valid(yaml.safe_load(file.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("pack", pack_names())
+def test_the_shipped_packs_pass_their_own_tests(pack: str) -> None:
+    assert run("check", "-p", pack)[0] == 0
+    code, _, said = run("test", "-p", pack)
+    assert code == 0, said
+    assert "without a test" not in said
+    schema = jsonschema_rs.validator_for(json.loads(run("schema")[1]))
+    written = (PACKS / f"{pack}.yaml").read_text(encoding="utf-8")
+    assert schema.is_valid(yaml.safe_load(written))

@@ -1,0 +1,169 @@
+"""What is said of an incident, and how it reads."""
+
+import pytest
+
+from accelwatch.alert import Notice, NoticeKind
+from accelwatch.delivery.notice import notice_of
+from accelwatch.delivery.text import body, fitted, headline, lasting
+from accelwatch.incidents.incident import (
+    Facts,
+    Incident,
+    Moment,
+    MomentKind,
+)
+from accelwatch.rules.document import Advice, Confidence, Scope, Severity
+from accelwatch.rules.verdict import (
+    Entity,
+    Evidence,
+)
+
+START = 1_795_317_247.0
+LOST = Incident(
+    id="i42",
+    family="nvidia.gpu.lost",
+    rule="nvidia.gpu.lost",
+    rules=("nvidia.gpu.lost",),
+    rule_digest="d",
+    title="GPU has fallen off the bus",
+    entity=Entity(scope=Scope.DEVICE, node="n12", device="nvidia:GPU-1"),
+    facts=Facts(
+        device_name="nvidia3",
+        model="NVIDIA H100 80GB HBM3",
+        serial="1652923012345",
+        vendor="nvidia",
+        labels={"rack": "r7", "pool": "train"},
+        jobs=("4711",),
+        users=("ana",),
+    ),
+    severity=Severity.CRITICAL,
+    confidence=Confidence.HIGH,
+    advice=Advice.REBOOT,
+    since=START,
+    opened=START + 10,
+    updated=START + 10,
+    evidence=(
+        Evidence(signal="device_up", text="device_up is 0 since 10 s"),
+        Evidence(signal="xid_79", text="Xid 79, fallen off the bus"),
+        Evidence(signal="c", text="third"),
+        Evidence(signal="d", text="fourth"),
+    ),
+    nodes=("n12",),
+    what_to_do="reboot the node; a second time within 30 days: reseat or replace the board",
+    runbook="https://example.org/xid79",
+    source="NVIDIA Xid catalog",
+    timeline=(Moment(START + 10, MomentKind.OPENED, "GPU has fallen off the bus"),),
+)
+
+
+def changed(**fields: object) -> Incident:
+    import msgspec
+
+    return msgspec.structs.replace(LOST, **fields)
+
+
+def notice(incident: Incident = LOST, kind: NoticeKind = NoticeKind.OPENED) -> Notice:
+    return notice_of(incident, kind, sequence=1, hub="west", link="https://hub/i42")
+
+
+def test_it_reads_like_this() -> None:
+    assert headline(notice()) == (
+        "CRITICAL GPU has fallen off the bus: "
+        "n12 nvidia3 (serial 1652923012345, NVIDIA H100 80GB HBM3, rack r7)"
+    )
+    assert body(notice()) == (
+        "since 2026-11-22 03:14:07 UTC, for 10 s\n"
+        "- device_up is 0 since 10 s\n"
+        "- Xid 79, fallen off the bus\n"
+        "- third\n"
+        "job 4711 of ana\n"
+        "what to do: reboot the node; a second time within 30 days: reseat or replace the board\n"
+        "runbook: https://example.org/xid79\n"
+        "rule nvidia.gpu.lost (NVIDIA Xid catalog)\n"
+        "incident west/i42: https://hub/i42"
+    )
+
+
+def test_what_is_not_known_leaves_no_hole() -> None:
+    bare = changed(facts=Facts(), evidence=(), what_to_do="", runbook="", source="")
+    said = notice_of(bare, NoticeKind.OPENED, sequence=1)
+    assert headline(said) == "CRITICAL GPU has fallen off the bus: n12 nvidia:GPU-1"
+    assert body(said) == (
+        "since 2026-11-22 03:14:07 UTC, for 10 s\nrule nvidia.gpu.lost\nincident i42"
+    )
+
+
+def test_one_that_is_over_says_how_long_it_was() -> None:
+    over = notice(changed(closed=START + 3720, updated=START + 3720), NoticeKind.CLOSED)
+    assert headline(over).startswith("CRITICAL over: GPU has")
+    assert body(over).splitlines()[0] == "since 2026-11-22 03:14:07 UTC, over after 62 min"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (NoticeKind.UPDATED, "CRITICAL update: GPU"),
+        (NoticeKind.REMINDER, "CRITICAL still open: GPU"),
+        (NoticeKind.TEST, "CRITICAL test: GPU"),
+    ],
+)
+def test_the_headline_says_why_it_is_said(kind: NoticeKind, said: str) -> None:
+    assert headline(notice(kind=kind)).startswith(said)
+
+
+def test_many_nodes_are_counted_and_some_are_named() -> None:
+    nodes = tuple(f"n{at}" for at in range(1, 31))
+    group = changed(entity=Entity(scope=Scope.DEVICE, group="rack=r7"), nodes=nodes)
+    assert notice(group).where == (
+        "rack=r7: n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12 and 18 more"
+    )
+    job = changed(entity=Entity(scope=Scope.JOB, job="4711"), nodes=("n1", "n2"))
+    assert notice(job).where == "job 4711: n1, n2"
+    nowhere = changed(entity=Entity(scope=Scope.NODE), nodes=())
+    assert notice(nowhere).where == "node"
+
+
+def test_many_jobs_are_counted() -> None:
+    facts = Facts(jobs=tuple(str(at) for at in range(7)), users=("ana", "bo"))
+    assert "job 0, 1, 2, 3, 4 and 2 more of ana, bo" in body(notice(changed(facts=facts)))
+
+
+def test_what_may_be_forged_is_said() -> None:
+    assert "untrusted:" in body(notice(changed(trusted=False)))
+    assert "untrusted" not in body(notice())
+
+
+def test_names_that_move_a_cursor_are_harmless() -> None:
+    facts = Facts(device_name="\x1b[2Jnvidia0", labels={"rack": "r\u202e7"}, jobs=("\x07",))
+    said = notice(changed(facts=facts, evidence=(Evidence(signal="a", text="x\ny\x1b]0;z"),)))
+    assert (headline(said) + body(said)).replace("\n", "").isprintable()
+    assert "\n- x?y" in body(said)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (-1, "0 s"),
+        (119.4, "119 s"),
+        (120, "2 min"),
+        (7199, "119 min"),
+        (7200, "2 h"),
+        (12_000, "3 h 20 min"),
+        (2 * 86_400 - 1, "47 h 59 min"),
+        (2 * 86_400, "2 d"),
+        (187_200, "2 d 4 h"),
+    ],
+)
+def test_durations_for_people(seconds: float, said: str) -> None:
+    assert lasting(seconds) == said
+
+
+@pytest.mark.parametrize("most", range(12))
+def test_a_text_is_cut_between_letters_and_within_its_bytes(most: int) -> None:
+    cut = fitted("가나다라", most)
+    assert len(cut.encode()) <= most
+    assert cut == "" or cut.endswith("…")
+
+
+def test_a_text_that_fits_stays() -> None:
+    assert fitted("가나다라", 12) == "가나다라"
+    assert fitted("가나다라", 11) == "가나…"

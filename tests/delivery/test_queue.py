@@ -1,0 +1,397 @@
+"""What is said, to whom and when: no loop, no clock, no sink."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from accelwatch.alert import Notice, NoticeKind, Outcome, Status
+from accelwatch.config.alerts import Alerts, Quiet, Route, SinkSettings
+from accelwatch.delivery.message import NEVER, Message
+from accelwatch.delivery.notice import notice_of
+from accelwatch.delivery.queue import (
+    EDIT_EVERY_S,
+    GIVEN_UP_S,
+    KEPT_S,
+    MOST_MESSAGES,
+    Lost,
+    Queue,
+    Traits,
+)
+from accelwatch.delivery.routing import Routes
+from accelwatch.incidents.incident import Incident
+from accelwatch.rules.document import Severity
+from incident_samples import START, incident, later, over, storm
+
+TAKEN = Outcome(status=Status.DELIVERED, reference="m1")
+NOT_NOW = Outcome(status=Status.RETRY, message="answered 500")
+
+
+class Scene:
+    """A queue, and a receiver of each sink that takes what comes, unless it is told not to."""
+
+    def __init__(self, *routes: Route, edits: bool = False, **more: Any) -> None:
+        self.now = START
+        self.said: list[Notice] = []
+        self.references: list[str] = []
+        self.lost: list[Lost] = []
+        self.outcome = TAKEN
+        names = more.pop("names", ("a",))
+        sinks = tuple(SinkSettings(name=name, type="x") for name in names)
+        alerts = Alerts(sinks=sinks, routes=routes)
+        self.traits = {name: Traits(edits, more.get("repeat_s")) for name in names}
+        self.queue = Queue(Routes(alerts), self.traits, _described, storm_wait_s=10.0)
+
+    def tell(self, *incidents: Incident, muted: bool = False) -> "Scene":
+        for one in incidents:
+            self.queue.changed(one, muted, self.now)
+        return self
+
+    def send(self, sink: str = "a") -> list[str]:
+        """Everything that is due now, as kind and id."""
+        kinds = []
+        while (message := self.queue.next(sink, self.now)) is not None:
+            kinds.append(f"{message.notice.kind.value} {message.incident}")
+            self.settle(message, self.outcome)
+        return kinds
+
+    def settle(self, message: Message, outcome: Outcome, sent: Notice | None = None) -> None:
+        sent = sent or message.notice
+        self.said.append(sent)
+        self.references.append(message.reference)
+        lost = self.queue.settle(message, sent, outcome, self.now)
+        self.lost += [] if lost is None else [lost]
+
+    def after(self, seconds: float) -> "Scene":
+        self.now += seconds
+        return self
+
+
+def _described(one: Incident, kind: NoticeKind, sequence: int) -> Notice:
+    return notice_of(one, kind, sequence=sequence)
+
+
+def test_an_incident_is_told_at_once_and_once() -> None:
+    scene = Scene().tell(incident())
+    assert scene.send() == ["opened i1"]
+    assert scene.tell(incident()).after(3600).send() == []
+
+
+def test_its_end_is_told() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    ended = over(incident(), scene.after(60).now)
+    assert scene.tell(ended).send() == ["closed i1"]
+    assert scene.tell(ended).send() == []
+    assert [one.sequence for one in scene.said] == [1, 2]
+
+
+def test_what_was_over_before_anybody_heard_of_it_is_not_told() -> None:
+    scene = Scene().tell(incident(), over(incident(), START + 1))
+    assert scene.send() == []
+    assert scene.queue.due_at("a", scene.now) == NEVER
+
+
+def test_an_end_is_told_where_the_beginning_may_have_arrived() -> None:
+    scene = Scene().tell(incident())
+    scene.outcome = NOT_NOW
+    scene.send()
+    scene.outcome = TAKEN
+    assert scene.tell(over(incident(), START + 1)).send() == ["closed i1"]
+
+
+def test_an_end_is_told_of_what_is_being_sent_right_now() -> None:
+    scene = Scene().tell(incident())
+    message = scene.queue.next("a", scene.now)
+    assert message is not None
+    sent = message.notice
+    scene.tell(over(incident(), START + 1))
+    scene.settle(message, TAKEN, sent)
+    assert scene.send() == ["closed i1"]
+
+
+@pytest.mark.parametrize(("edits", "said"), [(False, []), (True, ["updated i1"])])
+def test_small_news_are_for_sinks_that_edit(edits: bool, said: list[str]) -> None:
+    scene = Scene(edits=edits).tell(incident())
+    scene.send()
+    scene.tell(later(incident(), START + 1, title="other"))
+    assert scene.send() == []
+    assert scene.after(EDIT_EVERY_S).send() == said
+
+
+def test_a_rise_is_told_to_all() -> None:
+    low = incident(severity=Severity.WARNING)
+    scene = Scene().tell(low)
+    scene.send()
+    assert scene.tell(later(low, START + 1, severity=Severity.CRITICAL)).send() == ["updated i1"]
+    assert scene.tell(later(low, START + 2, severity=Severity.WARNING)).send() == []
+
+
+def test_the_latest_wins_while_it_waits() -> None:
+    scene = Scene().tell(incident())
+    scene.outcome = NOT_NOW
+    scene.send()
+    scene.outcome = TAKEN
+    scene.tell(later(incident(), START + 1, title="second"))
+    scene.tell(later(incident(), START + 2, title="third"))
+    assert scene.after(60).send() == ["opened i1"]
+    assert scene.said[-1].title == "third"
+
+
+def test_members_of_a_group_are_not_told_one_by_one() -> None:
+    scene = Scene().tell(*storm(30))
+    assert scene.send() == ["opened i99"]
+    assert len(scene.said[0].nodes) == 30
+    scene.after(600).tell(*(over(one, scene.now) for one in storm(30)))
+    assert scene.send() == ["closed i99"]
+    assert len(scene.said) == 2
+
+
+def test_of_a_storm_that_comes_one_by_one_the_first_and_the_group_are_told() -> None:
+    scene = Scene()
+    for number in range(1, 31):
+        alone = incident(number, at=scene.now)
+        scene.tell(alone)
+        scene.send()
+        scene.after(0.2)
+    scene.tell(*storm(30, scene.now))
+    assert scene.after(60).send() == ["opened i99"]
+    assert len(scene.said) == 2
+
+
+def test_a_second_incident_waits_for_what_it_may_be_part_of() -> None:
+    scene = Scene().tell(incident(1), incident(2))
+    assert scene.send() == ["opened i1"]
+    assert scene.after(9.9).send() == []
+    assert scene.after(0.2).send() == ["opened i2"]
+
+
+def test_what_is_muted_is_not_told_until_it_is_heard_again() -> None:
+    scene = Scene().tell(incident(), muted=True)
+    assert scene.send() == []
+    assert scene.tell(incident()).send() == ["opened i1"]
+
+
+def test_what_waits_is_not_told_when_it_is_muted_meanwhile() -> None:
+    scene = Scene().tell(incident())
+    assert scene.tell(incident(), muted=True).send() == []
+
+
+def test_the_end_of_what_was_told_is_told_though_it_is_muted() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    assert scene.tell(over(incident(), START + 9), muted=True).send() == ["closed i1"]
+
+
+def test_one_that_comes_back_is_heard_and_has_a_message_of_its_own() -> None:
+    scene = Scene(edits=True).tell(incident())
+    scene.send()
+    scene.after(60).tell(over(incident(), scene.now))
+    scene.send()
+    scene.after(60).tell(later(incident(), scene.now, reopened=1))
+    assert scene.send() == ["opened i1"]
+    assert scene.references == ["", "m1", ""]
+    scene.after(60).tell(later(over(incident(), scene.now), scene.now, reopened=1))
+    assert scene.send() == ["closed i1"]
+
+
+def test_routes_choose_by_severity_and_labels() -> None:
+    pool = Route(sinks=("a",), match=("pool=train",))
+    all_ = Route(sinks=("b",), min_severity="info")
+    scene = Scene(pool, all_, names=("a", "b"))
+    scene.tell(incident(1, severity=Severity.INFO))
+    assert (scene.send("a"), scene.send("b")) == ([], ["opened i1"])
+    scene.after(60).tell(incident(2, severity=Severity.WARNING))
+    assert (scene.send("a"), scene.send("b")) == (["opened i2"], ["opened i2"])
+    facts = msgspec.structs.replace(incident().facts, labels={"pool": "test"})
+    scene.after(60).tell(incident(3, facts=facts))
+    assert (scene.send("a"), scene.send("b")) == ([], ["opened i3"])
+
+
+def test_without_a_route_a_warning_is_told_and_a_note_is_not() -> None:
+    scene = Scene().tell(
+        incident(1, severity=Severity.INFO), incident(2, severity=Severity.WARNING)
+    )
+    assert scene.send() == ["opened i2"]
+
+
+def test_who_is_told_later_is_not_told_of_what_is_over_by_then() -> None:
+    boss = Route(sinks=("boss",), after_s=1800.0)
+    scene = Scene(Route(sinks=("a",)), boss, names=("a", "boss")).tell(incident(1))
+    scene.after(60).tell(incident(2, at=scene.now))
+    assert (len(scene.send("a")), scene.send("boss")) == (2, [])
+    scene.tell(over(incident(1), scene.now))
+    assert scene.after(1800).send("boss") == ["opened i2"]
+
+
+def test_reminders_as_long_as_it_is_open() -> None:
+    scene = Scene(Route(remind_s=3600.0)).tell(incident())
+    scene.send()
+    assert scene.after(3599).send() == []
+    assert scene.after(1).send() == ["reminder i1"]
+    assert scene.after(3600).send() == ["reminder i1"]
+    scene.tell(incident(), muted=True)
+    assert scene.after(7200).send() == []
+    scene.tell(incident())
+    assert scene.send() == ["reminder i1"]
+    scene.tell(over(incident(), scene.now))
+    assert scene.send() == ["closed i1"]
+    assert scene.after(7200).send() == []
+
+
+def test_a_receiver_that_forgets_is_told_again() -> None:
+    scene = Scene(repeat_s=60.0, edits=True).tell(incident())
+    scene.send()
+    assert scene.after(60).send() == ["updated i1"]
+    assert scene.after(60).send() == ["updated i1"]
+    assert [one.sequence for one in scene.said] == [1, 2, 3]
+    scene.tell(over(incident(), scene.now))
+    scene.send()
+    assert scene.after(120).send() == []
+
+
+QUIET = Quiet(begins="22:00", ends="07:00", zone="Asia/Seoul")
+
+
+def test_at_night_what_is_not_urgent_waits_for_the_morning() -> None:
+    # 12:14 in Seoul; it becomes 22:14 there.
+    scene = Scene(Route(quiet=QUIET)).after(10 * 3600)
+    scene.tell(incident(1, severity=Severity.WARNING, at=scene.now))
+    assert scene.send() == []
+    scene.after(60).tell(incident(2, at=scene.now))
+    assert scene.after(60).send() == ["opened i2"]
+    assert scene.after(8 * 3600 + 46 * 60 - 120).send() == ["opened i1"]
+
+
+def test_what_becomes_urgent_at_night_does_not_wait() -> None:
+    scene = Scene(Route(quiet=QUIET)).after(10 * 3600)
+    low = incident(1, severity=Severity.WARNING, at=scene.now)
+    scene.tell(low)
+    scene.send()
+    assert scene.tell(later(low, scene.now + 1, severity=Severity.CRITICAL)).send() == ["opened i1"]
+
+
+def test_one_that_fails_is_tried_less_and_less_often() -> None:
+    scene = Scene().tell(incident())
+    scene.outcome = NOT_NOW
+    pauses = []
+    for _ in range(12):
+        scene.send()
+        due = scene.queue.due_at("a", scene.now)
+        pauses.append(due - scene.now)
+        scene.now = due
+    assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
+    assert pauses[-1] == 600.0
+
+
+def test_a_receiver_says_when_to_come_back() -> None:
+    scene = Scene().tell(incident())
+    scene.outcome = Outcome(status=Status.RETRY, retry_after_s=1234.0)
+    scene.send()
+    assert scene.queue.due_at("a", scene.now) == scene.now + 1234.0
+
+
+def test_after_a_day_it_is_given_up() -> None:
+    scene = Scene().tell(incident())
+    scene.outcome = NOT_NOW
+    scene.send()
+    assert scene.lost == []
+    scene.after(GIVEN_UP_S).send()
+    ((sink, notice, reason),) = scene.lost
+    assert (sink, notice.key, reason) == ("a", "i1", "not taken for a day")
+    assert scene.queue.due_at("a", scene.now) == NEVER
+
+
+def test_what_is_refused_is_given_up_at_once_and_the_next_is_told() -> None:
+    scene = Scene().tell(incident())
+    scene.outcome = Outcome(status=Status.REFUSED, message="answered 413")
+    scene.send()
+    assert scene.lost[0].reason == "answered 413"
+    scene.outcome = TAKEN
+    assert scene.after(60).tell(incident(2)).send() == ["opened i2"]
+
+
+def test_newer_news_are_sent_though_the_older_were_refused() -> None:
+    scene = Scene().tell(incident())
+    message = scene.queue.next("a", scene.now)
+    assert message is not None
+    sent = message.notice
+    scene.tell(over(incident(), START + 1))
+    scene.settle(message, Outcome(status=Status.REFUSED), sent)
+    assert scene.send() == ["closed i1"]
+
+
+def test_a_restart_goes_on_where_it_was() -> None:
+    scene = Scene(edits=True).tell(incident(1), incident(2))
+    scene.send()
+    rows = [row for row in scene.queue.take_changes().values() if row is not None]
+    anew = Scene(edits=True)
+    anew.queue.restore([*rows, b"\xc1 no row"], anew.now)
+    anew.tell(incident(1), incident(2))
+    assert anew.after(10).send() == ["opened i2"]
+    anew.tell(over(incident(1), anew.now))
+    assert anew.send() == ["closed i1"]
+    assert anew.references == ["", "m1"]
+
+
+def test_rows_of_a_sink_that_is_gone_are_dropped() -> None:
+    scene = Scene(names=("old",)).tell(incident())
+    rows = [row for row in scene.queue.take_changes().values() if row is not None]
+    anew = Scene()
+    anew.queue.restore(rows, anew.now)
+    assert anew.send() == []
+
+
+def test_what_is_over_and_told_is_forgotten_after_a_day() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    scene.tell(over(incident(), START + 1))
+    scene.send()
+    scene.queue.take_changes()
+    assert scene.after(KEPT_S).send() == []
+    assert scene.queue.take_changes() == {("i1", "a"): None}
+
+
+def test_changes_that_could_not_be_written_are_written_with_the_next() -> None:
+    scene = Scene().tell(incident())
+    changes = scene.queue.take_changes()
+    assert scene.queue.take_changes() == {}
+    scene.queue.keep_changes(changes)
+    assert scene.queue.take_changes() == changes
+
+
+def test_a_clock_that_is_set_back_does_not_hold_anything_back() -> None:
+    scene = Scene().tell(incident(1), incident(2))
+    scene.send()
+    scene.after(-3600)
+    assert scene.queue.due_at("a", scene.now) == scene.now + 10.0
+    assert scene.after(10).send() == ["opened i2"]
+
+
+def test_a_flood_is_bounded_and_counted() -> None:
+    scene = Scene()
+    for number in range(MOST_MESSAGES + 5):
+        scene.tell(incident(number, at=START))
+    assert scene.queue.untold == 5
+    assert len(scene.after(60).send()) == MOST_MESSAGES
+
+
+def test_what_is_said_besides_incidents_replaces_itself() -> None:
+    scene = Scene()
+    said = notice_of(incident(), NoticeKind.OPENED, sequence=1)
+    scene.queue.post("a", "undelivered:b", said, scene.now)
+    assert len(scene.send()) == 1
+    scene.queue.post("a", "undelivered:b", said, scene.now)
+    assert len(scene.send()) == 1
+    assert [one.sequence for one in scene.said] == [1, 2]
+
+
+def test_what_is_no_incident_is_not_repeated_and_is_forgotten_after_a_day() -> None:
+    scene = Scene(repeat_s=60.0, edits=True)
+    said = notice_of(incident(), NoticeKind.OPENED, sequence=1)
+    scene.queue.post("a", "undelivered:b", said, scene.now)
+    assert len(scene.send()) == 1
+    assert scene.after(3600).send() == []
+    scene.queue.take_changes()
+    assert scene.after(KEPT_S).send() == []
+    assert scene.queue.take_changes() == {("undelivered:b", "a"): None}

@@ -1,0 +1,41 @@
+"""Rules mean the same to the scalar code and to a plain reading of the language."""
+
+import math
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accelwatch.expr.kleene import MISSING, UNKNOWN
+from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
+from naive_rules import naive
+from rule_worlds import World, conditions, values, worlds
+
+
+@st.composite
+def scenes(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> tuple[RuleExpression, World]:
+    rule = compile_rule_value(draw(texts))
+    return rule, draw(worlds(rule))
+
+
+@settings(max_examples=120, deadline=None)
+@given(scenes(conditions))
+def test_a_condition_is_what_a_plain_reading_says(scene: tuple[RuleExpression, World]) -> None:
+    drawn, world = scene
+    rule = compile_rule(drawn.text)
+    for row in world.rows:
+        expected = naive(rule.tree, row)
+        assert rule.evaluate(row) is (UNKNOWN if expected is None else bool(expected)), rule.text
+
+
+@settings(max_examples=120, deadline=None)
+@given(scenes(values))
+def test_a_number_is_what_a_plain_reading_says(scene: tuple[RuleExpression, World]) -> None:
+    rule, world = scene
+    for row in world.rows:
+        expected, found = naive(rule.tree, row), rule.value(row)
+        if expected is None:
+            assert found is MISSING, rule.text
+        else:
+            assert isinstance(found, float | int)
+            assert isinstance(expected, float | int)
+            assert math.isclose(found, expected, rel_tol=1e-12), rule.text

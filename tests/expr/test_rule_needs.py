@@ -1,0 +1,75 @@
+"""What a rule asks for, what its windows cost, and when they cost too much."""
+
+import pytest
+
+from accelwatch.errors import ExpressionError
+from accelwatch.expr.needs import EventNeed, WindowNeed, refuse_costly, window_bytes
+from accelwatch.expr.rule import compile_rule
+from accelwatch.expr.tree import EventPattern
+from accelwatch.expr.windows import WindowKind
+
+POWER, GPU, JUNCTION = (
+    ("power_watts",),
+    ("temperature_celsius", "gpu"),
+    ("temperature_celsius", "junction"),
+)
+
+
+def test_what_a_rule_needs() -> None:
+    needs = compile_rule(
+        'min(temperature_celsius, "90s") > 80 and labels.pool == "a" and vendor == "nvidia"'
+        ' and node.any(event("xid", code == 79)) and count("boot", within="1d") > 2'
+        ' and peer_z(power_watts, by="job") > 3 and peers_affected("a.b", by="rack") > 1'
+    ).needs
+    assert needs.series == {POWER, GPU, JUNCTION}
+    assert needs.fields == {"vendor"}
+    assert needs.labels == {"pool"}
+    assert needs.windows == {WindowNeed("min", GPU, 90), WindowNeed("min", JUNCTION, 90)}
+    assert needs.events == {
+        EventNeed(EventPattern("xid", "(code == 79)"), 600),
+        EventNeed(EventPattern("boot", ""), 86400),
+    }
+    assert needs.groups == {"node", "job", "rack"}
+    assert needs.rules == {"a.b"}
+
+
+def test_needs_of_several_rules_are_joined() -> None:
+    one = compile_rule("power_watts > 1").needs
+    two = compile_rule('avg(power_watts, "5m") > 1 and job.any(vendor == "a")').needs
+    both = one | two
+    assert both.series == {POWER}
+    assert both.windows == two.windows
+    assert both.groups == {"job"}
+    assert both.fields == {"vendor"}
+
+
+def test_windows_of_a_series_share_what_is_kept() -> None:
+    short, long = WindowNeed("avg", POWER, 60), WindowNeed("avg", POWER, 900)
+    assert window_bytes([short, long], 8000) == window_bytes([long], 8000)
+    # 90 closed steps of a single-precision sum and a byte of a count, and what is open
+    assert window_bytes([long], 8000) == 8000 * (90 * (4 + 1) + 2 * 16)
+    assert window_bytes([WindowNeed("age", POWER, 0)], 10) == 80
+
+
+def test_a_counter_that_changed_needs_its_growth_only() -> None:
+    energy = ("energy_joules_total",)
+    changed = WindowNeed(WindowKind.CHANGED, energy, 3600)
+    assert changed.parts == WindowNeed(WindowKind.INCREASE, energy, 3600).parts
+    assert len(WindowNeed(WindowKind.CHANGED, POWER, 3600).parts) == 3
+
+
+def test_windows_that_take_too_much_are_refused_by_name() -> None:
+    rules = {
+        "a.dear": compile_rule('quantile(power_watts, 0.9, "1d") > 1').needs,
+        "b.small": compile_rule('avg(power_watts, "5m") > 1 and max(index, 3) > 1').needs,
+        "c.dear": compile_rule('quantile(power_watts, 0.9, "1d") > 2').needs,
+    }
+    refuse_costly(rules, 100)
+    with pytest.raises(ExpressionError) as caught:
+        refuse_costly(rules, 8000)
+    told = str(caught.value)
+    assert (
+        "the windows of these rules take 330 MiB for 8000 devices, and the most is 256 MiB" in told
+    )
+    assert "  quantile of power_watts over 1d (330 MiB): a.dear, c.dear\n" in told
+    assert told.index("a.dear") < told.index("b.small")

@@ -1,0 +1,315 @@
+"""What an agent keeps of the past for its rules: steps, windows, events, and the devices of one node."""
+
+import math
+from collections.abc import Iterable
+
+import pytest
+
+from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Value
+from accelwatch.expr.environment import Group
+from accelwatch.expr.heard import MOST_REMEMBERED, Heard
+from accelwatch.expr.kleene import Lookup
+from accelwatch.expr.needs import EventNeed, WindowNeed
+from accelwatch.expr.past import Past, quantile
+from accelwatch.expr.rule import RuleExpression, compile_rule
+from accelwatch.expr.scene import HOST, Device, Keeper, Scene
+from accelwatch.expr.tree import EventPattern
+from accelwatch.schema.event import Category, ErrorEvent
+
+POWER, ENERGY = ("power_watts",), ("energy_joules_total",)
+NOW = 1_800_000_000.0
+
+
+def gauge(kind: str, seconds: int = 60, share: float | None = None) -> WindowNeed:
+    return WindowNeed(kind, POWER, seconds, share)
+
+
+def counter(kind: str, seconds: int = 60) -> WindowNeed:
+    return WindowNeed(kind, ENERGY, seconds)
+
+
+def past(need: WindowNeed, samples: Iterable[tuple[float, float]]) -> Past:
+    kept = Past([need])
+    for at, value in samples:
+        kept.add(at, value, 1.0)
+    return kept
+
+
+def ask(
+    need: WindowNeed, samples: list[tuple[float, float]], at: float | None = None
+) -> float | None:
+    return past(need, samples).window(samples[-1][0] if at is None else at, need, 1.0)
+
+
+RAMP = [(float(at), float(at)) for at in range(200)]
+"""A sample a second, as high as the second."""
+
+
+@pytest.mark.parametrize(
+    ("need", "expected"),
+    [
+        # At 199 s the open step began at 190; six closed ones before it begin at 130.
+        (gauge("avg"), (130 + 199) / 2),
+        (gauge("min"), 130.0),
+        (gauge("max"), 199.0),
+        (gauge("share"), 1.0),
+        (gauge("changed"), 1.0),
+        (gauge("delta"), (190 + 199) / 2 - (130 + 139) / 2),
+        (gauge("quantile", share=0.5), (154.5 + 164.5) / 2 + 0.0),
+        (gauge("quantile", share=1.0), 184.5),
+        (counter("increase"), 70.0),
+        (counter("rate"), 1.0),
+        (counter("changed"), 1.0),
+    ],
+)
+def test_a_window_is_the_open_step_and_the_closed_ones(need: WindowNeed, expected: float) -> None:
+    assert ask(need, RAMP) == pytest.approx(expected)
+
+
+def test_a_window_with_less_than_half_of_its_samples_is_missing() -> None:
+    need = gauge("avg")
+    begun = [(float(at), 1.0) for at in range(130, 163)]
+    # The window of 199 begins at 130 and expects 69 samples.
+    assert ask(need, begun[:33], at=199.0) is None
+    assert ask(need, [*begun, (163.0, 1.0), (164.0, 1.0)], at=199.0) == 1.0
+    kept = past(need, begun)
+    assert kept.coverage(199.0, 60, 1.0) == pytest.approx(33 / 69)
+
+
+def test_a_scrape_a_minute_fills_a_window() -> None:
+    need = gauge("avg", 300)
+    kept = Past([need])
+    for at in range(0, 600, 60):
+        kept.add(float(at), float(at), 60.0)
+    assert kept.window(545.0, need, 60.0) == (240 + 300 + 360 + 420 + 480 + 540) / 6
+
+
+@pytest.mark.parametrize("after", [5.0, 0.0, 499.0])
+def test_a_reset_is_no_growth(after: float) -> None:
+    before = [(float(at), 400.0 + at) for at in range(100, 150)]
+    again = [(float(at), after + at - 150) for at in range(150, 200)]
+    found = ask(counter("increase"), before + again)
+    assert found == pytest.approx(20 + 49)  # to 149 s, and from 151 s
+    assert ask(counter("rate"), before + again) == pytest.approx(1.0)
+
+
+def test_a_counter_that_stands_still_has_not_changed() -> None:
+    assert ask(counter("changed"), [(float(at), 7.0) for at in range(100)]) == 0.0
+    assert ask(gauge("changed"), [(float(at), 7.0) for at in range(100)]) == 0.0
+
+
+def test_what_grew_in_a_long_gap_is_not_counted() -> None:
+    before = [(float(at), float(at)) for at in range(10)]
+    near = [(float(at), float(at)) for at in range(300, 400)]
+    far = [(float(at), float(at)) for at in range(400, 500)]
+    assert ask(counter("increase", 500), before + near) is None
+    whole = [(float(at), float(at)) for at in range(0, 400)]
+    assert ask(counter("increase", 500), before + near + [(400.0, 400.0)], at=401.0) is None
+    assert ask(counter("increase", 300), [*whole, (399.5, 399.5)]) == pytest.approx(310.5)
+    assert ask(counter("increase", 100), before + far) == pytest.approx(99.0)
+
+
+def test_a_gap_leaves_steps_empty() -> None:
+    samples = [(float(at), 5.0) for at in range(60)] + [(1000.0, 9.0)]
+    kept = past(gauge("max"), samples)
+    assert kept.window(1000.0, gauge("max"), 1.0) is None
+    for at in range(1001, 1035):
+        kept.add(float(at), 9.0, 1.0)
+    assert kept.window(1034.0, gauge("max"), 1.0) == 9.0
+    assert past(gauge("min"), samples).coverage(1000.0, 60, 1.0) == pytest.approx(1 / 60)
+
+
+def test_the_age_of_a_value() -> None:
+    need = WindowNeed("age", POWER, 0)
+    kept = Past([need])
+    assert kept.window(5.0, need, 1.0) is None
+    kept.add(10.0, 1.0, 1.0)
+    assert kept.window(10.0, need, 1.0) == 0.0
+    assert kept.window(17.5, need, 1.0) == 7.5
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.1, 1.3)])
+def test_a_quantile_lies_between_its_neighbours(share: float, expected: float) -> None:
+    assert quantile([4.0, 1.0, 3.0, 2.0], share) == pytest.approx(expected)
+    assert quantile([], share) is None
+
+
+def xid(code: int, time: float, device: str = "gpu0", *, trusted: bool = True) -> ErrorEvent:
+    return ErrorEvent(
+        code=f"xid_{code}",
+        category=Category.BUS,
+        time=time,
+        text="",
+        source="nvml",
+        device_id=device,
+        trusted=trusted,
+    )
+
+
+def pattern(text: str) -> EventPattern:
+    (need,) = compile_rule(text).needs.events
+    return need.pattern
+
+
+def test_events_by_code_and_device() -> None:
+    fatal, any_one = pattern('event("xid", code in [48, 79])'), pattern('event("xid")')
+    heard = Heard([EventNeed(fatal, 60), EventNeed(any_one, 0)])
+    heard.add(xid(79, NOW - 5), NOW)
+    heard.add(xid(63, NOW - 3), NOW)
+    heard.add(xid(48, NOW - 1, ""), NOW)
+    assert heard.last("gpu0", fatal) == NOW - 1
+    assert heard.last("gpu1", fatal) == NOW - 1  # of the node, so of all its devices
+    assert heard.last("gpu0", any_one) == NOW - 1
+    assert heard.occurrences("gpu0", fatal, NOW - 60) == 2
+    assert heard.occurrences("gpu1", fatal, NOW - 60) == 1
+    assert heard.occurrences("gpu0", fatal, NOW - 4) == 1
+    heard.forget("gpu0")
+    assert heard.occurrences("gpu0", fatal, NOW - 60) == 1
+
+
+def test_an_event_told_again_is_no_other_event() -> None:
+    each = pattern('count("xid", within="1h") > 1')
+    heard = Heard([EventNeed(each, 3600)])
+    for _ in range(3):
+        heard.add(xid(79, NOW - 5), NOW)
+    assert heard.occurrences("gpu0", each, NOW - 3600) == 1
+    for at in range(MOST_REMEMBERED + 10):
+        heard.add(xid(79, NOW - 5 - at / 1000), NOW)
+    assert heard.occurrences("gpu0", each, NOW - 3600) == MOST_REMEMBERED
+
+
+def test_an_event_of_the_future_happened_now() -> None:
+    each = pattern('event("xid")')
+    heard = Heard([EventNeed(each, 0)])
+    heard.add(xid(79, NOW + 3600), NOW)
+    heard.add(xid(79, math.nan), NOW)
+    assert heard.last("gpu0", each) == NOW
+
+
+def test_records_of_user_space_count_only_when_they_are_asked_for() -> None:
+    plain, forged = pattern('event("xid")'), pattern('event("xid", trusted == False)')
+    heard = Heard([EventNeed(plain, 0), EventNeed(forged, 0)])
+    heard.add(xid(79, NOW, trusted=False), NOW)
+    assert heard.last("gpu0", plain) == -math.inf
+    assert heard.last("gpu0", forged) == NOW
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "expected"),
+    [
+        ('event("nfs")', "nfs_not_responding", True),
+        ('event("nfs", code == "nfs_not_responding")', "nfs_not_responding", True),
+        ('event("nfs", code == "nfs_ok")', "nfs_not_responding", False),
+        ('event("any", severity == "critical")', "anything_at_all", True),
+        ('event("any", category == "link")', "anything_at_all", False),
+        ('event("any", matches(code, "^hung"))', "hung_task", True),
+        ('event("kernel")', "hung_task", True),
+        ('event("xid")', "sxid_3", False),
+        ('event("xid", code == 79)', "xid_odd", False),
+        ('event("boot")', "boot", True),
+        ('event("boot")', "bootless", False),
+    ],
+)
+def test_which_events_are_meant(text: str, code: str, expected: bool) -> None:
+    each = pattern(text)
+    heard = Heard([EventNeed(each, 0)])
+    told = ErrorEvent(code=code, category=Category.HANG, time=NOW, text="", source="kernel_log")
+    heard.add(told, NOW)
+    assert (heard.last("gpu0", each) == NOW) is expected
+
+
+def lookup(values: dict[Key, Value]) -> Lookup:
+    def value(key: Key) -> Value | Missing:
+        return values.get(key, MISSING)
+
+    return value
+
+
+def node_of(rule: RuleExpression, powers: list[float | None], host: dict[Key, Value]) -> Scene:
+    """A node whose devices have had the same powers for 100 s."""
+    keeper = Keeper(rule.needs, 1.0)
+    lookups = {HOST: lookup(host)}
+    for index, power in enumerate(powers):
+        told: dict[Key, Value] = {"vendor": "nvidia", "model": "H100"}
+        if power is not None:
+            told[POWER] = power
+        lookups[f"gpu{index}"] = lookup(told)
+    for at in range(100, 200):
+        for device, one in lookups.items():
+            keeper.take(float(at), device, one)
+    return Scene(keeper, lookups, at=199.0, now=NOW, firing=lambda rule, device: device == "gpu0")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('avg(power_watts, "1m") == 700', [True, True, True, True, UNKNOWN]),
+        ('peer_median(power_watts, by="node") >= 700', [True, True, True, True, True]),
+        ('peer_median(power_watts, by="model") >= 700', [True, True, True, True, True]),
+        ('peer_median(power_watts, by="job") >= 700', [UNKNOWN] * 5),
+        ("node.any(missing(power_watts))", [True] * 5),
+        ("node.share(power_watts > 1) == 1", [True] * 5),
+        ("node.count() == 5", [True] * 5),
+        ("rack.any(True)", [UNKNOWN] * 5),
+        ("host_blocked_processes > 3", [True] * 5),
+        ('max(host_blocked_processes, "1m") > 3', [True] * 5),
+        ("age(power_watts) == 0", [True] * 4 + [UNKNOWN]),
+        ('peers_affected("a", by="node") == 1', [True] * 5),
+        ('event("xid")', [False] * 5),
+    ],
+)
+def test_rules_over_a_node(text: str, expected: list[object]) -> None:
+    rule = compile_rule(text)
+    scene = node_of(rule, [700.0, 700.0, 700.0, 700.0, None], {("host_blocked_processes",): 5})
+    assert [rule.evaluate(one) for one in scene.members] == expected
+
+
+def test_events_reach_the_rules_of_a_device() -> None:
+    rule = compile_rule('event("xid", code == 79, within="10s") and since("xid") < 6')
+    scene = node_of(rule, [1.0, 2.0], {})
+    scene.keeper.heard.add(xid(79, NOW - 5), NOW)
+    assert [rule.evaluate(one) for one in scene.members] == [True, False]
+    later = Scene(scene.keeper, scene.lookups, at=1.0, now=NOW + 6)
+    assert [rule.evaluate(one) for one in later.members] == [False, False]
+
+
+def test_another_device_has_no_past() -> None:
+    rule = compile_rule('avg(power_watts, "1m") == 700')
+    scene = node_of(rule, [700.0], {})
+    scene.keeper.forget("gpu0")
+    assert rule.evaluate(scene.members[0]) is UNKNOWN
+
+
+class Node:
+    """A node asks about its devices, of which it is none."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._host = Device(scene, HOST)
+        self.now = self._host.now
+        self.lookup = self._host.lookup
+        self.window = self._host.window
+        self.last = self._host.last
+        self.occurrences = self._host.occurrences
+        self.firing = self._host.firing
+        self._members = scene.members
+
+    def group(self, by: str) -> Group:
+        return Group(self._members, -1)
+
+
+@pytest.mark.parametrize(
+    ("text", "some", "none"),
+    [
+        ("node.all(power_watts > 1)", True, UNKNOWN),
+        ("node.any(power_watts > 1)", True, UNKNOWN),
+        ("node.share(power_watts > 1) == 1", True, UNKNOWN),
+        ("node.count() == 4", True, UNKNOWN),
+        ('peer_median(power_watts, by="node") == 2.5', True, UNKNOWN),
+        ('peer_z(power_watts, by="node") > 0', UNKNOWN, UNKNOWN),
+        ('peers_affected("a", by="node") == 1', True, UNKNOWN),
+    ],
+)
+def test_one_that_is_no_member_asks_about_a_group(text: str, some: object, none: object) -> None:
+    rule = compile_rule(text)
+    assert rule.evaluate(Node(node_of(rule, [2.0, 3.0, 2.0, 3.0], {}))) is some
+    assert rule.evaluate(Node(node_of(rule, [], {}))) is none

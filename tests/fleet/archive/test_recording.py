@@ -1,0 +1,167 @@
+"""A hub that keeps a history of simulated nodes."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelwatch.cli.sim import SimPlan, build_fleet, own_exposition
+from accelwatch.clock import SystemClock
+from accelwatch.config.model import Web
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.archive.jobs import JobBook
+from accelwatch.fleet.archive.recording import Recording
+from accelwatch.fleet.archive.settings import History
+from accelwatch.fleet.hub.model import HubSettings, load_settings
+from accelwatch.fleet.scrape_settings import Scrape
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.targets.settings import Targets
+from accelwatch.history.check import check
+from accelwatch.history.layout import DEVICES, NODES, ArchiveError
+from accelwatch.history.names import series_of
+from accelwatch.history.reader import Archive
+from accelwatch.history.rows import JobRow
+from accelwatch.history.summary import summary
+from accelwatch.schema.snapshot import Owner
+from accelwatch_simulator.server import SimulatorServer
+from accelwatch_simulator.targets import open_sockets, targets
+from hub_peers import served_hub
+
+
+async def recorded(folder: Path, nodes: int = 3, **more: Any) -> None:
+    """An archive written by a hub that follows simulated nodes until all were written."""
+    clock = SystemClock()
+    plan = SimPlan(nodes=nodes, devices=4, vendor="nvidia", listen="127.0.0.1:0", interval="500ms")
+    fleet = build_fleet(plan, clock)
+    server = SimulatorServer(fleet, clock, own_exposition())
+    sockets = open_sockets(plan.listen, fleet, many=True)
+    await server.listen(sockets)
+    server.start()
+    groups: list[dict[str, Any]] = targets(fleet, sockets)
+    followed = tuple(group["targets"][0] for group in groups)
+    settings = HubSettings(
+        targets=Targets(static=followed),
+        scrape=Scrape(timeout_s=5.0, max_backoff_s=0.1, interval_s=0.3),
+        web=Web(listen_address=("127.0.0.1:0",)),
+        history=History(folder=str(folder), interval_s=1.0, **more),
+    )
+    try:
+        async with served_hub(settings, interval_s=0.5) as running:
+            recorder = running.hub._recording._recorder
+            assert recorder is not None
+            taken = recorder._taken
+            await running.until(lambda: len(taken) == nodes)
+            first = dict(taken)
+            await running.until(lambda: all(taken[name] > first[name] for name in first))
+            assert running.hub.alive
+    finally:
+        await server.stop()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place: Path = tmp_path_factory.mktemp("history") / "fleet"
+    asyncio.run(recorded(place))
+    return place
+
+
+def test_a_hub_keeps_devices_nodes_and_jobs(folder: Path) -> None:
+    found = summary(folder)
+    assert (found.nodes, found.devices) == (3, 12)
+    assert found.rows[DEVICES] >= 24
+    shares = {column.name: column.share for column in found.device_columns}
+    for name in ("device_up", "power_watts", "memory_used_bytes", "temperature_celsius.gpu"):
+        assert shares[name] == 1.0
+    nodes = {column.name for column in found.node_columns}
+    assert {"devices.ok", "devices.lost", "fleet_target_clock_skew_seconds"} <= nodes
+    assert all(series_of(name) for name in shares.keys() | nodes)
+    assert [finding for finding in check(folder) if finding.mistake] == []
+
+
+def test_a_hub_goes_on_with_its_archive(tmp_path: Path) -> None:
+    for _ in range(2):
+        asyncio.run(recorded(tmp_path / "a", nodes=1))
+    archive = Archive(tmp_path / "a")
+    groups = [*archive.samples(DEVICES).groups()]
+    assert len(groups) >= 2
+    assert [finding for finding in check(tmp_path / "a") if finding.mistake] == []
+    assert [*archive.samples(NODES).groups()]
+
+
+def test_pandas_duckdb_and_polars_open_it(folder: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    files = f"{folder}/devices/**/*.parquet"
+    told = duckdb.sql(f"SELECT count(*) FROM '{files}' WHERE device_up = 1").fetchall()
+    ((count,),) = told
+    assert count == summary(folder).rows[DEVICES]
+    assert len(polars.read_parquet(files)) == count
+    parts = [pandas.read_parquet(path) for path in folder.glob("devices/**/*.parquet")]
+    assert sum(map(len, parts)) == count
+    assert str(parts[0]["time"].dt.tz) == "UTC"
+
+
+def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    clock = SystemClock()
+    fleet = Fleet(clock, HubSettings().thresholds, None)
+    recording = Recording(History(folder=str(tmp_path)), fleet, clock)
+    with pytest.raises(ArchiveError, match="is not empty"):
+        asyncio.run(recording.start())
+    fleet.close()
+
+
+def test_the_settings_are_read_and_checked(tmp_path: Path) -> None:
+    file = tmp_path / "hub.yaml"
+    file.write_text("history:\n  folder: fleet\n  interval: 1m\n  keep: 30d\n  max_size: 1048576\n")
+    history = load_settings(file).history
+    assert history.folder == str(tmp_path / "fleet")
+    assert (history.interval_s, history.keep_s) == (60.0, 30 * 86400.0)
+    file.write_text("history:\n  folder: fleet\n  keep: 1h\n")
+    with pytest.raises(ConfigError, match=r"hub\.yaml:3"):
+        load_settings(file)
+
+
+def test_without_pyarrow_the_setting_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    file = tmp_path / "hub.yaml"
+    file.write_text("history:\n  folder: fleet\n")
+    with pytest.raises(ConfigError, match=r"pip install 'accelwatch\[history\]'"):
+        load_settings(file)
+
+
+def test_nothing_of_it_is_loaded_when_it_is_off() -> None:
+    program = (
+        "import sys, accelwatch.fleet.hub.serve, accelwatch.cli.app;"
+        "print([name for name in ('pyarrow', 'accelwatch.history.writer') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout.strip() == b"[]"
+
+
+def owner(job: str) -> Owner:
+    return Owner(kind="job", job_id=job, user="ada")
+
+
+def test_jobs_begin_and_end_as_their_devices_change_hands() -> None:
+    book = JobBook([JobRow(job="1", user="ada", node="a", device="x", start=5)])
+    book.look(10, "a", [("x", owner("1")), ("y", owner("2"))])
+    book.look(20, "a", [("x", owner("3")), ("y", owner("2"))])
+    book.look(20, "b", [])
+    rows = book.take()
+    assert rows is not None
+    assert {(row.job, row.device, row.start, row.end) for row in rows} == {
+        ("1", "x", 5, 10),
+        ("2", "y", 10, None),
+        ("3", "x", 20, None),
+    }
+    assert book.take() is None
+    book.forget(11)
+    book.look(30, "a", [])
+    assert {row.job for row in book.take() or []} == {"2", "3"}

@@ -1,0 +1,119 @@
+"""The hub's pages about rules, over real agents: a fault is an incident, its end closes it."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import machines
+from accelwatch.config.model import RuleSettings
+from hub_peers import agent, hub
+
+LOST = """\
+version: 1
+defaults: {keep: 0}
+rules:
+- id: gpu.lost
+  title: A GPU is lost
+  when: state == "lost"
+  severity: critical
+  advice: reboot
+  what_to_do: reboot the node
+  source: a test
+- {id: gpu.hot, title: Hot, when: temperature_celsius > 200, severity: info}
+"""
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> RuleSettings:
+    file = tmp_path / "rules.yaml"
+    file.write_text(LOST, encoding="utf-8")
+    return RuleSettings(files=(str(file),), interval_s=0.1)
+
+
+async def until(running: Any, path: str, fits: Callable[[Any], object]) -> Any:
+    """The page once it fits."""
+    while not fits(page := await running.get(path)):
+        await asyncio.sleep(0.02)
+    return page
+
+
+def test_a_fault_is_an_incident_and_its_end_closes_it(tmp_path: Path, rules: RuleSettings) -> None:
+    async def main() -> None:
+        broken = machines.snapshot(machines.view(0), machines.lost_view(1))
+        async with (
+            agent(broken) as one,
+            hub(one.address, rules=rules, state_dir=tmp_path) as running,
+        ):
+            page = await until(running, "/v1/incidents", lambda page: page["incidents"])
+            assert (page["judged"], page["rules"], page["problems"]) == (True, 2, [])
+            (incident,) = page["incidents"]
+            assert (incident["id"], incident["state"]) == ("i1", "open")
+            assert (incident["rule"], incident["severity"]) == ("gpu.lost", "critical")
+            assert incident["device_name"] == machines.device(1).name
+            assert incident["nodes"] == [one.address]
+            assert incident["advice"] == "reboot"
+            assert incident["closed"] is None
+            assert incident["since"].endswith("Z")
+            assert [line["kind"] for line in incident["timeline"]] == ["opened"]
+            assert (await running.get("/v1/incidents/i1"))["id"] == "i1"
+            listed = (await running.get("/v1/rules"))["rules"]
+            assert [(row["id"], row["open"]) for row in listed] == [("gpu.lost", 1), ("gpu.hot", 0)]
+            assert all(row["cost_us"] >= 0 for row in listed)
+
+            one.feed.put(machines.snapshot(machines.view(0), machines.view(1)))
+            done = "/v1/incidents?state=closed"
+            page = await until(running, done, lambda page: page["incidents"])
+            assert page["incidents"][0]["closed"] is not None
+            assert (await running.get("/v1/incidents"))["incidents"] == []
+            assert len((await running.get("/v1/incidents?state=all"))["incidents"]) == 1
+
+    asyncio.run(main())
+
+
+def test_incidents_are_chosen_by_severity_and_node(rules: RuleSettings) -> None:
+    async def main() -> None:
+        broken = machines.snapshot(machines.lost_view(0))
+        async with agent(broken) as one, hub(one.address, rules=rules) as running:
+            await until(running, "/v1/incidents", lambda page: page["incidents"])
+            for query, count in (
+                ("severity=critical", 1),
+                ("severity=info", 0),
+                (f"node={one.address}", 1),
+                ("node=nobody", 0),
+                ("state=closed", 0),
+                ("limit=1", 1),
+            ):
+                page = await running.get(f"/v1/incidents?{query}")
+                assert len(page["incidents"]) == count, query
+
+    asyncio.run(main())
+
+
+def test_a_hub_without_rules_says_so() -> None:
+    async def main() -> None:
+        async with hub() as running:
+            page = await running.get("/v1/incidents")
+            assert page == {"judged": False, "rules": 0, "problems": [], "incidents": []}
+            assert await running.get("/v1/rules") == {"digest": "", "rules": []}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "says"),
+    [
+        ("/v1/incidents?state=over", 400, "state: 'over' is none of open, closed, all"),
+        ("/v1/incidents?severity=loud", 400, "severity: 'loud' is none of info, warning, critical"),
+        ("/v1/incidents?limit=0", 400, "limit"),
+        ("/v1/incidents/i99", 404, "no incident 'i99'"),
+    ],
+)
+def test_what_makes_no_sense_is_told(path: str, code: int, says: str) -> None:
+    async def main() -> None:
+        async with hub() as running:
+            assert says in await running.get(path, code)
+
+    asyncio.run(main())

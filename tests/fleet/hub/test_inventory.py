@@ -1,0 +1,185 @@
+"""What is expected, on the disk: what is written comes back, and what could not be is not forgotten."""
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+import machines
+from accelwatch.fleet.state.inventory import (
+    FILE,
+    Changes,
+    DamagedError,
+    Expected,
+    InventoryError,
+    InventoryFile,
+)
+from accelwatch.schema.device import Device
+
+DEVICES = [machines.device(index) for index in range(4)]
+
+
+def expected(first: float = 1.0, acknowledged: float | None = None) -> Expected:
+    return Expected(first_seen=first, last_seen=first + 1, acknowledged=acknowledged)
+
+
+def added(node: str, *devices: Device) -> list[tuple[str, Device, float]]:
+    return [(node, device, 3.0) for device in devices]
+
+
+def loaded(file: InventoryFile) -> dict[str, list[int]]:
+    return {
+        name: sorted(device.index for device in node.devices.values())
+        for name, node in file.load().items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "any_change"),
+    [
+        (Changes(), False),
+        (Changes(seen={"a": expected()}), True),
+        (Changes(added=added("a", DEVICES[0])), True),
+        (Changes(removed=[("a", "x")]), True),
+        (Changes(forgotten=["a"]), True),
+    ],
+)
+def test_there_is_something_to_write(changes: Changes, any_change: bool) -> None:
+    assert bool(changes) is any_change
+
+
+def test_what_is_to_be_removed_is_not_added() -> None:
+    changes = Changes(
+        added=[*added("a", *DEVICES[:2]), *added("b", DEVICES[0])],
+        removed=[("a", DEVICES[0].id)],
+    )
+    changes.take_back()
+    assert [(node, device.index) for node, device, _ in changes.added] == [("a", 1), ("b", 0)]
+    assert changes.removed == [("a", DEVICES[0].id)]
+
+
+def test_what_could_not_be_written_is_written_with_what_came_after() -> None:
+    before = Changes(
+        seen={"a": expected(1.0), "b": expected(2.0), "c": expected(3.0)},
+        added=[*added("a", *DEVICES[:2]), *added("c", DEVICES[2])],
+        removed=[("b", DEVICES[3].id)],
+        forgotten=["d"],
+    )
+    later = Changes(
+        seen={"b": expected(9.0)},
+        added=added("b", DEVICES[3]),
+        removed=[("a", DEVICES[0].id)],
+        forgotten=["c"],
+    )
+    both = before.before(later)
+    assert both == Changes(
+        seen={"a": expected(1.0), "b": expected(9.0)},
+        added=[*added("a", DEVICES[1]), *added("b", DEVICES[3])],
+        removed=[("b", DEVICES[3].id), ("a", DEVICES[0].id)],
+        forgotten=["d", "c"],
+    )
+
+
+def test_what_is_written_comes_back(tmp_path: Path) -> None:
+    file = InventoryFile(tmp_path)
+    nodes = {"a": expected(1.0), "b": expected(5.0, acknowledged=7.0), "c": expected()}
+    devices = [*added("a", *DEVICES[:2]), *added("b", DEVICES[2]), *added("c", DEVICES[3])]
+    file.write(Changes(seen=nodes, added=devices))
+    file.write(Changes(removed=[("a", DEVICES[0].id), ("b", DEVICES[0].id)], forgotten=["c"]))
+    file.close()
+    again = InventoryFile(tmp_path)
+    assert loaded(again) == {"a": [1], "b": [2]}
+    found = again.load()
+    assert (found["a"].first_seen, found["a"].last_seen, found["a"].acknowledged) == (
+        1.0,
+        2.0,
+        None,
+    )
+    assert (found["b"].first_seen, found["b"].last_seen, found["b"].acknowledged) == (5.0, 6.0, 7.0)
+    assert found["a"].devices == {DEVICES[1].id: DEVICES[1]}
+    again.write(Changes(seen={"a": expected(4.0)}, added=added("a", DEVICES[1])))
+    assert loaded(again)["a"] == [1]
+    assert again.load()["a"].first_seen == 4.0
+    again.write(Changes(seen={"c": expected()}))
+    assert loaded(again)["c"] == []
+    again.close()
+
+
+def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
+    file = InventoryFile(tmp_path)
+    file.write(Changes(seen={"a": expected()}, added=added("a", DEVICES[0])))
+    bad = Expected(first_seen=None, last_seen=2.0)  # type: ignore[arg-type]  # what no column takes
+    with pytest.raises(InventoryError, match="the inventory cannot be written: NOT NULL"):
+        file.write(Changes(seen={"b": bad}, removed=[("a", DEVICES[0].id)]))
+    assert loaded(file) == {"a": [0]}
+    file.write(Changes(removed=[("a", DEVICES[0].id)]))
+    assert loaded(file) == {"a": []}
+    file.close()
+
+
+def test_a_file_that_somebody_has_locked_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accelwatch.fleet.state.inventory.WAIT_S", 0.01)
+    file = InventoryFile(tmp_path)
+    other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(InventoryError, match="cannot be written: database is locked") as told:
+        file.write(Changes(seen={"a": expected()}))
+    assert not isinstance(told.value, DamagedError)
+    other.execute("ROLLBACK")
+    other.close()
+    file.write(Changes(seen={"a": expected()}))
+    assert loaded(file) == {"a": []}
+    file.close()
+
+
+def test_a_file_of_another_version_is_told_and_left_alone(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / FILE)
+    other.execute("PRAGMA user_version=2")
+    other.close()
+    with pytest.raises(InventoryError) as told:
+        InventoryFile(tmp_path)
+    assert not isinstance(told.value, DamagedError)
+    text = f"{tmp_path / FILE}: cannot keep the inventory: written by another version (2)"
+    assert str(told.value) == text
+
+
+def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"no database, but long enough to look at" * 40)
+    with pytest.raises(DamagedError, match="cannot keep the inventory"):
+        InventoryFile(tmp_path)
+
+
+def test_a_device_that_cannot_be_decoded_and_one_of_no_node_are_left_out(tmp_path: Path) -> None:
+    file = InventoryFile(tmp_path)
+    file.write(Changes(seen={"a": expected()}, added=added("a", *DEVICES[:2])))
+    other = sqlite3.connect(tmp_path / FILE)
+    with other:
+        other.execute("UPDATE devices SET device = '{' WHERE id = ?", (DEVICES[0].id,))
+        other.execute("INSERT INTO devices SELECT 'z', id, first_seen, device FROM devices")
+    other.close()
+    assert loaded(file) == {"a": [1]}
+    file.close()
+
+
+def test_any_thread_may_write_and_a_closed_file_is_told(tmp_path: Path) -> None:
+    file = InventoryFile(tmp_path)
+    thread = threading.Thread(target=file.write, args=(Changes(seen={"a": expected()}),))
+    thread.start()
+    thread.join()
+    assert loaded(file) == {"a": []}
+    file.close()
+    with pytest.raises(InventoryError, match="^the inventory cannot be read: "):
+        file.load()
+    with pytest.raises(InventoryError, match="^the inventory cannot be written: "):
+        file.write(Changes(seen={"a": expected()}))
+
+
+def test_without_a_folder_nothing_is_on_the_disk() -> None:
+    file = InventoryFile(None)
+    file.write(Changes(seen={"a": expected()}))
+    assert loaded(file) == {"a": []}
+    assert loaded(InventoryFile(None)) == {}
+    file.close()

@@ -1,0 +1,306 @@
+"""Rules over the hub's own table: current values, windows, hosts, events and groups of a real fleet."""
+
+import asyncio
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import machines
+from accelwatch.expr import MISSING, UNKNOWN, Key, Missing, Type, Value
+from accelwatch.expr.explain import explain
+from accelwatch.expr.needs import Needs
+from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
+from accelwatch.expr.scene import HOST, Keeper, Scene
+from accelwatch.fleet.rules.live import FleetColumns
+from accelwatch.fleet.rules.program import Program, column_of
+from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.table import windows as windows_module
+from accelwatch.fleet.table.belief import Bools
+from accelwatch.fleet.table.windows import WindowsError
+from accelwatch.schema.context import Event
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+from accelwatch.schema.snapshot import Owner
+from told_fleet import ToldFleet, host, view
+
+POWER, ENERGY = ("power_watts",), ("energy_joules_total", "hardware")
+
+
+class Hub(ToldFleet):
+    """A fleet of polled nodes and the columns of some rules."""
+
+    def __init__(self, *texts: str, firing: Callable[[str], Bools | None] | None = None) -> None:
+        super().__init__()
+        self.rules: dict[str, RuleExpression] = {text: compile_rule_value(text) for text in texts}
+        needs = Needs()
+        for rule in self.rules.values():
+            needs |= rule.needs
+        self.needs = needs
+        self.columns = FleetColumns(self.fleet, needs, firing)
+        conditions = {text: rule for text, rule in self.rules.items() if rule.type == Type.BOOL}
+        self.program = Program(conditions)
+
+    def bring(self) -> None:
+        asyncio.run(self.columns.bring(LongWork()))
+
+    def row(self, node: str, index: int) -> int:
+        found = self.fleet.table.rows.get((node, machines.device(index).id))
+        assert found is not None
+        return found
+
+    def truth(self, text: str, node: str = "a", index: int = 0) -> object:
+        for one in self.program.run(self.columns):
+            if one.name == text:
+                row = self.row(node, index)
+                true, false = bool(one.truths.true[row]), bool(one.truths.false[row])
+                scalar = self.rules[text].evaluate(Row(self.columns, row))
+                assert scalar is (True if true else False if false else UNKNOWN)
+                return scalar
+        raise AssertionError(text)
+
+    def value(self, text: str, node: str = "a", index: int = 0) -> float:
+        return float(column_of(self.rules[text], self.columns)[self.row(node, index)])
+
+
+CURRENT = {
+    "power_watts > 642": True,
+    "temperature_celsius == 61": True,
+    'vendor == "nvidia" and matches(model, "H100") and driver_version != "1"': True,
+    'labels.pool == "train" and labels.rack == "r1" and node == "a"': True,
+    "missing(labels.zone) and missing(job) and missing(user)": False,
+    'user == "trainer"': True,
+    'state == "ok" and health == "ok" and node_state == "up" and health.ok and device_up': True,
+    "index == 0 and numa_node == 0 and sample_age_s < 5": True,
+    "node.count() == 2 and rack.count() == 4 and model.count() == 4": True,
+    'model.any(node == "b") and not node.any(node == "b")': True,
+    "job.count() > 0": UNKNOWN,
+    "host_blocked_processes > 3": True,
+    "missing(host_load_average[1])": True,
+    "host_blocked_processes + power_watts > 600 and missing(fan_speed_ratio[0])": True,
+}
+
+
+def test_what_stands_in_the_table_now() -> None:
+    hub = Hub(*CURRENT)
+    hub.tell("a", view(0), view(1), host(host_blocked_processes=5))
+    hub.tell("b", view(0), view(1))
+    hub.bring()
+    assert {text: hub.truth(text) for text in CURRENT} == CURRENT
+    assert hub.truth("host_blocked_processes > 3", "b") is UNKNOWN
+    assert hub.columns.here.sum() == 4
+    assert hub.columns.size == hub.fleet.table.rows.size
+
+
+def test_numbers_of_a_silent_node_are_missing() -> None:
+    texts = ("power_watts > 1", 'state == "unreachable"', 'node_state == "down"', "device_up")
+    hub = Hub(*texts, "host_blocked_processes > 3", 'vendor == "nvidia"', "age(power_watts) > 40")
+    hub.tell("a", view(0), host(host_blocked_processes=5))
+    hub.bring()
+    assert [hub.truth(text) for text in texts[:3]] == [True, False, False]
+    hub.clock.advance(60)
+    hub.tell("b", view(1))
+    hub.bring()
+    assert [hub.truth(text) for text in texts[:3]] == [UNKNOWN, True, True]
+    assert hub.truth("host_blocked_processes > 3") is UNKNOWN
+    assert hub.truth('vendor == "nvidia"') is True
+    assert hub.truth("age(power_watts) > 40") is True
+    assert hub.truth("age(power_watts) > 40", "b", 1) is False
+
+
+WINDOWS = (
+    'avg(power_watts, "1m")',
+    'min(power_watts, "1m")',
+    'max(power_watts, "30s")',
+    'delta(power_watts, "1m")',
+    'quantile(power_watts, 0.9, "1m")',
+    'changed(power_watts, "1m")',
+    'duty(throttle_active.power, "1m")',
+    "age(power_watts)",
+    'rate(energy_joules_total, "1m")',
+    'delta(energy_joules_total, "1m")',
+    'changed(energy_joules_total, "1m")',
+    'avg(host_blocked_processes, "1m")',
+    'changed(utilization_ratio, "1m")',
+)
+
+
+@pytest.mark.parametrize("text", WINDOWS)
+def test_a_hub_and_an_agent_mean_the_same_by_a_window(text: str) -> None:
+    hub = Hub(text)
+    rule = hub.rules[text]
+    keeper = Keeper(rule.needs, 1.0)
+    told: dict[Key, Value] = {}
+
+    def lookup(key: Key) -> Value | Missing:
+        return told.get(key, MISSING)
+
+    for second in range(130):
+        power = None if second % 7 == 3 or second > 125 else 600.0 + second % 40
+        values: dict[Series, Number | None] = {
+            POWER: power,
+            ENERGY: 5000.0 + second * 3 if second < 100 else second * 2.0,
+            ("throttle_active", "power"): int(second % 3 == 0),
+        }
+        hub.tell("a", view(0, values), host(host_blocked_processes=second % 5))
+        hub.bring()
+        told.clear()
+        told.update({key: value for key, value in values.items() if value is not None})
+        told["host_blocked_processes",] = second % 5
+        told["utilization_ratio",] = 0.97
+        at = hub.clock.monotonic()
+        keeper.take(at, "gpu", lookup)
+        keeper.take(at, HOST, lookup)
+        (device,) = Scene(keeper, {HOST: lookup, "gpu": lookup}, at=at, now=0.0).members
+        expected, found = rule.value(device), hub.value(text)
+        if expected is MISSING:
+            assert math.isnan(found), second
+        else:
+            assert found == pytest.approx(expected, rel=1e-6), second
+        hub.clock.advance(1)
+
+
+def test_a_device_that_was_exchanged_has_no_past_and_heard_nothing() -> None:
+    texts = (
+        'avg(power_watts, "1m") > 1',
+        'event("xid")',
+        'count("xid", within="1h") == 0',
+        "age(power_watts) >= 0",
+    )
+    hub = Hub(*texts)
+    for _ in range(60):
+        hub.tell("a", view(0))
+        hub.bring()
+        hub.clock.advance(1)
+    note(hub, "a", 0, "xid_79")
+    hub.bring()
+    assert [hub.truth(text) for text in texts] == [True, True, False, True]
+    hub.tell(
+        "a",
+        view(0, {POWER: None}, device=machines.device(0, serial="another")),
+    )
+    hub.bring()
+    assert [hub.truth(text) for text in texts] == [UNKNOWN, False, True, UNKNOWN]
+
+
+def note(hub: Hub, node: str, index: int | None, code: str, ago_s: float = 0.0) -> None:
+    """An event that a node told."""
+    event = ErrorEvent(
+        code=code,
+        category=Category.BUS,
+        time=hub.clock.wall() - ago_s,
+        text="",
+        source="kernel_log",
+        device_id="" if index is None else machines.device(index).id,
+    )
+    number = len(hub.fleet.events) + 1
+    hub.fleet.events.record(
+        node,
+        "test",
+        [Event(sequence=number, event=event)],
+        ours=lambda time: time,
+        name=lambda device: device,
+        again=False,
+    )
+
+
+def test_events_of_devices_and_nodes() -> None:
+    texts = (
+        'event("xid", code == 79, within="1m")',
+        'event("nfs")',
+        'since("xid") >= 30',
+        'count("xid", within="1h") == 2',
+        'last("boot") > 0',
+        'event("pcie")',
+    )
+    hub = Hub(*texts)
+    hub.tell("a", view(0), view(1))
+    hub.tell("b", view(0))
+    hub.bring()
+    note(hub, "a", 0, "xid_79", 30)
+    note(hub, "a", 0, "xid_63", 300)
+    note(hub, "a", None, "nfs_not_responding", 30)
+    note(hub, "gone", 0, "pcie_contained")
+    hub.bring()
+    assert [hub.truth(text) for text in texts] == [True, True, True, True, UNKNOWN, False]
+    assert [hub.truth(text, "a", 1) for text in texts[:4]] == [False, True, UNKNOWN, False]
+    assert [hub.truth(text, "b", 0) for text in texts[:2]] == [False, False]
+    hub.clock.advance(60)
+    hub.tell("a", view(0), view(1))
+    hub.bring()
+    assert hub.truth(texts[0]) is False
+    assert hub.truth(texts[2]) is True
+
+
+def test_groups_follow_jobs() -> None:
+    text = 'job.count() == 3 and peer_median(power_watts, by="job") > 1'
+    counted = "job.count() == 3"
+    hub = Hub(text, counted)
+    seven = (Owner(kind="job", job_id="7"),)
+    hub.tell("a", view(0, owners=seven), view(1, owners=seven))
+    hub.tell("b", view(0, owners=seven), view(1))
+    hub.bring()
+    assert hub.truth(counted) is True
+    assert hub.truth(counted, "b", 1) is UNKNOWN
+    assert hub.truth(text) is UNKNOWN  # two peers are too few
+    groups = hub.columns.groups("job")
+    hub.bring()
+    assert hub.columns.groups("job") is groups
+    hub.tell("b", view(0), view(1))
+    hub.bring()
+    assert hub.truth(counted) is False
+
+
+def test_text_is_the_same_object_until_it_changes() -> None:
+    hub = Hub('vendor == "nvidia" and state == "ok"')
+    hub.tell("a", view(0))
+    hub.bring()
+    before = hub.columns.text("vendor"), hub.columns.text("state")
+    hub.clock.advance(1)
+    hub.tell("a", view(0))
+    hub.bring()
+    assert hub.columns.text("vendor") is before[0]
+    assert hub.columns.text("state") is before[1]
+    hub.tell("a", view(0, state=DeviceState.LOST, device=machines.device(0, vendor="amd")))
+    hub.bring()
+    assert hub.columns.text("vendor") is not before[0]
+    assert hub.truth('vendor == "nvidia" and state == "ok"') is False
+
+
+def test_other_rules_that_fire() -> None:
+    text, other = 'peers_affected("a.b", by="node") == 2', 'peers_affected("no", by="node") > 0'
+    hub = Hub(
+        text, other, firing=lambda rule: np.ones(64, dtype=np.bool_) if rule == "a.b" else None
+    )
+    hub.tell("a", view(0), view(1))
+    hub.bring()
+    assert hub.truth(text) is True
+    assert hub.truth(other) is UNKNOWN
+
+
+def test_windows_are_let_go_and_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'avg(power_watts, "1h") > 1 and changed(temperature_celsius, "1h")'
+    hub = Hub(text)
+    windows = hub.fleet.table.windows
+    assert windows.series
+    hub.columns.close()
+    assert windows.series == ()
+    monkeypatch.setattr(windows_module, "MOST_BYTES", 3000)
+    with pytest.raises(WindowsError, match="power_watts|temperature_celsius"):
+        FleetColumns(hub.fleet, compile_rule(text).needs)
+    assert windows.series == ()
+
+
+def test_explain_says_how_much_of_a_window_there_is() -> None:
+    text = 'avg(power_watts, "5m") > 1'
+    hub = Hub(text)
+    for _ in range(100):
+        hub.tell("a", view(0))
+        hub.bring()
+        hub.clock.advance(1)
+    parts = explain(text, hub.rules[text].tree, Row(hub.columns, hub.row("a", 0)))
+    assert parts[1].reason == "power_watts avg 5m has 32 % of its samples"

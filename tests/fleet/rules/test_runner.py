@@ -1,0 +1,374 @@
+"""A hub's rules over time: incidents, their journal, restarts, and rule files that change."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import pytest
+
+import machines
+from accelwatch.config.model import RuleSettings
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.rules.runner import RuleRunner
+from accelwatch.incidents.incident import Incident, MomentKind
+from accelwatch.incidents.journal.file import FILE, JournalFile
+from accelwatch.schema.context import Event
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.snapshot import Owner
+from told_fleet import ToldFleet, view
+
+POWER = ("power_watts",)
+LOW = """\
+version: 1
+defaults: {keep: 0, cooldown: 1m}
+rules:
+- id: low
+  title: Too little power
+  when: power_watts < 200
+  severity: critical
+"""
+
+
+class Site(ToldFleet):
+    """A fleet, rule files, and a folder for the journal."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self.file = folder / "rules.yaml"
+        self.file.write_text(LOW, encoding="utf-8")
+        self.settings = RuleSettings(files=(str(self.file),))
+        self.heard: list[Incident] = []
+
+    def runner(self, folder: Path | None = None) -> RuleRunner:
+        return RuleRunner(self.fleet, self.settings, folder or self.folder, self.heard.extend)
+
+    def watts(self, *watts: float, node: str = "a", **changes: object) -> None:
+        self.tell(node, *(view(at, {POWER: one}, **changes) for at, one in enumerate(watts)))
+
+    async def tick(self, runner: RuleRunner) -> None:
+        await runner.tick()
+        self.clock.advance(1.0)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def play(story: Callable[[], Coroutine[object, object, None]]) -> None:
+    asyncio.run(story())
+
+
+def kinds(incident: Incident) -> list[MomentKind]:
+    return [moment.kind for moment in incident.timeline]
+
+
+def test_a_rule_that_fires_is_an_incident_with_its_facts(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        job = Owner(kind="job", job_id="4711", scheduler="slurm", user="ana")
+        site.watts(500.0, 120.0, owners=(job,))
+        await site.tick(runner)
+        (incident,) = runner.open
+        assert (incident.id, incident.rule, incident.severity) == ("i1", "low", "critical")
+        assert incident.facts.device_name == machines.device(1).name
+        assert incident.facts.serial == machines.device(1).serial
+        assert incident.facts.labels == {"rack": "r1", "pool": "train"}
+        assert (incident.facts.jobs, incident.facts.users) == (("4711",), ("ana",))
+        assert incident.nodes == ("a",)
+        assert runner.incident("i1") == incident
+        site.watts(500.0, 450.0)
+        await site.tick(runner)
+        assert runner.open == []
+        assert [one.id for one in runner.closed] == ["i1"]
+        assert [one.is_open for one in site.heard] == [True, False]
+        assert runner.problems == ()
+        await runner.stop()
+
+    play(story)
+
+
+def test_an_incident_goes_on_after_a_restart_and_is_over_when_its_rule_says_so(site: Site) -> None:
+    async def story() -> None:
+        first = site.runner()
+        await first.start()
+        site.watts(120.0)
+        await site.tick(first)
+        await first.stop()
+        second = site.runner()
+        await second.start()
+        assert [one.id for one in second.open] == ["i1"]
+        await site.tick(second)
+        assert len(site.heard) == 1
+        site.watts(450.0)
+        await site.tick(second)
+        assert [one.id for one in second.closed] == ["i1"]
+        site.watts(120.0, 110.0)
+        await site.tick(second)
+        assert [(one.id, one.reopened) for one in second.open] == [("i1", 1), ("i2", 0)]
+        await second.stop()
+
+    play(story)
+
+
+def test_after_a_restart_nothing_is_over_for_lack_of_data(site: Site) -> None:
+    async def story() -> None:
+        first = site.runner()
+        await first.start()
+        site.watts(120.0)
+        await site.tick(first)
+        await first.stop()
+        again = Site(site.folder)
+        second = again.runner()
+        await second.start()
+        for _ in range(3):
+            await again.tick(second)
+        assert [one.id for one in second.open] == ["i1"]
+        await second.stop()
+
+    play(story)
+
+
+def test_what_happened_is_in_the_journal(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.watts(120.0)
+        await site.tick(runner)
+        await runner.stop()
+
+    play(story)
+    journal = JournalFile(site.folder / FILE, read_only=True)
+    assert [type(entry.record).__name__ for entry in journal.entries()] == [
+        "RuleSetRecord",
+        "IncidentRecord",
+    ]
+    assert journal.verify() == 2
+    journal.close()
+
+
+def test_a_damaged_journal_stops_nobody_and_is_told(site: Site) -> None:
+    (site.folder / FILE).write_bytes(b"nothing of the kind " * 300)
+
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.watts(120.0)
+        await site.tick(runner)
+        assert [one.id for one in runner.open] == ["i1"]
+        assert "it is left as it is" in runner.problems[0]
+        await runner.stop()
+
+    play(story)
+    assert (site.folder / FILE).read_bytes().startswith(b"nothing of the kind")
+
+
+def test_two_hubs_do_not_share_a_journal(site: Site) -> None:
+    async def story() -> None:
+        first, second = site.runner(), site.runner()
+        await first.start()
+        await second.start()
+        assert first.problems == ()
+        assert "another process keeps its journal here" in second.problems[0]
+        await second.stop()
+        await first.stop()
+
+    play(story)
+
+
+def test_rules_that_cannot_be_loaded_are_refused_at_the_start(site: Site) -> None:
+    site.file.write_text(LOW.replace("power_watts", "power_wats"), encoding="utf-8")
+    with pytest.raises(ConfigError, match="did you mean power_watts"):
+        site.runner()
+
+
+def test_a_file_that_breaks_changes_nothing_and_is_told_until_it_is_mended(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.file.write_text(LOW.replace("power_watts", "power_wats"), encoding="utf-8")
+        await runner.look_again()
+        assert "unknown name power_wats" in runner.problems[0]
+        site.watts(120.0)
+        await site.tick(runner)
+        assert [one.rule for one in runner.open] == ["low"]
+        site.file.write_text(LOW.replace("200", "100"), encoding="utf-8")
+        await runner.look_again()
+        assert runner.problems == ()
+        assert [rule.when.text for rule in runner.rules.rules.values()] == ["power_watts < 100"]
+        await runner.stop()
+
+    play(story)
+
+
+def test_other_rules_begin_and_an_incident_that_lost_its_rule_stays(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.watts(120.0)
+        await site.tick(runner)
+        site.file.write_text(LOW.replace("id: low", "id: lower"), encoding="utf-8")
+        await runner.reload(site.settings)
+        await site.tick(runner)
+        lost, new = runner.open
+        assert (lost.rule, kinds(lost)[-1]) == ("low", MomentKind.ORPHANED)
+        assert new.rule == "lower"
+        await runner.stop()
+
+    play(story)
+
+
+def test_a_reload_that_is_refused_leaves_the_rules_and_their_windows(site: Site) -> None:
+    windowed = LOW.replace("power_watts < 200", 'avg(power_watts, "30s") < 200')
+    site.file.write_text(windowed, encoding="utf-8")
+
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.file.write_text(windowed + "  nonsense: 1\n", encoding="utf-8")
+        with pytest.raises(ConfigError):
+            await runner.reload(site.settings)
+        for _ in range(40):
+            site.watts(120.0)
+            await site.tick(runner)
+        assert [one.rule for one in runner.open] == ["low"]
+        await runner.stop()
+
+    play(story)
+
+
+def test_it_judges_by_itself(site: Site) -> None:
+    site.settings = RuleSettings(files=(str(site.file),), interval_s=0.1)
+
+    async def story() -> None:
+        runner = site.runner()
+        site.watts(120.0)
+        await runner.start()
+        assert runner.alive
+        while not runner.open:
+            await asyncio.sleep(0.02)
+        await runner.stop()
+        assert not runner.alive
+
+    play(story)
+
+
+def test_the_folder_is_free_after_it(site: Site) -> None:
+    async def story() -> None:
+        for _ in range(3):
+            runner = site.runner()
+            await runner.start()
+            assert runner.problems == ()
+            await runner.stop()
+
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    play(story)
+    assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors + 1
+
+
+XID = """\
+version: 1
+defaults: {keep: 0, cooldown: 0}
+rules:
+- {id: xid, title: Xid, when: 'event("xid", code == 79)'}
+- {id: many, title: Many, when: 'count("xid", code == 79, within="1h") >= 2', severity: info}
+"""
+
+
+def hear(site: Site, ago_s: float, number: int = 1) -> None:
+    """The agent of node a tells an event, as it does again after every reconnect."""
+    event = ErrorEvent(
+        code="xid_79",
+        category=Category.BUS,
+        time=site.clock.wall() - ago_s,
+        text="fallen off the bus",
+        source="kernel_log",
+        device_id=machines.device(0).id,
+    )
+    told = [Event(sequence=number, event=event)]
+    site.fleet.events.record(
+        "a", site.keys["a"], told, ours=lambda time: time, name=lambda id_: id_, again=True
+    )
+
+
+def test_an_event_that_was_judged_is_no_news_to_the_next_hub(site: Site) -> None:
+    site.file.write_text(XID, encoding="utf-8")
+
+    async def story() -> None:
+        first = site.runner()
+        await first.start()
+        site.watts(500.0)
+        hear(site, 0.0)
+        await site.tick(first)
+        assert [one.rule for one in first.open] == ["xid"]
+        site.clock.advance(700.0)
+        site.watts(500.0)
+        await site.tick(first)
+        assert first.open == []
+        await first.stop()
+
+        site.clock.advance(-300.0)
+        again = Site(site.folder)
+        again.file.write_text(XID, encoding="utf-8")
+        again.clock = site.clock
+        again.fleet.clock = site.clock
+        second = again.runner()
+        await second.start()
+        again.watts(500.0)
+        hear(again, 402.0)
+        await again.tick(second)
+        assert second.open == []
+        hear(again, 0.0, number=2)
+        await again.tick(second)
+        assert [one.rule for one in second.open] == ["xid", "many"]
+        await second.stop()
+
+    play(story)
+
+
+def test_an_open_incident_keeps_its_event_after_a_restart(site: Site) -> None:
+    site.file.write_text(XID, encoding="utf-8")
+
+    async def story() -> None:
+        first = site.runner()
+        await first.start()
+        site.watts(500.0)
+        hear(site, 0.0)
+        await site.tick(first)
+        await first.stop()
+        again = Site(site.folder)
+        again.file.write_text(XID, encoding="utf-8")
+        second = again.runner()
+        await second.start()
+        again.watts(500.0)
+        hear(again, 0.0)
+        await again.tick(second)
+        assert [(one.id, one.reopened) for one in second.open] == [("i1", 0)]
+        assert again.heard == []
+        await second.stop()
+
+    play(story)
+
+
+def test_a_tick_that_fails_is_told_and_the_next_one_is_tried(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.watts(120.0)
+        with monkeypatch.context() as patch:
+            patch.setattr(RuleRunner, "tick", broken)
+            await runner.tick_safely()
+        assert list(runner.problems) == ["a tick of the rules failed: ZeroDivisionError('oh')"]
+        await runner.tick_safely()
+        assert not runner.problems
+        assert [one.id for one in runner.open] == ["i1"]
+        await runner.stop()
+
+    async def broken(_: RuleRunner) -> None:
+        raise ZeroDivisionError("oh")
+
+    play(story)

@@ -1,0 +1,32 @@
+"""The examples of docs/history.md, run as they are written."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from history_archives import steady, write
+
+_EXAMPLE = re.compile(r"<!-- test: (\w+) -->\n```python\n(.*?)```", re.DOTALL)
+_PAGE = Path(__file__).parents[2] / "docs" / "history.md"
+EXAMPLES = dict(_EXAMPLE.findall(_PAGE.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("library", ["pandas", "duckdb", "polars"])
+def test_an_example_runs_as_it_is_written(tmp_path: Path, library: str) -> None:
+    pytest.importorskip(library)
+    write(tmp_path / "fleet", steady(minutes=10))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", EXAMPLES[library]],
+        cwd=tmp_path,
+        env={**os.environ, "POLARS_FMT_MAX_ROWS": "20"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "node000" in done.stdout
+    assert "309.5" in done.stdout

@@ -1,0 +1,165 @@
+"""Many at once are one incident: from how many on, within which time, until all is calm."""
+
+import itertools
+
+import pytest
+
+from accelwatch.incidents.incident import (
+    Facts,
+    Incident,
+    MomentKind,
+)
+from accelwatch.incidents.keeper import Keeper
+from accelwatch.rules.document import Advice
+from accelwatch.rules.rule import Grouping
+from accelwatch.rules.timing import Transition
+from accelwatch.rules.verdict import (
+    Entity,
+)
+from incidents.incident_rules import START, change, device, rule
+
+FIRED, CLEARED = Transition.FIRED, Transition.CLEARED
+RACK = Grouping(by="rack", at_least=3, within_s=300.0, calm_s=600.0)
+
+
+def facts(entity: Entity) -> Facts:
+    """Nodes n1 to n9 stand in rack r1, the others in r2; n100 stands nowhere."""
+    if entity.node == "n100":
+        return Facts(model="H100")
+    rack = "r1" if len(entity.node) == 2 else "r2"
+    return Facts(model="H100", labels={"rack": rack, "pdu": "p1"}, jobs=(f"job-{entity.node}",))
+
+
+def keeper(group: Grouping = RACK, incidents: tuple[Incident, ...] = ()) -> Keeper:
+    numbers = itertools.count(1 + len(incidents))
+    rules = {"gpu.lost": rule(group=group)}
+    return Keeper(rules, facts, lambda: f"i{next(numbers)}", incidents)
+
+
+def fire(kept: Keeper, at_s: float, *nodes: str) -> list[Incident]:
+    return kept.step([change(FIRED, at_s, entity=device(node)) for node in nodes], START + at_s)
+
+
+def clear(kept: Keeper, at_s: float, *nodes: str) -> list[Incident]:
+    return kept.step([change(CLEARED, at_s, entity=device(node)) for node in nodes], START + at_s)
+
+
+def groups(incidents: list[Incident]) -> list[Incident]:
+    return [one for one in incidents if one.entity.group]
+
+
+def test_two_of_a_rack_are_two_incidents() -> None:
+    assert groups(fire(keeper(), 0, "n1", "n2")) == []
+
+
+def test_three_of_a_rack_are_one_incident_and_its_members() -> None:
+    kept = keeper()
+    fire(kept, 0, "n1", "n2")
+    changed = fire(kept, 60, "n3")
+    (group,) = groups(changed)
+    assert group.entity.group == "rack=r1"
+    assert group.title == "Title of gpu.lost: 3 at once, rack=r1"
+    assert group.nodes == ("n1", "n2", "n3")
+    assert group.members == ("i1", "i2", "i3")
+    assert group.advice is Advice.WAIT
+    assert group.facts.labels == {"rack": "r1", "pdu": "p1"}
+    assert group.facts.jobs == ("job-n1", "job-n2", "job-n3")
+    assert {one.group for one in changed if not one.entity.group} == {group.id}
+
+
+def test_those_of_another_rack_do_not_count() -> None:
+    kept = keeper()
+    assert groups(fire(kept, 0, "n1", "n2", "n11", "n12")) == []
+
+
+def test_who_stands_nowhere_does_not_count() -> None:
+    assert groups(fire(keeper(), 0, "n1", "n2", "n100")) == []
+
+
+@pytest.mark.parametrize(("later_s", "one"), [(300, True), (301, False)])
+def test_they_count_within_a_span_only(later_s: float, one: bool) -> None:
+    kept = keeper()
+    fire(kept, 0, "n1", "n2")
+    assert bool(groups(fire(kept, later_s, "n3"))) is one
+
+
+def test_those_that_are_over_do_not_count() -> None:
+    kept = keeper()
+    fire(kept, 0, "n1", "n2")
+    clear(kept, 10, "n1")
+    assert groups(fire(kept, 20, "n3")) == []
+
+
+def test_two_devices_of_a_node_are_two_of_a_group_over_the_fleet() -> None:
+    kept = keeper(Grouping(by="fleet", at_least=2, within_s=60.0, calm_s=60.0))
+    changes = [change(FIRED, 0, entity=device("n1", number)) for number in (0, 1)]
+    (group,) = groups(kept.step(changes, START))
+    assert group.entity.group == "fleet"
+    assert group.nodes == ("n1",)
+
+
+def test_a_label_can_be_what_they_share() -> None:
+    kept = keeper(Grouping(by="labels.pdu", at_least=2, within_s=60.0, calm_s=60.0))
+    (group,) = groups(fire(kept, 0, "n1", "n11"))
+    assert group.entity.group == "labels.pdu=p1"
+
+
+def test_a_group_grows_beyond_its_span() -> None:
+    kept = keeper()
+    fire(kept, 0, "n1", "n2", "n3")
+    (group,) = groups(fire(kept, 2000, "n4"))
+    assert group.nodes == ("n1", "n2", "n3", "n4")
+    assert group.timeline[-1].kind is MomentKind.GREW
+    assert groups(kept.step([], START + 2001)) == []
+
+
+def test_thirty_nodes_at_once_are_one_group() -> None:
+    kept = keeper(Grouping(by="fleet", at_least=3, within_s=60.0, calm_s=60.0))
+    changed = fire(kept, 0, *(f"n{at}" for at in range(30)))
+    assert len(groups(changed)) == 1
+    assert len(groups(changed)[0].members) == 30
+
+
+def test_it_is_over_when_all_has_been_calm_for_long_enough() -> None:
+    kept = keeper()
+    fire(kept, 0, "n1", "n2", "n3")
+    assert groups(clear(kept, 100, "n1", "n2", "n3")) == []
+    assert groups(kept.step([], START + 699)) == []
+    (group,) = groups(kept.step([], START + 700))
+    assert not group.is_open
+    assert kept.open == []
+
+
+def test_a_relapse_begins_the_calm_anew() -> None:
+    kept = keeper()
+    fire(kept, 0, "n1", "n2", "n3")
+    clear(kept, 100, "n1", "n2", "n3")
+    fire(kept, 400, "n2")
+    clear(kept, 450, "n2")
+    assert groups(kept.step([], START + 1000)) == []
+    assert len(groups(kept.step([], START + 1050))) == 1
+
+
+def test_one_that_stays_keeps_the_group_open() -> None:
+    kept = keeper()
+    fire(kept, 0, "n1", "n2", "n3")
+    clear(kept, 100, "n1", "n2")
+    assert groups(kept.step([], START + 5000)) == []
+
+
+def test_a_person_can_close_it() -> None:
+    kept = keeper()
+    (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
+    closed = kept.close(group.id, START + 5, "operator", "known")
+    assert closed is not None
+    assert not closed.is_open
+    assert kept.close(group.id, START + 6, "operator", "known") is None
+
+
+def test_a_group_goes_on_after_a_restart() -> None:
+    first = keeper()
+    fire(first, 0, "n1", "n2", "n3")
+    again = keeper(incidents=tuple(first.open))
+    (group,) = groups(fire(again, 60, "n4"))
+    assert group.members == ("i1", "i2", "i3", "i5")
+    assert len(groups(again.open)) == 1

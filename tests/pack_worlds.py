@@ -1,0 +1,61 @@
+"""Snapshots of whole machines as a world that rules are played on."""
+
+from collections.abc import Iterable, Mapping
+
+from accelwatch.expr.kleene import MISSING
+from accelwatch.expr.names import IDENTITY
+from accelwatch.expr.needs import Needs
+from accelwatch.query.lookup import lookup
+from accelwatch.rules.engine import Engine
+from accelwatch.rules.rule import Rule
+from accelwatch.rules.timing import Transition
+from accelwatch.rules.world import Member, World
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.snapshot import DeviceView, Snapshot
+
+RACK = "r1"
+
+
+def played(
+    rules: Mapping[str, Rule], shots: Iterable[tuple[float, list[Snapshot]]], interval_s: float
+) -> dict[str, set[str]]:
+    """Which rules fire over snapshots of nodes at their moments, and for whom."""
+    needs = Needs()
+    for rule in rules.values():
+        for expression in rule.expressions:
+            needs |= expression.needs
+    world: World | None = None
+    engine = Engine(rules)
+    fired: dict[str, set[str]] = {}
+    for at, (now, snapshots) in enumerate(shots):
+        members = [one for shot in snapshots for one in _members(shot)]
+        if world is None:
+            world = World(needs, interval_s, members)
+            world.engine = engine
+        for member in members:
+            world.members[member.node, member.device].values = member.values
+        world.tick(now)
+        for shot in snapshots if at == 0 else ():
+            for event in shot.events:
+                world.hear(shot.host, event)
+        for change in engine.step(world.subjects(), now, now):
+            if change.transition is Transition.FIRED:
+                fired.setdefault(change.rule, set()).add(str(change.entity))
+    return fired
+
+
+def _members(shot: Snapshot) -> Iterable[Member]:
+    for view in shot.devices:
+        yield _member(shot.host, view.device.name, view)
+    if shot.node is not None:
+        yield _member(shot.host, "", shot.node)
+
+
+def _member(node: str, name: str, view: DeviceView) -> Member:
+    ask = lookup(view, node)
+    fields = {key: word for key in IDENTITY if (word := ask(key)) is not MISSING}
+    jobs = [owner.job_id for owner in view.owners if owner.job_id]
+    owners = {"job": jobs[0]} if jobs else {}
+    values: dict[Series, float] = dict(view.reading.values)
+    whole = {**fields, **owners, "labels.rack": RACK}
+    return Member(node=node, device=name, fields=whole, values=values)

@@ -1,0 +1,143 @@
+"""A rule fires on True only, clears on False only, and stands still while nothing can be told."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from accelwatch.expr.kleene import UNKNOWN, Truth
+from accelwatch.rules.timing import Phase, Spell, Timing, Transition, Truths, advance
+
+TIMING = Timing(for_s=20.0, keep_s=30.0, unknown_after_s=60.0)
+
+
+def played(
+    ticks: Sequence[Truth | Truths], timing: Timing = TIMING, every_s: float = 10.0
+) -> tuple[list[tuple[int, Transition]], Spell | None]:
+    """What came of a row of ticks: the transitions with their tick, and the spell at the end."""
+    spell: Spell | None = None
+    transitions: list[tuple[int, Transition]] = []
+    for at, tick in enumerate(ticks):
+        truths = tick if isinstance(tick, Truths) else Truths(when=tick)
+        spell, transition = advance(spell, truths, 1000.0 + at * every_s, timing)
+        if transition is not None:
+            transitions.append((at, transition))
+    return transitions, spell
+
+
+def test_it_fires_when_the_condition_has_held_for_long_enough() -> None:
+    transitions, spell = played([True, True, True])
+    assert transitions == [(2, Transition.FIRED)]
+    assert spell is not None
+    assert (spell.phase, spell.since) == (Phase.FIRING, 1000.0)
+
+
+def test_without_a_duration_it_fires_at_once() -> None:
+    assert played([True], Timing(for_s=0.0))[0] == [(0, Transition.FIRED)]
+
+
+def test_one_false_tick_begins_the_wait_anew() -> None:
+    assert played([True, True, False, True, True])[0] == []
+    assert played([True, True, False, True, True, True])[0] == [(5, Transition.FIRED)]
+
+
+def test_unknown_alone_begins_nothing() -> None:
+    assert played([UNKNOWN] * 20) == ([], None)
+
+
+def test_unknown_neither_counts_nor_begins_the_wait_anew() -> None:
+    assert played([True, True, UNKNOWN, UNKNOWN, True])[0] == []
+    assert played([True, True, UNKNOWN, UNKNOWN, True, True])[0] == [(5, Transition.FIRED)]
+
+
+def test_it_waits_for_a_second_reading() -> None:
+    unconfirmed = Truths(when=True, confirm=False)
+    unclear = Truths(when=True, confirm=UNKNOWN)
+    assert played([unconfirmed] * 5)[0] == []
+    assert played([unclear] * 5)[0] == []
+    confirmed = Truths(when=True, confirm=True)
+    assert played([unconfirmed, unclear, unconfirmed, confirmed])[0] == [(3, Transition.FIRED)]
+
+
+def test_a_confirmation_without_the_condition_fires_nothing() -> None:
+    assert played([Truths(when=False, confirm=True)] * 5, Timing(for_s=0.0)) == ([], None)
+
+
+def test_it_clears_when_it_has_been_over_for_long_enough() -> None:
+    transitions, spell = played([True] * 3 + [False] * 4)
+    assert transitions == [(2, Transition.FIRED), (6, Transition.CLEARED)]
+    assert spell is None
+
+
+def test_without_a_keep_it_clears_at_once() -> None:
+    assert played([True, False], Timing(for_s=0.0, keep_s=0.0))[0] == [
+        (0, Transition.FIRED),
+        (1, Transition.CLEARED),
+    ]
+
+
+def test_a_relapse_while_it_clears_is_the_same_spell() -> None:
+    transitions, spell = played([True] * 3 + [False] * 3 + [True] + [False] * 3)
+    assert transitions == [(2, Transition.FIRED)]
+    assert spell is not None
+    assert (spell.phase, spell.since) == (Phase.CLEARING, 1000.0)
+
+
+def test_unknown_never_clears() -> None:
+    transitions, spell = played([True] * 3 + [UNKNOWN] * 6)
+    assert transitions == [(2, Transition.FIRED)]
+    assert spell is not None
+    assert spell.phase is Phase.FIRING
+
+
+def test_unknown_holds_up_the_clearing() -> None:
+    held_up = [True] * 3 + [False, False] + [UNKNOWN] * 3 + [False, False]
+    assert played(held_up)[0] == [(2, Transition.FIRED)]
+    assert played([*held_up, False])[0][-1] == (10, Transition.CLEARED)
+
+
+@pytest.mark.parametrize("clear", [False, UNKNOWN])
+def test_a_clear_of_its_own_decides(clear: Truth) -> None:
+    gone = Truths(when=False, clear=clear)
+    assert played([True] * 3 + [gone] * 8)[0] == [(2, Transition.FIRED)] + (
+        [(9, Transition.BLIND)] if clear is UNKNOWN else []
+    )
+    over = Truths(when=False, clear=True)
+    assert played([True] * 3 + [over] * 4)[0][-1] == (6, Transition.CLEARED)
+
+
+def test_a_clear_of_its_own_may_say_so_while_the_condition_is_unknown() -> None:
+    over = Truths(when=UNKNOWN, clear=True)
+    assert played([True] * 3 + [over] * 4)[0][-1] == (6, Transition.CLEARED)
+
+
+def test_what_is_still_true_is_not_over() -> None:
+    contradictory = Truths(when=True, clear=True)
+    assert played([True] * 3 + [contradictory] * 8)[0] == [(2, Transition.FIRED)]
+
+
+def test_being_blind_is_told_once_and_ends() -> None:
+    ticks = [True] * 3 + [UNKNOWN] * 12 + [True]
+    assert played(ticks)[0] == [
+        (2, Transition.FIRED),
+        (9, Transition.BLIND),
+        (15, Transition.SEEING),
+    ]
+
+
+def test_what_was_not_yet_firing_is_blind_too() -> None:
+    assert played([True] + [UNKNOWN] * 7 + [False]) == (
+        [(7, Transition.BLIND), (8, Transition.SEEING)],
+        None,
+    )
+
+
+def test_a_short_time_without_data_is_not_told() -> None:
+    assert played([True] * 3 + [UNKNOWN] * 6 + [True])[0] == [(2, Transition.FIRED)]
+
+
+def test_a_clock_that_goes_back_counts_nothing() -> None:
+    spell, _ = advance(None, Truths(when=True), 1000.0, TIMING)
+    spell, transition = advance(spell, Truths(when=True), 400.0, TIMING)
+    assert transition is None
+    assert spell is not None
+    assert spell.held_s == 0.0

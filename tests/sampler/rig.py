@@ -1,0 +1,154 @@
+"""A collector on a manual clock, stepped by hand, over a backend that a test holds back and fails."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from accelwatch.backend import Context, Opened, Probe, Request
+from accelwatch.clock import ManualClock
+from accelwatch.sampler.collector import Collector
+from accelwatch.sampler.settings import CollectSettings, HeldOut
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Reading
+from accelwatch.store.reports import Cycle, EncodedOutcome, Outcome, Report, Written
+
+STEPS = 400
+"""More steps than any test needs; each waits at most 10 ms for an answer."""
+
+
+class Scripted:
+    """A backend whose reads a test holds back, fails and counts."""
+
+    name = "scripted"
+    vendor = "scripted"
+
+    def __init__(self, devices: int = 1, *, serial: bool = False) -> None:
+        self.serial = serial
+        self.devices = devices
+        self.reads: list[tuple[str, bool]] = []
+        self.identified: list[str] = []
+        self.gates: dict[str, threading.Event] = {}
+        self.error: Exception | None = None
+        self.discover_error: Exception | None = None
+        self.uuid: str | None = None
+        self.opened = self.closed = 0
+
+    def probe(self) -> Probe:
+        return Probe(present=True)
+
+    def open(self) -> Opened:
+        self.opened += 1
+        return Opened(source="script")
+
+    def discover(self) -> Sequence[Device]:
+        if self.discover_error is not None:
+            raise self.discover_error
+        return [
+            Device(id=f"s:{n}", vendor="scripted", backend="scripted", index=n, name=f"s{n}")
+            for n in range(self.devices)
+        ]
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        self.identified.append(device.id)
+        return [msgspec.structs.replace(device, uuid=self.uuid)]
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        self.reads.append((device.id, request.slow))
+        if device.id in self.gates:
+            self.gates[device.id].wait(30.0)
+        if self.error is not None:
+            raise self.error
+        return [Reading(device_id=device.id, values={("power_watts",): 1.0})]
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Searching(Scripted):
+    """A backend whose search for processes a test holds back."""
+
+    def __init__(self, *, serial: bool = False) -> None:
+        super().__init__(serial=serial)
+        self.search = threading.Event()
+        self.searching = threading.Event()
+        self.searches: list[bool] = []
+        self.gates["search"] = self.search
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        self.searches.append(request.processes)
+        numbers = Reading(device_id=device.id, values={("power_watts",): 1.0})
+        if not request.processes:
+            return [numbers]
+        request.numbers([numbers])
+        self.searching.set()
+        self.search.wait(30.0)
+        self.searching.clear()
+        return [msgspec.structs.replace(numbers, processes=())]
+
+
+class Rig:
+    """A collector stepped by hand."""
+
+    built: ClassVar[list["Rig"]] = []
+
+    def __init__(
+        self,
+        backend: Scripted,
+        held_out: tuple[HeldOut, ...] = (),
+        timeout_s: float = 0.5,
+        **more: Any,
+    ) -> None:
+        self.clock = ManualClock()
+        self.told: list[Report] = []
+        self.backend = backend
+        self.gates = tuple(backend.gates.values())
+        self.built.append(self)
+        settings = CollectSettings(
+            backends=("scripted",),
+            timeout_s=timeout_s,
+            rediscover_s=10.0,
+            slow_every_s=5.0,
+            **more,
+        )
+        self.collector = Collector(
+            settings, {"scripted": lambda: self._build}, self._hear, self.clock, environ={}
+        )
+        self.collector.start(held_out)
+
+    def _build(self, context: Context) -> Scripted:
+        return self.backend
+
+    def _hear(self, report: Written) -> None:
+        self.told.append(report.decoded() if isinstance(report, EncodedOutcome) else report)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        for _ in range(STEPS):
+            if condition():
+                return
+            self.collector.step(0.01)
+        raise AssertionError(f"did not come true; told: {self.told[-5:]}")
+
+    def of(self, kind: type[Report]) -> list[Report]:
+        return [report for report in self.told if isinstance(report, kind)]
+
+    def cycles(self) -> list[str]:
+        return [report.result for report in self.told if isinstance(report, Cycle)]
+
+    def outcomes(self) -> list[tuple[str, Absence | None]]:
+        return [
+            (report.slot, report.failure.absence if report.failure else None)
+            for report in self.told
+            if isinstance(report, Outcome)
+        ]
+
+    def tick(self, seconds: float = 1.0) -> None:
+        """Let time pass, then have one more cycle end."""
+        ended = len(self.cycles())
+        self.clock.advance(seconds)
+        self.until(lambda: len(self.cycles()) > ended)
+
+    def first_cycle(self) -> None:
+        self.until(self.cycles)

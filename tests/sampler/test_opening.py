@@ -1,0 +1,380 @@
+"""Bringing a backend up, what each way of failing is called, and how a cycle went."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from accelwatch.backend import Check, Context, Opened, Probe
+from accelwatch.clock import ManualClock
+from accelwatch.errors import BackendUnavailable, PluginError
+from accelwatch.sampler.calls import Calls, CollectorContext
+from accelwatch.sampler.contract import ContractError
+from accelwatch.sampler.cycle import CycleTracker
+from accelwatch.sampler.opening import (
+    not_there,
+    open_backend,
+    status_of,
+    timed_out,
+    unheard,
+)
+from accelwatch.sampler.settings import CollectSettings, HeldOut
+from accelwatch.sampler.worker import Answer, Inbox, Worker
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.snapshot import BackendState, BackendStatus
+from accelwatch.store.reports import (
+    BackendFound,
+    Called,
+    Cycle,
+    Done,
+    Failure,
+    Heartbeat,
+    Part,
+    Returned,
+    Written,
+)
+from sampler.rig import Rig, Scripted
+
+EVENT = ErrorEvent(code="c", category=Category.BUS, time=1.0, text="", source="s")
+
+
+class Telling(Scripted):
+    def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
+        assert timeout_s == 0.0
+        return [EVENT]
+
+
+def context(*, one_shot: bool = False) -> Context:
+    return Context(
+        root=Path("/"), clock=ManualClock(), environ={}, state_dir=None, one_shot=one_shot
+    )
+
+
+def test_a_backend_that_came_up() -> None:
+    backend = Scripted(2)
+    found = open_backend("x", backend, context())
+    assert found.backend is backend
+    assert [device.id for device in found.devices] == ["s:0", "s:1"]
+    assert found.status == BackendStatus(
+        name="x", vendor="scripted", state=BackendState.OK, source="script", devices=2
+    )
+    assert (backend.opened, backend.closed) == (1, 0)
+
+
+def test_versions_of_a_driver_are_told() -> None:
+    class Versioned(Scripted):
+        def open(self) -> Opened:
+            return Opened(source="s", versions={"driver": "1"})
+
+    assert open_backend("x", Versioned(), context()).status.versions == {"driver": "1"}
+
+
+def test_a_backend_that_cannot_look_for_devices_is_closed() -> None:
+    backend = Scripted()
+    backend.discover_error = OSError("no bus")
+    with pytest.raises(OSError, match="no bus"):
+        open_backend("x", backend, context())
+    assert (backend.opened, backend.closed) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("checks", "message", "remedy"),
+    [
+        ((), "", ""),
+        ((Check(subject="lib", ok=True, found="x", remedy="r"),), "", ""),
+        (
+            (
+                Check(subject="lib", ok=False),
+                Check(subject="node", ok=False, found="no access", remedy="join the group"),
+                Check(subject="bus", ok=False, remedy="later"),
+            ),
+            "lib: not found; node: no access; bus: not found",
+            "join the group",
+        ),
+    ],
+)
+def test_a_backend_with_nothing_to_do_here(
+    checks: tuple[Check, ...], message: str, remedy: str
+) -> None:
+    class Away(Scripted):
+        def probe(self) -> Probe:
+            return Probe(present=False, checks=checks)
+
+    found = open_backend("x", Away(), context())
+    assert (found.backend, found.devices) == (None, ())
+    assert found.status == BackendStatus(
+        name="x",
+        vendor="scripted",
+        state=BackendState.ABSENT,
+        reason="absent",
+        message=message,
+        remedy=remedy,
+    )
+
+
+@pytest.mark.parametrize(
+    ("backend", "one_shot", "events"),
+    [
+        (Telling(0), True, (EVENT,)),
+        (Telling(1), True, ()),
+        (Telling(0), False, ()),
+        (Scripted(0), True, ()),
+    ],
+)
+def test_a_single_reading_hears_events_of_a_source_without_devices(
+    backend: Scripted, one_shot: bool, events: tuple[ErrorEvent, ...]
+) -> None:
+    assert open_backend("x", backend, context(one_shot=one_shot)).events == events
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "reason", "message", "remedy"),
+    [
+        (
+            BackendUnavailable("unloaded", reason="driver_gone", remedy="modprobe"),
+            BackendState.UNAVAILABLE,
+            "driver_gone",
+            "unloaded",
+            "modprobe",
+        ),
+        (PluginError("no such"), BackendState.FAILED, "plugin", "no such", ""),
+        (ContractError("nothing"), BackendState.FAILED, "contract", "nothing", ""),
+        (KeyError("k"), BackendState.FAILED, "error", "KeyError('k')", ""),
+        (ValueError("x" * 999), BackendState.FAILED, "error", f"ValueError('{'x' * 488}", ""),
+    ],
+)
+def test_the_status_of_a_backend_that_raised(
+    error: Exception, state: BackendState, reason: str, message: str, remedy: str
+) -> None:
+    assert status_of("x", "v", error) == BackendStatus(
+        name="x", vendor="v", state=state, reason=reason, message=message, remedy=remedy
+    )
+
+
+def test_the_status_of_a_backend_that_hangs_or_is_not_there_or_was_not_heard() -> None:
+    assert timed_out("x", "v", 2.5) == BackendStatus(
+        name="x",
+        vendor="v",
+        state=BackendState.UNAVAILABLE,
+        reason="timeout",
+        message="opening did not come back within 2.5 s",
+        remedy="give it more time (--timeout), or look for a driver that hangs in the kernel log",
+    )
+    assert not_there("x", "no PCI function") == BackendStatus(
+        name="x", vendor="", state=BackendState.ABSENT, reason="absent", message="no PCI function"
+    )
+    late = Failure(absence=Absence.TIMEOUT, code="timeout", message="m")
+    assert unheard("x", late, 5.0) == BackendStatus(
+        name="x",
+        vendor="",
+        state=BackendState.UNAVAILABLE,
+        reason="timeout",
+        message="nothing answered within 5 s",
+        remedy="give it more time (--timeout)",
+    )
+    died = Failure(absence=Absence.ERROR, code="SIGSEGV", message="died")
+    assert unheard("x", died, 5.0) == BackendStatus(
+        name="x", vendor="", state=BackendState.FAILED, reason="SIGSEGV", message="died"
+    )
+
+
+class Tracked:
+    def __init__(self) -> None:
+        self.told: list[Written] = []
+        self.clock = ManualClock()
+        self.cycle = CycleTracker(
+            "x",
+            CollectorContext(
+                settings=CollectSettings(),
+                clock=self.clock,
+                calls=Calls(self.told.append),
+                emit=self.told.append,
+                inbox=Inbox(),
+            ),
+        )
+        self.cycle.begin(self.clock.monotonic())
+
+
+def failure(absence: Absence, message: str = "") -> Failure:
+    return Failure(absence=absence, code="c", message=message)
+
+
+def test_a_cycle_is_over_when_nobody_is_waited_for() -> None:
+    rig = Tracked()
+    for turn in "ab":
+        rig.cycle.wait_for(turn)
+    rig.clock.advance(0.25)
+    rig.cycle.ended("a", None)
+    assert (rig.cycle.close_if_over(), rig.cycle.open, rig.told) == (False, True, [])
+    rig.cycle.ended("b", None)
+    assert (rig.cycle.close_if_over(), rig.cycle.open) == (True, False)
+    expected = Cycle(backend="x", result="ok", duration_s=0.25, wall=rig.clock.wall(), message="")
+    assert rig.told == [expected]
+    assert rig.cycle.close_if_over()
+    assert rig.told == [expected]
+
+
+@pytest.mark.parametrize(
+    ("failures", "result", "message"),
+    [
+        ([Absence.LOST, Absence.PERMISSION, Absence.SUSPENDED, Absence.NOT_COLLECTED], "ok", ""),
+        ([Absence.ERROR, Absence.ERROR], "error", "0"),
+        ([Absence.ERROR, Absence.TIMEOUT, Absence.ERROR], "timeout", "1"),
+        ([Absence.TIMEOUT, Absence.TIMEOUT], "timeout", "0"),
+    ],
+)
+def test_the_worst_failure_is_the_result_of_a_cycle(
+    failures: list[Absence], result: str, message: str
+) -> None:
+    rig = Tracked()
+    for number, absence in enumerate(failures):
+        rig.cycle.note(failure(absence, str(number)))
+    rig.cycle.close_if_over()
+    (cycle,) = rig.told
+    assert isinstance(cycle, Cycle)
+    assert (cycle.result, cycle.message) == (result, message)
+
+
+def test_a_failure_does_not_outlast_its_cycle() -> None:
+    rig = Tracked()
+    rig.cycle.note(failure(Absence.TIMEOUT, "late"))
+    rig.cycle.close_if_over()
+    rig.clock.advance(1.0)
+    rig.cycle.begin(rig.clock.monotonic())
+    rig.clock.advance(0.5)
+    rig.cycle.close_if_over()
+    last = rig.told[-1]
+    assert isinstance(last, Cycle)
+    assert (last.result, last.message, last.duration_s) == ("ok", "", 0.5)
+
+
+def test_a_tick_that_came_too_early_is_told_as_skipped() -> None:
+    rig = Tracked()
+    rig.cycle.skipped()
+    assert rig.told == [
+        Cycle(
+            backend="x",
+            result="skipped",
+            duration_s=0.0,
+            wall=rig.clock.wall(),
+            message="a device is still being read",
+        )
+    ]
+    assert rig.cycle.open
+
+
+def test_an_answer_tells_what_came_and_when() -> None:
+    clock, inbox = ManualClock(), Inbox()
+    worker = Worker("w", clock, inbox)
+
+    def job() -> str:
+        clock.advance(0.5)
+        return "done"
+
+    def fail() -> None:
+        raise OSError("lost")
+
+    def leave() -> None:
+        raise SystemExit(3)
+
+    for number, work in enumerate((job, fail, leave)):
+        worker.submit(number, work)
+    answers = [inbox.get(timeout=10) for _ in range(3)]
+    worker.stop()
+    first, second, third = (answer for answer in answers if isinstance(answer, Answer))
+    assert first == Answer(
+        call=0, result="done", moment=clock.monotonic(), wall=clock.wall(), duration_s=0.5
+    )
+    assert (second.call, second.result, repr(second.error)) == (1, None, "OSError('lost')")
+    assert str(third.error) == "the backend tried to end the process: SystemExit(3)"
+    (thread,) = (thread for thread in threading.enumerate() if thread.ident == worker.ident)
+    assert (thread.name, thread.daemon) == ("w", True)
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_calls_are_numbered_and_told_before_and_after() -> None:
+    told: list[Written] = []
+    calls, inbox = Calls(told.append), Inbox()
+    worker = Worker("w", ManualClock(), inbox)
+    answered: list[Answer] = []
+    number = calls.begin(worker, lambda: 7, answered.append, backend="x", action="read", slot="s:0")
+    ident = worker.ident
+    answer = inbox.get(timeout=10)
+    assert isinstance(answer, Answer)
+    calls.deliver(answer)
+    worker.stop()
+    assert [one.result for one in answered] == [7]
+    assert told == [
+        Called(call=number, backend="x", action="read", slot="s:0", thread=ident),
+        Returned(call=number),
+    ]
+    assert calls.announce(worker, "x", "open") == number + 1
+    assert told[-1] == Called(call=number + 1, backend="x", action="open", slot="", thread=ident)
+
+
+def opened_with(**settings: Any) -> Context:
+    """What a backend is given by a collector of these settings."""
+    seen: list[Context] = []
+
+    class Seeing(Rig):
+        def _build(self, context: Context) -> Scripted:
+            seen.append(context)
+            return super()._build(context)
+
+    Seeing(Scripted(), **settings).until(lambda: seen)
+    return seen[0]
+
+
+def test_a_backend_gets_what_the_settings_say() -> None:
+    options = {"scripted": {"a": 1}, "other": {"b": 2}}
+    kept = opened_with(root="/somewhere", state_dir="/state", wake_suspended=True, options=options)
+    assert (kept.root, kept.state_dir) == (Path("/somewhere"), Path("/state"))
+    assert (kept.wake_suspended, kept.one_shot, kept.options) == (True, False, {"a": 1})
+    plain = opened_with(state_dir=None)
+    assert (plain.state_dir, plain.wake_suspended, plain.options) == (None, False, {})
+
+
+def test_a_single_reading_keeps_nothing() -> None:
+    single = opened_with(state_dir="/state", one_shot=True)
+    assert (single.state_dir, single.one_shot) == (None, True)
+
+
+class Absent(Rig):
+    """A collector that knows before that its backend has nothing to do."""
+
+    absent: ClassVar[Mapping[str, str]] = {"scripted": "no PCI function"}
+
+    def __init__(self, backend: Scripted) -> None:
+        super().__init__(backend, held_out=(HeldOut(part=Part("scripted"), reason="crashed"),))
+        self.told.clear()
+        self.collector.start(absent=self.absent)
+
+
+def test_a_backend_known_to_be_absent_is_told_and_not_opened() -> None:
+    rig = Absent(Scripted())
+    assert rig.told == [BackendFound(status=not_there("scripted", "no PCI function"))]
+    for _ in range(3):
+        rig.collector.step(0.0)
+    assert rig.backend.opened == 0
+
+
+def test_a_heartbeat_comes_twice_a_second_but_not_in_a_single_reading() -> None:
+    rig = Rig(Scripted())
+    rig.first_cycle()
+    beats = len(rig.of(Heartbeat))
+    for _ in range(4):
+        rig.clock.advance(0.25)
+        rig.collector.step(0.0)
+    assert len(rig.of(Heartbeat)) == beats + 2
+    beat = rig.of(Heartbeat)[-1]
+    assert isinstance(beat, Heartbeat)
+    assert beat.cpu_s > 0
+    assert beat.resident_bytes > 1 << 20
+    single = Rig(Scripted(), one_shot=True)
+    single.until(lambda: single.of(Done))
+    assert single.of(Heartbeat) == []
+    assert single.told[-1] == Done()
