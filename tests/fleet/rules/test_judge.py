@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import machines
+from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.slices import LongWork
 from accelwatch.rules.document import Scope
@@ -37,7 +38,7 @@ class Judged(ToldFleet):
 
     def __init__(self, rules: dict[str, Rule]) -> None:
         super().__init__()
-        self.judge = FleetJudge(self.fleet, rules)
+        self.judge = FleetJudge(FleetGround(self.fleet), rules)
 
     def tick(self) -> list[VerdictChange]:
         changes = asyncio.run(self.judge.tick(LongWork()))

@@ -3,14 +3,15 @@
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from accelwatch.expr.event_match import matcher
 from accelwatch.expr.needs import EventNeed
 from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.state.events import Noted
-from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 
@@ -22,13 +23,43 @@ IsNews = Callable[[Noted], bool]
 """Whether an event was not judged before, by this hub or by the one that ran before it."""
 
 
+class Hearing(Protocol):
+    """What has happened, and to which rows."""
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        ...
+
+    @property
+    def generation(self) -> npt.NDArray[np.uint32]:
+        """By row; another one where something else stands than before."""
+        ...
+
+    def wall(self) -> float:
+        """Unix seconds."""
+        ...
+
+    def after(self, sequence: int) -> Iterable[Noted]:
+        """Events that came after one."""
+        ...
+
+    def rows_of(self, node: str, device_id: str) -> list[int]:
+        """The rows that an event concerns; without a device those of the node."""
+        ...
+
+    def who(self, row: int) -> tuple[str, ...]:
+        """What tells the device in a row from another; nothing where there is none."""
+        ...
+
+
 class EventColumns:
     """What was heard since the hub began. An event of a node concerns all devices that it has then."""
 
     def __init__(
-        self, fleet: Fleet, needs: Iterable[EventNeed], is_news: IsNews = lambda _: True
+        self, hearing: Hearing, needs: Iterable[EventNeed], is_news: IsNews = lambda _: True
     ) -> None:
-        self._fleet = fleet
+        self._hearing = hearing
         self._is_news = is_news
         longest: dict[EventPattern, int] = {}
         for one in needs:
@@ -41,24 +72,24 @@ class EventColumns:
         self._sequence = 0
         self._generation = np.zeros(0, dtype=np.uint32)
         self._who: dict[int, tuple[str, ...]] = {}
-        """Node, id, serial and uuid of the device that a row was last given to."""
+        """Of the device that a row was last given to."""
 
     def bring(self) -> None:
         """What has come since."""
-        size = self._fleet.table.rows.size
+        size = self._hearing.size
         for pattern, last in self._last.items():
             self._last[pattern] = grown(last, size, -math.inf)
         self._begin_anew()
-        now = self._fleet.clock.wall()
-        for noted in self._fleet.events.after(self._sequence):
+        now = self._hearing.wall()
+        for noted in self._hearing.after(self._sequence):
             self._sequence = noted.sequence
-            rows = self._rows(noted)
+            rows = self._hearing.rows_of(noted.node, noted.event.device_id)
             if rows:
                 self._add(noted, rows, min(noted.event.time, now))
 
     def _begin_anew(self) -> None:
         """Rows in which another device stands have heard of nothing; after a boot it is the same one."""
-        generation = self._fleet.table.rows.generation
+        generation = self._hearing.generation
         before = grown(self._generation, len(generation), 0)
         changed = np.flatnonzero(before != generation).tolist()
         self._generation = generation.copy()
@@ -72,20 +103,9 @@ class EventColumns:
             self._times[pattern] = deque(kept, maxlen=MOST_REMEMBERED)
 
     def _exchanged(self, row: int) -> bool:
-        table = self._fleet.table
-        device = table.devices[row]
-        node = table.at_number[int(table.node[row])].node
-        now = () if device is None else (node, device.id, device.serial or "", device.uuid or "")
+        now = self._hearing.who(row)
         before, self._who[row] = self._who.get(row), now
         return before is not None and before != now
-
-    def _rows(self, noted: Noted) -> list[int]:
-        table = self._fleet.table
-        if noted.event.device_id:
-            row = table.rows.get((noted.node, noted.event.device_id))
-            return [] if row is None else [row]
-        seats = table.seats(noted.node)
-        return [] if seats is None else list(seats.rows)
 
     def _add(self, noted: Noted, rows: list[int], time: float) -> None:
         """Old news is counted, but it is not what has just happened."""

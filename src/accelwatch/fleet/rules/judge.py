@@ -2,6 +2,7 @@
 
 The condition and the selection of every rule are worked out for all devices in arrays; `confirm`,
 `clear` and the evidence only for those few on which a rule has begun, one by one by the scalar code.
+Whether the fleet is a live one or that of an archive, only its ground knows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,24 +12,19 @@ import numpy as np
 
 from accelwatch.expr.kleene import UNKNOWN, Truth
 from accelwatch.expr.needs import Needs
-from accelwatch.fleet.rules.columns import Places
-from accelwatch.fleet.rules.heard import IsNews
-from accelwatch.fleet.rules.live import FleetColumns
+from accelwatch.fleet.rules.ground import Ground
 from accelwatch.fleet.rules.program import Program
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.truths import Truths as Columns
 from accelwatch.fleet.slices import LongWork
-from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.belief import Bools
-from accelwatch.rules.document import Mode, Scope
+from accelwatch.rules.document import Mode
 from accelwatch.rules.engine import MOST_OVERRUNS
 from accelwatch.rules.evidence import evidence_of
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
 from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
-
-_BY = {Scope.NODE: "node", Scope.JOB: "job", Scope.RACK: "rack"}
 
 
 class _Part(NamedTuple):
@@ -39,17 +35,13 @@ class _Part(NamedTuple):
 
 
 class FleetJudge:
-    """The verdicts of a set of rules on a hub's fleet; the loop's thread only."""
+    """The verdicts of a set of rules on a fleet; the loop's thread only."""
 
     def __init__(
-        self,
-        fleet: Fleet,
-        rules: Mapping[str, Rule],
-        spells: Spells | None = None,
-        is_news: IsNews = lambda _: True,
+        self, ground: Ground, rules: Mapping[str, Rule], spells: Spells | None = None
     ) -> None:
         """Raises WindowsError when the windows of the rules take too much memory."""
-        self._fleet = fleet
+        self._ground = ground
         self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
         self.spells = Spells(self.rules) if spells is None else spells
         self.spells.set_rules(self.rules)
@@ -59,7 +51,7 @@ class FleetJudge:
         for rule in self.rules.values():
             for expression in rule.expressions:
                 needs |= expression.needs
-        self.columns = FleetColumns(fleet, needs, self._fires, is_news)
+        self.columns = ground.columns(needs, self._fires)
         self._fired: dict[str, Bools] = {}
         self._program = self._compiled()
 
@@ -79,7 +71,7 @@ class FleetJudge:
     async def tick(self, work: LongWork) -> list[VerdictChange]:
         """What has changed since the tick before."""
         await self.columns.bring(work)
-        now, wall = self._fleet.clock.monotonic(), self.columns.now
+        now, wall = self._ground.monotonic(), self.columns.now
         self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for()}
         changes: list[VerdictChange] = []
         selected: Columns | None = None
@@ -100,7 +92,7 @@ class FleetJudge:
         rows = np.flatnonzero(meant & self.columns.here)
         judged: dict[Entity, Truths] = {}
         places: dict[Entity, int] = {}
-        for entity, row in (*self._begun(rule), *self._entities(rule.scope, rows)):
+        for entity, row in (*self._begun(rule), *self._ground.entities(rule.scope, rows)):
             if entity not in places:
                 places[entity] = row
                 judged[entity] = self._truths(rule, selected, when, row)
@@ -131,39 +123,11 @@ class FleetJudge:
 
     def row_of(self, entity: Entity) -> int | None:
         """The row that answers for an entity: of several the first."""
-        if entity.scope is Scope.DEVICE:
-            return self._fleet.table.rows.get((entity.node, entity.device))
-        groups = self._fleet.groups.by(_BY[entity.scope])
-        name = {"node": entity.node, "job": entity.job, "rack": entity.rack}[_BY[entity.scope]]
-        if name not in groups.names:
-            return None
-        rows = np.flatnonzero((groups.of_row == groups.names.index(name)) & self.columns.here)
-        return int(rows[0]) if len(rows) else None
+        return self._ground.row_of(entity, self.columns.here)
 
     def device_id(self, node: str, name: str) -> str | None:
         """The id of a device by its name or id; None where there is none."""
-        seats = self._fleet.table.seats(node)
-        for row in () if seats is None else seats.rows:
-            device = self._fleet.table.devices[row]
-            if device is not None and name in (device.name, device.id):
-                return device.id
-        return None
-
-    def _entities(self, scope: Scope, rows: Places) -> Iterator[tuple[Entity, int]]:
-        """Whom rows stand for, each once."""
-        if scope is Scope.DEVICE:
-            table = self._fleet.table
-            for row in rows.tolist():
-                device, seats = table.devices[row], table.at_number[int(table.node[row])]
-                if device is not None:
-                    yield Entity(scope=scope, node=seats.node, device=device.id), row
-            return
-        groups = self._fleet.groups.by(_BY[scope])
-        numbers, firsts = np.unique(groups.of_row[rows], return_index=True)
-        for number, first in zip(numbers.tolist(), firsts.tolist(), strict=True):
-            if number >= 0:
-                name = {_BY[scope]: groups.names[number]}
-                yield Entity(scope=scope, **name), int(rows[first])
+        return self._ground.device_id(node, name)
 
     def _asked_for(self) -> set[str]:
         """Rules whose firing others ask for."""

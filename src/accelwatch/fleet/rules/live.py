@@ -1,7 +1,6 @@
 """The hub's table as rules ask for it: a moment of all devices, brought up to date for each tick."""
 
 import math
-from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
@@ -12,8 +11,10 @@ from accelwatch.expr.needs import Needs
 from accelwatch.expr.rule_names import of_host
 from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.rules.columns import Places, Texts
+from accelwatch.fleet.rules.ground import Firing
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.rules.heard import EventColumns, IsNews
+from accelwatch.fleet.rules.hearing import FleetHearing
 from accelwatch.fleet.rules.hosts import Hosts
 from accelwatch.fleet.rules.past import Asked, Past
 from accelwatch.fleet.rules.said import Said
@@ -27,8 +28,6 @@ from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATES
 from accelwatch.schema.metrics import Series
 
 Some = TypeVar("Some", bound=np.generic)
-Firing = Callable[[str], Bools | None]
-"""Where a rule is firing, by row."""
 
 
 class FleetColumns:
@@ -52,7 +51,7 @@ class FleetColumns:
             fleet.table.windows, [one for one in needs.windows if not of_host(one.series)]
         )
         self._hosts = Hosts(fleet, needs)
-        self._heard = EventColumns(fleet, needs.events, is_news)
+        self._heard = EventColumns(FleetHearing(fleet), needs.events, is_news)
         labels = [f"labels.{one}" for one in needs.labels]
         self._said = Said(fleet, [*needs.fields, *labels])
         self._groups: dict[str, tuple[Belonging, Groups]] = {}

@@ -15,6 +15,7 @@ from accelwatch.fleet.rules.alerting import Alerting
 from accelwatch.fleet.rules.explaining import entity_named, explained
 from accelwatch.fleet.rules.explanation import Explanation
 from accelwatch.fleet.rules.facts import facts_of
+from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.rules.news import News
 from accelwatch.fleet.slices import LongWork
@@ -78,7 +79,8 @@ class RuleRunner:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="rules")
 
     def _judging(self, rules: RuleSet) -> FleetJudge:
-        return FleetJudge(self._fleet, rules.rules, self._spells, self._is_news)
+        ground = FleetGround(self._fleet, self._is_news)
+        return FleetJudge(ground, rules.rules, self._spells)
 
     def _is_news(self, noted: Noted) -> bool:
         return self._news.is_news(noted)

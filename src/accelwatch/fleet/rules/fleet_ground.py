@@ -1,0 +1,57 @@
+"""A hub's fleet as the ground of rules: its table says who stands in which row."""
+
+from collections.abc import Iterator
+
+from accelwatch.expr.needs import Needs
+from accelwatch.fleet.rules.columns import Places
+from accelwatch.fleet.rules.ground import BY, Firing, first_of_group, grouped_entities, name_of
+from accelwatch.fleet.rules.heard import IsNews
+from accelwatch.fleet.rules.live import FleetColumns
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.table.belief import Bools
+from accelwatch.rules.document import Scope
+from accelwatch.rules.verdict import Entity
+
+
+class FleetGround:
+    """Rows of a live fleet; the loop's thread only."""
+
+    def __init__(self, fleet: Fleet, is_news: IsNews = lambda _: True) -> None:
+        self._fleet = fleet
+        self._is_news = is_news
+
+    def columns(self, needs: Needs, firing: Firing) -> FleetColumns:
+        """All that rules ask for. Raises WindowsError when the windows take too much memory."""
+        return FleetColumns(self._fleet, needs, firing, self._is_news)
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return self._fleet.clock.monotonic()
+
+    def row_of(self, entity: Entity, here: Bools) -> int | None:
+        """The row that answers for an entity: of several the first that is here."""
+        if entity.scope is Scope.DEVICE:
+            return self._fleet.table.rows.get((entity.node, entity.device))
+        groups = self._fleet.groups.by(BY[entity.scope])
+        return first_of_group(name_of(entity), groups.names, groups.of_row, here)
+
+    def device_id(self, node: str, name: str) -> str | None:
+        """The id of a device by its name or id; None where there is none."""
+        seats = self._fleet.table.seats(node)
+        for row in () if seats is None else seats.rows:
+            device = self._fleet.table.devices[row]
+            if device is not None and name in (device.name, device.id):
+                return device.id
+        return None
+
+    def entities(self, scope: Scope, rows: Places) -> Iterator[tuple[Entity, int]]:
+        """Whom rows stand for, each once."""
+        if scope is Scope.DEVICE:
+            table = self._fleet.table
+            for row in rows.tolist():
+                device, seats = table.devices[row], table.at_number[int(table.node[row])]
+                if device is not None:
+                    yield Entity(scope=scope, node=seats.node, device=device.id), row
+            return
+        groups = self._fleet.groups.by(BY[scope])
+        yield from grouped_entities(scope, groups.names, groups.of_row, rows)

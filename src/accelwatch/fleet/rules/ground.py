@@ -1,0 +1,84 @@
+"""What rules are judged on: the rows of a live fleet or of an archive, and who stands in them."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from accelwatch.expr.needs import Needs
+from accelwatch.fleet.rules.columns import Columns, Places
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.table.belief import Bools
+from accelwatch.rules.document import Scope
+from accelwatch.rules.verdict import Entity
+
+Firing = Callable[[str], Bools | None]
+"""Where a rule is firing, by row; None where there is no such rule."""
+BY = {Scope.NODE: "node", Scope.JOB: "job", Scope.RACK: "rack"}
+"""By what the devices of an entity that is no device are grouped."""
+
+
+class Moments(Columns, Protocol):
+    """Columns that can be brought to the moment of the next tick."""
+
+    here: Bools
+    """Which rows are devices, present or expected."""
+
+    async def bring(self, work: LongWork) -> None:
+        """Bring everything to this moment; samples are taken for the windows."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the windows."""
+        ...
+
+
+class Ground(Protocol):
+    """A fleet that rules are judged on."""
+
+    def columns(self, needs: Needs, firing: Firing) -> Moments:
+        """All that rules ask for. Raises WindowsError when the windows take too much memory."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        ...
+
+    def row_of(self, entity: Entity, here: Bools) -> int | None:
+        """The row that answers for an entity: of several the first that is here."""
+        ...
+
+    def entities(self, scope: Scope, rows: Places) -> Iterator[tuple[Entity, int]]:
+        """Whom rows stand for, each once, with a row of it."""
+        ...
+
+    def device_id(self, node: str, name: str) -> str | None:
+        """The id of a device by its name or id; None where there is none."""
+        ...
+
+
+def first_of_group(
+    name: str, names: tuple[str, ...], of_row: npt.NDArray[np.integer], here: Bools
+) -> int | None:
+    """The first row of a group that is here."""
+    if name not in names:
+        return None
+    rows = np.flatnonzero((of_row == names.index(name)) & here[: len(of_row)])
+    return int(rows[0]) if len(rows) else None
+
+
+def grouped_entities(
+    scope: Scope, names: tuple[str, ...], of_row: npt.NDArray[np.integer], rows: Places
+) -> Iterator[tuple[Entity, int]]:
+    """The nodes, jobs or racks of rows, each with its first."""
+    numbers, firsts = np.unique(of_row[rows], return_index=True)
+    for number, first in zip(numbers.tolist(), firsts.tolist(), strict=True):
+        if number >= 0:
+            yield Entity(scope=scope, **{BY[scope]: names[number]}), int(rows[first])
+
+
+def name_of(entity: Entity) -> str:
+    """What the group of an entity that is no device is called."""
+    named: str = getattr(entity, BY[entity.scope])
+    return named
