@@ -30,7 +30,8 @@ from accelwatch.web.web_config import Protection
 from accelwatch.workloads import Workloads, WorkloadSettings
 
 if TYPE_CHECKING:
-    from accelwatch.agent.rules.runner import RuleRunner
+    from accelwatch.agent.rules.evaluator import NodeEvaluator
+    from accelwatch.judging.runner import RuleRunner
 
 logger = logging.getLogger(__name__)
 
@@ -136,6 +137,7 @@ class Agent:
             protection=protection,
         )
         self._rules: RuleRunner | None = None
+        self._evaluator: NodeEvaluator | None = None
         if self._settings.rules.any:
             self._rules = self._new_rules(self._settings)
         self._front = Front(self._server, self._settings.web, self._web_read)
@@ -153,7 +155,7 @@ class Agent:
         self._collection.start()
         self._workloads.start()
         if self._rules is not None:
-            await self._rules.start(self._state)
+            await self._rules.start()
         self._own.reloads["agent"] = True
         try:
             await self.life.run(self._collection.failed)
@@ -168,11 +170,11 @@ class Agent:
 
     def _new_rules(self, settings: Settings) -> "RuleRunner":
         """Loaded by those only who have rules. Raises ConfigError."""
-        from accelwatch.agent.rules.runner import RuleRunner
+        from accelwatch.agent.rules.evaluator import NodeEvaluator
+        from accelwatch.judging.runner import RuleRunner
 
-        rules = RuleRunner(
-            self._collection, settings.rules, self._clock, collect_s=settings.collect.interval_s
-        )
+        self._evaluator = NodeEvaluator(self._collection, self._clock, settings.collect.interval_s)
+        rules = RuleRunner(self._evaluator, settings.rules, self._state)
         self._own.of_rules = rules.series
         return rules
 
@@ -184,9 +186,11 @@ class Agent:
                 await rules.stop()
         elif self._rules is None:
             self._rules = self._new_rules(settings)
-            await self._rules.start(self._state)
+            await self._rules.start()
         else:
-            await self._rules.change(settings.rules, settings.collect.interval_s)
+            assert self._evaluator is not None
+            self._evaluator.collect_s = settings.collect.interval_s
+            await self._rules.reload(settings.rules)
 
     def _incidents(self) -> bytes | None:
         if self._rules is None:

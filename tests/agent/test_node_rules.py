@@ -10,12 +10,14 @@ import pytest
 
 import machines
 from accelwatch.agent.rules.document import incidents_document
+from accelwatch.agent.rules.evaluator import NodeEvaluator
 from accelwatch.agent.rules.judge import NodeJudge
-from accelwatch.agent.rules.runner import EVENT_MAX_AGE_S, RuleRunner
 from accelwatch.clock import ManualClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import ConfigError
 from accelwatch.incidents.incident import Incident, MomentKind
+from accelwatch.judging.news import MAX_AGE_S
+from accelwatch.judging.runner import RuleRunner
 from accelwatch.rules.document import Scope
 from accelwatch.rules.loading import load
 from accelwatch.rules.timing import Transition
@@ -167,7 +169,8 @@ class Site:
 
     def runner(self) -> RuleRunner:
         settings = RuleSettings(files=(str(self.file),), interval_s=60.0)
-        return RuleRunner(self.feed, settings, self.clock, collect_s=60.0, heard=self.heard.extend)
+        evaluator = NodeEvaluator(self.feed, self.clock, 60.0)
+        return RuleRunner(evaluator, settings, self.folder, self.heard.extend)
 
     async def tick(self, runner: RuleRunner, *views: DeviceView, **changes: object) -> None:
         self.clock.advance(1.0)
@@ -187,7 +190,7 @@ def play(story: Callable[[], Coroutine[object, object, None]]) -> None:
 def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
     async def story() -> None:
         runner = site.runner()
-        await runner.start(site.folder)
+        await runner.start()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
         (incident,) = runner.open
         assert incident.facts.device_name == "nvidia1"
@@ -209,14 +212,14 @@ def test_an_incident_outlives_the_agent(site: Site) -> None:
     async def story() -> None:
         for _ in range(2):
             runner = site.runner()
-            await runner.start(site.folder)
+            await runner.start()
             await site.tick(runner, machines.view(0), machines.lost_view(1))
             (incident,) = runner.open
             await runner.stop()
         assert incident.id == "i1"
         assert [one.kind for one in incident.timeline] == [MomentKind.OPENED]
         runner = site.runner()
-        await runner.start(site.folder)
+        await runner.start()
         await site.tick(runner, machines.view(0), machines.view(1))
         assert runner.open == []
         await runner.stop()
@@ -229,17 +232,17 @@ def test_old_news_opens_nothing(site: Site) -> None:
 
     async def story() -> None:
         runner = site.runner()
-        await runner.start(site.folder)
+        await runner.start()
         now = site.clock.wall()
-        await site.tick(runner, events=(xid(now - EVENT_MAX_AGE_S - 10),))
+        await site.tick(runner, events=(xid(now - MAX_AGE_S - 10),))
         assert runner.open == []
-        await site.tick(runner, events=(xid(now - EVENT_MAX_AGE_S - 10), xid(now - 5)))
+        await site.tick(runner, events=(xid(now - MAX_AGE_S - 10), xid(now - 5)))
         assert len(runner.open) == 1
         await runner.stop()
         # What is open since before still rests on it, however old it is by now.
-        site.clock.advance(EVENT_MAX_AGE_S + 60)
+        site.clock.advance(MAX_AGE_S + 60)
         runner = site.runner()
-        await runner.start(site.folder)
+        await runner.start()
         await site.tick(runner, events=(xid(now - 5),))
         assert len(runner.open) == 1
         await runner.stop()
@@ -252,17 +255,17 @@ def test_changed_files_are_taken_up_and_broken_ones_told_once(
 ) -> None:
     async def story() -> None:
         runner = site.runner()
-        await runner.start(site.folder)
+        await runner.start()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
         site.file.write_text("version: 1\nrules: [{id: BAD, title: t, when: 'x'}]", "utf-8")
         for _ in range(2):
             await runner.look_again()
-        assert list(runner.loaded.rules) == ["gpu.lost"]
+        assert list(runner.rules.rules) == ["gpu.lost"]
         assert caplog.text.count("rules refused") == 1
         assert any("rules refused" in one for one in runner.problems)
         rules_file(site.folder, 'id: other, title: t, when: "power_watts < 0"')
         await runner.look_again()
-        assert list(runner.loaded.rules) == ["other"]
+        assert list(runner.rules.rules) == ["other"]
         assert not any("refused" in one for one in runner.problems)
         (incident,) = runner.open
         assert incident.timeline[-1].kind is MomentKind.ORPHANED
@@ -274,7 +277,7 @@ def test_changed_files_are_taken_up_and_broken_ones_told_once(
 def test_a_spell_goes_on_over_a_change_of_other_rules(site: Site) -> None:
     async def story() -> None:
         runner = site.runner()
-        await runner.start(site.folder)
+        await runner.start()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
         more = '- id: more\n  title: t\n  when: "power_watts < 0"\n'
         site.file.write_text(LOST + more, encoding="utf-8")
@@ -291,7 +294,7 @@ def test_a_rule_that_breaks_does_not_end_the_judging(
 ) -> None:
     async def story() -> None:
         runner = site.runner()
-        await runner.start(site.folder)
+        await runner.start()
         site.feed.fault = RuntimeError("the store is broken")
         for _ in range(2):
             await runner.tick_safely()
@@ -311,7 +314,7 @@ def test_a_journal_that_cannot_be_kept_costs_no_incident(site: Site) -> None:
     async def story() -> None:
         (site.folder / "journal.begun").touch()
         runner = site.runner()
-        await runner.start(site.folder)
+        await runner.start()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
         assert len(runner.open) == 1
         assert any("journal.sqlite is gone" in one for one in runner.problems)

@@ -29,15 +29,18 @@ class Heard:
         self._times = defaultdict(OrderedDict)
         self._counted = {pattern for pattern, length in lengths.items() if length}
 
-    def add(self, event: ErrorEvent, now: float) -> None:
-        """An event was told; told again, it is the same. None is younger than `now` (Unix seconds)."""
+    def add(self, event: ErrorEvent, now: float, *, news: bool = True) -> None:
+        """An event was told; told again, it is the same. None is younger than `now` (Unix seconds).
+
+        One that is no news is counted, but it is not what has just happened.
+        """
         if not math.isfinite(event.time):
             return
         time = min(event.time, now)
         for pattern, matches in self._matchers.items():
             if matches(event):
                 key = event.device_id, pattern
-                if time >= self._last.get(key, -math.inf):
+                if news and time >= self._last.get(key, -math.inf):
                     self._last[key], self._latest[key] = time, event
                 if pattern in self._counted:
                     self._remember(key, event, time)

@@ -9,7 +9,8 @@ import pytest
 
 from accelwatch.config.alerts import Alerts, DeadMan, SinkSettings
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.rules.runner import RuleRunner
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.judging.runner import RuleRunner
 from receivers import Receiver, code, receiver
 from told_fleet import ToldFleet, view
 
@@ -36,7 +37,7 @@ class Site(ToldFleet):
         self.settings = RuleSettings(files=(str(file),))
 
     def runner(self, alerts: Alerts) -> RuleRunner:
-        return RuleRunner(self.fleet, self.settings, self.folder, alerts=alerts)
+        return RuleRunner(FleetEvaluator(self.fleet), self.settings, self.folder, alerts=alerts)
 
     async def tick(self, runner: RuleRunner, watts: float) -> None:
         self.tell("a", view(0, {POWER: watts}))

@@ -4,7 +4,8 @@ import asyncio
 from pathlib import Path
 
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.rules.runner import RuleRunner
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.judging.runner import RuleRunner
 from accelwatch.rules.document import Severity
 from accelwatch.rules.loading import pack_names
 from accelwatch.schema.device import DeviceState
@@ -25,7 +26,7 @@ class Site(ToldFleet):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         settings = RuleSettings(packs=tuple(pack_names()))
-        self.runner = RuleRunner(self.fleet, settings, folder, lambda _: None)
+        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder)
 
     async def ticks(self, count: int, *changes: dict[Series, Number | None]) -> None:
         """Four devices on each node, the first ones of `a` with changes."""

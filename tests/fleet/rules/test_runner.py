@@ -9,9 +9,10 @@ import pytest
 import machines
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import ConfigError
-from accelwatch.fleet.rules.runner import RuleRunner
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.incidents.incident import Incident, MomentKind
 from accelwatch.incidents.journal.file import FILE, JournalFile
+from accelwatch.judging.runner import RuleRunner
 from accelwatch.schema.context import Event
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
@@ -41,7 +42,8 @@ class Site(ToldFleet):
         self.heard: list[Incident] = []
 
     def runner(self, folder: Path | None = None) -> RuleRunner:
-        return RuleRunner(self.fleet, self.settings, folder or self.folder, self.heard.extend)
+        evaluator = FleetEvaluator(self.fleet)
+        return RuleRunner(evaluator, self.settings, folder or self.folder, self.heard.extend)
 
     def watts(self, *watts: float, node: str = "a", **changes: object) -> None:
         self.tell(node, *(view(at, {POWER: one}, **changes) for at, one in enumerate(watts)))
@@ -370,5 +372,23 @@ def test_a_tick_that_fails_is_told_and_the_next_one_is_tried(
 
     async def broken(_: RuleRunner) -> None:
         raise ZeroDivisionError("oh")
+
+    play(story)
+
+
+def test_an_old_event_told_for_the_first_time_opens_nothing_but_is_counted(site: Site) -> None:
+    site.file.write_text(XID.replace("code == 79)", 'code == 79, within="1h")'), encoding="utf-8")
+
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.watts(500.0)
+        hear(site, 900.0)
+        await site.tick(runner)
+        assert runner.open == []
+        hear(site, 0.0, number=2)
+        await site.tick(runner)
+        assert [one.rule for one in runner.open] == ["xid", "many"]
+        await runner.stop()
 
     play(story)

@@ -3,8 +3,8 @@
 import msgspec
 
 from accelwatch.agent.rules.counts import count_devices
-from accelwatch.agent.rules.runner import RuleRunner
 from accelwatch.incidents.document import SCHEMA, incident_document
+from accelwatch.judging.runner import RuleRunner
 from accelwatch.schema.moments import timestamp
 from accelwatch.schema.snapshot import Snapshot
 
@@ -20,7 +20,7 @@ def incidents_document(rules: RuleRunner, snapshot: Snapshot) -> bytes:
         "time": timestamp(snapshot.time),
         "interval_s": rules.interval_s,
         "judged_age_s": rules.judged_age_s,
-        "rules": {"count": len(rules.loaded.rules), "digest": rules.loaded.digest},
+        "rules": {"count": len(rules.rules.rules), "digest": rules.rules.digest},
         "problems": rules.problems,
         "devices": count_devices(snapshot),
         "open": [incident_document(one) for one in rules.open],

@@ -34,7 +34,7 @@ class NodeJudge:
         listened: bool = True,
         patience_s: float = UNRESOLVED_S,
     ) -> None:
-        """`interval_s` is the time between two ticks; an event that is no news is not heard."""
+        """`interval_s` is the time between two ticks; an event that is no news is counted only."""
         self._is_news = is_news
         self._listened = listened
         self._patience_s = patience_s
@@ -48,6 +48,8 @@ class NodeJudge:
         self._last = -1
         self._entities: dict[str, Entity] = {}
         self._host = ""
+        self.seen: Subjects = {}
+        """Everybody who was judged at the last tick."""
 
     def take_over(self, before: "NodeJudge") -> None:
         """Go on where another has come to, with what its rules and windows have in common with these."""
@@ -57,8 +59,8 @@ class NodeJudge:
 
     def tick(self, snapshot: Snapshot, at: float) -> list[VerdictChange]:
         """Judge a snapshot at a monotonic moment."""
-        scene = self.scene(snapshot, at)
-        return self.engine.step(self.subjects(scene), at, snapshot.time)
+        self.seen = self.subjects(self.scene(snapshot, at))
+        return self.engine.step(self.seen, at, snapshot.time)
 
     def scene(self, snapshot: Snapshot, at: float) -> Scene:
         """The node as it is at this moment, after what it says has been kept."""
@@ -113,8 +115,7 @@ class NodeJudge:
                 del self._waiting[number]
             elif _is_placed(event) or at - since >= self._patience_s:
                 del self._waiting[number]
-                if self._is_news(event):
-                    self.keeper.heard.add(event, snapshot.time)
+                self.keeper.heard.add(event, snapshot.time, news=self._is_news(event))
 
 
 def judged_here(rules: Mapping[str, Rule]) -> dict[str, Rule]:

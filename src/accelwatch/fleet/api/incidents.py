@@ -13,7 +13,7 @@ from accelwatch.schema.moments import moment_or_none, timestamp
 from accelwatch.web.page import Headers, Page, Query
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.rules.runner import RuleRunner
+    from accelwatch.judging.runner import RuleRunner
 
 PATH = "/v1/incidents"
 ONE = "/v1/incidents/"
@@ -207,7 +207,7 @@ def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
             line=rule.origin.line,
             open=open_.count(rule.id),
             cost_us=round(rule.when.cost.mean_ns / 1000, 3),
-            switched_off=runner.switched_off.get(rule.id, ""),
+            switched_off=runner.switched_off(rule.id),
         )
 
 

@@ -18,9 +18,9 @@ from accelwatch.fleet.api.documents import (
 )
 from accelwatch.fleet.api.incidents import IncidentDocument, IncidentsPage, RulesPage
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.rules.explanation import Explanation
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.incidents.incident import IncidentState
+from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.document import Severity
 from accelwatch.version import __version__
 

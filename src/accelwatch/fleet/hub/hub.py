@@ -29,7 +29,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.rules.runner import RuleRunner
+    from accelwatch.judging.runner import RuleRunner
 
 logger = logging.getLogger(__name__)
 
@@ -118,9 +118,12 @@ class Hub:
             self.rules = None
         elif self.rules is None:
             # numpy's share of the rules is loaded by those only who have some.
-            from accelwatch.fleet.rules.runner import RuleRunner
+            from accelwatch.fleet.rules.evaluator import FleetEvaluator
+            from accelwatch.judging.runner import RuleRunner
 
-            runner = RuleRunner(self.fleet, settings.rules, self._state_dir, alerts=settings.alerts)
+            runner = RuleRunner(
+                FleetEvaluator(self.fleet), settings.rules, self._state_dir, alerts=settings.alerts
+            )
             await runner.start()
             self.rules = runner
         else:

@@ -1,20 +1,15 @@
-"""Why a rule fires on an entity, or does not: every part of it with what it is now."""
+"""A rule on one entity of the fleet, by their names."""
 
 from accelwatch.errors import UnmetError
-from accelwatch.expr.explain import Part, explain
-from accelwatch.expr.kleene import MISSING, UNKNOWN, Truth
-from accelwatch.expr.rule import RuleExpression
-from accelwatch.fleet.rules.explanation import Explanation, PartRow
 from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.rules.row import Row
+from accelwatch.judging.explaining import explained
+from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.document import Scope
-from accelwatch.rules.timing import Phase
 from accelwatch.rules.verdict import Entity
 
-_TRUTHS = {True: "true", False: "false", None: ""}
 
-
-def explained(judge: FleetJudge, rule_id: str, entity: Entity) -> Explanation:
+def explained_on(judge: FleetJudge, rule_id: str, entity: Entity) -> Explanation:
     """Every part of a rule on an entity. Raises UnmetError for a rule or an entity that is not there."""
     rule = judge.rules.get(rule_id)
     if rule is None:
@@ -22,43 +17,7 @@ def explained(judge: FleetJudge, rule_id: str, entity: Entity) -> Explanation:
     row = judge.row_of(entity)
     if row is None or row >= judge.columns.size or not judge.columns.here[row]:
         raise UnmetError(f"nothing is known of {entity}")
-    spell = judge.spells.of(rule_id).get(entity)
-    parts: list[PartRow] = []
-    wanted = {
-        "select": rule.select,
-        "when": rule.when,
-        "confirm": rule.confirm,
-        "clear": rule.clear,
-    }
-    for key, expression in wanted.items():
-        if expression is not None:
-            parts += _rows(key, expression, Row(judge.columns, row))
-    return Explanation(
-        rule=rule_id,
-        entity=str(entity),
-        phase="idle" if spell is None else spell.phase.value,
-        held_s=None if spell is None or spell.phase is Phase.FIRING else spell.held_s,
-        parts=tuple(parts),
-    )
-
-
-def _rows(key: str, expression: RuleExpression, row: Row) -> list[PartRow]:
-    return [_part(key, part) for part in explain(expression.text, expression.tree, row)]
-
-
-def _part(key: str, part: Part) -> PartRow:
-    return PartRow(
-        key=key,
-        depth=part.depth,
-        text=part.text,
-        value=None if part.value is MISSING else part.value,
-        truth=_word(part.truth),
-        reason=part.reason,
-    )
-
-
-def _word(truth: Truth | None) -> str:
-    return "unknown" if truth is UNKNOWN else _TRUTHS[truth]
+    return explained(rule, entity, judge.spells, Row(judge.columns, row))
 
 
 def entity_named(text: str, judge: FleetJudge) -> Entity:

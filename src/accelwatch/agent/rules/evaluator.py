@@ -1,0 +1,133 @@
+"""The rules of one node worked out: by the scalar code, on the snapshots of the agent."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+
+from accelwatch.agent.feed import Feed
+from accelwatch.agent.rules.facts import facts_of
+from accelwatch.agent.rules.judge import NodeJudge, judged_here
+from accelwatch.clock import Clock
+from accelwatch.errors import UnmetError
+from accelwatch.incidents.incident import Facts
+from accelwatch.judging.evaluator import IsNews
+from accelwatch.judging.explaining import explained
+from accelwatch.judging.explanation import Explanation
+from accelwatch.rules.document import Scope
+from accelwatch.rules.rule import Rule, RuleSet
+from accelwatch.rules.spells import Spells
+from accelwatch.rules.verdict import Entity, VerdictChange
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
+
+_GATHER = 0.1
+"""Share of an interval after a change in which the cycles of other backends join the tick."""
+_REST = 0.5
+"""Share of an interval after a tick in which there is no other."""
+
+
+class NodeEvaluator:
+    """Works rules out on one node; the loop's thread only."""
+
+    def __init__(self, feed: Feed, clock: Clock, collect_s: float) -> None:
+        """`collect_s` is how often devices are read."""
+        self._feed = feed
+        self.clock = clock
+        """The agent's."""
+        self.collect_s = collect_s
+        self._loaded = RuleSet(rules={})
+        self._is_news: IsNews = lambda _node, _event: True
+        self._interval_s = collect_s
+        self._snapshot: Snapshot | None = None
+        self._judge = NodeJudge({}, collect_s)
+        self._changed = asyncio.Event()
+        self._unsubscribe: Callable[[], None] | None = None
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """Those of devices and of the node; jobs and racks are judged by a hub."""
+        return self._judge.rules
+
+    @property
+    def spells(self) -> Spells:
+        """How far each rule has come on each entity."""
+        return self._judge.engine.spells
+
+    @property
+    def switched_off(self) -> Mapping[str, str]:
+        """Rules that are not worked out any more, and why."""
+        return self._judge.engine.switched_off
+
+    def pace(self, wanted_s: float) -> float:
+        """As often as rules ask for, but nothing is judged more often than it is read."""
+        before, self._interval_s = self._interval_s, max(wanted_s, self.collect_s)
+        if self._interval_s != before:
+            self._begin()
+        return self._interval_s
+
+    def set_rules(self, loaded: RuleSet, is_news: IsNews) -> None:
+        """Other rules from now on."""
+        elsewhere = len(loaded.rules) - len(judged_here(loaded.rules))
+        if elsewhere:
+            logger.info("rules of jobs and racks are judged by a hub only count=%d", elsewhere)
+        self._loaded, self._is_news = loaded, is_news
+        self._begin()
+
+    def _begin(self) -> None:
+        before = self._judge
+        self._judge = NodeJudge(self._loaded.rules, self._interval_s, is_news=self._news)
+        self._judge.take_over(before)
+
+    def _news(self, event: ErrorEvent) -> bool:
+        return self._is_news("" if self._snapshot is None else self._snapshot.host, event)
+
+    async def wait(self) -> None:
+        """Return soon after the next change of what is read, or when it is time without one."""
+        if self._unsubscribe is None:
+            self._unsubscribe = self._feed.subscribe(self._changed.set)
+        else:
+            await asyncio.sleep(self._interval_s - self.collect_s * (1 - _REST))
+        self._changed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.collect_s * (1 - _REST)):
+                await self._changed.wait()
+                await asyncio.sleep(self.collect_s * _GATHER)
+
+    async def evaluate(self) -> list[VerdictChange]:
+        """What has changed since the tick before."""
+        self._snapshot = self._feed.snapshot()
+        return self._judge.tick(self._snapshot, self.clock.monotonic())
+
+    def facts(self, entity: Entity) -> Facts:
+        """What is known of an entity now."""
+        return Facts() if self._snapshot is None else facts_of(self._snapshot, entity)
+
+    def explain(self, rule: str, entity: str) -> Explanation:
+        """A rule on an entity (`n12/nvidia3`, `nvidia3`, `n12`) now. Raises UnmetError."""
+        known = self._judge.rules.get(rule)
+        if known is None:
+            raise UnmetError(f"no rule {rule[:100]!r} is in force")
+        wanted = self._named(entity)
+        for subject in self._judge.seen.get(known.scope, ()):
+            if subject.entity == wanted:
+                return explained(known, wanted, self.spells, subject.environment)
+        raise UnmetError(f"{known.id} is about a {known.scope}, and {entity[:100]} is none")
+
+    def _named(self, text: str) -> Entity:
+        host = "" if self._snapshot is None else self._snapshot.host
+        if text == host:
+            return Entity(scope=Scope.NODE, node=host)
+        name = text.removeprefix(f"{host}/")
+        for view in () if self._snapshot is None else self._snapshot.devices:
+            if name in (view.device.name, view.device.id):
+                return Entity(scope=Scope.DEVICE, node=host, device=view.device.id)
+        raise UnmetError(f"no device {name[:100]!r} on {host}")
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None

@@ -1,0 +1,94 @@
+"""The rules of a hub worked out: in columns over the whole fleet, once in a while."""
+
+import asyncio
+from collections.abc import Mapping
+
+from accelwatch.clock import Clock
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.rules.explaining import entity_named, explained_on
+from accelwatch.fleet.rules.facts import facts_of
+from accelwatch.fleet.rules.fleet_ground import FleetGround
+from accelwatch.fleet.rules.judge import FleetJudge
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.events import Noted
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.incidents.incident import Facts
+from accelwatch.judging.evaluator import IsNews
+from accelwatch.judging.explanation import Explanation
+from accelwatch.rules.rule import Rule, RuleSet
+from accelwatch.rules.spells import Spells
+from accelwatch.rules.verdict import Entity, VerdictChange
+
+
+class FleetEvaluator:
+    """Works rules out on a hub's fleet; the loop's thread only."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._loaded = RuleSet(rules={})
+        self._is_news: IsNews = lambda _node, _event: True
+        self._interval_s = 1.0
+        self.spells = Spells({})
+        """How far each rule has come on each entity."""
+        self._judge = self._judging(self._loaded)
+
+    def _judging(self, loaded: RuleSet) -> FleetJudge:
+        ground = FleetGround(self._fleet, self._news)
+        return FleetJudge(ground, loaded.rules, self.spells)
+
+    def _news(self, noted: Noted) -> bool:
+        return self._is_news(noted.node, noted.event)
+
+    @property
+    def clock(self) -> Clock:
+        """The hub's."""
+        return self._fleet.clock
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """Those that are not off."""
+        return self._judge.rules
+
+    @property
+    def switched_off(self) -> Mapping[str, str]:
+        """Rules that are not worked out any more, and why."""
+        return self._judge.switched_off
+
+    def pace(self, wanted_s: float) -> float:
+        """As often as rules ask for."""
+        self._interval_s = wanted_s
+        return wanted_s
+
+    def set_rules(self, loaded: RuleSet, is_news: IsNews) -> None:
+        """Other rules from now on. Raises WindowsError for those too dear; then all stays."""
+        self._is_news = is_news
+        self._judge.close()
+        try:
+            judge = self._judging(loaded)
+        except AccelwatchError:
+            self._judge = self._judging(self._loaded)
+            raise
+        self._loaded, self._judge = loaded, judge
+
+    async def wait(self) -> None:
+        """Return when it is time for the next tick."""
+        await asyncio.sleep(self._interval_s)
+
+    async def evaluate(self) -> list[VerdictChange]:
+        """What has changed since the tick before."""
+        judge = self._judge
+        changes = await judge.tick(LongWork())
+        # Other rules may have come meanwhile.
+        return changes if judge is self._judge else []
+
+    def facts(self, entity: Entity) -> Facts:
+        """What is known of an entity now; nothing of one that has gone."""
+        return facts_of(self._fleet, entity)
+
+    def explain(self, rule: str, entity: str) -> Explanation:
+        """A rule on an entity (`n12/nvidia3`, `n12`, `job:4711`, `rack:r7`) now. Raises UnmetError."""
+        return explained_on(self._judge, rule, entity_named(entity, self._judge))
+
+    def close(self) -> None:
+        """Let go of the windows."""
+        self._judge.close()

@@ -1,0 +1,220 @@
+"""The rules of a running process: tick by tick, verdicts become incidents, and incidents are told.
+
+Nothing acts. A process whose journal cannot be kept goes on in memory and says so.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from accelwatch.config.alerts import Alerts
+from accelwatch.config.model import RuleSettings
+from accelwatch.errors import AccelwatchError
+from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.register import Heard, Register, take_up
+from accelwatch.judging.alerting import Alerting
+from accelwatch.judging.evaluator import Evaluator
+from accelwatch.judging.explanation import Explanation
+from accelwatch.judging.news import News
+from accelwatch.rules.configured import Marks, loaded_rules, marks
+from accelwatch.rules.rule import RuleSet
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.reading import Number
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 5.0
+"""How often rule files are looked at again."""
+_LATE_TICKS = 10.0
+_LATE_S = 30.0
+"""A tick that is later than both is none that a dead man's ping should vouch for."""
+
+
+class RuleRunner:
+    """Judges once in a while; the loop's thread only."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        settings: RuleSettings,
+        folder: Path | None,
+        heard: Heard = lambda _: None,
+        alerts: Alerts | None = None,
+    ) -> None:
+        """Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear."""
+        self._evaluator = evaluator
+        self._clock = evaluator.clock
+        self._settings = settings
+        self._folder = folder
+        self._also_heard = heard
+        self._alerting = Alerting(alerts or Alerts(), self._clock, self._well)
+        self._ticked_at: float | None = None
+        self._begun_at = self._clock.monotonic()
+        self._marks: Marks = marks(settings)
+        """Of the rule files when they were looked at last."""
+        self.rules: RuleSet = loaded_rules(settings)
+        self._news = News({}, self._has_open, self._clock.wall)
+        self.interval_s = evaluator.pace(settings.interval_s)
+        """Between two ticks."""
+        evaluator.set_rules(self.rules, self._is_news)
+        self._register = Register(evaluator.rules, evaluator.facts, self._heard)
+        self._broken = ""
+        self._refused = ""
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Open the journal, take up what was open, and begin to judge."""
+        wall, now = self._clock.wall(), self._clock.monotonic()
+        loaded = await self._register.begin(self._folder, self.rules, wall)
+        self._news = News(loaded.seen, self._has_open, self._clock.wall)
+        take_up(loaded.incidents, self._evaluator.spells, wall, now)
+        self._begun_at = now
+        await self._alerting.start(self._register.writer, loaded.outbox, loaded.incidents)
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="rules")
+
+    def _is_news(self, node: str, event: ErrorEvent) -> bool:
+        return self._news.is_news(node, event)
+
+    def _has_open(self, node: str, device: str) -> bool:
+        return any(
+            one.entity.node == node and one.entity.device in (device, "") for one in self.open
+        )
+
+    def _heard(self, incidents: Sequence[Incident]) -> None:
+        self._also_heard(incidents)
+        self._alerting.heard(incidents)
+
+    async def stop(self) -> None:
+        """Judge no more, and write what waits."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._alerting.stop()
+        await self._register.end()
+        self._evaluator.close()
+
+    async def reload(self, settings: RuleSettings, alerts: Alerts | None = None) -> None:
+        """Read the rules again. Raises ConfigError, WindowsError; then those before stay in force."""
+        # Many rules take a second to load, in which streams and pages go on.
+        seen = await asyncio.to_thread(marks, settings)
+        rules = await asyncio.to_thread(loaded_rules, settings)
+        await self._alerting.reload(alerts or Alerts(), self.open)
+        if rules.digest != self.rules.digest:
+            await self._replace(rules)
+        self.interval_s = self._evaluator.pace(settings.interval_s)
+        self._settings, self._marks, self._refused = settings, seen, ""
+
+    async def _replace(self, rules: RuleSet) -> None:
+        self._evaluator.set_rules(rules, self._is_news)
+        self.rules = rules
+        await self._register.set_rules(self._evaluator.rules, rules, self._clock.wall())
+        logger.info("rules in force count=%d", len(rules.rules))
+
+    async def _run(self) -> None:
+        looked = self._clock.monotonic()
+        while True:
+            await self._evaluator.wait()
+            await self.tick_safely()
+            if self._clock.monotonic() - looked >= LOOK_EVERY_S:
+                await self.look_again()
+                looked = self._clock.monotonic()
+
+    async def look_again(self) -> None:
+        """Take up rule files that have changed; what cannot be loaded is told once, no more."""
+        try:
+            now = await asyncio.to_thread(marks, self._settings)
+            if now == self._marks:
+                return
+            self._marks = now
+            rules = await asyncio.to_thread(loaded_rules, self._settings)
+            if rules.digest != self.rules.digest:
+                await self._replace(rules)
+        except (AccelwatchError, OSError) as error:
+            refused = f"rules refused, those before stay in force: {error}"
+            if refused != self._refused:
+                logger.error("%s", refused)
+            self._refused = refused
+        else:
+            self._refused = ""
+
+    async def tick_safely(self) -> None:
+        """Whatever a rule meets, the process goes on and the next tick is tried."""
+        try:
+            await self.tick()
+        except Exception as error:
+            if not self._broken:
+                logger.exception("a tick of the rules failed")
+            self._broken = f"a tick of the rules failed: {error!r}"
+        else:
+            self._broken = ""
+
+    async def tick(self) -> None:
+        """Judge once."""
+        changes = await self._evaluator.evaluate()
+        self._ticked_at = self._clock.monotonic()
+        now = self._clock.wall()
+        await self._register.step(changes, now)
+        await self._register.remember(self._news.to_write(now), now)
+
+    @property
+    def alive(self) -> bool:
+        """Whether anything is being judged."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def judged_age_s(self) -> float | None:
+        """Seconds since the last tick; None before the first."""
+        return None if self._ticked_at is None else self._clock.monotonic() - self._ticked_at
+
+    def _well(self) -> bool:
+        """Whether rules are judged and what comes of it is written down."""
+        age_s = self.judged_age_s
+        late_s = self._clock.monotonic() - self._begun_at if age_s is None else age_s
+        in_time = late_s <= max(_LATE_TICKS * self.interval_s, _LATE_S)
+        return self.alive and in_time and not (self._broken or self._register.problems)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with journal, rules and alerts; empty when all is well."""
+        ended = self._task is not None and self._task.done()
+        off = self._evaluator.switched_off.items()
+        told = (
+            *self._register.problems,
+            "rules are judged no more; see the log" if ended else "",
+            self._broken,
+            self._refused,
+            *self._alerting.problems,
+            *(f"rule {rule} is switched off: {why}" for rule, why in off),
+        )
+        return tuple(one for one in told if one)
+
+    def switched_off(self, rule: str) -> str:
+        """Why a rule is not judged any more; empty if it is."""
+        return self._evaluator.switched_off.get(rule, "")
+
+    @property
+    def open(self) -> list[Incident]:
+        """What is going on, in the order in which it was opened."""
+        return self._register.open
+
+    @property
+    def closed(self) -> list[Incident]:
+        """What is over, the latest first."""
+        return self._register.closed
+
+    def incident(self, id_: str) -> Incident | None:
+        """One incident, if it is known here."""
+        return self._register.incident(id_)
+
+    def explain(self, rule: str, entity: str) -> Explanation:
+        """A rule on an entity by its name, now. Raises UnmetError."""
+        return self._evaluator.explain(rule, entity)
+
+    def series(self) -> dict[tuple[str, ...], Number]:
+        """On how many entities each rule fires."""
+        spells = self._evaluator.spells
+        return {
+            ("rule_firing", id_, rule.severity.value): sum(1 for _ in spells.firing(id_))
+            for id_, rule in sorted(self._evaluator.rules.items())
+        }
