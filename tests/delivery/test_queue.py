@@ -183,6 +183,16 @@ def test_the_end_of_what_was_told_is_told_though_it_is_muted() -> None:
     assert scene.tell(over(incident(), START + 9), muted=True).send() == ["closed i1"]
 
 
+def test_what_comes_back_and_goes_while_it_is_muted_is_not_told() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    scene.after(60).tell(over(incident(), scene.now))
+    scene.send()
+    scene.after(60).tell(later(incident(), scene.now, reopened=1), muted=True)
+    again = later(over(incident(), scene.now + 60), scene.now + 60, reopened=1)
+    assert scene.after(60).tell(again, muted=True).send() == []
+
+
 def test_one_that_comes_back_is_heard_and_has_a_message_of_its_own() -> None:
     scene = Scene(edits=True).tell(incident())
     scene.send()

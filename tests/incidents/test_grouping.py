@@ -156,6 +156,15 @@ def test_a_person_can_close_it() -> None:
     assert kept.close(group.id, START + 6, "operator", "known") is None
 
 
+def test_a_member_that_a_person_closes_does_not_keep_it_open() -> None:
+    kept = keeper()
+    (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
+    clear(kept, 100, "n1", "n2")
+    assert kept.close(group.members[2], START + 200, "operator", "known") is not None
+    assert groups(kept.step([], START + 201)) == []
+    assert [one.is_open for one in groups(kept.step([], START + 801))] == [False]
+
+
 def test_a_group_goes_on_after_a_restart() -> None:
     first = keeper()
     fire(first, 0, "n1", "n2", "n3")

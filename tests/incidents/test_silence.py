@@ -3,7 +3,7 @@
 import pytest
 
 from accelwatch.errors import UsageError
-from accelwatch.incidents.silence import Maintenance, Silence, matchers, muted_by
+from accelwatch.incidents.silence import Maintenance, Silence, matchers
 
 LABELS = {"node": "n12", "rule": "nvidia.gpu.lost", "pool": "train,big"}
 
@@ -85,10 +85,14 @@ def test_maintenance_without_nodes_covers_everything() -> None:
     assert window().covers([], 150.0)
 
 
-def test_what_keeps_quiet_is_named() -> None:
-    silence = Silence(
-        id="s1", matchers=matchers("node=n12"), starts=0.0, ends=200.0, by="me", reason="swap"
+def test_maintenance_takes_host_ranges() -> None:
+    assert window("n[1-3]", "r7").covers(["n2", "r7"], 150.0)
+    assert not window("n[1-3]").covers(["n4"], 150.0)
+
+
+def test_who_has_not_proved_who_he_is_is_shown_as_such() -> None:
+    assert window("n1").named == "me (unverified)"
+    proved = Maintenance(
+        id="m1", nodes=(), starts=0.0, ends=1.0, by="ana", reason="BIOS", verified=True
     )
-    assert muted_by(LABELS, ["n12"], 150.0, [silence], [window("n12")]) == "s1"
-    assert muted_by(LABELS, ["n12"], 150.0, [], [window("n12")]) == "m1"
-    assert muted_by({"node": "n2"}, ["n2"], 150.0, [silence], [window("n12")]) == ""
+    assert proved.named == "ana"

@@ -126,9 +126,10 @@ class Queue:
     def _over(self, message: Message, incident: Incident, plan: Plan | None, now: float) -> bool:
         """It is over, and the sink has heard of it, or may have."""
         again = message.reopened == incident.reopened
-        if again and (message.told_closed or message.notice.kind is NoticeKind.CLOSED):
-            return False
         message.reopened = incident.reopened
+        # Of one that came back and went while nobody was to hear of it the end was told before.
+        if message.told_closed or (again and message.notice.kind is NoticeKind.CLOSED):
+            return False
         due = now if plan is None else max(plan.due, now)
         return self._say(message, incident, NoticeKind.CLOSED, due, now)
 

@@ -77,6 +77,11 @@ class Groups:
         results += [self._calmed(key, now) for key in list(self._gatherings)]
         return [incident for incident in results if incident is not None]
 
+    def left(self, closed: Incident) -> None:
+        """A member that was closed by hand: no group waits for its end any more."""
+        for gathering in self._gatherings.values():
+            gathering.members.pop(closed.id, None)
+
     def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
         """Close a group by hand; None for one that is not open."""
         for key, gathering in self._gatherings.items():

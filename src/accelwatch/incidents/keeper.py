@@ -94,11 +94,20 @@ class Keeper:
         self._forget(now)
         return list(changed.values())
 
+    def members(self) -> dict[str, list[Incident]]:
+        """The incidents that are part of a group, by the id of the group."""
+        members: dict[str, list[Incident]] = {}
+        for incident in self._kept.values():
+            if incident.group:
+                members.setdefault(incident.group, []).append(incident)
+        return members
+
     def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
         """Close an incident by hand; None for one that is not open."""
         for key, incident in self._kept.items():
             if incident.id == id_ and incident.is_open:
                 self._kept[key] = _closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
+                self._groups.left(self._kept[key])
                 return self._kept[key]
         return self._groups.close(id_, now, actor, note)
 

@@ -9,18 +9,26 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
+from accelwatch.errors import UnmetError
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.file import JournalError
 from accelwatch.incidents.journal.opening import open_journal
 from accelwatch.incidents.journal.records import (
+    ENGINE,
     Batch,
     IncidentRecord,
     Loaded,
+    MaintenanceRecord,
     Record,
     RuleSetRecord,
+    SilenceRecord,
 )
 from accelwatch.incidents.journal.writer import JournalWriter
 from accelwatch.incidents.keeper import Describe, Keeper
+from accelwatch.incidents.muting import Mute, Muting, Quiet
+from accelwatch.incidents.silence import Silence
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import VerdictChange
@@ -31,6 +39,8 @@ COMMIT_WAIT_S = 2.0
 """How long the disk is waited for; what there is to say is said after that all the same."""
 MOST_CLOSED = 1000
 """Closed incidents that are kept in memory, the latest."""
+_AT_ONCE = 200
+"""Incidents held against silences before others have their turn."""
 
 Heard = Callable[[Sequence[Incident]], None]
 """Who is told of incidents that have changed."""
@@ -51,6 +61,8 @@ class Register:
         self._number = 0
         self._keeper = Keeper(rules, describe, self._next_id)
         self._closed: dict[str, Incident] = {}
+        self._muting = Muting()
+        self._changing = asyncio.Lock()
         self._writer: JournalWriter | None = None
         self._lock: int | None = None
         self._journal_problem = ""
@@ -66,6 +78,9 @@ class Register:
         incidents = opened.loaded.incidents
         self._keeper = Keeper(self._rules, self._describe, self._next_id, incidents)
         self._closed = {one.id: one for one in incidents if not one.is_open}
+        self._muting = Muting(opened.loaded.silences, opened.loaded.windows)
+        self._muting.advance(now)
+        await self._look(self._keeper.open, now)
         await self._note([_in_force(rules)], now)
         return opened.loaded
 
@@ -79,40 +94,115 @@ class Register:
 
     async def set_rules(self, rules: Mapping[str, Rule], loaded: RuleSet, now: float) -> None:
         """Other rules from now on."""
-        self._rules = rules
-        orphaned = self._keeper.set_rules(rules, now)
-        await self._note([_in_force(loaded)], now)
-        await self._changed(orphaned, now)
+        async with self._changing:
+            self._rules = rules
+            orphaned = self._keeper.set_rules(rules, now)
+            await self._note([_in_force(loaded)], now)
+            await self._changed(orphaned, now)
 
     async def step(self, changes: Iterable[VerdictChange], now: float) -> None:
         """What a tick has brought."""
-        await self._changed(self._keeper.step(changes, now), now)
+        async with self._changing:
+            await self._changed(self._keeper.step(changes, now), now)
 
     async def remember(self, seen: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
         if seen:
             await self._note([], now, seen)
 
-    async def _changed(self, incidents: Sequence[Incident], now: float) -> None:
+    async def _changed(self, incidents: Sequence[Incident], now: float, actor: str = ENGINE) -> str:
         if not incidents:
-            return
+            return ""
         for incident in incidents:
             self._closed.pop(incident.id, None)
             if not incident.is_open:
                 self._closed[incident.id] = incident
         while len(self._closed) > MOST_CLOSED:
-            del self._closed[next(iter(self._closed))]
-        await self._note([IncidentRecord(one) for one in incidents], now)
-        self._heard(incidents)
+            oldest = next(iter(self._closed))
+            del self._closed[oldest]
+            self._muting.forget(oldest)
+        records: list[Record] = [IncidentRecord(incident) for incident in incidents]
+        problem = await self._note(records, now, actor=actor)
+        also = await self._look(incidents, now)
+        known = {incident.id for incident in incidents}
+        self._heard([*incidents, *(incident for incident in also if incident.id not in known)])
+        return problem
+
+    async def _look(self, incidents: Sequence[Incident], now: float) -> list[Incident]:
+        """Which of them, and of the groups, are muted now otherwise than before."""
+        if self._muting.idle:
+            return []
+        members = self._keeper.members()
+        groups = [incident for incident in self._keeper.open if incident.entity.group]
+        of_groups = {group.id for group in groups}
+        singles = [incident for incident in incidents if incident.id not in of_groups]
+        changed: list[Incident] = []
+        for at in range(0, len(singles), _AT_ONCE):
+            changed += self._muting.look(singles[at : at + _AT_ONCE], members, now)
+            await asyncio.sleep(0)
+        return [*changed, *self._muting.look(groups, members, now)]
+
+    async def look_at_mutes(self, now: float) -> None:
+        """Let silences and windows begin and end; who is muted otherwise than before is told of."""
+        async with self._changing:
+            await self._advance(now)
+
+    async def _advance(self, now: float) -> None:
+        if self._muting.advance(now):
+            changed = await self._look(self._keeper.open, now)
+            if changed:
+                self._heard(changed)
+
+    async def mute(self, quiet: Quiet, now: float) -> str:
+        """Put a silence or window in force; what is wrong with the journal, if anything."""
+        async with self._changing:
+            return await self._set(quiet, now, quiet.named)
+
+    async def unmute(self, id_: str, now: float, actor: str) -> tuple[Quiet, str]:
+        """End a silence or window; how it is now, and what is wrong with the journal, if anything.
+
+        Raises UnmetError when there is none, or none any more.
+        """
+        async with self._changing:
+            quiet = self._muting.get(id_)
+            if quiet is None:
+                raise UnmetError(f"no silence or maintenance {id_[:100]!r}, or it is over")
+            ended = msgspec.structs.replace(quiet, ends=min(now, quiet.ends))
+            return ended, await self._set(ended, now, actor)
+
+    async def _set(self, quiet: Quiet, now: float, actor: str) -> str:
+        record = SilenceRecord(quiet) if isinstance(quiet, Silence) else MaintenanceRecord(quiet)
+        problem = await self._note([record], now, actor=actor)
+        self._muting.set(quiet)
+        await self._advance(now)
+        return problem
+
+    async def close(self, id_: str, now: float, actor: str, note: str) -> tuple[Incident, str]:
+        """Close an incident by hand; it, and what is wrong with the journal, if anything.
+
+        Raises UnmetError for one that is not open.
+        """
+        async with self._changing:
+            closed = self._keeper.close(id_, now, actor, note)
+            if closed is None:
+                raise UnmetError(f"no incident {id_[:100]!r} is open")
+            return closed, await self._changed([closed], now, actor)
 
     async def _note(
-        self, records: list[Record], now: float, seen: dict[str, float] | None = None
-    ) -> None:
-        """Have records written; a disk that hangs or is full keeps nobody waiting for long."""
+        self,
+        records: list[Record],
+        now: float,
+        seen: dict[str, float] | None = None,
+        actor: str = ENGINE,
+    ) -> str:
+        """Have records written; a disk that hangs or is full keeps nobody waiting for long.
+
+        What is wrong with the journal; empty when they are on the disk.
+        """
         if self._writer is None:
-            return
+            return self._journal_problem
         try:
-            batch = Batch(time=now, records=records, seen=seen or {})
+            batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
             await asyncio.wait_for(self._writer.commit(batch), COMMIT_WAIT_S)
         except (JournalError, TimeoutError) as error:
             problem = str(error) or f"the journal has not been written for {COMMIT_WAIT_S:g} s"
@@ -121,10 +211,24 @@ class Register:
             self._unwritten = problem
         else:
             self._unwritten = ""
+        return self._unwritten
 
     def _next_id(self) -> str:
+        return self.next_id("i")
+
+    def next_id(self, letter: str) -> str:
+        """An id that nothing had before: `i7` of an incident, `s8` of a silence, `m9` of a window."""
         self._number += 1
-        return f"i{self._number}"
+        return f"{letter}{self._number}"
+
+    @property
+    def muting(self) -> Muting:
+        """The silences and windows, and what they mute; `mute` and `unmute` change them."""
+        return self._muting
+
+    def mute_of(self, incident: Incident) -> Mute | None:
+        """Why nobody is told of an incident."""
+        return self._muting.mute_of(incident.id)
 
     @property
     def writer(self) -> JournalWriter | None:

@@ -5,7 +5,7 @@ which must hold: `name=value`, `name!=value`, `name=~pattern`, `name!~pattern`.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ import msgspec
 from accelwatch.errors import UsageError
 from accelwatch.expr.kleene import Raw
 from accelwatch.expr.pattern import compile_pattern
+from accelwatch.host_ranges import expand
 
 LONGEST_S = 90 * 86_400.0
 MOST_MATCHERS = 16
@@ -92,10 +93,19 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
     ends: float
     by: str
     reason: str
+    verified: bool = False
+    """Whether `by` has proved to be it."""
 
     def mutes(self, labels: Mapping[str, str], now: float) -> bool:
         """Whether an incident with these labels is muted now."""
-        return self.starts <= now < self.ends and all(one.matches(labels) for one in self.matchers)
+        return self.starts <= now < self.ends and all(
+            matcher.matches(labels) for matcher in self.matchers
+        )
+
+    @property
+    def named(self) -> str:
+        """Who set it, as people read it."""
+        return named(self.by, self.verified)
 
 
 class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,10 +113,18 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     nodes: tuple[str, ...]
+    """Host ranges as they were written, `n[1-9]`."""
     starts: float
     ends: float
     by: str
     reason: str
+    verified: bool = False
+    """Whether `by` has proved to be it."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The nodes one by one."""
+        return _names(self.nodes)
 
     def covers(self, nodes: Iterable[str], now: float) -> bool:
         """Whether all of these nodes are being worked on now."""
@@ -115,21 +133,19 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
         if not self.nodes:
             return True
         concerned = set(nodes)
-        return bool(concerned) and concerned <= set(self.nodes)
+        return bool(concerned) and concerned <= self.names
+
+    @property
+    def named(self) -> str:
+        """Who announced it, as people read it."""
+        return named(self.by, self.verified)
 
 
-def muted_by(
-    labels: Mapping[str, str],
-    nodes: Sequence[str],
-    now: float,
-    silences: Iterable[Silence],
-    windows: Iterable[Maintenance],
-) -> str:
-    """Id of what keeps an incident quiet now, a silence before a window; empty when nothing does."""
-    for silence in silences:
-        if silence.mutes(labels, now):
-            return silence.id
-    for window in windows:
-        if window.covers(nodes, now):
-            return window.id
-    return ""
+@lru_cache(maxsize=256)
+def _names(ranges: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name for text in ranges for name in expand(text))
+
+
+def named(by: str, verified: bool) -> str:
+    """A person as the journal and pages name it: `ana`, or `ana (unverified)`."""
+    return by if verified else f"{by or 'somebody'} (unverified)"

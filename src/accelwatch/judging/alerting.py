@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 class Alerting:
     """One dispatcher after another, as the settings change; what waits goes over to the next."""
 
-    def __init__(self, settings: Alerts, clock: Clock, well: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        settings: Alerts,
+        clock: Clock,
+        well: Callable[[], bool],
+        muted: Callable[[Incident], object] = lambda _: None,
+    ) -> None:
+        """`well`: whether a dead man's ping may be sent; `muted`: whether nobody is to hear of one."""
         self._settings = settings
+        self._muted = muted
         self._clock = clock
         self._well = well
         self._outbox: Outbox | None = None
@@ -57,7 +65,7 @@ class Alerting:
         """Tell of incidents, where they have changed."""
         if self._dispatcher is not None:
             for incident in incidents:
-                self._dispatcher.changed(incident)
+                self._dispatcher.changed(incident, bool(self._muted(incident)))
 
     async def stop(self) -> None:
         """Send no more, and write down what waits."""

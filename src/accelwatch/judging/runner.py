@@ -12,6 +12,7 @@ from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.muting import Mute
 from accelwatch.incidents.register import Heard, Register, take_up
 from accelwatch.judging.alerting import Alerting
 from accelwatch.judging.evaluator import Evaluator
@@ -48,7 +49,7 @@ class RuleRunner:
         self._settings = settings
         self._folder = folder
         self._also_heard = heard
-        self._alerting = Alerting(alerts or Alerts(), self._clock, self._well)
+        self._alerting = Alerting(alerts or Alerts(), self._clock, self._well, self.mute_of)
         self._ticked_at: float | None = None
         self._begun_at = self._clock.monotonic()
         self._marks: Marks = marks(settings)
@@ -155,6 +156,7 @@ class RuleRunner:
         self._ticked_at = self._clock.monotonic()
         now = self._clock.wall()
         await self._register.step(changes, now)
+        await self._register.look_at_mutes(now)
         await self._register.remember(self._news.to_write(now), now)
 
     @property
@@ -202,6 +204,15 @@ class RuleRunner:
     def closed(self) -> list[Incident]:
         """What is over, the latest first."""
         return self._register.closed
+
+    @property
+    def register(self) -> Register:
+        """All incidents, and what mutes them."""
+        return self._register
+
+    def mute_of(self, incident: Incident) -> Mute | None:
+        """Why nobody is told of an incident; None when people are."""
+        return self._register.mute_of(incident)
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""

@@ -10,6 +10,7 @@ import pytest
 from accelwatch.config.alerts import Alerts, DeadMan, SinkSettings
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.incidents.silence import Maintenance, Silence, matchers
 from accelwatch.judging.runner import RuleRunner
 from receivers import Receiver, code, receiver
 from told_fleet import ToldFleet, view
@@ -130,6 +131,62 @@ def test_what_does_not_arrive_is_a_problem_of_the_hub(site: Site) -> None:
             (problem,) = runner.problems
             assert problem.startswith("alerts.a: 1 wait for ")
             await runner.stop()
+
+    asyncio.run(story())
+
+
+def test_what_is_silenced_is_told_when_the_silence_ends_while_it_is_open(site: Site) -> None:
+    async def story() -> None:
+        async with receiver() as there:
+            runner = site.runner(to(there))
+            await runner.start()
+            now = site.clock.wall()
+            silence = Silence(
+                id="s9",
+                matchers=matchers("node=a"),
+                starts=now,
+                ends=now + 30.0,
+                by="ana",
+                reason="swap",
+            )
+            assert await runner.register.mute(silence, now) == ""
+            await site.tick(runner, 100.0)
+            (incident,) = runner.open
+            assert runner.mute_of(incident) is not None
+            await site.tick(runner, 300.0)
+            await site.tick(runner, 100.0)
+            await asyncio.sleep(0.1)
+            assert there.requests == []
+            site.clock.advance(30.0)
+            await site.tick(runner, 100.0)
+            (request,) = await there.wait_for(1)
+            assert request.json()["type"] == "incident.opened"
+            assert runner.mute_of(runner.open[0]) is None
+            await runner.stop()
+
+    asyncio.run(story())
+
+
+def test_after_a_restart_what_is_silenced_stays_so(site: Site) -> None:
+    async def story() -> None:
+        async with receiver() as there:
+            runner = site.runner(to(there))
+            await runner.start()
+            now = site.clock.wall()
+            window = Maintenance(
+                id="m9", nodes=("a",), starts=now, ends=now + 600, by="ana", reason="BIOS"
+            )
+            await runner.register.mute(window, now)
+            await site.tick(runner, 100.0)
+            await runner.stop()
+            again = site.runner(to(there))
+            await again.start()
+            await site.tick(again, 100.0)
+            await asyncio.sleep(0.1)
+            assert there.requests == []
+            await again.register.unmute("m9", site.clock.wall(), "ana")
+            await there.wait_for(1)
+            await again.stop()
 
     asyncio.run(story())
 

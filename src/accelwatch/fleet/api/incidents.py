@@ -8,6 +8,7 @@ import msgspec
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.api.http import json_page, limit_of, only
 from accelwatch.incidents.incident import Incident, IncidentState
+from accelwatch.incidents.muting import Mute
 from accelwatch.rules.document import Severity
 from accelwatch.schema.moments import moment_or_none, timestamp
 from accelwatch.web.page import Headers, Page, Query
@@ -41,6 +42,17 @@ class MomentNote(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     text: str
     actor: str
+
+
+class MuteNote(msgspec.Struct, frozen=True, kw_only=True):
+    """The silence or window of maintenance for which nobody is told of an incident."""
+
+    id: str
+    kind: str
+    """`silence` or `maintenance`."""
+    reason: str
+    by: str
+    until: str
 
 
 class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +99,8 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     evidence: tuple[EvidenceNote, ...]
     timeline: tuple[MomentNote, ...]
+    muted_by: MuteNote | None = None
+    """Why nobody is told of it; null when people are."""
 
 
 class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +173,7 @@ class IncidentPages:
             judged=True,
             rules=len(runner.rules.rules),
             problems=runner.problems,
-            incidents=tuple(map(document_of, chosen[:limit])),
+            incidents=tuple(document_of(one, runner.mute_of(one)) for one in chosen[:limit]),
         )
         return json_page(page, headers)
 
@@ -167,9 +181,9 @@ class IncidentPages:
         """`IncidentDocument`. Raises UnmetError."""
         runner = self._runner()
         incident = None if runner is None else runner.incident(id_)
-        if incident is None:
+        if runner is None or incident is None:
             raise UnmetError(f"no incident {id_[:100]!r}")
-        return json_page(document_of(incident), headers)
+        return json_page(document_of(incident, runner.mute_of(incident)), headers)
 
     def explanation(self, query: Query, headers: Headers) -> Page:
         """`Explanation`. Raises UsageError, UnmetError."""
@@ -211,8 +225,8 @@ def _rule_rows(runner: "RuleRunner") -> Iterable[RuleRow]:
         )
 
 
-def document_of(incident: Incident) -> IncidentDocument:
-    """An incident as the API tells it."""
+def document_of(incident: Incident, mute: Mute | None = None) -> IncidentDocument:
+    """An incident as the API tells it, and why nobody else is told of it."""
     entity, facts = incident.entity, incident.facts
     return IncidentDocument(
         id=incident.id,
@@ -267,6 +281,17 @@ def document_of(incident: Incident) -> IncidentDocument:
             )
             for one in incident.timeline
         ),
+        muted_by=None if mute is None else _noted(mute),
+    )
+
+
+def _noted(mute: Mute) -> MuteNote:
+    return MuteNote(
+        id=mute.id,
+        kind=mute.kind,
+        reason=mute.reason,
+        by=mute.by,
+        until=timestamp(mute.until),
     )
 
 

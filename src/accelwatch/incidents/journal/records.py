@@ -5,6 +5,9 @@ import msgspec
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.silence import Maintenance, Silence
 
+ENGINE = "engine"
+"""The actor where nobody but we have done something."""
+
 
 class IncidentRecord(msgspec.Struct, frozen=True, tag="incident"):
     """An incident as it stands from now on."""
@@ -59,7 +62,7 @@ class Batch(msgspec.Struct, kw_only=True):
 
     time: float
     records: list[Record] = []
-    actor: str = "engine"
+    actor: str = ENGINE
     seen: dict[str, float] = {}
     """Fingerprints of events that were judged, and until when (Unix seconds) they are remembered."""
     outbox: dict[tuple[str, str], bytes | None] = {}

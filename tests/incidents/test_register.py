@@ -1,0 +1,183 @@
+"""Incidents and what mutes them: over time, over restarts, and without a journal."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelwatch.errors import UnmetError
+from accelwatch.incidents.incident import Facts, Incident
+from accelwatch.incidents.journal.file import FILE, JournalFile
+from accelwatch.incidents.register import Register
+from accelwatch.incidents.silence import Maintenance, Silence, matchers
+from accelwatch.rules.rule import RuleSet
+from accelwatch.rules.timing import Transition
+from incidents.incident_rules import START, change, device, rule
+
+FIRED, CLEARED = Transition.FIRED, Transition.CLEARED
+ENDS = START + 3600
+
+
+class Site:
+    """A register that notes whom it tells of, muted or not."""
+
+    def __init__(self) -> None:
+        self.rules = {"gpu.lost": rule()}
+        self.heard: list[tuple[str, bool]] = []
+        self.states: list[Incident] = []
+        self.register = Register(self.rules, lambda _: Facts(), self._heard)
+
+    def _heard(self, incidents: Any) -> None:
+        self.states += incidents
+        for incident in incidents:
+            self.heard.append((incident.id, self.register.mute_of(incident) is not None))
+
+    async def begin(self, folder: Path | None, now: float = START) -> "Site":
+        loaded = RuleSet(rules=self.rules, files=(), digest="d")
+        await self.register.begin(folder, loaded, now)
+        return self
+
+    async def fire(self, node: str, at_s: float = 0.0) -> None:
+        await self.register.step([change(FIRED, at_s, entity=device(node))], START + at_s)
+
+    def told(self) -> list[tuple[str, bool]]:
+        told, self.heard = self.heard, []
+        return told
+
+
+def silence(text: str = "node=n1", id_: str = "s9") -> Silence:
+    return Silence(
+        id=id_, matchers=matchers(text), starts=START, ends=ENDS, by="ana", reason="swap"
+    )
+
+
+def play(story: Callable[[], Coroutine[object, object, None]]) -> None:
+    asyncio.run(story())
+
+
+def test_a_silence_mutes_what_is_open_and_its_end_has_it_heard_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        await site.fire("n1")
+        await site.fire("n2")
+        assert site.told() == [("i1", False), ("i2", False)]
+        assert await site.register.mute(silence(), START + 1) == ""
+        assert site.told() == [("i1", True)]
+        await site.register.look_at_mutes(ENDS - 1)
+        assert site.told() == []
+        await site.register.look_at_mutes(ENDS)
+        assert site.told() == [("i1", False)]
+        await site.register.end()
+
+    play(story)
+
+
+def test_what_begins_silenced_is_told_as_such_and_a_person_may_end_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        await site.register.mute(silence(), START)
+        await site.fire("n1", 5)
+        assert site.told() == [("i1", True)]
+        ended, problem = await site.register.unmute("s9", START + 10, "ben")
+        assert (ended.ends, problem) == (START + 10, "")
+        assert site.told() == [("i1", False)]
+        with pytest.raises(UnmetError, match="no silence or maintenance 's9'"):
+            await site.register.unmute("s9", START + 11, "ben")
+        await site.register.end()
+
+    play(story)
+
+
+def test_silences_go_on_after_a_restart_with_who_set_and_ended_them(tmp_path: Path) -> None:
+    async def story() -> None:
+        first = await Site().begin(tmp_path)
+        await first.fire("n1")
+        await first.register.mute(silence(), START)
+        window = Maintenance(
+            id="m10", nodes=("n2",), starts=START + 60, ends=ENDS, by="ana", reason="BIOS"
+        )
+        await first.register.mute(window, START)
+        await first.register.unmute("m10", START + 1, "ben")
+        await first.register.end()
+
+        again = await Site().begin(tmp_path, START + 5)
+        assert [each.id for each in again.register.muting.silences] == ["s9"]
+        assert again.register.muting.windows == []
+        (open_,) = again.register.open
+        assert again.register.mute_of(open_) is not None
+        assert again.register.next_id("s") == "s11"
+        await again.register.end()
+
+        over = await Site().begin(tmp_path, ENDS)
+        assert over.register.muting.silences == []
+        await over.register.end()
+        journal = JournalFile(tmp_path / FILE, read_only=True)
+        journal.verify()
+        actors = [entry.actor for entry in journal.entries() if entry.actor != "engine"]
+        assert actors == ["ana (unverified)", "ana (unverified)", "ben"]
+        journal.close()
+
+    play(story)
+
+
+def test_a_person_closes_an_incident_and_the_journal_says_who(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        await site.fire("n1")
+        closed, problem = await site.register.close("i1", START + 9, "ana", "replaced")
+        assert (closed.is_open, problem) == (False, "")
+        last = closed.timeline[-1]
+        assert (last.kind, last.actor, last.text) == ("closed", "ana", "replaced")
+        assert site.register.open == []
+        assert [each.id for each in site.register.closed] == ["i1"]
+        with pytest.raises(UnmetError, match="no incident 'i1' is open"):
+            await site.register.close("i1", START + 10, "ana", "replaced")
+        await site.register.end()
+        journal = JournalFile(tmp_path / FILE, read_only=True)
+        assert [entry.actor for entry in journal.entries()] == ["engine", "engine", "ana"]
+        journal.close()
+
+    play(story)
+
+
+def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() -> None:
+    async def story() -> None:
+        site = await Site().begin(None)
+        assert "no state_dir is set" in await site.register.mute(silence(), START)
+        await site.fire("n1")
+        assert site.told() == [("i1", True)]
+        _, problem = await site.register.unmute("s9", START + 1, "ben")
+        assert "no state_dir is set" in problem
+        assert "no state_dir is set" in (await site.register.close("i1", START + 2, "x", "y"))[1]
+
+    play(story)
+
+
+def test_a_journal_that_can_not_be_written_is_said_in_the_answer(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        writer = site.register.writer
+        assert writer is not None
+        await writer.close()
+        assert await site.register.mute(silence(), START) == "the journal is closed"
+        assert [each.id for each in site.register.muting.silences] == ["s9"]
+        await site.register.end()
+
+    play(story)
+
+
+def test_changes_that_come_at_once_are_told_in_their_order(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        await site.fire("n1")
+        await asyncio.gather(
+            site.register.mute(silence(), START + 1),
+            site.register.close("i1", START + 2, "ana", "replaced"),
+            site.register.look_at_mutes(ENDS),
+        )
+        assert [each.is_open for each in site.states] == [True, True, False]
+        await site.register.end()
+
+    play(story)
