@@ -6,6 +6,7 @@ import msgspec
 
 from accelwatch.scenario.effects import DeviceCondition, condition_of
 from accelwatch.scenario.faults import NODE_KINDS, Fault, FaultKind, Spell
+from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch_simulator.nodes import Unit
 from accelwatch_simulator.scenario import NodeFault, Scenario
 
@@ -16,10 +17,18 @@ class NodeCondition(msgspec.Struct, frozen=True, kw_only=True):
     refusal: FaultKind | None = None
     """How the node fails to answer: down, hung, slow or garbage."""
     skew_s: float = 0.0
+    booted_s: float | None = None
+    """Seconds of the scenario at which it started anew."""
+    blocked: int = 0
+    """Processes that wait in its kernel."""
+    events: tuple[ErrorEvent, ...] = ()
+    """Of the node itself; their times in seconds of the scenario."""
     devices: dict[int, DeviceCondition] = {}
 
 
 USUAL = NodeCondition()
+_SERVER = "storage01"
+_BLOCKED = 24
 _REFUSALS = (
     FaultKind.NODE_DOWN,
     FaultKind.NODE_HUNG,
@@ -47,6 +56,8 @@ class Conditions:
         if not standing:
             return USUAL
         kinds = {fault.spec.kind for fault, now in standing if now.active}
+        if FaultKind.REBOOT in kinds:
+            kinds.add(FaultKind.NODE_DOWN)
         skew = sum(
             fault.by_s
             for fault, now in standing
@@ -55,8 +66,44 @@ class Conditions:
         return NodeCondition(
             refusal=next((kind for kind in _REFUSALS if kind in kinds), None),
             skew_s=skew,
+            booted_s=max(
+                (
+                    now.since_s + (fault.lasts_s or 0.0)
+                    for fault, now in standing
+                    if fault.spec.kind is FaultKind.REBOOT and not now.active
+                ),
+                default=None,
+            ),
+            blocked=_BLOCKED if FaultKind.NFS_STALL in kinds else 0,
+            events=tuple(
+                event
+                for fault, now in standing
+                if fault.spec.kind is FaultKind.NFS_STALL
+                for event in _stall_events(fault, now)
+            ),
             devices=_of_devices(units, standing),
         )
+
+
+def _stall_events(fault: Fault, now: Spell) -> list[ErrorEvent]:
+    """What the kernel says of a file server that falls silent and answers again."""
+    silent = f"nfs: server {_SERVER} not responding, still trying"
+    events = [_kernel("nfs_not_responding", now.since_s, silent)]
+    if not now.active:
+        end_s = now.since_s + (fault.lasts_s or 0.0)
+        events.append(_kernel("nfs_ok", end_s, f"nfs: server {_SERVER} OK"))
+    return events
+
+
+def _kernel(code: str, time_s: float, text: str) -> ErrorEvent:
+    return ErrorEvent(
+        code=code,
+        category=Category.OTHER,
+        time=time_s,
+        text=text,
+        source="simulator",
+        subject=_SERVER,
+    )
 
 
 def _of_devices(

@@ -18,7 +18,7 @@ from accelwatch.schema.context import (
 )
 from accelwatch.schema.context_encoder import LOOK_EVERY_S, EventNumbers
 from accelwatch_simulator.conditions import NodeCondition
-from accelwatch_simulator.fleet import Fleet, Moment, backends
+from accelwatch_simulator.fleet import Fleet, Moment, backends, events_of
 from accelwatch_simulator.nodes import Node
 
 _MEMORY_STEPS = 10
@@ -60,9 +60,10 @@ class ContextWriter:
             fresh = sent.usage is None
             sent.usage, sent.at = usage, moment.time_s
             messages += self._usage(node, moment, fresh)
-        if condition.devices:
+        if condition.devices or condition.events:
             faults = (
                 moment.time_s // _JUDGED_ANEW_S,
+                condition.events,
                 *(
                     (at, device.state, device.values, device.counts)
                     for at, device in condition.devices.items()
@@ -92,7 +93,7 @@ class ContextWriter:
                 sent.findings[slot] = findings
                 yield findings
         numbers = self._numbers.setdefault(node.name, EventNumbers())
-        events = [event for device in condition.devices.values() for event in device.events]
+        events = events_of(condition)
         numbers.assign(tuple(sorted(events, key=lambda entry: entry.time)), self._fleet.start)
         origin = self._fleet.origin(condition)
         for number, event in numbers.numbered.items():

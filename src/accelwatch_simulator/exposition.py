@@ -70,7 +70,8 @@ class Expositions:
         fleet = self._fleet
         condition = fleet.condition(node, moment)
         job = fleet.running(node, moment)
-        if condition.devices or (job is not None and job.namespace):
+        booted = condition.booted_s is not None
+        if condition.devices or booted or (job is not None and job.namespace):
             return self._render(fleet.snapshot(node, moment), openmetrics)
         load = fleet.load(node, moment)
         key = (node.vendor, job.name if job is not None else "", openmetrics)

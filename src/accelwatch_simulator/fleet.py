@@ -4,6 +4,9 @@ Everything is a function of the seed, the scenario and the seconds since its beg
 keeps what many nodes of one moment share.
 """
 
+import math
+import uuid
+
 import msgspec
 
 from accelwatch.scenario.effects import DeviceCondition, apply
@@ -15,7 +18,7 @@ from accelwatch.schema.reading import Number, Process, Reading, complete, wholly
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Owner, Snapshot
 from accelwatch.version import __version__
 from accelwatch_simulator.conditions import Conditions, NodeCondition
-from accelwatch_simulator.jobs import IDLE, Job, Load, load
+from accelwatch_simulator.jobs import IDLE, Job, Load, load, together
 from accelwatch_simulator.nodes import Node, Unit
 from accelwatch_simulator.scenario import Scenario
 from accelwatch_simulator.signals import noise, signals
@@ -49,11 +52,14 @@ class Fleet:
         self.interval_s = interval_s
         self._conditions = Conditions(scenario)
         self._noise = noise(seed)
-        self._jobs: dict[str, Job] = {name: job for job in scenario.jobs for name in job.nodes}
+        self._jobs: dict[str, list[Job]] = {}
+        for job in sorted(scenario.jobs, key=lambda job: job.at_s):
+            for name in job.nodes:
+                self._jobs.setdefault(name, []).append(job)
 
     def job(self, node: Node) -> Job | None:
-        """The job whose node it is, whether it has begun or not."""
-        return self._jobs.get(node.name)
+        """The first job whose node it is, whether it has begun or not."""
+        return next(iter(self._jobs.get(node.name, ())), None)
 
     def moment(self, time_s: float) -> Moment:
         """The moment `time_s` seconds into the scenario."""
@@ -73,8 +79,8 @@ class Fleet:
 
     def load(self, node: Node, moment: Moment) -> Load:
         """What is asked of the devices of a node."""
-        job = self._jobs.get(node.name)
-        return IDLE if job is None else moment.loads[job.name]
+        jobs = self._jobs.get(node.name)
+        return IDLE if jobs is None else together([moment.loads[job.name] for job in jobs])
 
     def moving(self, unit: Unit, load_: Load, time_s: float) -> tuple[list[float], list[int]]:
         """The moving values of a device without faults, in the order of its plan."""
@@ -95,7 +101,7 @@ class Fleet:
         suffered = condition.devices.get(at)
         state = DeviceState.OK if suffered is None else suffered.state
         events = () if suffered is None else _on_wall(suffered.events, origin)
-        reading = self._reading(node, unit, moment, suffered)
+        reading = self._reading(node, unit, moment, suffered, condition.booted_s)
         judged = judge(state, reading, events, wall)
         readable = suffered is None or suffered.absence is None
         return DeviceView(
@@ -117,11 +123,18 @@ class Fleet:
         )
 
     def _reading(
-        self, node: Node, unit: Unit, moment: Moment, suffered: DeviceCondition | None
+        self,
+        node: Node,
+        unit: Unit,
+        moment: Moment,
+        suffered: DeviceCondition | None,
+        booted_s: float | None,
     ) -> Reading:
         if suffered is not None and suffered.absence is not None:
             return wholly_absent(unit.device.id, suffered.absence)
         values = self.values(unit, self.load(node, moment), moment.time_s)
+        if booted_s is not None:
+            self.begin_anew(values, node, unit, booted_s)
         if suffered is not None:
             apply(values, suffered)
         reading = Reading(
@@ -133,10 +146,25 @@ class Fleet:
         )
         return complete(reading, frozenset())
 
+    def begin_anew(
+        self, values: dict[Series, Number], node: Node, unit: Unit, booted_s: float
+    ) -> None:
+        """Count from the start of the machine, as drivers do."""
+        then = self.values(unit, self.load(node, self.moment(booted_s)), booted_s)
+        for series in values:
+            if series[0].endswith("_total"):
+                values[series] -= then[series]
+
+    def boot_id(self, node: Node, condition: NodeCondition) -> str:
+        """Of the start of the machine that it runs since."""
+        if condition.booted_s is None:
+            return node.boot_id
+        return str(uuid.uuid5(uuid.UUID(node.boot_id), str(condition.booted_s)))
+
     def running(self, node: Node, moment: Moment) -> Job | None:
         """The job that holds the devices of a node now."""
-        job = self._jobs.get(node.name)
-        return job if job is not None and moment.loads[job.name].memory else None
+        jobs = self._jobs.get(node.name, ())
+        return next((job for job in jobs if moment.loads[job.name].memory), None)
 
     def processes(self, node: Node, unit: Unit, moment: Moment) -> tuple[Process, ...]:
         """The processes on a device."""
@@ -181,7 +209,11 @@ class Fleet:
         """The machine itself as it stands."""
         wall = self.wall(moment, condition)
         values = self.values(node.host, self.load(node, moment), moment.time_s)
+        values["host_blocked_processes",] = condition.blocked
         device = node.host.device
+        if condition.booted_s is not None:
+            self.begin_anew(values, node, node.host, condition.booted_s)
+            device = msgspec.structs.replace(device, boot_id=self.boot_id(node, condition))
         reading = Reading(device_id=device.id, values=values, sources={"*": _SOURCE})
         return DeviceView(
             device=device,
@@ -197,20 +229,29 @@ class Fleet:
         """A node as its agent would tell of it."""
         condition = self.condition(node, moment)
         wall = self.wall(moment, condition)
-        events = [event for device in condition.devices.values() for event in device.events]
         return Snapshot(
             time=wall,
             host=node.name,
             version=__version__,
-            boot_id=node.boot_id,
+            boot_id=self.boot_id(node, condition),
             interval_s=self.interval_s,
             devices=tuple(self.view(node, at, moment, condition) for at in range(len(node.units))),
             node=self.host_view(node, moment, condition),
             backends=backends(node),
             events=tuple(
-                sorted(_on_wall(events, self.origin(condition)), key=lambda entry: entry.time)
+                sorted(
+                    _on_wall(events_of(condition), self.origin(condition)),
+                    key=lambda entry: entry.time,
+                )
             ),
         )
+
+
+def events_of(condition: NodeCondition) -> list[ErrorEvent]:
+    """What happened on a node since it was started; times in seconds of the scenario."""
+    events = [event for device in condition.devices.values() for event in device.events]
+    began = -math.inf if condition.booted_s is None else condition.booted_s
+    return [event for event in (*events, *condition.events) if event.time >= began]
 
 
 def _on_wall(

@@ -66,7 +66,7 @@ def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
     """Every device of a node that an exporter finds; a lost one is not found."""
     before = fleet.moment(max(0.0, moment.time_s - 1.0))
     condition = fleet.condition(node, moment)
-    job, load = fleet.job(node), fleet.load(node, moment)
+    job, load = fleet.running(node, moment), fleet.load(node, moment)
     sights: list[Sight] = []
     for at, unit in enumerate(node.units):
         suffered = condition.devices.get(at, DeviceCondition())
@@ -79,6 +79,8 @@ def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
             for series, value in values.items()
             if series[0].endswith("_total")
         }
+        if condition.booted_s is not None:
+            fleet.begin_anew(values, node, unit, condition.booted_s)
         apply(values, suffered)
         sights.append(
             Sight(
@@ -87,7 +89,7 @@ def sights(fleet: Fleet, node: Node, moment: Moment) -> list[Sight]:
                 values=values,
                 rates=growth,
                 condition=suffered,
-                job=job.id if job is not None and load.memory else "",
+                job=job.id if job is not None else "",
             )
         )
     return sights

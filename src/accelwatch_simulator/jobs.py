@@ -19,6 +19,8 @@ class Phase(StrEnum):
     """What a job is doing."""
 
     WAITING = "waiting"
+    LOADING = "loading"
+    """It reads its data and its last checkpoint: devices are idle, memory fills."""
     WARM_UP = "warm_up"
     STEPS = "steps"
     CHECKPOINT = "checkpoint"
@@ -58,6 +60,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     command: str = "python3"
     at_s: float = 0.0
     lasts_s: float | None = None
+    loading_s: float = 0.0
     warm_up_s: float = 60.0
     step_s: float = 8.0
     load: float = 0.92
@@ -131,8 +134,8 @@ def load(job: Job, time_s: float) -> Load:
     if since < 0:
         return IDLE
     own, stall, _, spun = _own_time(job, since)
-    warm = min(own, job.warm_up_s)
-    running = max(0.0, own - job.warm_up_s)
+    warm = min(max(0.0, own - job.loading_s), job.warm_up_s)
+    running = max(0.0, own - job.loading_s - job.warm_up_s)
     writing_s, _, writing = _checkpointed(job, running)
     work_s = WARM_UP_LOAD * warm + CHECKPOINT_LOAD * writing_s + job.load * (running - writing_s)
     busy_s = work_s + spun
@@ -141,8 +144,10 @@ def load(job: Job, time_s: float) -> Load:
     if stall is not None:
         spins = stall.kind is StallKind.COLLECTIVE
         return Load(1.0 if spins else 0.0, 0.0, 0.0, job.memory, busy_s, work_s)
-    if own < job.warm_up_s:
-        grown = job.memory * (0.2 + 0.8 * own / job.warm_up_s)
+    if own < job.loading_s:
+        return Load(0.0, 0.0, 0.0, 0.2 * job.memory, busy_s, work_s)
+    if own < job.loading_s + job.warm_up_s:
+        grown = job.memory * (0.2 + 0.8 * warm / job.warm_up_s)
         return Load(WARM_UP_LOAD, WARM_UP_LOAD, WARM_UP_LOAD, grown, busy_s, work_s)
     if writing:
         low = CHECKPOINT_LOAD
@@ -158,20 +163,42 @@ def load(job: Job, time_s: float) -> Load:
     )
 
 
+def overlap(first: Job, second: Job) -> bool:
+    """Whether there is a moment at which both hold their nodes."""
+    ends = (
+        math.inf if job.lasts_s is None else job.at_s + job.lasts_s for job in (first, second)
+    )
+    return max(first.at_s, second.at_s) < min(ends)
+
+
+def together(loads: list[Load]) -> Load:
+    """The load of jobs that a node had one after the other: the one that runs, and what all have done."""
+    if len(loads) == 1:
+        return loads[0]
+    now = next((load for load in loads if load.memory), IDLE)
+    return msgspec.structs.replace(
+        now,
+        busy_s=sum(load.busy_s for load in loads),
+        work_s=sum(load.work_s for load in loads),
+    )
+
+
 def progress(job: Job, time_s: float) -> Progress:
     """Phase, step number and number of the last checkpoint."""
     since = _end(job, time_s)
     if since < 0:
         return Progress(phase=Phase.WAITING)
     own, stall, _, _ = _own_time(job, since)
-    running = max(0.0, own - job.warm_up_s)
+    running = max(0.0, own - job.loading_s - job.warm_up_s)
     writing_s, complete, writing = _checkpointed(job, running)
     step = int((running - writing_s) / job.step_s)
     if job.lasts_s is not None and time_s >= job.at_s + job.lasts_s:
         phase = Phase.ENDED
     elif stall is not None:
         phase = Phase.STALL
-    elif own < job.warm_up_s:
+    elif own < job.loading_s:
+        phase = Phase.LOADING
+    elif own < job.loading_s + job.warm_up_s:
         phase = Phase.WARM_UP
     else:
         phase = Phase.CHECKPOINT if writing else Phase.STEPS

@@ -20,7 +20,7 @@ from accelwatch.scenario.faults import (
     read_seconds,
     within,
 )
-from accelwatch_simulator.jobs import Job, Stall, StallKind
+from accelwatch_simulator.jobs import Job, Stall, StallKind, overlap
 
 FORMAT = 1
 
@@ -54,6 +54,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     command: str = "python3"
     at: Duration = 0
     lasts: Duration | None = None
+    loading: Duration = 0
     warm_up: Duration = "1m"
     step: Duration = "8s"
     load: float = 0.92
@@ -147,12 +148,21 @@ def check(document: Document, names: tuple[str, ...], devices: int, order: list[
 
 
 def _check_owners(document: Document, jobs: list[tuple[Place, Job]]) -> None:
-    """A node has one job."""
-    owners: dict[str, str] = {}
+    """A node has one job at a time."""
+    names: set[str] = set()
+    owners: dict[str, list[Job]] = {}
     for place, job in jobs:
+        if job.name in names:
+            document.complain((*place, "name"), f"there is a job {job.name!r} already")
+        names.add(job.name)
         for node in job.nodes:
-            if owners.setdefault(node, job.name) != job.name:
-                document.complain((*place, "nodes"), f"{node} belongs to {owners[node]} already")
+            held = owners.setdefault(node, [])
+            other = next((one for one in held if overlap(one, job)), None)
+            if other is not None:
+                text = f"{node} belongs to {other.name} already"
+                document.complain((*place, "nodes"), text)
+                break
+            held.append(job)
 
 
 class _Reader:
@@ -184,6 +194,7 @@ class _Reader:
             command=spec.command,
             at_s=self._seconds(spec.at, (*place, "at")),
             lasts_s=self._optional(spec.lasts, (*place, "lasts")),
+            loading_s=self._seconds(spec.loading, (*place, "loading")),
             warm_up_s=self._seconds(spec.warm_up, (*place, "warm_up")),
             step_s=step_s,
             load=spec.load,

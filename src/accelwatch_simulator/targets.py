@@ -13,6 +13,7 @@ from accelwatch.config.forms import split_address
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.web.listeners import open_tcp
 from accelwatch_simulator.fleet import Fleet
+from accelwatch_simulator.nodes import Node
 
 _PORT_MAX = 65535
 Sockets = dict[str, list[socket.socket]]
@@ -62,19 +63,25 @@ def targets(fleet: Fleet, sockets: Sockets) -> list[dict[str, object]]:
     groups: list[dict[str, object]] = []
     for node in fleet.nodes:
         listening = sockets.get(node.name) or sockets[""]
-        labels = {
-            "node": node.name,
-            "rack": f"r{node.index // fleet.scenario.rack_size + 1:02d}",
-            "pool": node.vendor,
-            "dialect": node.dialect.value,
-        }
-        if (job := fleet.job(node)) is not None and job.queue:
-            labels["partition"] = job.queue
+        labels = labels_of(fleet, node)
         where = address(listening[0])
         if node.name not in sockets:
             where = f"http://{where}/node/{node.name}"
         groups.append({"targets": [where], "labels": labels})
     return groups
+
+
+def labels_of(fleet: Fleet, node: Node) -> dict[str, str]:
+    """What targets say of a node."""
+    labels = {
+        "node": node.name,
+        "rack": f"r{node.index // fleet.scenario.rack_size + 1:02d}",
+        "pool": node.vendor,
+        "dialect": node.dialect.value,
+    }
+    if (job := fleet.job(node)) is not None and job.queue:
+        labels["partition"] = job.queue
+    return labels
 
 
 def write_targets(path: Path, groups: list[dict[str, object]]) -> None:

@@ -92,20 +92,21 @@ class TickWriter:
 
     def opening(self, node: Node, moment: Moment, *, as_bytes: bool = False) -> bytes:
         """Hello and the layouts of every device, then of the host."""
+        booted_s = self._fleet.condition(node, moment).booted_s
+        condition = NodeCondition(booted_s=booted_s)
         hello = Hello(
             version=__version__,
             host=node.name,
-            boot_id=node.boot_id,
+            boot_id=self._fleet.boot_id(node, condition),
             interval_s=self._fleet.interval_s,
         )
-        condition = NodeCondition()
         views = [self._fleet.view(node, at, moment, condition) for at in range(len(node.units))]
         views.append(self._fleet.host_view(node, moment, condition))
         units = (*node.units, node.host)
         layouts = [
             Layout(
                 slot=slot,
-                device=unit.device,
+                device=view.device,
                 series=unit.plan.series,
                 absent=_standing(view),
             )
@@ -130,10 +131,11 @@ class TickWriter:
         units = (*node.units, node.host)
         parts = [struct.pack(">BI", _ARRAY32, len(units))]
         load, time_s = fleet.load(node, moment), moment.time_s
-        usual = not condition.skew_s
+        usual = not condition.skew_s and condition.booted_s is None
         suffering = condition.devices
         for slot, unit in enumerate(units):
-            if slot in suffering or not usual:
+            waits = condition.blocked and slot == len(node.units)
+            if slot in suffering or waits or not usual:
                 view = (
                     fleet.view(node, slot, moment, condition)
                     if slot < len(node.units)

@@ -208,6 +208,19 @@ def _link_down(draft: _Draft, fault: Fault, now: Spell) -> None:
         draft.add(("interconnect_errors_total", fabric, "recovery"), now.times)
 
 
+def _link_errors(draft: _Draft, fault: Fault, now: Spell) -> None:
+    for fabric in draft.fabrics:
+        errors = int(fault.spec.count * now.total_s)
+        draft.add(("interconnect_errors_total", fabric, "crc"), errors)
+
+
+def _remap(draft: _Draft, fault: Fault, now: Spell) -> None:
+    severity = fault.spec.severity
+    draft.add(("memory_remapped_rows", severity), fault.spec.count * now.times)
+    if severity == "uncorrected" and now.active:
+        draft.values[("memory_repair_pending",)] = 1
+
+
 _EFFECTS: dict[FaultKind, Callable[[_Draft, Fault, Spell], None]] = {
     FaultKind.EVENT: _event,
     FaultKind.ABSENT: _absent,
@@ -215,4 +228,6 @@ _EFFECTS: dict[FaultKind, Callable[[_Draft, Fault, Spell], None]] = {
     FaultKind.STRAGGLER: _straggler,
     FaultKind.ECC: _ecc,
     FaultKind.LINK_DOWN: _link_down,
+    FaultKind.LINK_ERRORS: _link_errors,
+    FaultKind.REMAP: _remap,
 }

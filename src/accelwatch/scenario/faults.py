@@ -37,6 +37,10 @@ class FaultKind(StrEnum):
     STRAGGLER = "straggler"
     ECC = "ecc"
     LINK_DOWN = "link_down"
+    LINK_ERRORS = "link_errors"
+    """Links send again what arrives damaged."""
+    REMAP = "remap"
+    """Rows of memory are replaced by spare ones."""
     SLOW = "slow"
     """The call takes longer."""
     CRASH = "crash"
@@ -50,6 +54,10 @@ class FaultKind(StrEnum):
     GARBAGE = "garbage"
     """Answers are noise with a good status code."""
     CLOCK_SKEW = "clock_skew"
+    REBOOT = "reboot"
+    """The node is away, and has started anew when it is back."""
+    NFS_STALL = "nfs_stall"
+    """A file server does not answer the node."""
 
 
 CALL_KINDS = frozenset({FaultKind.SLOW, FaultKind.CRASH})
@@ -61,6 +69,8 @@ NODE_KINDS = frozenset(
         FaultKind.SLOW_LORIS,
         FaultKind.GARBAGE,
         FaultKind.CLOCK_SKEW,
+        FaultKind.REBOOT,
+        FaultKind.NFS_STALL,
     }
 )
 """Befall a node that is asked over the network: only the simulator has such nodes."""
@@ -102,9 +112,9 @@ class FaultSpec(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why: of `throttle` a reason such as `thermal_hardware`, of `absent` one of the absences."""
     severity: str = "corrected"
-    """Of `ecc`: `corrected` or `uncorrected`."""
+    """Of `ecc` and `remap`: `corrected` or `uncorrected`."""
     count: int = 1
-    """Links that are down; errors a second of `ecc`."""
+    """Links that are down; errors a second of `ecc` and `link_errors`; rows of `remap`."""
     factor: float = 0.6
     """Share of the usual clock and work of `throttle` and `straggler`."""
     by: Duration = "1m"

@@ -117,8 +117,9 @@ def test_one_run_names_every_mistake_from_the_top() -> None:
         "day.yaml:7: faults[0].bak: unknown key; did you mean back?",
         "day.yaml:7: faults[0].at: 'soon' is no duration; write 2, 2s, 500ms or 5m",
         "day.yaml:8: faults[1].kind: Invalid enum value 'explode'; one of lost, gone, hang, error, "
-        "permission, suspended, event, absent, throttle, straggler, ecc, link_down, slow, crash, "
-        "node_down, node_hung, slow_loris, garbage, clock_skew",
+        "permission, suspended, event, absent, throttle, straggler, ecc, link_down, link_errors, "
+        "remap, slow, crash, node_down, node_hung, slow_loris, garbage, clock_skew, reboot, "
+        "nfs_stall",
     ]
 
 

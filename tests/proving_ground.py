@@ -1,0 +1,180 @@
+"""A simulated fleet, the state that a hub makes of it, and the rules over both: hours in seconds.
+
+Nodes tell what they would tell on a wire, as agents by the bytes of their streams and as exporters by
+their pages; only the sockets are left out, and time is set forward from tick to tick.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from accelwatch.clock import ManualClock
+from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.follow.frames import FrameReader
+from accelwatch.fleet.follow.poll import ReadExposition
+from accelwatch.fleet.hub.foreign import foreign_reader
+from accelwatch.fleet.rules.runner import RuleRunner
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.fleet import Fleet as HubFleet
+from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.fleet.state.transitions import Transitions
+from accelwatch.fleet.target import Target, targets_of
+from accelwatch.incidents.incident import Incident
+from accelwatch.rules.document import Severity
+from accelwatch.rules.loading import pack_names
+from accelwatch_simulator.context import SentContext
+from accelwatch_simulator.fleet import Fleet, Moment
+from accelwatch_simulator.nodes import FleetSize, Node, build, dealing_order, names
+from accelwatch_simulator.scenario import Scenario
+from accelwatch_simulator.targets import labels_of
+from accelwatch_simulator.ticks import TickWriter, tick_message
+
+START = 1_800_000_000.0
+_FRAME_LIMIT = 8 << 20
+Write = Callable[[Fleet, Node, Moment], bytes]
+"""A page of an exporter on a node."""
+
+
+class _Agent:
+    """A node that is followed by its stream."""
+
+    def __init__(self, ground: "ProvingGround", node: Node, target: Target) -> None:
+        self._ground = ground
+        self._node = node
+        self._target = target
+        self._reader: FrameReader | None = None
+        self._sent = SentContext()
+        self._sequence = 0
+
+    def tell(self, moment: Moment) -> None:
+        fleet, hub = self._ground.simulated, self._ground.fleet
+        writer = self._ground.writer
+        condition = fleet.condition(self._node, moment)
+        if condition.refusal is not None:
+            self._reader = None
+            hub.fail(self._target.key, TargetFault(Reason.CLOSED, "closed without an answer"))
+            return
+        told = b""
+        if self._reader is None:
+            self._reader, self._sent, self._sequence = FrameReader(_FRAME_LIMIT), SentContext(), 0
+            source = hub.source(self._target.key)
+            assert source is not None
+            source.mode = "stream"
+            source.begin_stream()
+            told = writer.opening(self._node, moment, as_bytes=True)
+        self._sequence += 1
+        told += writer.context(self._node, moment, condition, self._sent)
+        devices = writer.devices(self._node, moment, condition, as_bytes=True)
+        told += tick_message(self._sequence, *devices)
+        for message, size in self._reader.feed(told):
+            hub.accept(self._target.key, message, size)
+
+
+class _Exporter:
+    """A page of a node that is read again and again."""
+
+    def __init__(
+        self, ground: "ProvingGround", node: Node, target: Target, write: Write, interval_s: float
+    ) -> None:
+        self._ground = ground
+        self._node = node
+        self._target = target
+        self._write = write
+        self._interval_s = interval_s
+        self._read: ReadExposition = foreign_reader(target, now=ground.clock.wall)
+
+    def tell(self, moment: Moment) -> None:
+        fleet, hub = self._ground.simulated, self._ground.fleet
+        if fleet.condition(self._node, moment).refusal is not None:
+            hub.fail(self._target.key, TargetFault(Reason.CLOSED, "closed without an answer"))
+            return
+        exposed = self._read(self._write(fleet, self._node, moment))
+        hub.read(self._target.key, exposed.devices, exposed.time, self._interval_s)
+
+
+class ProvingGround:
+    """A fleet whose nodes tell, and whose rules judge, once every `interval_s` of its own time."""
+
+    def __init__(
+        self,
+        size: FleetSize,
+        scenario: Callable[[tuple[str, ...]], Scenario],
+        folder: Path | None,
+        *,
+        interval_s: float = 20.0,
+        exporters: Sequence[Write] = (),
+        packs: Sequence[str] = (),
+    ) -> None:
+        """With `exporters` nodes have these pages and no agents."""
+        self.clock = ManualClock(wall=START)
+        self.interval_s = interval_s
+        self.simulated = Fleet(
+            build(size),
+            scenario(names(size.nodes)),
+            seed=size.seed,
+            start=START,
+            interval_s=interval_s,
+        )
+        self.writer = TickWriter(self.simulated)
+        self.fleet = HubFleet(self.clock, Thresholds(), None)
+        self._transitions = Transitions(self.fleet)
+        self._tellers = list(self._telling(exporters))
+        settings = RuleSettings(packs=tuple(packs) or tuple(pack_names()))
+        self.heard: list[Incident] = []
+        """Every incident at each of its changes, in order."""
+        self.runner = RuleRunner(self.fleet, settings, folder, self.heard.extend)
+        self.elapsed_s = 0.0
+
+    def _telling(self, exporters: Sequence[Write]) -> Iterator[_Agent | _Exporter]:
+        everybody: list[Target] = []
+        tellers: list[_Agent | _Exporter] = []
+        port = itertools.count(20_000)
+        for node in self.simulated.nodes:
+            labels = {**labels_of(self.simulated, node), "node": node.name}
+            for write in exporters or (None,):
+                (target,) = targets_of([f"127.0.0.1:{next(port)}"], labels)
+                everybody.append(target)
+                if write is None:
+                    tellers.append(_Agent(self, node, target))
+                else:
+                    tellers.append(_Exporter(self, node, target, write, self.interval_s))
+        self.fleet.set_targets(everybody)
+        return iter(tellers)
+
+    async def tick(self) -> None:
+        """Time passes, every node tells, the rules judge."""
+        self.clock.advance(self.interval_s)
+        self.elapsed_s += self.interval_s
+        moment = self.simulated.moment(self.elapsed_s)
+        for teller in self._tellers:
+            teller.tell(moment)
+        self.fleet.sweep()
+        await self._transitions.look(LongWork().rest)
+        await self.runner.tick()
+
+    async def play(self, seconds: float) -> None:
+        """As many ticks as that takes."""
+        until = self.elapsed_s + seconds
+        while self.elapsed_s < until:
+            await self.tick()
+
+    @property
+    def known(self) -> list[Incident]:
+        """Every incident that there was, as it stands, in the order in which they were opened."""
+        latest = {incident.id: incident for incident in self.heard}
+        return sorted(latest.values(), key=lambda one: (one.opened, one.id))
+
+    @property
+    def serious(self) -> list[Incident]:
+        """Those above `info`."""
+        return [one for one in self.known if one.severity is not Severity.INFO]
+
+    def since(self, time: float) -> float:
+        """A Unix time as seconds from the beginning."""
+        return time - START
+
+
+def dealt(size: FleetSize) -> list[str]:
+    """The nodes in the order in which a scenario deals out shares."""
+    return dealing_order(size)
