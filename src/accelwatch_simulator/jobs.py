@@ -165,14 +165,12 @@ def load(job: Job, time_s: float) -> Load:
 
 def overlap(first: Job, second: Job) -> bool:
     """Whether there is a moment at which both hold their nodes."""
-    ends = (
-        math.inf if job.lasts_s is None else job.at_s + job.lasts_s for job in (first, second)
-    )
+    ends = (math.inf if job.lasts_s is None else job.at_s + job.lasts_s for job in (first, second))
     return max(first.at_s, second.at_s) < min(ends)
 
 
 def together(loads: list[Load]) -> Load:
-    """The load of jobs that a node had one after the other: the one that runs, and what all have done."""
+    """The load of jobs that a node has in turn: that of the one that runs, and what all have done."""
     if len(loads) == 1:
         return loads[0]
     now = next((load for load in loads if load.memory), IDLE)

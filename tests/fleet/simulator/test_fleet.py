@@ -179,6 +179,71 @@ def test_links_go_down(fleet_of: FleetOf) -> None:
     assert values["interconnect_links", "nvlink", "down"] == 3
 
 
+MORE = """
+scenario: 1
+jobs:
+  - {name: first, id: "1", nodes: n003, at: 0s, lasts: 2m, warm_up: 0}
+  - {name: second, id: "2", nodes: n003, at: 3m, warm_up: 0}
+faults:
+  - {kind: link_errors, nodes: n001, device: 0, at: 1m, back: 2m, count: 50}
+  - {kind: remap, nodes: n001, device: 1, at: 1m, back: 2m, severity: uncorrected, count: 2}
+  - {kind: remap, nodes: n001, device: 2, at: 1m}
+  - {kind: reboot, nodes: n003, at: 4m, back: 5m}
+  - {kind: nfs_stall, nodes: n002, at: 1m, back: 2m}
+"""
+
+
+@pytest.fixture
+def more(fleet_of: FleetOf, tmp_path: Path) -> Fleet:
+    file = tmp_path / "more.yaml"
+    file.write_text(MORE)
+    return fleet_of(scenario=file)
+
+
+def test_links_send_again(more: Fleet) -> None:
+    crc = ("interconnect_errors_total", "nvlink", "crc")
+    told = [device(more, "n001", 0, second).reading.values[crc] for second in (59, 90, 200)]
+    assert told == [0, 1500, 3000]
+
+
+def test_rows_are_remapped(more: Fleet) -> None:
+    during, after = (device(more, "n001", 1, second).reading.values for second in (90, 130))
+    assert during["memory_remapped_rows", "uncorrected"] == 2
+    assert during["memory_repair_pending",] == 1
+    assert after["memory_remapped_rows", "uncorrected"] == 2
+    assert after["memory_repair_pending",] == 0
+    worn = device(more, "n001", 2, 90).reading.values
+    assert worn["memory_remapped_rows", "corrected"] == 1
+    assert worn["memory_repair_pending",] == 0
+
+
+def test_a_node_that_was_rebooted_counts_from_zero(more: Fleet) -> None:
+    node = next(node for node in more.nodes if node.name == "n003")
+    refused = more.condition(node, more.moment(250.0)).refusal
+    assert refused is FaultKind.NODE_DOWN
+    before, after = seen(more, "n003", 230.0), seen(more, "n003", 301.0)
+    assert after.boot_id != before.boot_id
+    assert after.node is not None
+    assert after.node.device.boot_id == after.boot_id
+    energy = ("energy_joules_total", "hardware")
+    told = [one.devices[0].reading.values[energy] for one in (before, after)]
+    assert 0 < told[1] < 1000 < told[0]
+
+
+def test_a_file_server_falls_silent_and_answers(more: Fleet) -> None:
+    during, after = seen(more, "n002", 90.0), seen(more, "n002", 130.0)
+    assert [event.code for event in during.events] == ["nfs_not_responding"]
+    assert [event.code for event in after.events] == ["nfs_not_responding", "nfs_ok"]
+    assert {event.device_id for event in after.events} == {""}
+    hosts = [one.node for one in (during, after) if one.node is not None]
+    assert [host.reading.values["host_blocked_processes",] for host in hosts] == [24, 0]
+
+
+def test_a_node_has_jobs_in_turn(more: Fleet) -> None:
+    owners = [device(more, "n003", 0, second).owners for second in (60, 150, 200)]
+    assert [[owner.job_id for owner in one] for one in owners] == [["1"], [], ["2"]]
+
+
 def test_a_straggler_is_slow_but_busy(fleet_of: FleetOf) -> None:
     node = seen(fleet_of(), "n006", 150.0)
     slow, peer = (node.devices[at].reading.values for at in (6, 5))

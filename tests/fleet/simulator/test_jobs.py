@@ -1,7 +1,17 @@
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelwatch_simulator.jobs import Job, Phase, Stall, StallKind, load, progress
+from accelwatch_simulator.jobs import (
+    Job,
+    Phase,
+    Stall,
+    StallKind,
+    load,
+    overlap,
+    progress,
+    together,
+)
 
 JOB = Job(
     name="training",
@@ -69,3 +79,33 @@ def test_a_job_may_never_save() -> None:
     job = Job(name="a", id="1", nodes=(), user="u", warm_up_s=0.0, checkpoint_every_s=0.0)
     assert progress(job, 1e6).phase is Phase.STEPS
     assert progress(job, 1e6).checkpoint == 0
+
+
+def test_a_job_that_loads_is_idle_and_holds_its_devices() -> None:
+    job = msgspec.structs.replace(JOB, loading_s=120.0, stalls=())
+    assert progress(job, 100 + 119).phase is Phase.LOADING
+    assert progress(job, 100 + 120).phase is Phase.WARM_UP
+    assert progress(job, 100 + 180).phase is Phase.STEPS
+    loading = load(job, 100 + 119)
+    assert (loading.busy, loading.work) == (0.0, 0.0)
+    assert 0 < loading.memory < load(job, 100 + 150).memory
+
+
+def test_jobs_in_turn_are_one_load_that_never_forgets() -> None:
+    second = msgspec.structs.replace(JOB, name="second", at_s=2100.0, lasts_s=None, stalls=())
+    between, later = (
+        together([load(job, time_s) for job in (JOB, second)]) for time_s in (2100.0, 2500.0)
+    )
+    assert between.work_s == load(JOB, 2100.0).work_s
+    assert later.busy > 0
+    assert later.work_s > between.work_s + 200
+
+
+def test_jobs_overlap_by_their_times() -> None:
+    def job(at_s: float, lasts_s: float | None) -> Job:
+        return msgspec.structs.replace(JOB, at_s=at_s, lasts_s=lasts_s)
+
+    assert not overlap(job(0, 100), job(100, None))
+    assert not overlap(job(100, None), job(0, 100))
+    assert overlap(job(0, 101), job(100, None))
+    assert overlap(job(0, None), job(100, 1))

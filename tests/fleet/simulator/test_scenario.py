@@ -66,6 +66,10 @@ def checked(text: str) -> Scenario:
             "day.yaml:4: jobs[1].nodes: n002 belongs to a already",
         ),
         (
+            "scenario: 1\njobs:\n- {name: a, nodes: n001}\n- {name: a, nodes: n002}",
+            "day.yaml:4: jobs[1].name: there is a job 'a' already",
+        ),
+        (
             "scenario: 1\njobs:\n- {name: a, nodes: '*', step: 0}",
             "day.yaml:3: jobs[0].step: a step takes time",
         ),
@@ -126,6 +130,17 @@ def test_one_run_names_every_mistake_from_the_top() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="absent.yaml: cannot be read"):
         read_scenario(tmp_path / "absent.yaml", NAMES, 8, list(NAMES))
+
+
+def test_a_node_may_have_jobs_in_turn(tmp_path: Path) -> None:
+    file = tmp_path / "day.yaml"
+    file.write_text(
+        "scenario: 1\njobs:\n- {name: a, nodes: '*', lasts: 5m, loading: 1m}\n"
+        "- {name: b, nodes: n002, at: 5m}\n"
+    )
+    names = ("n001", "n002")
+    first, second = read_scenario(file, names, 8, list(names)).jobs
+    assert (first.lasts_s, first.loading_s, second.at_s) == (300.0, 60.0, 300.0)
 
 
 def test_ranges_name_nodes_once() -> None:
