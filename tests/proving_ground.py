@@ -14,13 +14,14 @@ from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.follow.frames import FrameReader
 from accelwatch.fleet.follow.poll import ReadExposition
 from accelwatch.fleet.hub.foreign import foreign_reader
-from accelwatch.fleet.rules.runner import RuleRunner
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet as HubFleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.state.transitions import Transitions
 from accelwatch.fleet.target import Target, targets_of
 from accelwatch.incidents.incident import Incident
+from accelwatch.judging.runner import RuleRunner
 from accelwatch.rules.document import Severity
 from accelwatch.rules.loading import pack_names
 from accelwatch_simulator.context import SentContext
@@ -123,7 +124,7 @@ class ProvingGround:
         settings = RuleSettings(packs=tuple(packs) or tuple(pack_names()))
         self.heard: list[Incident] = []
         """Every incident at each of its changes, in order."""
-        self.runner = RuleRunner(self.fleet, settings, folder, self.heard.extend)
+        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.heard.extend)
         self.elapsed_s = 0.0
 
     def _telling(self, exporters: Sequence[Write]) -> Iterator[_Agent | _Exporter]:
