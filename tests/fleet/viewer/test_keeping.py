@@ -10,14 +10,20 @@ import pytest
 from msgspec.structs import replace
 
 import machines
+from accelwatch.config.alerts import Alerts, SinkSettings
+from accelwatch.config.model import RuleSettings
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.hub_client.embedded import for_one_person
 from accelwatch.fleet.hub_client.keeping import fleet_folder, take_folder
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryFile
+from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite
 
 _HOLDER = """
 import sys, time
 from pathlib import Path
+from accelwatch.fleet.hub_client.embedded import for_one_person
 from accelwatch.fleet.hub_client.keeping import take_folder
 print(take_folder(Path(sys.argv[1]), Path(sys.argv[1]), given=False).folder, flush=True)
 time.sleep(1000)
@@ -85,3 +91,15 @@ def test_fleets_that_nobody_looks_at_any_more_are_forgotten(tmp_path: Path) -> N
     take_folder(tmp_path / "new", tmp_path, given=False)
     assert not old.exists()
     assert young.exists()
+
+
+def test_a_dashboards_own_hub_writes_to_nobody_and_alerts_nobody() -> None:
+    rules = RuleSettings(packs=("nvidia",))
+    settings = HubSettings(
+        rules=rules,
+        alerts=Alerts(sinks=(SinkSettings(name="x", type="webhook"),)),
+        remote_write=RemoteWrite(url="http://store/write"),
+        federation=Federation(enabled=True),
+        history=History(folder="/x"),
+    )
+    assert for_one_person(settings) == HubSettings(rules=rules)

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from accelwatch.clock import SystemClock
+from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Web
 from accelwatch.errors import UsageError
 from accelwatch.fleet.archive.settings import History
@@ -90,14 +91,7 @@ async def serve(settings: HubSettings, kept: InventoryPlace, folder: Path, life:
         unix_socket=str(folder / "hub.socket"),
         stream_max_clients=settings.web.stream_max_clients,
     )
-    # What a hub by itself does for others, this one does not: a dashboard never writes to a store.
-    settings = replace(
-        settings,
-        web=web,
-        remote_write=RemoteWrite(),
-        federation=Federation(),
-        history=History(),
-    )
+    settings = for_one_person(replace(settings, web=web))
     clock = SystemClock()
     hub = Hub(settings, clock, foreign_reader, kept.folder)
     server = HubServer(hub, clock, Protection(), web=web, interval_s=settings.stream_interval_s)
@@ -112,6 +106,17 @@ async def serve(settings: HubSettings, kept: InventoryPlace, folder: Path, life:
     finally:
         tending.cancel()
         await server.stop()
+
+
+def for_one_person(settings: HubSettings) -> HubSettings:
+    """Without what a hub by itself does for others: a dashboard writes to no store and alerts nobody."""
+    return replace(
+        settings,
+        remote_write=RemoteWrite(),
+        federation=Federation(),
+        history=History(),
+        alerts=Alerts(),
+    )
 
 
 def prepare() -> None:
