@@ -165,5 +165,121 @@ class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
     devices: tuple[DeviceNow, ...]
 
 
-FleetMessage = FleetHello | DevicePlace | FleetEvent | FleetTick
-"""What a stream consists of: the hello, then places and events as they come, then a tick."""
+class EvidenceNote(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that an incident rests on."""
+
+    signal: str
+    text: str
+    value: float | str | None
+    expected: float | str | None
+    since: str | None
+    source: str
+    trusted: bool
+
+
+class MomentNote(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of an incident's history."""
+
+    time: str
+    kind: str
+    text: str
+    actor: str
+
+
+class MuteNote(msgspec.Struct, frozen=True, kw_only=True):
+    """The silence or window of maintenance for which nobody is told of an incident."""
+
+    id: str
+    kind: str
+    """`silence` or `maintenance`."""
+    reason: str
+    by: str
+    until: str
+
+
+class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident; times are RFC 3339, what does not apply is empty or null."""
+
+    id: str
+    state: str
+    """`open` or `closed`."""
+    severity: str
+    confidence: str
+    rule: str
+    rules: tuple[str, ...]
+    """Those of its family that fire, the one that weighs most first."""
+    family: str
+    title: str
+    scope: str
+    node: str
+    device: str
+    """Id of the device."""
+    device_name: str
+    model: str
+    serial: str
+    vendor: str
+    job: str
+    rack: str
+    group: str
+    """Of an incident that many are part of: what they have in common."""
+    part_of: str
+    """Id of the incident of a group that it is part of."""
+    members: tuple[str, ...]
+    nodes: tuple[str, ...]
+    jobs: tuple[str, ...]
+    users: tuple[str, ...]
+    labels: dict[str, str]
+    since: str
+    opened: str
+    updated: str
+    closed: str | None
+    reopened: int
+    trusted: bool
+    advice: str
+    what_to_do: str
+    runbook: str
+    source: str
+    evidence: tuple[EvidenceNote, ...]
+    timeline: tuple[MomentNote, ...]
+    muted_by: MuteNote | None = None
+    """Why nobody is told of it; null when people are."""
+
+
+MOST_OPEN = 1000
+"""Open incidents that a stream tells; of more the most severe."""
+MOST_CLOSED = 200
+"""Incidents that are over and are told all the same: the latest."""
+MOST_NAMES = 100
+"""Nodes and members that a stream names of one incident."""
+
+
+class RulesNow(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
+    """How judging goes, before incidents that have changed; told to those who ask for incidents."""
+
+    judged: bool
+    """Whether the hub has rules at all."""
+    rules: int
+    """How many are in force."""
+    problems: tuple[str, ...]
+    """What is wrong with the journal or with rules."""
+    open: dict[str, int]
+    """Incidents that go on and are not muted, by severity; those of a group count as that one."""
+    muted: int
+    """Those that go on and of which nobody is told."""
+    untold: int
+    """Open incidents that are left out, since MOST_OPEN others are told."""
+    anew: bool
+    """What was told of incidents before counts no more: all that there are follow."""
+
+
+class IncidentNow(msgspec.Struct, frozen=True, kw_only=True, tag="incident"):
+    """An incident as it stands now, told when it begins and when it changes."""
+
+    incident: IncidentDocument
+    """The document of /v1/incidents, with MOST_NAMES nodes and members at most."""
+    nodes_total: int
+    members_total: int
+
+
+FleetMessage = FleetHello | DevicePlace | FleetEvent | RulesNow | IncidentNow | FleetTick
+"""What a stream consists of: the hello, then places, events and incidents as they come, then a tick."""

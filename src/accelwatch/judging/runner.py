@@ -63,6 +63,8 @@ class RuleRunner:
         self._broken = ""
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
+        self.version = 0
+        """Grows whenever incidents have changed."""
 
     async def start(self) -> None:
         """Open the journal, take up what was open, and begin to judge."""
@@ -83,6 +85,7 @@ class RuleRunner:
         )
 
     def _heard(self, incidents: Sequence[Incident]) -> None:
+        self.version += 1
         self._also_heard(incidents)
         self._alerting.heard(incidents)
 

@@ -12,6 +12,9 @@ NDJSON: Final = "application/x-ndjson"
 SSE: Final = "text/event-stream"
 PACKED: Final = "application/vnd.accelwatch.packed+msgpack"
 """MessagePack with the values of ticks packed (`schema/packed.py`); for a reader that asks for it."""
+INCIDENTS: Final = "application/vnd.accelwatch.incidents+msgpack"
+INCIDENT_LINES: Final = "application/vnd.accelwatch.incidents+x-ndjson"
+"""The hub's stream with incidents, as MessagePack and as JSON lines; for a reader that asks for it."""
 OFFERED = (NDJSON, SSE, MSGPACK)
 """JSON lines first: what a client gets that does not say."""
 
@@ -38,7 +41,7 @@ class Stalled(Exception):  # noqa: N818 - a state of the client
 
 def framed(message: msgspec.Struct, media: str) -> bytes:
     """A message as bytes: a length and MessagePack, a line of JSON, or an event named by its tag."""
-    if media in (MSGPACK, PACKED):
+    if media in (MSGPACK, PACKED, INCIDENTS):
         return frame(_to_msgpack(message))
     if media == SSE:
         name = str(message.__struct_config__.tag)

@@ -16,6 +16,7 @@ from accelwatch.errors import UsageError
 from accelwatch.expr import Expression
 from accelwatch.fleet.api.choosing import chosen, series_of, subject_at
 from accelwatch.fleet.api.events import event_row
+from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.api.names import Column, all_series, columns, condition
 from accelwatch.fleet.api.showing import shown
 from accelwatch.fleet.api.summaries import fleet_document
@@ -38,9 +39,20 @@ from accelwatch.fleet.wire import (
     NodeNow,
 )
 from accelwatch.web.page import BusyError, Query, ask_again, many
-from accelwatch.web.stream import OFFERED, Outlet, Stalled, framed
+from accelwatch.web.stream import (
+    INCIDENT_LINES,
+    INCIDENTS,
+    MSGPACK,
+    NDJSON,
+    OFFERED,
+    Outlet,
+    Stalled,
+    framed,
+)
 
 _PARAMETERS = ("filter", "fields")
+_WITH_INCIDENTS = {INCIDENTS: MSGPACK, INCIDENT_LINES: NDJSON}
+"""Media types of streams with incidents, to the form that their messages have."""
 _MAX_FEEDS = 8
 """Different streams at one time with a filter, and as many without; each costs a walk over the fleet
 a tick. Filters that are in use never keep a dashboard of the whole fleet out."""
@@ -170,7 +182,7 @@ def _node_now(fleet: Fleet, node: Node) -> NodeNow:
 class LiveStreams:
     """All streams of the hub; the loop's thread only."""
 
-    offered = OFFERED
+    offered = (*OFFERED, *_WITH_INCIDENTS)
 
     def __init__(
         self,
@@ -179,12 +191,17 @@ class LiveStreams:
         sums: Callable[[], Awaitable[Totals]],
         labels: Callable[[], set[str]],
         interval_s: float,
+        *,
+        incidents: IncidentNews,
     ) -> None:
         self._fleet = fleet
         self._clock = clock
         self._sums = sums
         self._labels = labels
         self._interval_s = interval_s
+        self._incidents = incidents
+        self._hearing = 0
+        """Clients that are told of incidents."""
         self._feeds: dict[Key, Feed] = {}
         self._beat = asyncio.Event()
         self._ended = False
@@ -200,6 +217,8 @@ class LiveStreams:
                 document = fleet_document(self._fleet, await self._sums())
                 for feed in list(self._feeds.values()):
                     await feed.make(self._fleet, document)
+            if self._hearing:
+                await self._incidents.look()
             self._wake()
 
     def end(self) -> None:
@@ -240,25 +259,35 @@ class LiveStreams:
         feed = self._feeds.get(key)
         if feed is None:
             feed = self._feeds[key] = self._feed(key)
+        form = _WITH_INCIDENTS.get(media)
         feed.clients += 1
+        self._hearing += form is not None
         try:
             if feed.tick is None:
                 await feed.make(self._fleet, fleet_document(self._fleet, await self._sums()))
-            await self._send(feed, media, outlet, stall_s)
+            if form is not None:
+                await self._incidents.look()
+            await self._send(feed, form or media, outlet, stall_s, incidents=form is not None)
         finally:
+            self._hearing -= form is not None
             feed.clients -= 1
             if not feed.clients:
                 self._feeds.pop(key, None)
 
-    async def _send(self, feed: Feed, media: str, outlet: Outlet, stall_s: float) -> None:
+    async def _send(
+        self, feed: Feed, media: str, outlet: Outlet, stall_s: float, *, incidents: bool
+    ) -> None:
         fields = tuple(name for name, _ in feed.columns)
         await outlet.write(framed(FleetHello(interval_s=self._interval_s, fields=fields), media))
-        sent = 0
+        sent = heard = 0
         noted = max(0, self._fleet.events.last - _PAST_EVENTS)
         taken_at = self._clock.monotonic()
         while not self._ended:
             beat = self._beat
             if feed.sequence > sent and outlet.backlog() == 0:
+                news: Sequence[bytes] = ()
+                if incidents:
+                    news, heard = await self._incidents.frames(media, heard)
                 events = self._fleet.events.after(noted)
                 event_frames = b"".join(
                     [
@@ -267,7 +296,7 @@ class LiveStreams:
                         if feed.shows(self._fleet, event)
                     ]
                 )
-                whole = (*feed.news(media, sent), event_frames, feed.frame(media))
+                whole = (*feed.news(media, sent), event_frames, *news, feed.frame(media))
                 sent, noted = feed.sequence, self._fleet.events.last
                 for part in whole:
                     for at in range(0, len(part), _PIECE):

@@ -16,13 +16,14 @@ from accelwatch.fleet.api.documents import (
     NodesPage,
     NodeSummary,
 )
-from accelwatch.fleet.api.incidents import IncidentDocument, IncidentsPage, RulesPage
+from accelwatch.fleet.api.incidents import IncidentsPage, RulesPage
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.wire import FleetDocument
+from accelwatch.fleet.wire import FleetDocument, IncidentDocument
 from accelwatch.incidents.incident import IncidentState
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.document import Severity
 from accelwatch.version import __version__
+from accelwatch.web.stream import INCIDENT_LINES, INCIDENTS, OFFERED
 
 _ANSWERS = (
     FleetDocument,
@@ -162,7 +163,7 @@ def _paths() -> dict[str, Any]:
         "/v1/stream": {
             "get": _raw(
                 "The fleet, tick by tick",
-                ("application/x-ndjson", "text/event-stream", "application/msgpack"),
+                (*OFFERED, INCIDENT_LINES, INCIDENTS),
                 (filter_, fields),
                 _NOT_OFFERED,
             )

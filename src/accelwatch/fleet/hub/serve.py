@@ -15,6 +15,7 @@ from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.api.incidents import IncidentPages
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn
@@ -84,7 +85,10 @@ class HubServer:
             incidents=IncidentPages(lambda: hub.rules),
         )
         hub.peers.also_write(pages.own)
-        streams = LiveStreams(hub.fleet, clock, pages.sums, pages.labels, interval_s)
+        news = IncidentNews(lambda: hub.rules)
+        streams = LiveStreams(
+            hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=news
+        )
         limits = server_limits(web)
         self.http = HttpServer(pages, streams, clock, limits=limits, protection=protection)
         self._front = Front(self.http, web, self._web_read)

@@ -12,7 +12,10 @@ from accelwatch.fleet.wire import (
     DevicePlace,
     FleetEvent,
     FleetHello,
+    FleetMessage,
     FleetTick,
+    IncidentNow,
+    RulesNow,
 )
 
 _TAG = b"\xa4type"
@@ -21,10 +24,12 @@ _MAP_HEADS = {b"\xde": 3, b"\xdf": 5}
 """Lengths of the heads of maps with more than 15 entries."""
 
 
-Received = FleetHello | DevicePlace | FleetEvent | FleetTick
+Received = FleetMessage
 _decode_hello = msgspec.msgpack.Decoder(FleetHello).decode
 _decode_place = msgspec.msgpack.Decoder(DevicePlace).decode
 _decode_event = msgspec.msgpack.Decoder(FleetEvent).decode
+_decode_rules = msgspec.msgpack.Decoder(RulesNow).decode
+_decode_incident = msgspec.msgpack.Decoder(IncidentNow).decode
 _decode_tick = msgspec.msgpack.Decoder(FleetTick).decode
 
 
@@ -47,6 +52,10 @@ def message(body: bytes) -> Received | None:
                 return _decode_place(body)
             case "event":
                 return _decode_event(body)
+            case "incident":
+                return _decode_incident(body)
+            case "rules":
+                return _decode_rules(body)
             case "hello":
                 return _checked(_decode_hello(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -4,8 +4,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.incidents import ToldIncidents
 from accelwatch.fleet.picture.model import MOST_EVENTS, FleetView
-from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetTick
+from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetTick, IncidentNow, RulesNow
 
 MOST_SLOTS = 1 << 20
 
@@ -18,6 +19,7 @@ class Picture:
         self._labels: dict[str, Mapping[str, str]] = {}
         self._events: deque[FleetEvent] = deque(maxlen=MOST_EVENTS)
         self._shown_events: tuple[FleetEvent, ...] | None = ()
+        self._incidents = ToldIncidents()
         self._known: dict[tuple[str, str], DevicePlace] = {}
         self._shown_places: list[DevicePlace | None] | None = None
         self._shown_labels: dict[str, Mapping[str, str]] | None = None
@@ -26,6 +28,7 @@ class Picture:
         """Another connection: slots are numbered anew; labels and events stay."""
         self._known = {(place.node, place.id): place for place in self._places if place is not None}
         self._places = []
+        self._incidents.begin()
 
     def place(self, place: DevicePlace) -> None:
         """Who the device of a slot is from now on."""
@@ -63,6 +66,10 @@ class Picture:
             self._events.append(event)
             self._shown_events = None
 
+    def judged(self, message: RulesNow | IncidentNow) -> None:
+        """How judging goes, or an incident as it stands now."""
+        self._incidents.take(message)
+
     def _check(self, tick: FleetTick) -> None:
         places = self._places
         try:
@@ -92,4 +99,6 @@ class Picture:
             places=self._places,
             devices=tick.devices,
             events=self._shown_events,
+            rules=self._incidents.rules,
+            incidents=self._incidents.shown(),
         )

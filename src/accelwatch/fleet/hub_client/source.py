@@ -147,7 +147,7 @@ class HubSource:
         self._taken_at = float("-inf")
         self._picture.begin()
         following = asyncio.ensure_future(
-            follow(self._session, self._asked, self._receive, self._wants)
+            follow(self._session, self._asked, self._receive, self._wants, incidents=True)
         )
         waiting = asyncio.ensure_future(self._anew.wait())
         try:
@@ -194,8 +194,10 @@ class HubSource:
             self._picture.event(message)
         elif isinstance(message, FleetHello):
             self._told_interval_s = message.interval_s
-        else:
+        elif isinstance(message, FleetTick):
             self._tick(message)
+        else:
+            self._picture.judged(message)
 
     def _tick(self, tick: FleetTick) -> None:
         now = self._clock.monotonic()

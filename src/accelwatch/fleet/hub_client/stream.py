@@ -11,13 +11,14 @@ from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.picture.model import FIELDS
 from accelwatch.fleet.wire import FleetHello
 from accelwatch.schema.frames import PREFIX_BYTES, FrameSizeError, body_size
-from accelwatch.web.stream import MSGPACK, STREAM
+from accelwatch.web.stream import INCIDENTS, MSGPACK, STREAM
 
 _MAX_FRAME = 256 << 20
 NO_HUB = "it answers, but not as a hub does; agents are followed with --targets"
 _NO_STREAM = (404, 405, 406)
 _REFUSED = 400
-_HEADERS = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
+_WITH_INCIDENTS = f"{INCIDENTS}, {MSGPACK};q=0.9"
+"""An older hub knows no incidents in its stream and sends it without."""
 
 
 async def follow(
@@ -25,19 +26,24 @@ async def follow(
     condition: str,
     receive: Callable[[Received], None],
     wants: Callable[[bytes], bool],
+    *,
+    incidents: bool = False,
 ) -> None:
     """Hand every message over until the stream ends, which raises TargetFault.
 
-    A frame for which `wants` is false is left out undecoded. No message may keep us waiting for longer
-    than the session's timeout, or three intervals of the hub.
+    Incidents are told only if they are asked for, by a hub that knows them. A frame for which `wants` is
+    false is left out undecoded. No message may keep us waiting for longer than the session's timeout, or
+    three intervals of the hub.
     """
     loop = asyncio.get_running_loop()
     query = {"fields": ",".join(FIELDS)} | ({"filter": condition} if condition else {})
     silence_s = session.timeout_s
+    accept = _WITH_INCIDENTS if incidents else MSGPACK
+    headers = {"Accept": accept, "Accept-Encoding": "identity"}
     try:
         async with asyncio.timeout(session.timeout_s) as deadline:
-            async with session.open("GET", STREAM, query, _HEADERS) as response:
-                if response.content_type != MSGPACK:
+            async with session.open("GET", STREAM, query, headers) as response:
+                if response.content_type not in (MSGPACK, INCIDENTS):
                     raise TargetFault(Reason.GARBAGE, NO_HUB)
                 while True:
                     body = await _frame(response.content)

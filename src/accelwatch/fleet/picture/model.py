@@ -9,7 +9,15 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.fleet.picture.source import SnapshotSource
-from accelwatch.fleet.wire import DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
+from accelwatch.fleet.wire import (
+    DeviceNow,
+    DevicePlace,
+    FleetDocument,
+    FleetEvent,
+    IncidentNow,
+    NodeNow,
+    RulesNow,
+)
 
 FIELDS = (
     "utilization_ratio",
@@ -47,6 +55,10 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     """Those that the filter leaves, a node's next to each other; their slots are in `places`."""
     events: Sequence[FleetEvent] = ()
     """Oldest first, at most MOST_EVENTS."""
+    rules: RulesNow | None = None
+    """How judging goes; None of a hub that tells nothing of incidents."""
+    incidents: Sequence[IncidentNow] = ()
+    """Those that go on and those that are over lately, in the order in which they were told first."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

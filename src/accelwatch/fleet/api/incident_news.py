@@ -1,0 +1,159 @@
+"""Incidents as the hub's stream tells them: those that count now, then each that begins or changes.
+
+What is told is bounded (`MOST_OPEN`, `MOST_CLOSED`). A client that reads slowly gets each incident as it
+stands when it reads again; one that has missed an end is told to begin anew.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.fleet.api.incidents import document_of
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.wire import MOST_CLOSED, MOST_NAMES, MOST_OPEN, IncidentNow, RulesNow
+from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.muting import Mute
+from accelwatch.rules.document import Severity
+from accelwatch.web.stream import framed
+
+if TYPE_CHECKING:
+    from accelwatch.judging.runner import RuleRunner
+
+_NOBODY = RulesNow(judged=False, rules=0, problems=(), open={}, muted=0, untold=0, anew=False)
+
+
+class _Told(msgspec.Struct, frozen=True, gc=False):
+    sequence: int
+    """Of the look that brought it."""
+    incident: Incident
+    mute: Mute | None
+    message: IncidentNow
+
+
+class IncidentNews:
+    """What is told of incidents, numbered by looks that brought something; the loop's thread only."""
+
+    def __init__(self, runner: "Callable[[], RuleRunner | None]") -> None:
+        self._runner = runner
+        self.sequence = 0
+        """Of the last look that brought something; 0 before the first."""
+        self._rules = _NOBODY
+        self._begun = 0
+        """Who knows less than this sequence begins anew."""
+        self._told: dict[str, _Told] = {}
+        self._seen: tuple[object, int] = (self, -1)
+        """Who judged, and the version of his incidents, when they were looked at last."""
+        self._frames: dict[tuple[str, int], list[bytes]] = {}
+        self._looking = asyncio.Lock()
+
+    async def look(self) -> None:
+        """Take up what has changed; one look at a time."""
+        async with self._looking:
+            runner = self._runner()
+            seen = (runner, -1 if runner is None else runner.version)
+            rules = self._rules_now(runner, seen)
+            changed = seen != self._seen
+            if self.sequence and not changed and rules == self._rules:
+                return
+            sequence = self.sequence + 1
+            if runner is not self._seen[0]:
+                self._told, self._begun = {}, sequence
+            if changed and runner is not None:
+                await self._choose(runner, sequence)
+            self._seen, self._rules, self._frames = seen, rules, {}
+            self.sequence = sequence
+
+    def _rules_now(self, runner: "RuleRunner | None", seen: tuple[object, int]) -> RulesNow:
+        if runner is None:
+            return _NOBODY
+        before = self._rules
+        counts, muted, untold = before.open, before.muted, before.untold
+        if seen != self._seen:
+            going_on = runner.open
+            single = [one for one in going_on if not one.group]
+            loud = [one for one in single if runner.mute_of(one) is None]
+            counts, muted = Counter(one.severity.value for one in loud), len(single) - len(loud)
+            untold = max(len(going_on) - MOST_OPEN, 0)
+        return RulesNow(
+            judged=True,
+            rules=len(runner.rules.rules),
+            problems=runner.problems,
+            open=counts,
+            muted=muted,
+            untold=untold,
+            anew=False,
+        )
+
+    async def _choose(self, runner: "RuleRunner", sequence: int) -> None:
+        """Choose what is told from now on."""
+        before, work = self._told, LongWork()
+        told: dict[str, _Told] = {}
+        for incident in _wanted(runner, before):
+            known, mute = before.get(incident.id), runner.mute_of(incident)
+            if known is None or known.incident is not incident or known.mute != mute:
+                known = _Told(sequence, incident, mute, _message(incident, mute))
+                await work.rest()
+            told[incident.id] = known
+        for id_ in before.keys() - told.keys():
+            gone = before[id_]
+            # Everybody keeps the latest of those that are over; who was not told the end begins anew.
+            missed = sequence if gone.incident.is_open else gone.sequence
+            self._begun = max(self._begun, missed)
+        self._told = told
+
+    async def frames(self, form: str, after: int) -> tuple[Sequence[bytes], int]:
+        """What has come after a look, in a stream's form, and up to which look.
+
+        Made once for all who know as much.
+        """
+        sequence = self.sequence
+        if after >= sequence:
+            return (), after
+        key = form, after
+        made = self._frames.get(key)
+        if made is None:
+            frames, work, made = self._frames, LongWork(), []
+            for message in self._after(after):
+                made.append(framed(message, form))
+                await work.rest()
+            frames[key] = made
+        return made, sequence
+
+    def _after(self, after: int) -> list[RulesNow | IncidentNow]:
+        anew = after < self._begun or not after
+        rules = msgspec.structs.replace(self._rules, anew=anew)
+        told = [one.message for one in self._told.values() if anew or one.sequence > after]
+        return [rules, *told]
+
+
+def _wanted(runner: "RuleRunner", told: dict[str, _Told]) -> list[Incident]:
+    """The open ones that matter most, and those that are over, the latest last."""
+    return [*_worst(runner.open, told), *reversed(runner.closed[:MOST_CLOSED])]
+
+
+def _worst(incidents: Sequence[Incident], told: Iterable[str]) -> Iterable[Incident]:
+    """MOST_OPEN of them: the most severe, groups before members, those that are told, the first."""
+    if len(incidents) <= MOST_OPEN:
+        return incidents
+    ranks: dict[tuple[int, bool, bool], list[Incident]] = {}
+    for one in incidents:
+        rank = (-_WEIGHTS[one.severity], bool(one.group), one.id not in told)
+        ranks.setdefault(rank, []).append(one)
+    return [one for rank in sorted(ranks) for one in ranks[rank]][:MOST_OPEN]
+
+
+_WEIGHTS = {severity: severity.weight for severity in Severity}
+
+
+def _message(incident: Incident, mute: Mute | None) -> IncidentNow:
+    short = msgspec.structs.replace(
+        incident, nodes=incident.nodes[:MOST_NAMES], members=incident.members[:MOST_NAMES]
+    )
+    return IncidentNow(
+        incident=document_of(short, mute),
+        nodes_total=len(incident.nodes),
+        members_total=len(incident.members),
+    )

@@ -1,0 +1,53 @@
+"""The incidents that a hub's stream has told: each as it stands, and how judging goes."""
+
+from collections.abc import Sequence
+
+from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
+from accelwatch.incidents.incident import IncidentState
+
+
+class ToldIncidents:
+    """Mutable; what was shown does not change any more."""
+
+    def __init__(self) -> None:
+        self.rules: RulesNow | None = None
+        """None as long as the hub has told nothing on this connection."""
+        self._before: dict[str, IncidentNow] = {}
+        self._by_id: dict[str, IncidentNow] = {}
+        self._shown: Sequence[IncidentNow] | None = ()
+
+    def begin(self) -> None:
+        """Another connection: what the hub does not tell again is not so any more."""
+        self.rules = None
+
+    def take(self, message: RulesNow | IncidentNow) -> None:
+        """One more message."""
+        if isinstance(message, IncidentNow):
+            id_ = message.incident.id
+            before = self._before.get(id_)
+            self._by_id[id_] = before if before == message else message
+        else:
+            self.rules = message
+            if message.anew:
+                self._before, self._by_id = self._by_id or self._before, {}
+        self._shown = None
+
+    def shown(self) -> Sequence[IncidentNow]:
+        """What there is, of those that are over the latest."""
+        if self.rules is None:
+            return ()
+        if self._shown is None:
+            self._forget()
+            self._before = {}
+            self._shown = tuple(self._by_id.values())
+        return self._shown
+
+    def _forget(self) -> None:
+        over = [one.incident for one in self._by_id.values() if _over(one)]
+        over.sort(key=lambda incident: incident.closed or "")
+        for incident in over[: len(over) - MOST_CLOSED]:
+            del self._by_id[incident.id]
+
+
+def _over(told: IncidentNow) -> bool:
+    return told.incident.state == IncidentState.CLOSED
