@@ -140,7 +140,7 @@ def verdict_on(authorization: str, protection: Protection) -> Verdict:
     async def scenario() -> Verdict:
         checker = PasswordChecker()
         try:
-            return await judge(protection, checker, authorization, None)
+            return (await judge(protection, checker, authorization, None)).verdict
         finally:
             checker.close()
 
@@ -203,13 +203,46 @@ def test_a_certificate_needs_one_of_the_allowed_names(
 ) -> None:
     protection = Protection(allowed_sans=allowed)
     judged = judge(protection, PasswordChecker(), "", certificate)
-    assert asyncio.run(judged) is expected
+    assert asyncio.run(judged).verdict is expected
 
 
 def test_the_right_certificate_does_not_replace_a_token() -> None:
     protection = Protection(allowed_sans=frozenset({"prometheus"}), tokens=(TOKEN,))
     asked = [judge(protection, PasswordChecker(), text, CERTIFICATE) for text in ("", RIGHT_TOKEN)]
-    assert [asyncio.run(one) for one in asked] == [Verdict.CHALLENGE, Verdict.ADMIT]
+    verdicts = [asyncio.run(one).verdict for one in asked]
+    assert verdicts == [Verdict.CHALLENGE, Verdict.ADMIT]
+
+
+@pytest.mark.parametrize(
+    ("protection", "authorization", "certificate", "user"),
+    [
+        (Protection(users={"prometheus": HASH}), "right", None, "prometheus"),
+        (Protection(users={"prometheus": HASH}), "wrong", None, ""),
+        (Protection(tokens=(TOKEN,)), "token", CERTIFICATE, ""),
+        (Protection(), "", CERTIFICATE, "prometheus"),
+        (Protection(allowed_sans=frozenset({"spiffe://site/scraper"})), "", CERTIFICATE, "spiffe"),
+        (Protection(), "right", None, ""),
+    ],
+)
+def test_who_has_proved_to_be_somebody_is_known(
+    protection: Protection, authorization: str, certificate: object, user: str
+) -> None:
+    given = {
+        "right": RIGHT["Authorization"],
+        "wrong": basic("prometheus", "wrong")["Authorization"],
+        "token": RIGHT_TOKEN,
+        "": "",
+    }
+
+    async def scenario() -> str:
+        checker = PasswordChecker()
+        try:
+            judged = await judge(protection, checker, given[authorization], certificate)
+        finally:
+            checker.close()
+        return judged.user if judged.verdict is Verdict.ADMIT else ""
+
+    assert asyncio.run(scenario()).partition(":")[0] == user
 
 
 RIGHT_TOKEN = bearer(TOKEN)["Authorization"]

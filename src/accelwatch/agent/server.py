@@ -15,7 +15,7 @@ from accelwatch.clock import Clock
 from accelwatch.exporter import Exporter
 from accelwatch.web.http_server import HttpServer, ServerLimits
 from accelwatch.web.index import index_page
-from accelwatch.web.page import JSON, Headers, Page, Query, ask_again, plain
+from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, plain
 from accelwatch.web.stream import OFFERED, PACKED, STREAM, Outlet
 from accelwatch.web.web_config import Protection
 
@@ -65,9 +65,9 @@ class Pages:
             return plain(200, "")
         return self._pages[path](query, headers)
 
-    async def act(self, path: str, query: Query, headers: Headers) -> Page:
+    async def act(self, change: Change) -> Page:
         """There is nothing to be changed in an agent."""
-        raise NotImplementedError(path)
+        raise NotImplementedError(change.path)
 
     def _metrics(self, query: Query, headers: Headers) -> Page:
         accept, encoding = headers.get("Accept", ""), headers.get("Accept-Encoding", "")

@@ -5,12 +5,21 @@ import binascii
 import hmac
 from collections.abc import Iterable
 from enum import Enum
+from typing import NamedTuple
 
 from accelwatch.web.passwords import PasswordChecker
 from accelwatch.web.tls import names_in
 from accelwatch.web.web_config import Protection
 
 _MAX_HEADER = 4096
+
+
+class Judgement(NamedTuple):
+    """What to do with a request, and whose it is."""
+
+    verdict: "Verdict"
+    user: str = ""
+    """Who has proved to be it: a user, or the first name in a certificate. A token has no name."""
 
 
 class Verdict(Enum):
@@ -23,24 +32,24 @@ class Verdict(Enum):
 
 async def judge(
     protection: Protection, checker: PasswordChecker, authorization: str, certificate: object
-) -> Verdict:
+) -> Judgement:
     """Judge the Authorization header and the verified peer certificate. Raises passwords.Busy.
 
     Where several ways are configured, a client certificate is needed besides a password or token.
     """
-    allowed = protection.allowed_sans
-    if allowed and certificate and not names_in(certificate) & allowed:
-        return Verdict.FORBID
+    allowed, names = protection.allowed_sans, names_in(certificate)
+    if allowed and certificate and not names & allowed:
+        return Judgement(Verdict.FORBID)
     if not protection.users and not protection.tokens:
-        return Verdict.ADMIT
+        return Judgement(Verdict.ADMIT, min(names & allowed or names, default=""))
     scheme, _, rest = authorization[:_MAX_HEADER].strip().partition(" ")
-    admitted = False
+    admitted, user = False, ""
     if scheme.lower() == "bearer" and protection.tokens:
         admitted = _token_matches(protection.tokens, rest.strip())
     elif scheme.lower() == "basic" and protection.users:
         user, password = _credentials(rest.strip())
         admitted = await checker.check(protection.users, user, password)
-    return Verdict.ADMIT if admitted else Verdict.CHALLENGE
+    return Judgement(Verdict.ADMIT, user) if admitted else Judgement(Verdict.CHALLENGE)
 
 
 def _token_matches(tokens: Iterable[str], given: str) -> bool:

@@ -15,22 +15,22 @@ import msgspec
 from aiohttp import web
 
 from accelwatch.clock import Clock
-from accelwatch.errors import AccelwatchError, UnmetError
-from accelwatch.web.authentication import Verdict, challenges, judge
-from accelwatch.web.bodies import refusal_of_body
+from accelwatch.errors import AccelwatchError, UnmetError, UsageError
+from accelwatch.web.admission import RETRY, Admission
 from accelwatch.web.connections import Connection, Connections, Limits
 from accelwatch.web.failures import FailureLog
-from accelwatch.web.hosts import meant_for, own_names
 from accelwatch.web.http_protocol import STANDING_HEADERS, HttpProtocol
 from accelwatch.web.negotiation import choose
-from accelwatch.web.page import OPEN_PATHS, BusyError, Headers, Page, Query, plain
-from accelwatch.web.passwords import Busy, PasswordChecker
+from accelwatch.web.page import BusyError, Change, Headers, Page, Query, plain
 from accelwatch.web.stream import STREAM, Outlet, Stalled
 from accelwatch.web.web_config import Protection
 
 logger = logging.getLogger(__name__)
 
 _MAX_PARAMETERS = 64
+_READING = ("GET", "HEAD")
+_BODY_WAIT_S = 5.0
+"""Longer than any honest client needs for the little that is taken."""
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +60,8 @@ class PageSource(Protocol):
         """
         ...
 
-    async def act(self, path: str, query: Query, headers: Headers) -> Page:
-        """The answer to POST. Raises AccelwatchError."""
+    async def act(self, change: Change) -> Page:
+        """The answer to a request that changes something. Raises AccelwatchError."""
         ...
 
 
@@ -110,8 +110,7 @@ class HttpServer:
         self._source = source
         self._clock = clock
         self._answered = answered
-        self._own_names = own_names()
-        self._checker = PasswordChecker()
+        self._admission = Admission()
         self._failures = FailureLog(logger, clock)
         self._http = web.Server(self._handle)
         self._connections = Connections(
@@ -155,7 +154,7 @@ class HttpServer:
                     await self._quiet.wait()
         await self._connections.close()
         await self._http.shutdown(0.1)
-        self._checker.close()
+        self._admission.close()
 
     def _protocol(self) -> asyncio.Protocol:
         return HttpProtocol(self._http, self._failures, asyncio.get_running_loop())
@@ -179,7 +178,7 @@ class HttpServer:
         self, request: web.BaseRequest, connection: Connection | None
     ) -> web.StreamResponse:
         if self._in_flight >= self.limits.requests and not self._make_room():
-            return await self._send(request, plain(503, "too many requests", _RETRY))
+            return await self._send(request, plain(503, "too many requests", RETRY))
         self._in_flight += 1
         try:
             page = await self._page(request)
@@ -206,7 +205,8 @@ class HttpServer:
 
     async def _page(self, request: web.BaseRequest) -> Page | None:
         """The answer; None when it is a stream, which takes longer than a request."""
-        refusal = await self._refusal(request)
+        admitted = await self._admission.look(request, self.protection, self.limits.allowed_hosts)
+        refusal = admitted.refusal or self._out_of_place(request)
         if refusal is not None:
             return refusal
         try:
@@ -214,51 +214,28 @@ class HttpServer:
             if request.path == STREAM and request.method == "GET":
                 self._source.check(query)
                 return None
-            if request.method == "POST":
-                return await self._pages.act(request.path, query, request.headers)
+            if request.method not in _READING:
+                return await self._pages.act(await _change_of(request, query, admitted.user))
             page = self._pages.page(request.path, query, request.headers)
             return page if isinstance(page, Page) else await page
         except UnmetError as error:
             return plain(404, str(error))
         except BusyError as error:
-            return plain(503, str(error), _RETRY)
+            return plain(503, str(error), RETRY)
         except AccelwatchError as error:
             return plain(400, str(error))
         except Exception as error:  # noqa: BLE001 - a fault in a page is logged and answered
             self._failures.tell("a page failed", error, f"path={request.path[:100]}")
             return plain(500, "internal error")
 
-    async def _refusal(self, request: web.BaseRequest) -> Page | None:
-        """Why a request is not answered: its body, whom it is meant for, credentials, path, method."""
-        refusal = refusal_of_body(request.headers, request.content_length)
-        if refusal is not None:
-            return refusal
-        if request.path not in OPEN_PATHS and not _is_local_file(request):
-            if not (self.protection.authenticates or self._is_meant(request)):
-                return plain(403, _NOT_MEANT)
-            authorization = request.headers.get("Authorization", "")
-            certificate = request.get_extra_info("peercert")
-            protection = self.protection
-            try:
-                verdict = await judge(protection, self._checker, authorization, certificate)
-            except Busy:
-                return plain(503, "too many passwords to check", _RETRY)
-            if verdict is Verdict.FORBID:
-                return plain(403, "this certificate is not among those admitted")
-            if verdict is Verdict.CHALLENGE:
-                challenge = {"WWW-Authenticate": ", ".join(challenges(protection))}
-                return plain(401, "credentials are needed", challenge)
+    def _out_of_place(self, request: web.BaseRequest) -> Page | None:
+        """Why a path or method is not answered."""
         methods = self._pages.methods(request.path)
         if not methods:
             return plain(404, "no such page")
         if request.method not in methods:
             return plain(405, f"only {_listed(methods)} answered", {"Allow": ", ".join(methods)})
         return None
-
-    def _is_meant(self, request: web.BaseRequest) -> bool:
-        local = request.get_extra_info("sockname") or ("",)
-        names = self._own_names | self.limits.allowed_hosts
-        return meant_for(local[0], request.headers.getall("Host", ()), names)
 
     async def _send(self, request: web.BaseRequest, page: Page) -> web.StreamResponse:
         body = page.body if page.parts is None else page.parts()
@@ -281,7 +258,7 @@ class HttpServer:
         if media is None:
             return await self._send(request, plain(406, f"there are {', '.join(offered)}"))
         if self.streams >= self.limits.streams or self._stopping:
-            return await self._send(request, plain(503, "too many streams", _RETRY))
+            return await self._send(request, plain(503, "too many streams", RETRY))
         if connection is not None:
             connection.request_began(timed=False)
         headers = {"Content-Type": media, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -306,15 +283,9 @@ class HttpServer:
         return response
 
 
-_RETRY = {"Retry-After": "1"}
-_NOT_MEANT = (
-    "the Host header names another machine; ask by address or by a name of this machine, "
-    "or list the name in web.allowed_hosts"
-)
-
-
 def _listed(methods: Sequence[str]) -> str:
-    return f"{methods[0]} is" if len(methods) == 1 else f"{' and '.join(methods)} are"
+    *most, last = methods
+    return f"{', '.join(most)} and {last} are" if most else f"{last} is"
 
 
 class _Outlet:
@@ -349,7 +320,18 @@ def _query(request: web.BaseRequest) -> Query:
         raise AccelwatchError("the query cannot be read") from error
 
 
-def _is_local_file(request: web.BaseRequest) -> bool:
-    """Whether the request came over the Unix socket, whose mode says who may connect."""
-    sock = request.get_extra_info("socket")
-    return sock is not None and sock.family == socket.AF_UNIX
+async def _change_of(request: web.BaseRequest, query: Query, user: str) -> Change:
+    """What is asked for, with its body, which was judged by its length before. Raises UsageError."""
+    try:
+        async with asyncio.timeout(_BODY_WAIT_S):
+            body = await request.read()
+    except (TimeoutError, ConnectionError, web.RequestPayloadError) as error:
+        raise UsageError("the body did not arrive") from error
+    return Change(
+        method=request.method,
+        path=request.path,
+        query=query,
+        headers=request.headers,
+        body=body,
+        user=user,
+    )

@@ -27,6 +27,19 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Gives the body piece by piece, instead of `body`."""
 
 
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that changes something: POST or DELETE."""
+
+    method: str
+    path: str
+    query: Query
+    headers: Headers
+    body: bytes = b""
+    """As long as `bodies.MAX_BODY` at most."""
+    user: str = ""
+    """Who has proved to be it; empty where nobody has to, or a token has no name."""
+
+
 class BusyError(AccelwatchError):
     """Too much is asked for at this moment; the same may be asked again in a while."""
 

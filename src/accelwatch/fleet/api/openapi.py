@@ -46,8 +46,8 @@ _REFUSALS = {
     "403": "Not admitted.",
     "404": "There is no such thing; the text names it.",
     "405": "Another method is needed; see Allow.",
-    "413": "A request needs no body.",
-    "415": "A request needs no body, and none with Content-Encoding is read.",
+    "413": "A body has more than 65536 bytes, or no Content-Length.",
+    "415": "A body has a Content-Encoding, or is no JSON.",
     "503": "Too many requests; try again.",
 }
 

@@ -40,7 +40,7 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.web.negotiation import choose
-from accelwatch.web.page import Headers, Page, Query, ask_again, many, plain
+from accelwatch.web.page import Change, Headers, Page, Query, ask_again, many, plain
 from accelwatch.web.stream import STREAM
 
 if TYPE_CHECKING:
@@ -122,13 +122,17 @@ class HubPages:
             return self._node(path.removeprefix(NODE), query, headers)
         return self._pages[path](query, headers)
 
-    async def act(self, path: str, query: Query, headers: Headers) -> Page:
-        """Acknowledge what is missing on a node. Raises AccelwatchError."""
-        ask_again(query, ("device",))
+    async def act(self, change: Change) -> Page:
+        """What changes something, for those who may. Raises AccelwatchError."""
         if not self._may_act():
-            return plain(403, "the hub is open to all; acknowledging needs credentials")
-        if headers.get("Origin") or headers.get("Sec-Fetch-Site", "none") != "none":
+            return plain(403, "the hub is open to all; changing anything needs credentials")
+        if change.headers.get("Origin") or change.headers.get("Sec-Fetch-Site", "none") != "none":
             return plain(403, "not from a page in a browser")
+        return await self._acknowledge(change.path, change.query, change.headers)
+
+    async def _acknowledge(self, path: str, query: Query, headers: Headers) -> Page:
+        """Take note of what is missing on a node."""
+        ask_again(query, ("device",))
         name = path.removeprefix(NODE).removesuffix(_ACKNOWLEDGE)
         try:
             removed = await self._fleet.acknowledge(name, only(query, "device"))
