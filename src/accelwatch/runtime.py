@@ -31,6 +31,7 @@ from accelwatch.workloads import Workloads, WorkloadSettings
 
 if TYPE_CHECKING:
     from accelwatch.agent.rules.evaluator import NodeEvaluator
+    from accelwatch.judging.pages import IncidentPages
     from accelwatch.judging.runner import RuleRunner
 
 logger = logging.getLogger(__name__)
@@ -192,12 +193,13 @@ class Agent:
             self._evaluator.collect_s = settings.collect.interval_s
             await self._rules.reload(settings.rules)
 
-    def _incidents(self) -> bytes | None:
+    def _incidents(self) -> "IncidentPages | None":
         if self._rules is None:
             return None
-        from accelwatch.agent.rules.document import incidents_document
+        from accelwatch.agent.rules.node_note import node_note
+        from accelwatch.judging.pages import IncidentPages
 
-        return incidents_document(self._rules, self._collection.snapshot())
+        return IncidentPages(lambda: self._rules, lambda: node_note(self._collection.snapshot()))
 
     async def _read_again(self) -> None:
         try:

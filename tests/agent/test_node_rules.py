@@ -9,14 +9,15 @@ import msgspec
 import pytest
 
 import machines
-from accelwatch.agent.rules.document import incidents_document
 from accelwatch.agent.rules.evaluator import NodeEvaluator
 from accelwatch.agent.rules.judge import NodeJudge
+from accelwatch.agent.rules.node_note import node_note
 from accelwatch.clock import ManualClock
 from accelwatch.config.model import RuleSettings
-from accelwatch.errors import ConfigError
+from accelwatch.errors import ConfigError, UnmetError
 from accelwatch.incidents.incident import Incident, MomentKind
 from accelwatch.judging.news import MAX_AGE_S
+from accelwatch.judging.pages import IncidentPages
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.rules.document import Scope
 from accelwatch.rules.loading import load
@@ -195,9 +196,22 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
         (incident,) = runner.open
         assert incident.facts.device_name == "nvidia1"
         assert incident.nodes == ("n01",)
-        document = json.loads(incidents_document(runner, site.feed.snapshot()))
-        assert document["devices"] == {"total": 2, "lost": 1, "silent": 0}
-        assert document["open"][0]["opened"].startswith("20")
+        pages = IncidentPages(lambda: runner, lambda: node_note(site.feed.snapshot()))
+        document = json.loads(pages.incidents({}, {}).body)
+        assert document["node"] == {"host": "n01", "devices": 2, "lost": 1, "silent": 0}
+        assert document["incidents"][0]["opened"].startswith("20")
+        assert document["judged_age_s"] == 0
+        entity = f"n01/{machines.device(1).name}"
+        query = {"rule": ["gpu.lost"], "entity": [entity]}
+        explanation = json.loads(pages.explanation(query, {}).body)
+        assert (explanation["phase"], explanation["parts"][0]["truth"]) == ("firing", "true")
+        for rule, named, complaint in (
+            ("gpu.cold", entity, "no rule 'gpu.cold' is in force"),
+            ("gpu.lost", "n01/nvidia7", "no device 'nvidia7' on n01"),
+            ("gpu.lost", "n01", "gpu.lost is about a device, and n01 is none"),
+        ):
+            with pytest.raises(UnmetError, match=complaint):
+                pages.explanation({"rule": [rule], "entity": [named]}, {})
         assert runner.series() == {("rule_firing", "gpu.lost", "critical"): 1}
         await site.tick(runner, machines.view(0), machines.view(1))
         assert runner.open == []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents import AgentProcess
+from installed_command import accelwatch
 from standins import NvmlScenario
 
 RULES = """\
@@ -45,13 +46,21 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
 
     def titles() -> list[str]:
         document = json.loads(agent.get("/v1/incidents"))
-        return [f"{one['facts']['device_name']}: {one['title']}" for one in document["open"]]
+        return [f"{one['device_name']}: {one['title']}" for one in document["incidents"]]
 
     assert titles() == []
     driver.lose(3).write()
     agent.wait_for(lambda: titles() == ["nvidia3: GPU has fallen off the bus"])
     firing = 'accel_rule_firing{rule="gpu.lost",severity="critical"} 1'
     agent.wait_for(lambda: firing in agent.get("/metrics"))
+    told = accelwatch("incidents", "--agent", agent.address, environ={})
+    assert told.stdout.startswith("i1  critical  20")
+    told = accelwatch("incidents", "i1", "--agent", f"http://{agent.address}", environ={})
+    assert "evidence   state is lost" in told.stdout
+    told = accelwatch(
+        "rules", "explain", "gpu.lost", "nvidia3", "--agent", agent.address, environ={}
+    )
+    assert ": firing" in told.stdout
 
     # Broken rules change nothing; mended ones are taken up with the same signal.
     (agent.folder / "rules.yaml").write_text("version: 1\nrules: [{id: a, title: t, when: 'x'}]")
@@ -60,7 +69,7 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
     assert titles() == ["nvidia3: GPU has fallen off the bus"]
     (agent.folder / "rules.yaml").write_text(RULES + "- {id: b, title: t, when: power_watts < 0}\n")
     agent.process.send_signal(signal.SIGHUP)
-    agent.wait_for(lambda: json.loads(agent.get("/v1/incidents"))["rules"]["count"] == 2)
+    agent.wait_for(lambda: json.loads(agent.get("/v1/incidents"))["rules"] == 2)
 
     # Rules that are taken out of the configuration take their page with them.
     agent.file.write_text(agent.file.read_text().replace("rules:", "#"))

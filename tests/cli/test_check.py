@@ -106,7 +106,7 @@ def test_a_mistake_is_unknown_and_never_critical(
 def test_the_agent_is_asked_first(agent: AgentProcess, driver: NvmlScenario) -> None:
     agent.wait_for(agent.ready)
     driver.lose(3).write()
-    agent.wait_for(lambda: bool(json.loads(agent.get("/v1/incidents"))["open"]))
+    agent.wait_for(lambda: bool(json.loads(agent.get("/v1/incidents"))["incidents"]))
     code, text = check(driver, "--agent", agent.address)
     assert code == Status.CRITICAL
     assert "nvidia3: GPU has fallen off the bus" in text.splitlines()[0]

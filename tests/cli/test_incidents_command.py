@@ -8,8 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
+from accelwatch.cli import incidents_command
 from accelwatch.cli.app import build
 from accelwatch.config.model import RuleSettings
+from accelwatch.errors import AccelwatchError
 from hub_peers import agent, hub
 
 RULES = """\
@@ -97,6 +99,23 @@ def test_a_hub_without_rules_is_told() -> None:
         async with hub() as running:
             _, out, said = await typed("incidents", "--hub", running.base)
             assert out == ""
-            assert "the hub has no rules" in said
+            assert "there are no rules here" in said
 
     asyncio.run(main())
+
+
+def test_a_hub_or_an_agent_is_asked_but_not_both() -> None:
+    words = ("incidents", "--hub", "127.0.0.1:1", "--agent", "127.0.0.1:1")
+    code, _, said = asyncio.run(typed(*words))
+    assert code != 0
+    assert "--hub and --agent: one of them" in said
+    _, _, said = asyncio.run(typed("incidents", "--agent", "ftp://127.0.0.1"))
+    assert "--agent 'ftp://127.0.0.1': the scheme is http or https" in said
+
+
+def test_without_a_hub_on_this_machine_its_agent_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incidents_command, "DEFAULT_AGENT", "127.0.0.1:2")
+    flags = incidents_command.HubFlags(hub="127.0.0.1:1")
+    monkeypatch.setattr(incidents_command, "DEFAULT_HUB", "127.0.0.1:1")
+    with pytest.raises(AccelwatchError, match="127.0.0.1:1 and 127.0.0.1:2: cannot connect"):
+        incidents_command.asked(flags, "/v1/incidents", {})

@@ -5,6 +5,7 @@ A request only ever looks at the store; nothing here waits for a device.
 
 import socket
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from accelwatch.agent.documents import capabilities_page, snapshot_page
 from accelwatch.agent.feed import Feed
@@ -12,17 +13,21 @@ from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.clock import Clock
+from accelwatch.errors import UnmetError
 from accelwatch.exporter import Exporter
+from accelwatch.judging.paths import EXPLAIN, INCIDENT, INCIDENTS, RULES
 from accelwatch.web.http_server import HttpServer, ServerLimits
 from accelwatch.web.index import index_page
-from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, plain
+from accelwatch.web.page import Change, Headers, Page, Query, ask_again, plain
 from accelwatch.web.stream import OFFERED, PACKED, STREAM, Outlet
 from accelwatch.web.web_config import Protection
+
+if TYPE_CHECKING:
+    from accelwatch.judging.pages import IncidentPages
 
 __all__ = ["AgentServer", "ServerLimits"]
 
 SCRAPE = "/metrics"
-INCIDENTS = "/v1/incidents"
 
 
 class Pages:
@@ -37,7 +42,7 @@ class Pages:
         document: Exporter,
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]],
-        incidents: Callable[[], bytes | None],
+        incidents: "Callable[[], IncidentPages | None]",
     ) -> None:
         self._feed = feed
         self._scrape = scrape
@@ -49,7 +54,9 @@ class Pages:
             "/": self._index,
             "/metrics": self._metrics,
             "/v1/snapshot": lambda query, _: snapshot_page(feed, document, query),
-            INCIDENTS: self._going_on,
+            INCIDENTS: lambda query, headers: self._judged().incidents(query, headers),
+            RULES: lambda query, headers: self._judged().rules(query, headers),
+            EXPLAIN: lambda query, headers: self._judged().explanation(query, headers),
             "/capabilities": self._capabilities,
             "/-/healthy": lambda _query, _: plain(200, "healthy"),
             "/-/ready": self._readiness,
@@ -57,12 +64,16 @@ class Pages:
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty when there is no such path."""
-        return ("GET", "HEAD") if path in self._pages or path == STREAM else ()
+        known = path in self._pages or path == STREAM
+        one = path.startswith(INCIDENT) and len(path) > len(INCIDENT)
+        return ("GET", "HEAD") if known or one else ()
 
     def page(self, path: str, query: Query, headers: Headers) -> Page:
         """The page. Raises AccelwatchError for parameters that make no sense."""
         if path == STREAM:
             return plain(200, "")
+        if path.startswith(INCIDENT):
+            return self._judged().incident(path.removeprefix(INCIDENT), headers)
         return self._pages[path](query, headers)
 
     async def act(self, change: Change) -> Page:
@@ -77,12 +88,11 @@ class Pages:
         ask_again(query, ())
         return capabilities_page(self._feed, self._own.reloads, self._workloads())
 
-    def _going_on(self, query: Query, _headers: Headers) -> Page:
-        ask_again(query, ())
-        body = self._incidents()
-        if body is None:
-            return plain(404, "no rules are configured here: rules.packs, rules.files")
-        return Page(body=body, headers={"Content-Type": JSON, "Cache-Control": "no-store"})
+    def _judged(self) -> "IncidentPages":
+        pages = self._incidents()
+        if pages is None:
+            raise UnmetError("no rules are configured here: rules.packs, rules.files")
+        return pages
 
     def _readiness(self, _query: Query, _headers: Headers) -> Page:
         if self._ready():
@@ -107,12 +117,12 @@ class AgentServer:
         document: Exporter,
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]] = tuple,
-        incidents: Callable[[], bytes | None] = lambda: None,
+        incidents: "Callable[[], IncidentPages | None]" = lambda: None,
         interval_s: float = 1.0,
         limits: ServerLimits | None = None,
         protection: Protection | None = None,
     ) -> None:
-        """`incidents` gives their document, None while there are no rules."""
+        """`incidents` gives the pages about rules, None while there are none."""
         self.pulse = Pulse(feed, interval_s)
 
         def answered(path: str, code: int, seconds: float) -> None:

@@ -68,14 +68,15 @@ def of_incidents(page: bytes) -> Report:
         age = told["judged_age_s"]
         if age is None or age > max(_OLDEST_S, 5 * told["interval_s"]):
             raise AgentSilent("the agent does not judge its rules")
-        findings = [_of_incident(one) for one in told["open"]]
-        devices = msgspec.convert(told["devices"], DeviceCounts)
+        node = told["node"]
+        counts = {"total": node["devices"], "lost": node["lost"], "silent": node["silent"]}
+        devices = msgspec.convert(counts, DeviceCounts)
         report = Report(
-            host=str(told["host"]),
+            host=str(node["host"]),
             source="incidents of the agent",
             devices=devices,
-            rules=int(told["rules"]["count"]),
-            findings=tuple(findings),
+            rules=int(told["rules"]),
+            findings=tuple(map(_of_incident, told["incidents"])),
             notes=tuple(map(str, told["problems"])),
         )
     except (msgspec.MsgspecError, LookupError, TypeError, ValueError) as error:
@@ -92,7 +93,7 @@ def _of_incident(incident: dict[str, Any]) -> Finding:
     evidence = incident["evidence"]
     return Finding(
         severity=Severity(incident["severity"]),
-        device=str(incident["facts"]["device_name"]),
+        device=str(incident["device_name"]),
         title=str(incident["title"]),
         text=str(evidence[0]["text"]) if evidence else "",
         rule=str(incident["rule"]),

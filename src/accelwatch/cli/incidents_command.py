@@ -1,7 +1,7 @@
-"""`accelwatch incidents`: what the rules of a hub have found."""
+"""`accelwatch incidents`: what the rules of a hub, or of one node's agent, have found."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import msgspec
@@ -9,22 +9,31 @@ import typer
 
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.errors import UnmetError
+from accelwatch.errors import UnmetError, UsageError
 from accelwatch.exit_codes import OK
 
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.place import HubPlace
+
 DEFAULT_HUB = "127.0.0.1:9878"
+DEFAULT_AGENT = "127.0.0.1:9877"
+_AGENT_PORT = 9877
 _NOT_THERE = 404
 
 
 class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """Which hub is asked."""
+    """Which hub, or which node's agent, is asked; the hub of this machine, else its agent."""
 
     hub: Annotated[str, typer.Option("--hub", metavar="URL", help="The hub that is asked.")] = (
         DEFAULT_HUB
     )
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="URL", help="Ask the agent of one node instead."),
+    ] = None
     hub_config_file: Annotated[
         Path | None,
-        typer.Option("--hub.config.file", metavar="FILE", help="Credentials and TLS for --hub."),
+        typer.Option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
     ] = None
 
 
@@ -52,7 +61,7 @@ def incidents_command(
         str | None, typer.Argument(metavar="[ID]", help="One incident with its history.")
     ] = None,
 ) -> None:
-    """Show what the rules of a hub have found: what goes on, or one incident by its id."""
+    """Show what rules have found in a hub or an agent: what goes on, or one incident by its id."""
     raise typer.Exit(show_incidents(incident, wanted, hub))
 
 
@@ -71,7 +80,7 @@ def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int
     for problem in page["problems"]:
         complain(problem)
     if not page["judged"]:
-        complain("the hub has no rules (docs/rules.md)")
+        complain("there are no rules here (docs/rules.md)")
     elif not page["incidents"]:
         complain(f"nothing; {page['rules']} rules are in force")
     write_stdout(_table(page["incidents"]))
@@ -79,28 +88,43 @@ def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int
 
 
 def asked(hub: HubFlags, path: str, query: dict[str, str]) -> bytes:
-    """A page of a hub. Raises AccelwatchError."""
+    """A page of whoever judges. Raises AccelwatchError."""
     import asyncio
 
-    from accelwatch.fleet.follow.faults import TargetFault
+    from accelwatch.fleet.follow.faults import Reason, TargetFault
     from accelwatch.fleet.hub_client.once import plainly
-    from accelwatch.fleet.hub_client.place import hub_place
     from accelwatch.fleet.hub_client.session import HubSession
 
-    place = hub_place(hub.hub, hub.hub_config_file)
-
     async def main() -> bytes:
-        session = HubSession(place)
-        try:
-            return await session.document(path, query)
-        except TargetFault as fault:
-            if fault.code == _NOT_THERE and "no " in str(fault):
-                raise UnmetError(f"{place.name}: {fault}") from fault
-            raise plainly(fault, place.name) from fault
-        finally:
-            await session.close()
+        for place in (places := _places(hub)):
+            session = HubSession(place)
+            try:
+                return await session.document(path, query)
+            except TargetFault as fault:
+                if fault.reason is Reason.CONNECT and place is not places[-1]:
+                    continue
+                if fault.code == _NOT_THERE and "no " in str(fault):
+                    raise UnmetError(f"{place.name}: {fault}") from fault
+                raise plainly(fault, " and ".join(one.name for one in places)) from fault
+            finally:
+                await session.close()
+        raise AssertionError("there is always a place to ask")
 
     return asyncio.run(main())
+
+
+def _places(hub: HubFlags) -> "list[HubPlace]":
+    """Where to ask, one after the other. Raises UsageError, ConfigError."""
+    from accelwatch.fleet.hub_client.place import hub_place
+
+    if hub.agent is not None:
+        if hub.hub != DEFAULT_HUB:
+            raise UsageError("--hub and --agent: one of them")
+        return [hub_place(hub.agent, hub.hub_config_file, flag="--agent", port=_AGENT_PORT)]
+    places = [hub_place(hub.hub, hub.hub_config_file)]
+    if hub.hub == DEFAULT_HUB and hub.hub_config_file is None:
+        places.append(hub_place(DEFAULT_AGENT))
+    return places
 
 
 def place_of(incident: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ decodes straight into them. A field that a newer hub adds is left out by an olde
 
 import msgspec
 
+from accelwatch.judging.documents import IncidentDocument
 from accelwatch.schema.reading import Number
 from accelwatch.version import __version__
 
@@ -163,86 +164,6 @@ class FleetTick(msgspec.Struct, frozen=True, kw_only=True, tag="tick"):
     fleet: FleetDocument
     nodes: tuple[NodeNow, ...]
     devices: tuple[DeviceNow, ...]
-
-
-class EvidenceNote(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that an incident rests on."""
-
-    signal: str
-    text: str
-    value: float | str | None
-    expected: float | str | None
-    since: str | None
-    source: str
-    trusted: bool
-
-
-class MomentNote(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of an incident's history."""
-
-    time: str
-    kind: str
-    text: str
-    actor: str
-
-
-class MuteNote(msgspec.Struct, frozen=True, kw_only=True):
-    """The silence or window of maintenance for which nobody is told of an incident."""
-
-    id: str
-    kind: str
-    """`silence` or `maintenance`."""
-    reason: str
-    by: str
-    until: str
-
-
-class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """An incident; times are RFC 3339, what does not apply is empty or null."""
-
-    id: str
-    state: str
-    """`open` or `closed`."""
-    severity: str
-    confidence: str
-    rule: str
-    rules: tuple[str, ...]
-    """Those of its family that fire, the one that weighs most first."""
-    family: str
-    title: str
-    scope: str
-    node: str
-    device: str
-    """Id of the device."""
-    device_name: str
-    model: str
-    serial: str
-    vendor: str
-    job: str
-    rack: str
-    group: str
-    """Of an incident that many are part of: what they have in common."""
-    part_of: str
-    """Id of the incident of a group that it is part of."""
-    members: tuple[str, ...]
-    nodes: tuple[str, ...]
-    jobs: tuple[str, ...]
-    users: tuple[str, ...]
-    labels: dict[str, str]
-    since: str
-    opened: str
-    updated: str
-    closed: str | None
-    reopened: int
-    trusted: bool
-    advice: str
-    what_to_do: str
-    runbook: str
-    source: str
-    evidence: tuple[EvidenceNote, ...]
-    timeline: tuple[MomentNote, ...]
-    muted_by: MuteNote | None = None
-    """Why nobody is told of it; null when people are."""
 
 
 MOST_OPEN = 1000

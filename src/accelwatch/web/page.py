@@ -10,6 +10,8 @@ from accelwatch.schema.metrics import nearest
 PLAIN = "text/plain; charset=utf-8"
 JSON = "application/json"
 _MAX_MESSAGE = 400
+_DEFAULT_LIMIT = 1000
+_MAX_LIMIT = 20_000
 
 Query = Mapping[str, Sequence[str]]
 Headers = Mapping[str, str]
@@ -66,3 +68,23 @@ def ask_again(query: Query, known: Iterable[str]) -> None:
             known_ones = f"there are {', '.join(names)}" if names else "this page takes none"
             hint = f"did you mean {close}?" if close else known_ones
             raise UsageError(f"no parameter {name!r}; {hint}")
+
+
+def only(query: Query, name: str) -> str | None:
+    """The value of a parameter that stands once or not at all. Raises UsageError."""
+    given = query.get(name)
+    if not given:
+        return None
+    if len(given) > 1:
+        raise UsageError(f"{name} is given twice")
+    return given[0]
+
+
+def limit_of(query: Query) -> int:
+    """Rows on a page. Raises UsageError."""
+    text = only(query, "limit")
+    if text is None:
+        return _DEFAULT_LIMIT
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= _MAX_LIMIT:
+        raise UsageError(f"limit: a number from 1 to {_MAX_LIMIT}")
+    return int(text)

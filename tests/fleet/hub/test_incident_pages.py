@@ -96,7 +96,7 @@ def test_a_hub_without_rules_says_so() -> None:
     async def main() -> None:
         async with hub() as running:
             page = await running.get("/v1/incidents")
-            assert page == {"judged": False, "rules": 0, "problems": [], "incidents": []}
+            assert (page["judged"], page["rules"], page["incidents"]) == (False, 0, [])
             assert await running.get("/v1/rules") == {"digest": "", "rules": []}
 
     asyncio.run(main())

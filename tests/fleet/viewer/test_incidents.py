@@ -9,11 +9,11 @@ import pytest
 
 import machines
 from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.api.incidents import document_of
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.hub_client.incidents import ToldIncidents
 from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
 from accelwatch.incidents.incident import Incident
+from accelwatch.judging.describing import document_of
 from accelwatch.web.stream import OFFERED
 from hub_peers import agent, hub
 from hub_viewers import follow, shown, ticked, until

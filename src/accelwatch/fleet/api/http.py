@@ -1,6 +1,5 @@
-"""What pages of the API share: the parameters they take, and bodies, compressed where it is worth it."""
+"""What pages of the hub share: the states they ask for, long lists, and the first page."""
 
-import gzip
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -9,12 +8,9 @@ from accelwatch.errors import UsageError
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.web.index import by_state, link_page
-from accelwatch.web.negotiation import takes_gzip
+from accelwatch.web.json_page import packed
 from accelwatch.web.page import JSON, Headers, Page, Query, many
 
-_WORTH_BYTES = 2 << 10
-_TOO_MUCH_BYTES = 1 << 20
-"""Packing more than this would hold up the streams for longer than sending it takes."""
 _LARGE_BYTES = 1 << 20
 _PIECE_ROWS = 500
 _to_json = msgspec.json.Encoder().encode
@@ -32,17 +28,6 @@ _LINKS = (
     ("/-/healthy", "whether the hub lives"),
     ("/-/ready", "whether the targets are known"),
 )
-_DEFAULT_LIMIT = 1000
-_MAX_LIMIT = 20_000
-
-
-def packed(body: bytes, media: str, accept_encoding: str) -> Page:
-    """The page."""
-    headers = {"Content-Type": media, "Cache-Control": "no-store", "Vary": "Accept-Encoding"}
-    if _WORTH_BYTES <= len(body) <= _TOO_MUCH_BYTES and takes_gzip(accept_encoding):
-        body = gzip.compress(body, compresslevel=1, mtime=0)
-        headers["Content-Encoding"] = "gzip"
-    return Page(body=body, headers=headers)
 
 
 def listed(name: str, rows: list[bytes], following: str | None, headers: Headers) -> Page:
@@ -61,26 +46,11 @@ def listed(name: str, rows: list[bytes], following: str | None, headers: Headers
     return Page(body=b"", headers=plain, parts=parts)
 
 
-def json_page(document: object, headers: Headers) -> Page:
-    """A document as JSON."""
-    return packed(_to_json(document) + b"\n", JSON, headers.get("Accept-Encoding", ""))
-
-
 def index_page(fleet: FleetDocument) -> Page:
     """Nodes and devices by state, problems, links."""
     counts = f"Nodes: {by_state(fleet.nodes)}. Devices: {by_state(fleet.devices)}."
     summary = " ".join((counts, *(f"{problem}." for problem in fleet.problems)))
     return link_page(f"accelwatch {fleet.version} hub", summary, _LINKS)
-
-
-def limit_of(query: Query) -> int:
-    """Rows on a page. Raises UsageError."""
-    text = only(query, "limit")
-    if text is None:
-        return _DEFAULT_LIMIT
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= _MAX_LIMIT:
-        raise UsageError(f"limit: a number from 1 to {_MAX_LIMIT}")
-    return int(text)
 
 
 def states_of(query: Query) -> set[str]:
@@ -91,13 +61,3 @@ def states_of(query: Query) -> set[str]:
     if unknown := given - set(NodeState):
         raise UsageError(f"state: {min(unknown)[:40]!r} is none of {', '.join(NodeState)}")
     return given
-
-
-def only(query: Query, name: str) -> str | None:
-    """The value of a parameter that stands once or not at all. Raises UsageError."""
-    given = query.get(name)
-    if not given:
-        return None
-    if len(given) > 1:
-        raise UsageError(f"{name} is given twice")
-    return given[0]

@@ -16,10 +16,10 @@ from accelwatch.fleet.api.documents import (
     NodesPage,
     NodeSummary,
 )
-from accelwatch.fleet.api.incidents import IncidentsPage, RulesPage
 from accelwatch.fleet.names import NodeState
-from accelwatch.fleet.wire import FleetDocument, IncidentDocument
+from accelwatch.fleet.wire import FleetDocument
 from accelwatch.incidents.incident import IncidentState
+from accelwatch.judging.documents import IncidentDocument, IncidentsPage, RulesPage
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.document import Severity
 from accelwatch.version import __version__

@@ -10,18 +10,7 @@ from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.api.documents import Acknowledged, GroupRow, GroupsPage, HistoryDocument
 from accelwatch.fleet.api.events import begin_of, event_condition, events_page
 from accelwatch.fleet.api.groups import check_grouping, groups
-from accelwatch.fleet.api.http import (
-    index_page,
-    json_page,
-    limit_of,
-    listed,
-    only,
-    packed,
-    states_of,
-)
-from accelwatch.fleet.api.incidents import EXPLAIN, RULES, IncidentPages
-from accelwatch.fleet.api.incidents import ONE as INCIDENT
-from accelwatch.fleet.api.incidents import PATH as INCIDENTS
+from accelwatch.fleet.api.http import index_page, listed, states_of
 from accelwatch.fleet.api.names import columns, condition
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
@@ -37,10 +26,23 @@ from accelwatch.fleet.slices import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
+from accelwatch.judging.pages import IncidentPages
+from accelwatch.judging.paths import EXPLAIN, INCIDENT, INCIDENTS, RULES
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.web.json_page import json_page, packed
 from accelwatch.web.negotiation import choose
-from accelwatch.web.page import Change, Headers, Page, Query, ask_again, many, plain
+from accelwatch.web.page import (
+    Change,
+    Headers,
+    Page,
+    Query,
+    ask_again,
+    limit_of,
+    many,
+    only,
+    plain,
+)
 from accelwatch.web.stream import STREAM
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.api.incident_news import IncidentNews
-from accelwatch.fleet.api.incidents import IncidentPages
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
@@ -24,6 +23,7 @@ from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.judging.pages import IncidentPages
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
 from accelwatch.web.exposure import check_kept, protection_of

@@ -46,10 +46,17 @@ def socket_place(path: FilePath, name: str) -> HubPlace:
     return HubPlace(name=name, base="http://hub", unix_socket=str(path))
 
 
-def hub_place(url: str, config_file: FilePath | None = None) -> HubPlace:
+def hub_place(
+    url: str,
+    config_file: FilePath | None = None,
+    *,
+    flag: str = "--hub",
+    port: int = DEFAULT_PORT,
+) -> HubPlace:
     """A hub by URL: `https://hub.example:9878/base`, `hub.example` or `unix:/run/hub.sock`.
 
-    Without a scheme it is http, with certificates in the file https. Raises UsageError, ConfigError.
+    Without a scheme it is http, with certificates in the file https. An agent is found likewise, by
+    another `flag` and `port`. Raises UsageError, ConfigError.
     """
     access = HubAccess() if config_file is None else load_access(config_file)
     scrape = Scrape(
@@ -60,30 +67,31 @@ def hub_place(url: str, config_file: FilePath | None = None) -> HubPlace:
     if url.startswith("unix:"):
         path = url.removeprefix("unix:").removeprefix("//")
         if not path.startswith("/"):
-            raise UsageError(f"--hub {url}: a socket has an absolute path, unix:/run/hub.sock")
+            raise UsageError(f"{flag} {url}: a socket has an absolute path, unix:/run/hub.sock")
         return socket_place(FilePath(path), url)
     secure = access.tls_config != TlsConfig()
-    base = _base(url if "://" in url else f"{'https' if secure else 'http'}://{url}")
+    whole = url if "://" in url else f"{'https' if secure else 'http'}://{url}"
+    base = _base(whole, flag, port)
     if secure and not base.startswith("https:"):
-        raise UsageError("--hub: the file of --hub.config.file has a tls_config; write https://")
+        raise UsageError(f"{flag}: the file of --hub.config.file has a tls_config; write https://")
     return HubPlace(name=base.partition("://")[2], base=base, access=scrape)
 
 
-def _base(url: str) -> str:
+def _base(url: str, flag: str, default_port: int) -> str:
     shown = repr(url.rpartition("@")[2][:100])
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise UsageError(f"--hub {shown}: {error}") from error
+        raise UsageError(f"{flag} {shown}: {error}") from error
     if parts.scheme not in ("http", "https"):
-        raise UsageError(f"--hub {shown}: the scheme is http or https")
+        raise UsageError(f"{flag} {shown}: the scheme is http or https")
     if parts.username or parts.password:
-        raise UsageError(f"--hub {shown}: no credentials in a URL; use --hub.config.file")
+        raise UsageError(f"{flag} {shown}: no credentials in a URL; use --hub.config.file")
     if not host or parts.query or parts.fragment:
-        raise UsageError(f"--hub {shown}: write http://host:9878")
+        raise UsageError(f"{flag} {shown}: write http://host:{default_port}")
     shown_host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown_host}:{port or DEFAULT_PORT}{parts.path.rstrip('/')}"
+    return f"{parts.scheme}://{shown_host}:{port or default_port}{parts.path.rstrip('/')}"
 
 
 def load_access(path: FilePath) -> HubAccess:
