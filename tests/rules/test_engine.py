@@ -266,7 +266,7 @@ def test_evidence_compares_with_the_peers_in_their_unit(tmp_path: Path) -> None:
     (change,) = stage.tick()
     assert change.entity == device("nvidia3")
     assert [one.text for one in change.evidence] == [
-        'power_watts is 120 W, < 0.6 * peer_median(power_watts, by="node"), which is 420 W'
+        'power_watts is 120 W, < 420 W (0.6 * peer_median(power_watts, by="node"))'
     ]
 
 
@@ -354,3 +354,61 @@ def test_a_rule_that_costs_too_much_is_switched_off_until_it_changes(tmp_path: P
     assert stage.tick() == []
     stage.engine.set_rules(rules_of(tmp_path, HOT.replace("90", "91")))
     assert [one.rule for one in stage.tick()] == ["test.hot"]
+
+
+def folded(folder: Path, when: str) -> list[str]:
+    """The evidence of a condition over a node of which the second of two devices is lost and hot."""
+    rules = rules_of(folder, HOT.replace("temperature_celsius > 90", f"'{when}'\n  scope: node"))
+    stage = Stage(rules, gpu("nvidia0", state="ok"), gpu("nvidia1", state="lost"))
+    for at, watts in enumerate((70.0, 700.0)):
+        stage.world.members["n1", f"nvidia{at}"].values[("power_watts",)] = watts
+    (change,) = stage.tick()
+    return [one.text for one in change.evidence]
+
+
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        ('node.any(state == "lost")', ["nvidia1: state is lost"]),
+        (
+            "node.share(power_watts > 600) >= 0.5",
+            ["50 % of the devices of the node, >= 50 %", "nvidia1: power_watts is 700 W, > 600 W"],
+        ),
+        (
+            "node.count(power_watts > 600) == 1",
+            ["1 of the devices of the node, == 1", "nvidia1: power_watts is 700 W, > 600 W"],
+        ),
+        ("node.count() == 2", ["2 of the devices of the node, == 2"]),
+        (
+            'missing(host_uptime_seconds) and node.any(state == "lost")',
+            ["nvidia1: state is lost"],
+        ),
+    ],
+)
+def test_evidence_of_a_group_names_a_member(tmp_path: Path, when: str, told: list[str]) -> None:
+    assert folded(tmp_path, when) == told
+
+
+def test_what_is_not_there_is_evidence_where_nothing_else_is(tmp_path: Path) -> None:
+    when = "missing(power_watts)"
+    rules = rules_of(tmp_path, HOT.replace("temperature_celsius > 90", when))
+    (change,) = Stage(rules, gpu()).tick()
+    assert [one.text for one in change.evidence] == ["missing(power_watts)"]
+
+
+def test_how_long_ago_an_event_was_is_told_by_the_event(tmp_path: Path) -> None:
+    when = """'since("nfs", code == "nfs_not_responding") < 600 and missing(since("boot"))'"""
+    rules = HOT.replace("temperature_celsius > 90", f"{when}\n  scope: node")
+    stage = Stage(rules_of(tmp_path, rules), gpu())
+    stage.tick()
+    event = ErrorEvent(
+        code="nfs_not_responding",
+        category=Category.OTHER,
+        time=1005.0,
+        text="nfs: server storage01 not responding, still trying",
+        source="kernel_log",
+    )
+    stage.world.hear("n1", event)
+    (change,) = stage.tick()
+    told = "nfs_not_responding: nfs: server storage01 not responding, still trying"
+    assert [(one.text, one.since) for one in change.evidence] == [(told, 1005.0)]

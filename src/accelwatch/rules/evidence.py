@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
+import msgspec
+
 from accelwatch.display import duration, quantity
 from accelwatch.expr.codegen import generate_rule
 from accelwatch.expr.environment import Environment
+from accelwatch.expr.events import EventUse
 from accelwatch.expr.kleene import MISSING, Raw
 from accelwatch.expr.rule import RuleExpression
 from accelwatch.expr.tree import (
@@ -48,11 +51,14 @@ class EventTexts(Protocol):
 
 def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
     """Lines of evidence, what the rule shows first; else the parts of its condition that hold."""
-    lines = [_shown(expression, environment) for expression in rule.show]
+    shown = [_shown(expression, environment) for expression in rule.show]
+    holding: list[Evidence] = []
     for expression in (rule.when, rule.confirm):
         if expression is not None:
-            lines += _holding(expression.text, expression.tree, environment)
-    by_text = {one.text: one for one in lines}
+            holding += _holding(expression.text, expression.tree, environment)
+    # What is not there says little beside what is.
+    telling = [one for one in holding if one.value is not None or one.since is not None]
+    by_text = {one.text: one for one in (*shown, *(telling or holding))}
     return tuple(by_text.values())[:MOST]
 
 
@@ -72,24 +78,44 @@ def _holding(text: str, node: Node, environment: Environment) -> Iterator[Eviden
                 if _raw(operand, environment):
                     yield from _holding(text, operand, environment)
         case Comparison(operators=(operator,), operands=(left, right)):
-            yield _compared(text, operator, left, right, environment)
+            if isinstance(left, Event) and left.kind == EventUse.SINCE:
+                yield _happened(text, node, left.pattern, environment)
+            else:
+                yield _compared(text, operator, left, right, environment)
+                yield from _of_member(text, left, environment)
         case Truthy(operand=operand):
             words = text[operand.span[0] : operand.span[1]]
             yield Evidence(signal=_signal(operand, words), text=f"{words} is set", value=1.0)
         case Event(pattern=pattern):
             yield _happened(text, node, pattern, environment)
-        case Fold(kind="any", operand=Event() as operand):
-            yield from _holding(text, operand, _first(operand, node.by, environment))
+        case Fold(kind="any"):
+            yield from _of_member(text, node, environment)
         case Not() | Fold() | Invoke() | Comparison():
             words = text[node.span[0] : node.span[1]]
             yield Evidence(signal=_signal(node, words), text=words)
 
 
-def _first(operand: Node, by: str, environment: Environment) -> Environment:
-    """The first member of a group for which a condition is True."""
-    group = environment.group(by)
-    members = () if group is None else group.members
-    return next((one for one in members if _raw(operand, one) is True), environment)
+def _of_member(text: str, fold: Node, environment: Environment) -> Iterator[Evidence]:
+    """What holds for one of those for whom the condition of a fold is True."""
+    if not isinstance(fold, Fold) or fold.operand is None:
+        return
+    group = environment.group(fold.by)
+    if group is None:
+        return
+    for member in group.members:
+        if _raw(fold.operand, member) is True:
+            name = _name(member, fold.by)
+            for one in _holding(text, fold.operand, member):
+                # An event says itself whom it is about.
+                named = f"{name}: {one.text}" if name and one.since is None else one.text
+                yield msgspec.structs.replace(one, text=named)
+            return
+
+
+def _name(member: Environment, by: str) -> str:
+    """Of a member among those of its group: `nvidia3` of a node, `n12 nvidia3` of anything wider."""
+    keys = ("name",) if by == "node" else ("node", "name")
+    return " ".join(word for key in keys if isinstance(word := member.lookup(key), str))
 
 
 def _compared(
@@ -103,8 +129,10 @@ def _compared(
     if not isinstance(right, Items):
         limit = _words(_measured(left, right), expected)
         if not isinstance(right, Constant):
-            limit = f"{written}, which is {limit}"
+            limit = f"{limit} ({written})"
     told = f"{words} is {_words(left, value)}, {operator} {limit}"
+    if isinstance(left, Fold):
+        told = f"{_words(left, value)} of the devices of the {left.by}, {operator} {limit}"
     if operator in ("==", "in") and isinstance(value, str):
         told = f"{words} is {value}"
     return Evidence(
@@ -154,8 +182,11 @@ def _words(node: Node, value: Raw) -> str:
         return "not known"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if isinstance(node, Window) and node.kind == WindowKind.AGE:
-        return duration(value)
+    match node:
+        case Window(kind=WindowKind.AGE) | Event(kind=EventUse.SINCE):
+            return duration(value)
+        case Window(kind=WindowKind.SHARE) | Fold(kind="share"):
+            return f"{value:.0%}".replace("%", " %")
     key, per_second = _unit_of(node)
     if key is None:
         return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -14,7 +14,8 @@ from accelwatch.rules.engine import MOST_OVERRUNS
 from accelwatch.rules.loading import load
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
-from accelwatch.rules.verdict import Entity, VerdictChange
+from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
+from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
 from told_fleet import ToldFleet, view
 
@@ -203,3 +204,33 @@ def test_windows_are_kept_for_rules_only(tmp_path: Path, watts: float | None) ->
     assert fleet.fleet.table.windows.bytes > 0
     fleet.judge.close()
     assert fleet.fleet.table.windows.bytes == 0
+
+
+@pytest.mark.parametrize(("trusted", "when"), [(True, "code == 79"), (False, "not trusted")])
+def test_an_event_has_its_text_and_its_trust_as_evidence(
+    tmp_path: Path, *, trusted: bool, when: str
+) -> None:
+    fleet = Judged(rules_of(tmp_path, f"""id: hit, when: 'event("xid", {when})'"""))
+    fleet.watts(500.0, 500.0)
+    assert fleet.tick() == []
+    event = ErrorEvent(
+        code="xid_79",
+        category=Category.BUS,
+        time=machines.NOW,
+        text="GPU has fallen off the bus",
+        source="kernel_log",
+        device_id=machines.device(1).id,
+        trusted=trusted,
+    )
+    fleet.fleet.events.note("a", "nvidia1", event)
+    (change,) = fleet.tick()
+    assert change.entity == device(1)
+    assert change.evidence == (
+        Evidence(
+            signal="xid_79",
+            text="xid_79: GPU has fallen off the bus",
+            since=machines.NOW,
+            source="kernel_log",
+            trusted=trusted,
+        ),
+    )

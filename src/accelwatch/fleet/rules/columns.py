@@ -9,6 +9,7 @@ from accelwatch.expr.kleene import Key
 from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 
 Places = npt.NDArray[np.intp]
@@ -61,6 +62,10 @@ class Columns(Protocol):
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
         """How many matches there were."""
+        ...
+
+    def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
+        """The last match of a row, whose time `last` tells; None without one."""
         ...
 
     def groups(self, by: str) -> Groups | None:

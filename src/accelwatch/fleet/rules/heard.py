@@ -14,6 +14,7 @@ from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
+from accelwatch.schema.event import ErrorEvent
 
 MOST_REMEMBERED = 65536
 """Matching events of a pattern that are counted, of the whole fleet; the oldest give way."""
@@ -66,6 +67,7 @@ class EventColumns:
             longest[one.pattern] = max(longest.get(one.pattern, 0), one.seconds)
         self._matchers = {pattern: matcher(pattern) for pattern in longest}
         self._last: dict[EventPattern, Floats] = {one: np.empty(0) for one in longest}
+        self._latest: dict[tuple[EventPattern, int], ErrorEvent] = {}
         self._times: dict[EventPattern, deque[tuple[float, int]]] = {
             pattern: deque(maxlen=MOST_REMEMBERED) for pattern, length in longest.items() if length
         }
@@ -98,6 +100,7 @@ class EventColumns:
             return
         for last in self._last.values():
             last[list(other)] = -math.inf
+        self._latest = {one: event for one, event in self._latest.items() if one[1] not in other}
         for pattern, times in self._times.items():
             kept = [one for one in times if one[1] not in other]
             self._times[pattern] = deque(kept, maxlen=MOST_REMEMBERED)
@@ -113,10 +116,22 @@ class EventColumns:
         for pattern, matches in self._matchers.items():
             if matches(noted.event):
                 if news:
-                    last = self._last[pattern]
-                    last[rows] = np.maximum(last[rows], time)
+                    self._remember(pattern, noted.event, rows, time)
                 if pattern in self._times:
                     self._times[pattern].extend((time, row) for row in rows)
+
+    def _remember(
+        self, pattern: EventPattern, event: ErrorEvent, rows: list[int], time: float
+    ) -> None:
+        last = self._last[pattern]
+        for row in rows:
+            if time >= last[row]:
+                last[row] = time
+                self._latest[pattern, row] = event
+
+    def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
+        """The event whose time `last` tells; None without one."""
+        return self._latest.get((pattern, row))
 
     def last(self, pattern: EventPattern, size: int) -> Floats:
         """Unix seconds of the last match, minus infinity without one; NaN where nobody listens."""

@@ -25,6 +25,7 @@ from accelwatch.fleet.state.moment import brought, standing_number, whole_moment
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATES
+from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 
 Some = TypeVar("Some", bound=np.generic)
@@ -160,6 +161,10 @@ class FleetColumns:
     def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
         """How many matches there were."""
         return self._heard.occurrences(pattern, self._now - seconds, self.size)
+
+    def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
+        """The last match of a row."""
+        return self._heard.latest(pattern, row)
 
     def groups(self, by: str) -> Groups | None:
         """Rows in groups; made anew only when somebody has moved."""

@@ -10,6 +10,7 @@ from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.rules.columns import Texts
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.table.belief import Bools, Floats
+from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 
 Asked = tuple[str, Series, int, float | None]
@@ -26,6 +27,7 @@ class PlainColumns:
     texts: Mapping[str, Texts] = field(default_factory=dict)
     windows: Mapping[Asked, Floats] = field(default_factory=dict)
     lasts: Mapping[EventPattern, Floats] = field(default_factory=dict)
+    events: Mapping[tuple[EventPattern, int], ErrorEvent] = field(default_factory=dict)
     counts: Mapping[tuple[EventPattern, int], Floats] = field(default_factory=dict)
     grouped: Mapping[str, Groups] = field(default_factory=dict)
     fired: Mapping[str, Bools] = field(default_factory=dict)
@@ -60,6 +62,10 @@ class PlainColumns:
         """How many there were."""
         found = self.counts.get((pattern, seconds))
         return self._nothing() if found is None else found
+
+    def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
+        """An event that was given with its row."""
+        return self.events.get((pattern, row))
 
     def groups(self, by: str) -> Groups | None:
         """Rows in groups."""

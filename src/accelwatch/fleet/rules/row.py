@@ -11,6 +11,7 @@ from accelwatch.expr.names import IDENTITY, Type
 from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.rules.columns import Columns
 from accelwatch.fleet.table.belief import Floats
+from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 
 
@@ -42,6 +43,10 @@ class Row:
     def last(self, pattern: EventPattern) -> float | None:
         """When an event was last."""
         return self._at(self.columns.last(pattern))
+
+    def latest(self, pattern: EventPattern) -> ErrorEvent | None:
+        """The event that was last."""
+        return self.columns.latest(pattern, self.row)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> int | None:
         """How many there were."""
