@@ -77,6 +77,7 @@ def test_keys_given_twice_or_no_words_and_bad_dates_are_all_told() -> None:
     [
         (b"a: &x 1\nb: *x", "f:2: aliases are not taken"),
         (b"[" * 17 + b"]" * 17, "f:1: nested deeper than 16 levels"),
+        (b"a: 1\n---\nb: 2", "f:2: bad YAML: but found another document"),
         (b"a: [", "f:1: bad YAML"),
         (b"\xff\xfe\xff", "f: bad YAML"),
     ],

@@ -1,7 +1,7 @@
 """A YAML file as nodes that know their line. Aliases and duplicate keys are mistakes here."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ _MAX_DEPTH = 16
 _FAST: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's, where there is one: ten times as fast."""
 _TAG = "tag:yaml.org,2002:"
+_STRING = f"{_TAG}str"
 
 Place = tuple[str | int, ...]
 """Where something is in a document: keys and list positions from the top."""
@@ -45,29 +46,70 @@ def read_file(path: Path) -> bytes:
 def compose(data: bytes, file: str) -> yaml.Node | None:
     """The root node; None for an empty document. Raises ConfigError with file and line."""
     with contextlib.suppress(yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError):
-        return _composed(data, file, _FAST)
+        return _composed(data, file)
     # The slow loader's words for what is wrong are the same wherever we run.
     try:
-        return _composed(data, file, yaml.SafeLoader)
+        return yaml.compose(data, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConfigError(_bad_yaml(file, error)) from error
 
 
-def _composed(data: bytes, file: str, loader: Any) -> yaml.Node | None:
-    _check_events(data, file, loader)
-    return yaml.compose(data, Loader=loader)
+def _composed(data: bytes, file: str) -> yaml.Node | None:
+    """What `yaml.compose` gives, in one pass that ends at what would take long or loop.
 
-
-def _check_events(data: bytes, file: str, loader: Any) -> None:
-    """Refuse what would take long or loop before anything is built from it."""
-    depth = 0
-    for event in yaml.parse(data, Loader=loader):
-        if isinstance(event, yaml.AliasEvent):
+    Raises ValueError for what is no single document, of which the slow loader tells more.
+    """
+    tag_of = _tags()
+    parts: list[yaml.Node] = []
+    around: list[tuple[Any, list[yaml.Node]]] = []
+    events: Iterator[Any] = yaml.parse(data, Loader=_FAST)
+    for event in events:
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            tag = event.tag
+            if tag is None or tag == "!":
+                tag = tag_of(event.value, event.implicit)
+            parts.append(yaml.ScalarNode(tag, event.value, event.start_mark))
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            around.append((event, parts))
+            parts = []
+            if len(around) > _MAX_DEPTH:
+                text = f"{file}:{line(event)}: nested deeper than {_MAX_DEPTH} levels"
+                raise ConfigError(text)
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            inner = parts
+            begun, parts = around.pop()
+            parts.append(_collection(begun, inner))
+        elif kind is yaml.AliasEvent:
             raise ConfigError(f"{file}:{line(event)}: aliases are not taken; write it out")
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_DEPTH:
-            raise ConfigError(f"{file}:{line(event)}: nested deeper than {_MAX_DEPTH} levels")
+    if len(parts) > 1:
+        raise ValueError("more than one document")
+    return parts[0] if parts else None
+
+
+def _collection(begun: Any, parts: list[yaml.Node]) -> yaml.Node:
+    tag: str | None = begun.tag if begun.tag != "!" else None
+    start: Any = begun.start_mark
+    if isinstance(begun, yaml.SequenceStartEvent):
+        return yaml.SequenceNode(tag or f"{_TAG}seq", parts, start)
+    items = list(zip(parts[::2], parts[1::2], strict=True))
+    return yaml.MappingNode(tag or f"{_TAG}map", items, start)
+
+
+def _tags() -> Callable[[str, tuple[bool, bool]], str]:
+    """What plain text is typed as; most of a file is the same few words again and again."""
+    resolver: Any = yaml.resolver.Resolver()
+    known: dict[str, str] = {}
+
+    def tag_of(text: str, implicit: tuple[bool, bool]) -> str:
+        if not implicit[0]:
+            return _STRING
+        found = known.get(text)
+        if found is None:
+            found = known[text] = str(resolver.resolve(yaml.ScalarNode, text, implicit))
+        return found
+
+    return tag_of
 
 
 def _bad_yaml(file: str, error: Exception) -> str:
@@ -168,6 +210,10 @@ class PlainReader:
         return data
 
     def _scalar(self, node: yaml.Node, place: Place) -> Any:
+        if node.tag == _STRING:
+            return node.value
+        if node.tag == _STRING:
+            return node.value
         try:
             return self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError):
