@@ -1,6 +1,7 @@
 """The fast parser and typer's command come from one table and must understand words alike."""
 
 import pytest
+import typer
 
 from accelwatch.cli.app import build
 from accelwatch.cli.arguments import OPTIONS, Arguments, normalised, parse, split_list
@@ -73,3 +74,15 @@ def test_everything_unusual_is_left_to_typer(words: list[str]) -> None:
 
 def test_lists_are_split() -> None:
     assert split_list(("a,b", " c ", "")) == ("a", "b", "c")
+
+
+def test_each_command_is_the_same_alone() -> None:
+    whole = typer.main.get_command(build())
+    assert isinstance(whole, typer.core.TyperGroup)
+    for name, command in whole.commands.items():
+        if name == "snapshot":
+            continue
+        alone = typer.main.get_command(build(name))
+        assert isinstance(alone, typer.core.TyperGroup)
+        assert set(alone.commands) == {"snapshot", name}
+        assert type(alone.commands[name]) is type(command)

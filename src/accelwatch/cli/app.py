@@ -1,31 +1,19 @@
-"""The typer application: commands, help and completion; the one-shot options come from the table."""
+"""The typer application: commands, help and completion; the one-shot options come from the table.
+
+A command's module is imported when that command is meant: all of them take as long as reading a node.
+"""
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 import typer
 
-from accelwatch.cli.agent_command import agent
-from accelwatch.cli.alerts_command import alerts
 from accelwatch.cli.arguments import OPTIONS, Arguments, Option
-from accelwatch.cli.check_command import CheckCommand, check_command
-from accelwatch.cli.config_command import config
-from accelwatch.cli.dashboard_command import dashboard_command
-from accelwatch.cli.demo import demo_command
-from accelwatch.cli.doctor import backends_command, doctor_command
-from accelwatch.cli.fleet import fleet_command
-from accelwatch.cli.history_command import history
-from accelwatch.cli.hub import hub_command
-from accelwatch.cli.incidents_command import incidents_command
-from accelwatch.cli.options import declared
-from accelwatch.cli.pick import pick_command
-from accelwatch.cli.record import record_command
-from accelwatch.cli.rules_command import rules
-from accelwatch.cli.serve import serve_command
-from accelwatch.cli.sim import sim_command
-from accelwatch.cli.welcome import welcome_command
+from accelwatch.cli.options import taking
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
@@ -36,24 +24,40 @@ Without a command: a table on a pipe or with --once; --json, --format and --watc
 """
 
 
-def _parameter(option: Option) -> inspect.Parameter:
-    kind: Any = list[option.kind] if option.many else option.kind  # type: ignore[name-defined]
-    if option.default is None:
-        kind = kind | None
-    default = list(option.default) if option.many else option.default
-    return inspect.Parameter(
-        option.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=declared(option, default),
-        annotation=kind,
-    )
+class _Command(NamedTuple):
+    """Where a command, or an application of several, is written: a module of `accelwatch.cli`."""
+
+    module: str
+    name: str
+    cls: str = ""
+    """The class of the command, where it is the module's own."""
+    more_words: bool = False
+    """Whether it takes words that are no options of it."""
 
 
-def _takes_options(function: Callable[..., None], *first: inspect.Parameter) -> Callable[..., None]:
-    parameters = [*first, *(_parameter(option) for option in OPTIONS)]
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return function
+_COMMANDS: Mapping[str, _Command] = MappingProxyType(
+    {
+        "pick": _Command("pick", "pick_command", more_words=True),
+        "check": _Command("check_command", "check_command", cls="CheckCommand"),
+        "backends": _Command("doctor", "backends_command"),
+        "doctor": _Command("doctor", "doctor_command"),
+        "dashboard": _Command("dashboard_command", "dashboard_command"),
+        "agent": _Command("agent_command", "agent"),
+        "alerts": _Command("alerts_command", "alerts"),
+        "config": _Command("config_command", "config"),
+        "rules": _Command("rules_command", "rules"),
+        "incidents": _Command("incidents_command", "incidents_command"),
+        "history": _Command("history_command", "history"),
+        "record": _Command("record", "record_command"),
+        "serve": _Command("serve", "serve_command"),
+        "fleet": _Command("fleet", "fleet_command"),
+        "demo": _Command("demo", "demo_command"),
+        "hub": _Command("hub", "hub_command"),
+        "sim": _Command("sim", "sim_command"),
+        "welcome": _Command("welcome", "welcome_command"),
+    }
+)
+"""All but `snapshot`, in the order of the help."""
 
 
 def _arguments(values: dict[str, Any]) -> Arguments:
@@ -117,8 +121,8 @@ def _parameters_of(ctx: typer.Context, command: str) -> list[Any]:
     return list(commands[command].params) if command in commands else []
 
 
-def build() -> typer.Typer:
-    """The application with all its commands."""
+def build(only: str = "") -> typer.Typer:
+    """The application with all its commands, or with `snapshot` and one more."""
     app = typer.Typer(
         name="accelwatch",
         help=_HELP,
@@ -130,34 +134,31 @@ def build() -> typer.Typer:
     context = inspect.Parameter(
         "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
     )
-    app.callback(invoke_without_command=True)(_takes_options(_root, context))
+    app.callback(invoke_without_command=True)(taking(OPTIONS, _root, context))
     app.command("snapshot", help="One document about all devices; the default without a command.")(
-        _takes_options(_snapshot, context)
+        taking(OPTIONS, _snapshot, context)
     )
-    app.command("pick", context_settings={"allow_extra_args": True})(pick_command)
-    app.command("check", cls=CheckCommand)(check_command)
-    app.command("backends")(backends_command)
-    app.command("doctor")(doctor_command)
-    app.command("dashboard")(dashboard_command)
-    app.command("agent")(agent)
-    app.add_typer(alerts, name="alerts")
-    app.add_typer(config, name="config")
-    app.add_typer(rules, name="rules")
-    app.command("incidents")(incidents_command)
-    app.add_typer(history, name="history")
-    app.command("record")(record_command)
-    app.command("serve")(serve_command)
-    app.command("fleet")(fleet_command)
-    app.command("demo")(demo_command)
-    app.command("hub")(hub_command)
-    app.command("sim")(sim_command)
-    app.command("welcome")(welcome_command)
+    for name in [only] if only else _COMMANDS:
+        _add(app, name, _COMMANDS[name])
     return app
+
+
+def _add(app: typer.Typer, name: str, command: _Command) -> None:
+    module = import_module(f"accelwatch.cli.{command.module}")
+    written = getattr(module, command.name)
+    if isinstance(written, typer.Typer):
+        app.add_typer(written, name=name)
+        return
+    shown: dict[str, Any] = {"cls": getattr(module, command.cls)} if command.cls else {}
+    if command.more_words:
+        shown["context_settings"] = {"allow_extra_args": True}
+    app.command(name, **shown)(written)
 
 
 def invoke(words: list[str]) -> int:
     """Run the application; returns the exit code. Mistakes are told on stderr with code 2."""
-    command = typer.main.get_command(build())
+    only = words[0] if words and words[0] in _COMMANDS else ""
+    command = typer.main.get_command(build(only))
     try:
         command.main(args=words, prog_name="accelwatch")
     except SystemExit as end:

@@ -6,7 +6,7 @@ path parses itself are in `cli.arguments`.
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
@@ -33,7 +33,31 @@ def declared(option: Option, *default: Any) -> Any:
         *option.flags,
         help=option.help,
         metavar=option.metavar,
+        min=option.least,
         autocompletion=completer(option.words) if option.words else None,
+    )
+
+
+def taking(
+    rows: Iterable[Option], function: Callable[..., None], *first: inspect.Parameter
+) -> Callable[..., None]:
+    """The function, which takes `**values`, as typer wants it: with an option for each row."""
+    parameters = [*first, *(_parameter(option) for option in rows)]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {one.name: one.annotation for one in parameters}
+    return function
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind: Any = list[option.kind] if option.many else option.kind  # type: ignore[name-defined]
+    if option.default is None:
+        kind = kind | None
+    default = list(option.default) if option.many else option.default
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=declared(option, default),
+        annotation=kind,
     )
 
 

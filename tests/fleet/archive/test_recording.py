@@ -138,7 +138,7 @@ def test_without_pyarrow_the_setting_is_refused(
 
 def test_nothing_of_it_is_loaded_when_it_is_off() -> None:
     program = (
-        "import sys, accelwatch.fleet.hub.serve, accelwatch.cli.app;"
+        "import sys, accelwatch.fleet.hub.serve; from accelwatch.cli.app import build; build();"
         "print([name for name in ('pyarrow', 'accelwatch.history.writer') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
