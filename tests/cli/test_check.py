@@ -1,6 +1,9 @@
 """`accelwatch check` as schedulers call it: over the stand-in driver, with and without an agent."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +11,10 @@ import pytest
 
 from accelwatch.agent.rules.counts import DeviceCounts
 from accelwatch.agent.rules.glance import Finding
+from accelwatch.cli.check_options import CHECK_OPTIONS, CheckOptions, parse
 from accelwatch.cli.check_report import Report, Status, nagios, slurm
 from accelwatch.rules.document import Severity
+from accelwatch.rules.loading import load, pack_file, pack_names
 from agents import AgentProcess
 from installed_command import accelwatch
 from standins import NvmlScenario
@@ -96,7 +101,10 @@ def test_too_few_devices_and_none_at_all(driver: NvmlScenario) -> None:
     assert code == Status.UNKNOWN
 
 
-@pytest.mark.parametrize("words", [("--bogus",), ("--rules", "/nowhere.yaml"), ("--timeout", "x")])
+@pytest.mark.parametrize(
+    "words",
+    [("--bogus",), ("--rules", "/nowhere.yaml"), ("--timeout", "x"), ("--expect", "-1")],
+)
 def test_a_mistake_is_unknown_and_never_critical(
     driver: NvmlScenario, words: tuple[str, ...]
 ) -> None:
@@ -115,6 +123,69 @@ def test_the_agent_is_asked_first(agent: AgentProcess, driver: NvmlScenario) -> 
     code, text = check(driver, "--agent", agent.address, "--rules", rules)
     assert code == Status.CRITICAL
     assert "source: readings of the agent" in text
+
+
+def test_the_packs_that_fit_the_machine_are_asked(driver: NvmlScenario) -> None:
+    driver.lose(3).write()
+    code, text = check(driver, "--agent", "none", "-b", "nvidia", "--json")
+    told = json.loads(text)
+    assert code == Status.CRITICAL
+    assert {one["rule"] for one in told["findings"]} == {"nvidia.lost"}
+    shipped = sum(len(load([pack_file(name)], tests=False).rules) for name in pack_names())
+    assert 80 < told["rules"] < shipped - 60
+    assert not any("amd." in note or "intel." in note for note in told["notes"])
+
+
+WITHOUT_TYPER = """
+import sys
+from accelwatch.cli.entry import dispatch
+code = dispatch(["check", "--agent", "none", "-b", "nvidia", "--slurm", "--timeout", "50s"])
+print(code, [name for name in ("typer", "numpy", "asyncio") if name in sys.modules])
+"""
+
+
+def test_a_check_loads_neither_typer_nor_what_a_hub_needs(driver: NvmlScenario) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TYPER],
+        env={**os.environ, **driver.environment()},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert run.stdout == "0 []\n"
+
+
+def test_the_table_and_the_struct_have_the_same_options() -> None:
+    assert [option.name for option in CHECK_OPTIONS] == list(CheckOptions.__struct_fields__)
+    defaults = CheckOptions()
+    assert all(getattr(defaults, option.name) == option.default for option in CHECK_OPTIONS)
+
+
+def test_words_are_understood_without_typer() -> None:
+    words = [
+        "--pack=nvidia",
+        "-p",
+        "host",
+        "--expect",
+        "8",
+        "--slurm",
+        "--root",
+        "/host",
+        "--rules",
+        "a.yaml",
+        "--json",
+    ]
+    assert parse(words) == CheckOptions(
+        pack=("nvidia", "host"),
+        expect=8,
+        slurm=True,
+        root="/host",
+        rules=(Path("a.yaml"),),
+        as_json=True,
+    )
+    assert parse(["-h"]) is None
+    assert parse(["--expect", "-1"]) is None
 
 
 def test_what_the_status_rests_on() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from accelwatch.agent_address import DEFAULT_ADDRESS
 from accelwatch.config import Settings, effective
 from accelwatch.config.layers import flag_name, leaves
-from accelwatch.config.model import DEFAULT_ADDRESS
 
 
 def load(folder: Path, text: str) -> Settings:

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from accelwatch.config.model import RuleSettings
 from accelwatch.errors import ConfigError
+from accelwatch.expr.rule import RuleExpression
+from accelwatch.rules.configured import loaded_rules
 from accelwatch.rules.document import JobPolicy, Mode, QuarantineLevel, Scope, Severity, Trust, When
-from accelwatch.rules.loading import load
+from accelwatch.rules.loading import RuleFiles, load, pack_file, pack_names
 from accelwatch.rules.rule import RuleSet, Rung
 from accelwatch.rules.world import Member, World
 
@@ -218,3 +221,43 @@ def test_a_selection_is_a_condition(tmp_path: Path, select: str, vendor: str, ch
     member = Member(node="n1", device="nvidia0", fields={"vendor": vendor, "index": 1})
     (view,) = World(rule.select.needs, 10.0, [member]).views.values()
     assert rule.select.evaluate(view) is chosen
+
+
+def test_packs_without_their_tests_say_the_same() -> None:
+    files = [pack_file(name) for name in pack_names()]
+    whole, fast = load(files), load(files, tests=False)
+    assert fast.digest == whole.digest
+    assert list(fast.rules) == list(whole.rules)
+    for id_, rule in fast.rules.items():
+        assert rule.origin == whole.rules[id_].origin
+        assert not rule.tests
+
+
+def test_rules_of_packs_that_concern_nobody_are_left_out(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "version: 1\nrules:\n- {id: own, title: t, when: present(power_watts), select: {vendor: amd}}\n"
+    )
+    files = RuleFiles([pack_file("amd"), pack_file("kernel"), own])
+    asked: set[Scope] = set()
+
+    def concerned(scope: Scope, select: RuleExpression | None) -> bool:
+        asked.add(scope)
+        return select is None
+
+    rules = files.rules(concerned=concerned).rules
+    assert "own" in rules
+    assert not any(id_.startswith("amd.") for id_ in rules)
+    assert any(id_.startswith("kernel.") for id_ in rules)
+    assert {Scope.DEVICE, Scope.NODE} <= asked
+
+
+def test_files_that_say_the_same_are_checked_once(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    text = "version: 1\nrules:\n- {id: own, title: t, when: power_watts > 1}\n"
+    file.write_text(text)
+    settings = RuleSettings(files=(str(file),))
+    loaded = loaded_rules(settings)
+    assert loaded_rules(settings) is loaded
+    file.write_text(text.replace("> 1", "> 2"))
+    assert loaded_rules(settings).rules["own"].when.text == "power_watts > 2"

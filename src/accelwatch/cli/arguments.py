@@ -4,6 +4,7 @@ typer costs more start-up time than reading eight devices does, so `accelwatch -
 help, completion and every mistake go to typer.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -21,6 +22,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     metavar: str | None = None
     optional: str | None = None
     """Value that is meant when the option stands without one."""
+    least: int | None = None
+    """Of a number; what is less is a mistake."""
     words: str = ""
     """What completes its value: the name of a list in `cli.completion`."""
 
@@ -149,11 +152,17 @@ def normalised(argv: list[str]) -> list[str]:
 
 def parse(argv: list[str]) -> Arguments | None:
     """Arguments of the one-shot path, or None when typer should look: help, commands, mistakes."""
-    words = normalised(argv[1:] if argv[:1] == ["snapshot"] else argv)
+    values = values_of(normalised(argv[1:] if argv[:1] == ["snapshot"] else argv), _BY_FLAG)
+    return None if values is None else Arguments(**values)
+
+
+def values_of(words: list[str], by_flag: Mapping[str, Option]) -> dict[str, Any] | None:
+    """The values of options, by name; None for what typer should look at."""
+    words = list(words)
     values: dict[str, Any] = {}
     while words:
         flag, joined, inline = words.pop(0).partition("=")
-        option = _BY_FLAG.get(flag)
+        option = by_flag.get(flag)
         if option is None or (joined and not flag.startswith("--")):
             return None
         if option.kind is bool:
@@ -168,7 +177,7 @@ def parse(argv: list[str]) -> Arguments | None:
             return None
         value = option.kind(text)
         values[option.name] = (*values.get(option.name, ()), value) if option.many else value
-    return Arguments(**values)
+    return values
 
 
 def split_list(values: tuple[str, ...]) -> tuple[str, ...]:

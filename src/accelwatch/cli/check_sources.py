@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from accelwatch.agent.rules.counts import DeviceCounts, count_devices, is_silent
-from accelwatch.agent.rules.glance import Finding, glance
+from accelwatch.agent.rules.glance import Finding, concerned, glance
 from accelwatch.cli.check_report import Report
 from accelwatch.errors import AccelwatchError
 from accelwatch.rules.document import Severity
-from accelwatch.rules.rule import RuleSet
+from accelwatch.rules.loading import RuleFiles
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendState, Snapshot, whole_devices
 
@@ -101,8 +101,9 @@ def _of_incident(incident: dict[str, Any]) -> Finding:
     )
 
 
-def of_snapshot(snapshot: Snapshot, loaded: RuleSet, source: str, *, listened: bool) -> Report:
-    """Judge a snapshot once."""
+def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: bool) -> Report:
+    """Judge a snapshot once, by the rules that fit what is there. Raises ConfigError."""
+    loaded = files.rules(concerned=concerned(snapshot))
     seen = glance(snapshot, loaded, listened=listened)
     views = whole_devices(snapshot.devices)
     found = {one.device for one in seen.findings if one.severity is Severity.CRITICAL}

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from accelwatch.cli import check_options
 from accelwatch.cli.arguments import normalised, parse
 from accelwatch.cli.output import complain, quiet_exit
 from accelwatch.errors import AccelwatchError
@@ -21,6 +22,11 @@ def dispatch(words: list[str]) -> int:
         from accelwatch.cli.dashboard import run_dashboard
 
         return guarded(run_dashboard)
+    if words[:1] == ["check"] and (checked := check_options.parse(words[1:])) is not None:
+        gc.disable()  # as for a single reading
+        from accelwatch.cli import check
+
+        return guarded(lambda: check.run(checked))
     arguments = parse(words) if _may_be_one_shot(words) else None
     if arguments is None or arguments.watch is not None:
         gc.enable()  # off only for a single reading, see accelwatch.sampler.early

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
+from accelwatch.agent_address import DEFAULT_ADDRESS
+
 Path = Annotated[str, Meta(extra={"form": "path"})]
 Address = Annotated[str, Meta(extra={"form": "address"})]
 Host = Annotated[str, Meta(extra={"form": "host"})]
@@ -15,8 +17,6 @@ Group = Annotated[str, Meta(extra={"form": "group"})]
 Short = Annotated[float, Meta(ge=0.1, le=60, extra={"form": "duration"})]
 Long = Annotated[float, Meta(ge=1, le=3600, extra={"form": "duration"})]
 Count = Annotated[int, Meta(ge=1, le=100_000)]
-
-DEFAULT_ADDRESS = "127.0.0.1:9877"
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):

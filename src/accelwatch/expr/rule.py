@@ -18,6 +18,19 @@ from accelwatch.expr.rule_names import rule_names
 from accelwatch.expr.tree import Node
 
 
+@dataclass(slots=True)
+class _Code:
+    """The scalar code, made when it is asked for: what is judged in columns needs none."""
+
+    tree: Node
+    run: Inner | None = None
+
+    def generated(self) -> Inner:
+        """Make it."""
+        self.run = generate_rule(self.tree)
+        return self.run
+
+
 @dataclass(frozen=True, slots=True)
 class RuleExpression:
     """An expression that may have windows, events, peers and folds."""
@@ -29,14 +42,14 @@ class RuleExpression:
     tree: Node = field(repr=False, compare=False)
     cost: Cost = field(repr=False, compare=False)
     """What evaluating it has taken; whoever evaluates it adds to it."""
-    _run: Inner = field(repr=False, compare=False)
+    _code: "_Code" = field(repr=False, compare=False)
 
     def evaluate(self, environment: Environment) -> Truth:
         """True, False or UNKNOWN; raises ExpressionError if this is no condition.
 
         Other than that it raises nothing but what the environment raises.
         """
-        result = self._run(environment)
+        result = (self._code.run or self._code.generated())(environment)
         if result is True or result is False:
             return result
         if self.type not in (Type.BOOL, Type.FLAG):
@@ -45,7 +58,7 @@ class RuleExpression:
 
     def value(self, environment: Environment) -> Value | Missing:
         """The value in base units, MISSING where it is missing or unknown."""
-        result = self._run(environment)
+        result = (self._code.run or self._code.generated())(environment)
         return MISSING if result is None else result
 
 
@@ -79,5 +92,5 @@ def _compiled(text: str, tree: Node) -> RuleExpression:
         needs=needs(tree),
         tree=tree,
         cost=Cost(),
-        _run=generate_rule(tree),
+        _code=_Code(tree),
     )

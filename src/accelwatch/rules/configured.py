@@ -1,10 +1,12 @@
 """The rules that a configuration names, and whether their files have changed since."""
 
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import ConfigError
+from accelwatch.located_yaml.nodes import read_file
 from accelwatch.rules.loading import files_of, load, pack_file
 from accelwatch.rules.rule import RuleSet
 
@@ -12,9 +14,23 @@ Marks = tuple[tuple[str, int, int, int], ...]
 """Path, inode, size and time of change of each file."""
 
 
+_latest: dict[tuple[tuple[str, bytes], ...], RuleSet] = {}
+"""The rules that were loaded last, by what stood in their files: they are checked, then used."""
+
+
 def loaded_rules(settings: RuleSettings) -> RuleSet:
-    """The rules of files and packs. Raises ConfigError."""
-    return load(_paths(settings))
+    """The rules of files and packs, read again only where they say something else.
+
+    Raises ConfigError.
+    """
+    files = files_of(_paths(settings))
+    content = tuple((str(file), hashlib.sha256(read_file(file)).digest()) for file in files)
+    found = _latest.get(content)
+    if found is None:
+        found = load(files, tests=False)
+        _latest.clear()
+        _latest[content] = found
+    return found
 
 
 def marks(settings: RuleSettings) -> Marks:

@@ -2,17 +2,19 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from accelwatch.errors import ConfigError, ExpressionError
+from accelwatch.expr.cost import Cost
 from accelwatch.expr.names import NameTable
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
-from accelwatch.located_yaml.document import Document, read
-from accelwatch.located_yaml.nodes import Place
+from accelwatch.located_yaml.document import Document, parse, read
+from accelwatch.located_yaml.nodes import Place, read_file
 from accelwatch.rules.checks import Part, action_of, canary_of, grouping_of, seconds_of
 from accelwatch.rules.document import (
     CaseDocument,
@@ -36,6 +38,8 @@ MOST_RULES = 1000
 CEILINGS = ("observe", "quarantine", "drain", "remedy", "resume")
 """How far a profile lets rules go, from nothing to a resumed job."""
 Given = TypeVar("Given")
+Concerned = Callable[[Scope, RuleExpression | None], bool]
+"""Whether somebody here may be meant by a selection."""
 _ID = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
 
@@ -71,40 +75,94 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
     return list(files)
 
 
-def load(paths: Iterable[Path], names: NameTable | None = None) -> RuleSet:
+def load(
+    paths: Iterable[Path],
+    names: NameTable | None = None,
+    *,
+    tests: bool = True,
+) -> RuleSet:
     """The rules of files and folders, over the names of a device or those of a fleet.
 
-    Raises ConfigError with a line for each mistake of all files.
+    Who plays no `tests` spares reading those of the packs. Raises ConfigError with a line for each
+    mistake of all files.
     """
-    files = files_of(paths)
-    rules: dict[str, Rule] = {}
-    profiles: list[Profile] = []
-    complaints: list[str] = []
-    for file in files:
-        try:
-            document = read(file)
-            loaded = _FileLoader(file, document, names, rules).load()
-        except ConfigError as error:
-            complaints.append(str(error))
-        else:
-            rules.update(loaded.rules)
-            profiles += loaded.profiles
-    if complaints:
-        raise ConfigError("\n".join(complaints))
-    digest = hashlib.sha256("".join(rule.digest for rule in rules.values()).encode()).hexdigest()
-    return RuleSet(rules=rules, profiles=tuple(profiles), digest=digest, files=tuple(files))
+    return RuleFiles(paths, tests=tests).rules(names)
+
+
+class RuleFiles:
+    """Rule files that are read; what they say is checked by `rules`."""
+
+    def __init__(self, paths: Iterable[Path], *, tests: bool = True) -> None:
+        """Raises ConfigError for a path at which there is nothing."""
+        self._files = files_of(paths)
+        self._read: list[tuple[Path, Document | ConfigError]] = []
+        for file in self._files:
+            content: Document | ConfigError
+            try:
+                content = read(file) if tests or file.parent != PACKS else _read_without_tests(file)
+            except ConfigError as error:
+                content = error
+            self._read.append((file, content))
+
+    def rules(self, names: NameTable | None = None, concerned: Concerned | None = None) -> RuleSet:
+        """Their rules. Raises ConfigError with a line for each mistake of all files.
+
+        Rules of packs with which nobody is `concerned` are left out, before the time for checking them
+        is spent.
+        """
+        rules: dict[str, Rule] = {}
+        profiles: list[Profile] = []
+        complaints: list[str] = []
+        for file, document in self._read:
+            asked = concerned if file.parent == PACKS else None
+            try:
+                if isinstance(document, ConfigError):
+                    raise document
+                loaded = _FileLoader(file, document, names, rules, asked).load()
+            except ConfigError as error:
+                complaints.append(str(error))
+            else:
+                rules.update(loaded.rules)
+                profiles += loaded.profiles
+        if complaints:
+            raise ConfigError("\n".join(complaints))
+        digest = hashlib.sha256("".join(rule.digest for rule in rules.values()).encode())
+        return RuleSet(
+            rules=rules,
+            profiles=tuple(profiles),
+            digest=digest.hexdigest(),
+            files=tuple(self._files),
+        )
+
+
+_TESTS = re.compile(rb"^  tests:\n(?:(?:  [ -] .*)?\n)*", re.MULTILINE)
+"""The tests of a rule of a pack: lines that are further in. They are two thirds of a pack."""
+
+
+def _read_without_tests(file: Path) -> Document:
+    """A pack's file; what follows the tests stands on the line where it is written."""
+    content = _TESTS.sub(lambda found: b"\n" * found[0].count(b"\n"), read_file(file))
+    return parse(content, str(file))
 
 
 class _FileLoader:
     """One file; `before` are the rules of the files before it."""
 
     def __init__(
-        self, file: Path, document: Document, names: NameTable | None, before: dict[str, Rule]
+        self,
+        file: Path,
+        document: Document,
+        names: NameTable | None,
+        before: dict[str, Rule],
+        concerned: Concerned | None,
     ) -> None:
         self._file = file
         self._document = document
         self._names = names
         self._before = before
+        self._concerned = concerned
+        self._checked: dict[tuple[str, Scope, bool], RuleExpression] = {}
+        """Expressions by text: most selections of a pack are the same."""
 
     def load(self) -> RuleSet:
         """Its rules and profiles. Raises ConfigError."""
@@ -126,7 +184,10 @@ class _FileLoader:
         rules: dict[str, Rule] = {}
         items = self._document.data.get("rules", [])
         for place, document in self._document.structs(items, RuleDocument, ("rules",)):
-            rule = self._rule(document, defaults, place)
+            select = self._selection(document, Part(self._document, place))
+            if self._concerned is not None and not self._concerned(document.scope, select):
+                continue
+            rule = self._rule(document, defaults, place, select)
             known = rules.get(rule.id) or self._before.get(rule.id)
             if known is not None:
                 message = f"{rule.id} is given twice; the other is in {known.origin}"
@@ -134,7 +195,13 @@ class _FileLoader:
             rules[rule.id] = rule
         return rules
 
-    def _rule(self, written: RuleDocument, defaults: Defaults, place: Place) -> Rule:
+    def _rule(
+        self,
+        written: RuleDocument,
+        defaults: Defaults,
+        place: Place,
+        select: RuleExpression | None,
+    ) -> Rule:
         part = Part(self._document, place)
         if not _ID.fullmatch(written.id) or len(written.id) > 100:
             part.complain("id", "small letters, digits, _ and dots, such as nvidia.gpu.lost")
@@ -144,7 +211,7 @@ class _FileLoader:
             title=written.title,
             scope=written.scope,
             family=written.family or written.id,
-            select=self._selection(written, part),
+            select=select,
             when=self._expression(written.when, written.scope, part, "when"),
             confirm=self._optional(written.confirm, written.scope, part, "confirm"),
             clear=self._optional(written.clear, written.scope, part, "clear"),
@@ -189,9 +256,13 @@ class _FileLoader:
         self, text: str, scope: Scope, part: Part, key: str | int, *, condition: bool = True
     ) -> RuleExpression:
         compile_ = compile_rule if condition else compile_rule_value
+        known = self._checked.get((text, scope, condition))
+        if known is not None:
+            return replace(known, cost=Cost())
         try:
             expression = compile_(text, self._names)
             check_scope(expression, scope)
+            self._checked[text, scope, condition] = expression
         except ExpressionError as error:
             part.complain(key, str(error))
             return compile_rule("1 == 1")  # refused before anybody judges it

@@ -4,10 +4,12 @@ import msgspec
 
 from accelwatch.agent.rules.judge import NodeJudge
 from accelwatch.expr.kleene import UNKNOWN
-from accelwatch.expr.scene import HOST
+from accelwatch.expr.rule import RuleExpression
+from accelwatch.expr.scene import HOST, Device
 from accelwatch.rules.document import Scope, Severity
 from accelwatch.rules.engine import Subject, truths_of
 from accelwatch.rules.evidence import evidence_of
+from accelwatch.rules.loading import Concerned
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.schema.snapshot import Snapshot
 
@@ -54,6 +56,18 @@ def glance(snapshot: Snapshot, loaded: RuleSet, *, listened: bool) -> Glance:
             elif UNKNOWN in (truths.when, truths.confirm) and _looks_back(rule):
                 unknown[rule.id] = None
     return Glance(findings=tuple(findings), pending=tuple(pending), unknown=tuple(unknown))
+
+
+def concerned(snapshot: Snapshot) -> Concerned:
+    """Whether somebody may be meant by a rule's selection: the node, or a device of it."""
+    scene = NodeJudge({}, 1.0, patience_s=0.0).scene(snapshot, snapshot.time)
+    here = {Scope.DEVICE: scene.members, Scope.NODE: (Device(scene, HOST),)}
+
+    def meant(scope: Scope, select: RuleExpression | None) -> bool:
+        who = here.get(scope, ())
+        return any(select is None or select.evaluate(one) is not False for one in who)
+
+    return meant
 
 
 def _looks_back(rule: Rule) -> bool:
