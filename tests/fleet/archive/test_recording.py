@@ -1,8 +1,11 @@
 """A hub that keeps a history of simulated nodes."""
 
 import asyncio
+import json
 import subprocess
 import sys
+import threading
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.archive.jobs import JobBook
+from accelwatch.fleet.archive.recorder import Recorder
 from accelwatch.fleet.archive.recording import Recording
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.hub.model import HubSettings, load_settings
@@ -91,18 +95,66 @@ def test_a_hub_goes_on_with_its_archive(tmp_path: Path) -> None:
     assert [*archive.samples(NODES).groups()]
 
 
+_OPENED = """
+import json, sys
+from importlib.util import find_spec
+from pathlib import Path
+import duckdb, pandas, polars
+folder = Path(sys.argv[1])
+files = f"{folder}/devices/**/*.parquet"
+((count,),) = duckdb.sql(f"SELECT count(*) FROM '{files}' WHERE device_up = 1").fetchall()
+parts = [pandas.read_parquet(path) for path in folder.glob("devices/**/*.parquet")]
+zone = str(parts[0]["time"].dt.tz)
+print(json.dumps([count, sum(map(len, parts)), len(polars.read_parquet(files)), zone]))
+"""
+
+
+class SlowWriter:
+    """A writer whose thread is held inside `add`."""
+
+    def __init__(self) -> None:
+        self.begun, self.free = threading.Event(), threading.Event()
+        self.calls: list[str] = []
+
+    def add(self, batch: object) -> None:
+        self.calls.append("add")
+        self.begun.set()
+        self.free.wait(10)
+        self.calls.append("added")
+
+    def close(self, before: int) -> None:
+        self.calls.append("close")
+
+
+def test_what_a_thread_is_writing_comes_before_the_end(tmp_path: Path) -> None:
+    async def ended_while_writing() -> list[str]:
+        clock = SystemClock()
+        fleet = Fleet(clock, HubSettings().thresholds, None)
+        recorder = Recorder(History(folder=str(tmp_path / "a")), fleet, clock)
+        recorder._writer.close(0)
+        recorder._cut_at = clock.monotonic()
+        recorder._writer = writer = SlowWriter()  # type: ignore[assignment]
+        running = asyncio.create_task(recorder.run())
+        await asyncio.to_thread(writer.begun.wait)
+        running.cancel()
+        await asyncio.wait([running])
+        asyncio.get_running_loop().call_later(0.05, writer.free.set)
+        await recorder.close()
+        fleet.close()
+        return writer.calls
+
+    assert asyncio.run(ended_while_writing()) == ["add", "added", "add", "added", "close"]
+
+
 def test_pandas_duckdb_and_polars_open_it(folder: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    pandas = pytest.importorskip("pandas")
-    polars = pytest.importorskip("polars")
-    files = f"{folder}/devices/**/*.parquet"
-    told = duckdb.sql(f"SELECT count(*) FROM '{files}' WHERE device_up = 1").fetchall()
-    ((count,),) = told
-    assert count == summary(folder).rows[DEVICES]
-    assert len(polars.read_parquet(files)) == count
-    parts = [pandas.read_parquet(path) for path in folder.glob("devices/**/*.parquet")]
-    assert sum(map(len, parts)) == count
-    assert str(parts[0]["time"].dt.tz) == "UTC"
+    # In a process of its own: duckdb complains of itself on stderr when its process ends.
+    for library in ("duckdb", "pandas", "polars"):
+        if find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
+    rows = summary(folder).rows[DEVICES]
+    words = [sys.executable, "-c", _OPENED, str(folder)]
+    opened = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert json.loads(opened.stdout) == [rows, rows, rows, "UTC"]
 
 
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:

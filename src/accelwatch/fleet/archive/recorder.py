@@ -6,7 +6,6 @@ A part is cut a minute behind the beginning of a round: whatever has an older ti
 import asyncio
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
@@ -19,9 +18,6 @@ from accelwatch.fleet.state.node import Node, speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.history.rows import EventRow, Gathering
 from accelwatch.schema.reading import Number
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +57,8 @@ class Recorder:
         """Time of the newest sample of each node, Unix milliseconds."""
         self._event = fleet.events.last
         self._cut_at = 0.0
+        self._handed: asyncio.Future[None] | None = None
+        """The newest batch that a thread was given."""
         self._complaint = ""
         self._dropped = 0
 
@@ -93,7 +91,10 @@ class Recorder:
         if cut:
             self._cut_at = now
             self._jobs.forget(int((began - self._settings.keep_s) * 1000))
-        await asyncio.to_thread(self._writing, batch, int((began - _BEHIND_S) * 1000) if cut else 0)
+        before = int((began - _BEHIND_S) * 1000) if cut else 0
+        self._handed = asyncio.ensure_future(asyncio.to_thread(self._writing, batch, before))
+        # A thread goes on when who waits for it is cancelled: `close` has to know of it.
+        await asyncio.shield(self._handed)
 
     def _writing(self, batch: object, before: int) -> None:
         """On a thread: encode, and write when a part is due; trouble is told once."""
@@ -151,6 +152,8 @@ class Recorder:
 
     async def close(self) -> None:
         """Write what waits and let another write."""
+        if self._handed is not None:
+            await asyncio.wait([self._handed])
         batch = self._gathering.take(self._jobs.take())
         self._writer.add(batch)
         try:
