@@ -6,6 +6,7 @@ A journal that cannot be kept costs nobody an incident: they are kept in memory,
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -54,7 +55,10 @@ class Register:
         rules: Mapping[str, Rule],
         describe: Describe,
         heard: Heard = lambda _: None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
+        """`wall` gives Unix seconds: a tick's own time may be older than a silence set meanwhile."""
+        self._wall = wall
         self._rules = rules
         self._describe = describe
         self._heard = heard
@@ -80,7 +84,7 @@ class Register:
         self._closed = {one.id: one for one in incidents if not one.is_open}
         self._muting = Muting(opened.loaded.silences, opened.loaded.windows)
         self._muting.advance(now)
-        await self._look(self._keeper.open, now)
+        await self._look(self._keeper.open)
         await self._note([_in_force(rules)], now)
         return opened.loaded
 
@@ -123,15 +127,16 @@ class Register:
             self._muting.forget(oldest)
         records: list[Record] = [IncidentRecord(incident) for incident in incidents]
         problem = await self._note(records, now, actor=actor)
-        also = await self._look(incidents, now)
+        also = await self._look(incidents)
         known = {incident.id for incident in incidents}
         self._heard([*incidents, *(incident for incident in also if incident.id not in known)])
         return problem
 
-    async def _look(self, incidents: Sequence[Incident], now: float) -> list[Incident]:
+    async def _look(self, incidents: Sequence[Incident]) -> list[Incident]:
         """Which of them, and of the groups, are muted now otherwise than before."""
         if self._muting.idle:
             return []
+        now = self._wall()
         members = self._keeper.members()
         groups = [incident for incident in self._keeper.open if incident.entity.group]
         of_groups = {group.id for group in groups}
@@ -142,23 +147,23 @@ class Register:
             await asyncio.sleep(0)
         return [*changed, *self._muting.look(groups, members, now)]
 
-    async def look_at_mutes(self, now: float) -> None:
+    async def look_at_mutes(self) -> None:
         """Let silences and windows begin and end; who is muted otherwise than before is told of."""
         async with self._changing:
-            await self._advance(now)
+            await self._advance()
 
-    async def _advance(self, now: float) -> None:
-        if self._muting.advance(now):
-            changed = await self._look(self._keeper.open, now)
+    async def _advance(self) -> None:
+        if self._muting.advance(self._wall()):
+            changed = await self._look(self._keeper.open)
             if changed:
                 self._heard(changed)
 
-    async def mute(self, quiet: Quiet, now: float) -> str:
+    async def mute(self, quiet: Quiet) -> str:
         """Put a silence or window in force; what is wrong with the journal, if anything."""
         async with self._changing:
-            return await self._set(quiet, now, quiet.named)
+            return await self._set(quiet, quiet.named)
 
-    async def unmute(self, id_: str, now: float, actor: str) -> tuple[Quiet, str]:
+    async def unmute(self, id_: str, actor: str) -> tuple[Quiet, str]:
         """End a silence or window; how it is now, and what is wrong with the journal, if anything.
 
         Raises UnmetError when there is none, or none any more.
@@ -167,22 +172,23 @@ class Register:
             quiet = self._muting.get(id_)
             if quiet is None:
                 raise UnmetError(f"no silence or maintenance {id_[:100]!r}, or it is over")
-            ended = msgspec.structs.replace(quiet, ends=min(now, quiet.ends))
-            return ended, await self._set(ended, now, actor)
+            ended = msgspec.structs.replace(quiet, ends=min(self._wall(), quiet.ends))
+            return ended, await self._set(ended, actor)
 
-    async def _set(self, quiet: Quiet, now: float, actor: str) -> str:
+    async def _set(self, quiet: Quiet, actor: str) -> str:
         record = SilenceRecord(quiet) if isinstance(quiet, Silence) else MaintenanceRecord(quiet)
-        problem = await self._note([record], now, actor=actor)
+        problem = await self._note([record], self._wall(), actor=actor)
         self._muting.set(quiet)
-        await self._advance(now)
+        await self._advance()
         return problem
 
-    async def close(self, id_: str, now: float, actor: str, note: str) -> tuple[Incident, str]:
+    async def close(self, id_: str, actor: str, note: str) -> tuple[Incident, str]:
         """Close an incident by hand; it, and what is wrong with the journal, if anything.
 
         Raises UnmetError for one that is not open.
         """
         async with self._changing:
+            now = self._wall()
             closed = self._keeper.close(id_, now, actor, note)
             if closed is None:
                 raise UnmetError(f"no incident {id_[:100]!r} is open")

@@ -51,7 +51,8 @@ class Matcher(msgspec.Struct, frozen=True):
         return _pattern(self.value)(actual) is False
 
     def __str__(self) -> str:
-        return f"{self.name}{self.operator}{self.value}"
+        value = self.value.replace(",", "\\,")
+        return f"{self.name}{self.operator}{value}"
 
 
 @lru_cache(maxsize=256)

@@ -59,7 +59,7 @@ class RuleRunner:
         self.interval_s = evaluator.pace(settings.interval_s)
         """Between two ticks."""
         evaluator.set_rules(self.rules, self._is_news)
-        self._register = Register(evaluator.rules, evaluator.facts, self._heard)
+        self._register = Register(evaluator.rules, evaluator.facts, self._heard, self._clock.wall)
         self._broken = ""
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
@@ -159,7 +159,7 @@ class RuleRunner:
         self._ticked_at = self._clock.monotonic()
         now = self._clock.wall()
         await self._register.step(changes, now)
-        await self._register.look_at_mutes(now)
+        await self._register.look_at_mutes()
         await self._register.remember(self._news.to_write(now), now)
 
     @property

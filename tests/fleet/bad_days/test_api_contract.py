@@ -25,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
 
 import machines
 from accelwatch.clock import SystemClock
+from accelwatch.config.model import RuleSettings
 from fleet.bad_days.ward import simulation
 from hub_peers import agent, hub
 
@@ -67,7 +68,9 @@ class Serving(threading.Thread):
         async with simulation(SystemClock(), 3) as simulated, agent() as losing:
             simulated.server.start()
             targets = [simulated.target(name) for name in simulated.names]
-            async with hub(*targets, losing.address, "127.0.0.1:1") as running:
+            rules = RuleSettings(packs=("nvidia",))
+            everybody = (*targets, losing.address, "127.0.0.1:1")
+            async with hub(*everybody, rules=rules) as running:
                 await running.devices(losing.address, 8)
                 losing.feed.put(machines.snapshot(machines.view(0), machines.view(1)))
                 await running.devices(losing.address, 2)

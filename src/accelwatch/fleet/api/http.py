@@ -21,6 +21,8 @@ _LINKS = (
     ("/v1/groups?by=vendor", "sums by rack, partition, job, user, vendor"),
     ("/v1/events", "error events, newest first"),
     ("/v1/incidents", "what rules have found"),
+    ("/v1/silences", "of whom nobody is told for a while"),
+    ("/v1/maintenance", "nodes that are worked on"),
     ("/v1/rules", "the rules in force"),
     ("/v1/stream", "devices, events and values every second"),
     ("/v1/openapi.json", "all of this for machines"),

@@ -21,6 +21,14 @@ from accelwatch.fleet.wire import FleetDocument
 from accelwatch.incidents.incident import IncidentState
 from accelwatch.judging.documents import IncidentDocument, IncidentsPage, RulesPage
 from accelwatch.judging.explanation import Explanation
+from accelwatch.judging.silence_documents import (
+    Closed,
+    MaintenanceChanged,
+    MaintenancePage,
+    SilenceChanged,
+    SilencesPage,
+)
+from accelwatch.judging.silencing import Closing, NewMaintenance, NewSilence
 from accelwatch.rules.document import Severity
 from accelwatch.version import __version__
 from accelwatch.web.stream import INCIDENT_LINES, INCIDENTS, OFFERED
@@ -38,6 +46,14 @@ _ANSWERS = (
     IncidentDocument,
     RulesPage,
     Explanation,
+    SilencesPage,
+    SilenceChanged,
+    MaintenancePage,
+    MaintenanceChanged,
+    Closed,
+    NewSilence,
+    NewMaintenance,
+    Closing,
 )
 _NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
 _REFUSALS = {
@@ -89,6 +105,8 @@ def _paths() -> dict[str, Any]:
     device = _parameter("device", "Id of a device.")
     range_ = _parameter("range", "How far back, such as 6h; needs a store.")
     step = _parameter("step", "Between two values, such as 1m; needs a store.")
+    id_ = _parameter("id", "Its id.", where="path")
+    by = _parameter("by", "Who ends it, where nobody has to prove who he is.")
     states = {"type": "string", "enum": list(NodeState)}
     return {
         "/": {"get": _raw("Where everything is, for a browser", ("text/html",))},
@@ -151,8 +169,23 @@ def _paths() -> dict[str, Any]:
         "/v1/incidents/{id}": _get(
             "One incident with its history",
             "IncidentDocument",
-            _parameter("id", "Its id.", where="path"),
+            id_,
         ),
+        "/v1/incidents/{id}/close": {
+            "post": _taking("Close an incident by hand", "Closing", "Closed", id_)
+        },
+        "/v1/silences": {
+            **_get("Silences that are not over", "SilencesPage"),
+            "post": _taking("Set a silence", "NewSilence", "SilenceChanged"),
+        },
+        "/v1/silences/{id}": {"delete": _operation("End a silence", "SilenceChanged", (id_, by))},
+        "/v1/maintenance": {
+            **_get("Windows of maintenance that are not over", "MaintenancePage"),
+            "post": _taking("Announce maintenance", "NewMaintenance", "MaintenanceChanged"),
+        },
+        "/v1/maintenance/{id}": {
+            "delete": _operation("End maintenance", "MaintenanceChanged", (id_, by))
+        },
         "/v1/explain": _get(
             "A rule on an entity, part by part, now",
             "Explanation",
@@ -213,6 +246,13 @@ def _get(summary: str, answer: str, *parameters: dict[str, Any]) -> dict[str, An
 def _operation(summary: str, answer: str, parameters: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     schema = {"$ref": f"#/components/schemas/{answer}"}
     return _described(summary, {"application/json": {"schema": schema}}, parameters)
+
+
+def _taking(summary: str, body: str, answer: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{body}"}
+    content = {"application/json": {"schema": schema}}
+    taken = {"requestBody": {"required": True, "content": content}}
+    return {**_operation(summary, answer, parameters), **taken}
 
 
 def _raw(

@@ -27,7 +27,8 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
 from accelwatch.judging.pages import IncidentPages
-from accelwatch.judging.paths import EXPLAIN, INCIDENT, INCIDENTS, RULES
+from accelwatch.judging.paths import EXPLAIN, INCIDENT, INCIDENTS, MAINTENANCE, RULES, SILENCES
+from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.web.json_page import json_page, packed
@@ -73,8 +74,10 @@ class HubPages:
         may_act: Callable[[], bool],
         peers: "PeerPages | None" = None,
         incidents: IncidentPages | None = None,
+        silences: SilencePages | None = None,
     ) -> None:
-        """`may_act`: whether those who can reach the hub may acknowledge."""
+        """`may_act`: whether those who can reach the hub may change something."""
+        self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._incidents = incidents or IncidentPages(lambda: None)
         self._peers = peers
         self._fleet = fleet
@@ -108,6 +111,8 @@ class HubPages:
         """The methods that a path takes; empty when there is no such path."""
         if path in self._pages or path == STREAM:
             return _READ
+        if methods := self._silences.methods(path):
+            return methods
         if path.startswith(INCIDENT) and len(path) > len(INCIDENT):
             return _READ
         if path.startswith(NODE) and len(path) > len(NODE):
@@ -118,6 +123,8 @@ class HubPages:
         """The page. Raises AccelwatchError for parameters and names that make no sense."""
         if path == STREAM:
             return plain(200, "")
+        if path in (SILENCES, MAINTENANCE):
+            return self._silences.page(path, query, headers)
         if path.startswith(INCIDENT):
             return self._incidents.incident(path.removeprefix(INCIDENT), headers)
         if path.startswith(NODE):
@@ -130,6 +137,8 @@ class HubPages:
             return plain(403, "the hub is open to all; changing anything needs credentials")
         if change.headers.get("Origin") or change.headers.get("Sec-Fetch-Site", "none") != "none":
             return plain(403, "not from a page in a browser")
+        if self._silences.methods(change.path):
+            return await self._silences.act(change)
         return await self._acknowledge(change.path, change.query, change.headers)
 
     async def _acknowledge(self, path: str, query: Query, headers: Headers) -> Page:

@@ -24,6 +24,7 @@ from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings
 from accelwatch.judging.pages import IncidentPages
+from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
 from accelwatch.web.exposure import check_kept, protection_of
@@ -83,6 +84,7 @@ class HubServer:
             may_act=self._may_act,
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
             incidents=IncidentPages(lambda: hub.rules),
+            silences=SilencePages(lambda: hub.rules, clock, lambda: hub.fleet.nodes),
         )
         hub.peers.also_write(pages.own)
         news = IncidentNews(lambda: hub.rules)

@@ -1,0 +1,173 @@
+"""Pages of silences and maintenance, and closing an incident by hand, for a hub and for an agent.
+
+Whoever may change something is for the server to decide; here it is done, and said who did it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from accelwatch.clock import Clock
+from accelwatch.errors import UnmetError
+from accelwatch.incidents.silence import Maintenance, Silence, named
+from accelwatch.judging.paths import INCIDENT, MAINTENANCE, SILENCES
+from accelwatch.judging.silence_documents import (
+    Closed,
+    MaintenanceChanged,
+    MaintenancePage,
+    SilenceChanged,
+    SilencesPage,
+    silence_document,
+    unknown_in,
+    window_document,
+)
+from accelwatch.judging.silencing import (
+    Closing,
+    NewMaintenance,
+    NewSilence,
+    asked_for,
+    reason_of,
+    silence_of,
+    who,
+    window_of,
+)
+from accelwatch.schema.moments import timestamp
+from accelwatch.web.json_page import json_page
+from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, only, plain
+
+if TYPE_CHECKING:
+    from accelwatch.judging.runner import RuleRunner
+
+_CLOSE = "/close"
+_LISTED = ("GET", "HEAD", "POST")
+_NO_JSON = "the body is JSON: Content-Type: application/json"
+
+
+class SilencePages:
+    """What keeps incidents quiet, and how it is changed."""
+
+    def __init__(
+        self,
+        runner: "Callable[[], RuleRunner | None]",
+        clock: Clock,
+        nodes: Callable[[], Collection[str]],
+    ) -> None:
+        """`runner` gives whoever judges now, `nodes` the names of the nodes that are known."""
+        self._runner = runner
+        self._clock = clock
+        self._nodes = nodes
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty for paths of somebody else."""
+        if path in (SILENCES, MAINTENANCE):
+            return _LISTED
+        if _id_below(SILENCES, path) or _id_below(MAINTENANCE, path):
+            return ("DELETE",)
+        return ("POST",) if _closes(path) else ()
+
+    def page(self, path: str, query: Query, headers: Headers) -> Page:
+        """`SilencesPage` or `MaintenancePage`. Raises UsageError, UnmetError."""
+        ask_again(query, ())
+        runner, now = self._judging(), self._clock.wall()
+        counts, muting = _counts(runner), runner.register.muting
+        if path == SILENCES:
+            silences = tuple(silence_document(kept, now, counts) for kept in muting.silences)
+            return json_page(SilencesPage(problems=runner.problems, silences=silences), headers)
+        windows = tuple(window_document(kept, now, counts) for kept in muting.windows)
+        return json_page(MaintenancePage(problems=runner.problems, maintenance=windows), headers)
+
+    async def act(self, change: Change) -> Page:
+        """Set, end or close. Raises UsageError, UnmetError."""
+        runner = self._judging()
+        if change.method == "DELETE":
+            ask_again(change.query, ("by",))
+            return await self._end(runner, change)
+        ask_again(change.query, ())
+        media = change.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if media != JSON:
+            return plain(415, _NO_JSON)
+        if change.path == SILENCES:
+            return await self._silence(runner, change)
+        if change.path == MAINTENANCE:
+            return await self._announce(runner, change)
+        return await self._close(runner, change)
+
+    async def _silence(self, runner: "RuleRunner", change: Change) -> Page:
+        register, now = runner.register, self._clock.wall()
+        asked = asked_for(change.body, NewSilence)
+        register.muting.check_room(Silence)
+        silence_of(asked, "", now, change.user)  # a number is given to those only that are taken
+        silence = silence_of(asked, register.next_id("s"), now, change.user)
+        problem = await register.mute(silence)
+        document = silence_document(silence, now, _counts(runner))
+        return json_page(SilenceChanged(silence=document, problem=problem), change.headers)
+
+    async def _announce(self, runner: "RuleRunner", change: Change) -> Page:
+        register, now = runner.register, self._clock.wall()
+        asked = asked_for(change.body, NewMaintenance)
+        register.muting.check_room(Maintenance)
+        window_of(asked, "", now, change.user)
+        window = window_of(asked, register.next_id("m"), now, change.user)
+        problem = await register.mute(window)
+        document = window_document(window, now, _counts(runner))
+        unknown = unknown_in(window, self._nodes())
+        return json_page(
+            MaintenanceChanged(maintenance=document, unknown=unknown, problem=problem),
+            change.headers,
+        )
+
+    async def _end(self, runner: "RuleRunner", change: Change) -> Page:
+        by = only(change.query, "by") or ""
+        actor = named(who(change.user, by), bool(change.user))
+        silences = _id_below(SILENCES, change.path)
+        id_ = silences or _id_below(MAINTENANCE, change.path)
+        kind: type[Silence | Maintenance] = Silence if silences else Maintenance
+        if not isinstance(runner.register.muting.get(id_), kind):
+            what = "silence" if silences else "maintenance"
+            raise UnmetError(f"no {what} {id_[:100]!r}, or it is over")
+        ended, problem = await runner.register.unmute(id_, actor)
+        now, counts = self._clock.wall(), _counts(runner)
+        if isinstance(ended, Silence):
+            told = silence_document(ended, now, counts)
+            return json_page(SilenceChanged(silence=told, problem=problem), change.headers)
+        window = window_document(ended, now, counts)
+        return json_page(
+            MaintenanceChanged(maintenance=window, unknown=(), problem=problem), change.headers
+        )
+
+    async def _close(self, runner: "RuleRunner", change: Change) -> Page:
+        asked = asked_for(change.body, Closing)
+        actor = named(who(change.user, asked.by), bool(change.user))
+        incident, problem = await runner.register.close(
+            _closes(change.path), actor, reason_of(asked.reason)
+        )
+        closed = timestamp(incident.updated)
+        return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
+
+    def _judging(self) -> "RuleRunner":
+        runner = self._runner()
+        if runner is None:
+            raise UnmetError(
+                "no rules are judged here, so there are no incidents to be silent about"
+            )
+        return runner
+
+
+def _counts(runner: "RuleRunner") -> Counter[str]:
+    """Open incidents by what mutes them."""
+    mutes = (runner.mute_of(incident) for incident in runner.open)
+    return Counter(mute.id for mute in mutes if mute is not None)
+
+
+def _id_below(base: str, path: str) -> str:
+    """The id in `/v1/silences/s3`; empty for other paths."""
+    rest = path.removeprefix(f"{base}/")
+    return unquote(rest) if rest != path and rest and "/" not in rest else ""
+
+
+def _closes(path: str) -> str:
+    """The id in `/v1/incidents/i3/close`; empty for other paths."""
+    if path.startswith(INCIDENT) and path.endswith(_CLOSE):
+        return path.removeprefix(INCIDENT).removesuffix(_CLOSE)
+    return ""

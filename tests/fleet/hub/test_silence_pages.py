@@ -1,0 +1,242 @@
+"""Silences, maintenance and closing by hand, asked of a real hub over a real agent."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import msgspec
+import pytest
+
+import machines
+from accelwatch.config.model import RuleSettings, Web
+from accelwatch.web.web_config import Protection
+from agent.credentials import basic
+from hub_peers import Running, agent, hub
+
+LOST = """\
+version: 1
+defaults: {keep: 0}
+rules:
+- {id: gpu.lost, title: A GPU is lost, when: state == "lost", severity: critical}
+"""
+HASH = bcrypt.hashpw(b"secret-word", bcrypt.gensalt(4)).decode()
+ANA = basic("ana", "secret-word")
+SILENCES, MAINTENANCE = "/v1/silences", "/v1/maintenance"
+SWAP = {"matchers": ["rule=~gpu.*"], "for": "2h", "reason": "swap  of\nboards", "by": "ben"}
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> RuleSettings:
+    file = tmp_path / "rules.yaml"
+    file.write_text(LOST, encoding="utf-8")
+    return RuleSettings(files=(str(file),), interval_s=0.1)
+
+
+@contextlib.asynccontextmanager
+async def judged(rules: RuleSettings, **more: Any) -> AsyncIterator[tuple[Running, str]]:
+    """A hub with an incident, and the name of its node."""
+    broken = machines.snapshot(machines.view(0), machines.lost_view(1))
+    async with agent(broken) as one, hub(one.address, rules=rules, **more) as running:
+        await running.until(lambda: bool(running.hub.rules and running.hub.rules.open))
+        yield running, one.address
+
+
+def played(story: Callable[[], Any]) -> None:
+    asyncio.run(story())
+
+
+async def delete(running: Running, path: str, code: int = 200, **options: Any) -> Any:
+    async with running.session.delete(running.base + path, **options) as response:
+        body = await response.read()
+        assert response.status == code, body
+        return msgspec.json.decode(body) if code == 200 else body.decode()
+
+
+def test_a_silence_is_set_shown_where_it_mutes_and_ended(
+    tmp_path: Path, rules: RuleSettings
+) -> None:
+    async def story() -> None:
+        async with judged(rules, state_dir=tmp_path) as (running, _):
+            answer = await running.post(SILENCES, json=SWAP)
+            silence = answer["silence"]
+            assert answer["problem"] == ""
+            assert (silence["id"], silence["matchers"]) == ("s2", ["rule=~gpu.*"])
+            assert (silence["by"], silence["verified"]) == ("ben", False)
+            assert (silence["reason"], silence["mutes"]) == ("swap of boards", 1)
+            assert silence["in_force"]
+            assert (await running.get(SILENCES))["silences"] == [silence]
+            incident = await running.get("/v1/incidents/i1")
+            assert incident["state"] == "open"
+            assert incident["muted_by"] == {
+                "id": "s2",
+                "kind": "silence",
+                "reason": "swap of boards",
+                "by": "ben (unverified)",
+                "until": silence["ends"],
+            }
+            assert (await running.get("/v1/incidents"))["incidents"][0]["muted_by"]["id"] == "s2"
+
+            await delete(running, f"{MAINTENANCE}/s2", 404)
+            ended = await delete(running, f"{SILENCES}/s2?by=ben")
+            assert (ended["silence"]["in_force"], ended["problem"]) == (False, "")
+            assert (await running.get("/v1/incidents/i1"))["muted_by"] is None
+            assert (await running.get(SILENCES))["silences"] == []
+            assert "no silence 's2', or it is over" in await delete(running, f"{SILENCES}/s2", 404)
+
+    played(story)
+
+
+def test_maintenance_mutes_its_nodes_and_names_those_that_are_not_known(
+    tmp_path: Path, rules: RuleSettings
+) -> None:
+    async def story() -> None:
+        async with judged(rules, state_dir=tmp_path) as (running, node):
+            asked = {"nodes": [node, "n[8-9]"], "for": "1h", "reason": "BIOS"}
+            answer = await running.post(MAINTENANCE, json=asked)
+            window = answer["maintenance"]
+            assert answer["unknown"] == ["n8", "n9"]
+            assert (window["id"], window["nodes"], window["mutes"]) == ("m2", [node, "n[8-9]"], 1)
+            assert (await running.get("/v1/incidents/i1"))["muted_by"]["kind"] == "maintenance"
+            later = {"all": True, "from": "2098-01-01T00:00:00Z", "for": "1h", "reason": "move"}
+            assert "beyond 90 days" in await running.post(MAINTENANCE, 400, json=later)
+            assert (await running.get(MAINTENANCE))["maintenance"] == [window]
+            await delete(running, f"{SILENCES}/m2", 404)
+            ended = await delete(running, f"{MAINTENANCE}/m2")
+            assert not ended["maintenance"]["in_force"]
+            assert (await running.get("/v1/incidents/i1"))["muted_by"] is None
+
+    played(story)
+
+
+def test_an_incident_is_closed_by_hand(tmp_path: Path, rules: RuleSettings) -> None:
+    async def story() -> None:
+        async with judged(rules, state_dir=tmp_path) as (running, _):
+            path = "/v1/incidents/i1/close"
+            assert "reason" in await running.post(path, 400, json={"by": "ben"})
+            closed = await running.post(path, json={"reason": "known", "by": "ben"})
+            assert (closed["id"], closed["problem"]) == ("i1", "")
+            incident = await running.get("/v1/incidents/i1")
+            assert incident["state"] == "closed"
+            last = incident["timeline"][-1]
+            assert (last["text"], last["actor"]) == ("known", "ben (unverified)")
+            assert "no incident 'i1' is open" in await running.post(path, 404, json={"reason": "x"})
+            await running.get(path, 405)
+
+    played(story)
+
+
+def test_who_has_a_password_is_believed_and_others_are_not_admitted(rules: RuleSettings) -> None:
+    protection = Protection(users={"ana": HASH})
+
+    async def story() -> None:
+        async with judged(rules, protection=protection) as (running, _):
+            for path in (SILENCES, MAINTENANCE, "/v1/incidents/i1/close"):
+                await running.post(path, 401, json=SWAP)
+            await delete(running, f"{SILENCES}/s2", 401)
+            answer = await running.post(SILENCES, json=SWAP, headers=ANA)
+            assert (answer["silence"]["by"], answer["silence"]["verified"]) == ("ana", True)
+            incident = await running.get("/v1/incidents/i1", headers=ANA)
+            assert incident["muted_by"]["by"] == "ana"
+
+    played(story)
+
+
+def test_a_hub_open_to_all_and_a_page_in_a_browser_change_nothing(rules: RuleSettings) -> None:
+    async def story() -> None:
+        async with hub(rules=rules) as running:
+            told = await running.post(SILENCES, 403, json=SWAP, headers={"Origin": "http://evil"})
+            assert "browser" in told
+            told = await delete(running, f"{SILENCES}/s1", 403, headers={"Origin": "http://evil"})
+            assert "browser" in told
+        async with hub(
+            rules=rules, web=Web(listen_address=("0.0.0.0:0",), listen_any=True)
+        ) as running:
+            assert "credentials" in await running.post(SILENCES, 403, json=SWAP)
+
+    played(story)
+
+
+def test_without_a_journal_the_answer_says_that_nothing_is_kept(rules: RuleSettings) -> None:
+    async def story() -> None:
+        async with judged(rules) as (running, _):
+            answer = await running.post(SILENCES, json=SWAP)
+            assert "no state_dir is set" in answer["problem"]
+            assert answer["silence"]["mutes"] == 1
+
+    played(story)
+
+
+def test_a_hub_without_rules_has_nobody_to_silence() -> None:
+    async def story() -> None:
+        async with hub() as running:
+            assert "no rules are judged here" in await running.post(SILENCES, 404, json=SWAP)
+            assert "no rules are judged here" in await running.get(SILENCES, 404)
+
+    played(story)
+
+
+NODES = {"nodes": ["n1"], "for": "1h", "reason": "BIOS"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        (SILENCES, {**SWAP, "matchers": []}, "say whom to silence"),
+        (SILENCES, {**SWAP, "matchers": [""]}, "say whom to silence"),
+        (SILENCES, {**SWAP, "matchers": ["n1"]}, "'n1' is no matcher"),
+        (SILENCES, {**SWAP, "matchers": ["a=b"] * 17}, "more than 16"),
+        (SILENCES, {**SWAP, "for": "soon"}, "'soon' is no duration"),
+        (SILENCES, {**SWAP, "for": "0"}, "would be over before it begins"),
+        (SILENCES, {**SWAP, "until": "2030-01-01T00:00:00Z"}, "either"),
+        (SILENCES, {**SWAP, "for": ""}, "either"),
+        (SILENCES, {**SWAP, "for": "91d"}, "beyond 90 days"),
+        (SILENCES, {**SWAP, "reason": " "}, "reason: say why"),
+        (SILENCES, {**SWAP, "reason": "x" * 501}, "reason: more than 500"),
+        (SILENCES, {**SWAP, "by": "x" * 101}, "by: more than 100"),
+        (SILENCES, {**SWAP, "form": "2h"}, "unknown field `form`"),
+        (SILENCES, {"matchers": ["a=b"], "for": "1h"}, "missing required field `reason`"),
+        (SILENCES, [1], "Expected `object`"),
+        (MAINTENANCE, {**NODES, "nodes": []}, "nodes: name some"),
+        (MAINTENANCE, {**NODES, "nodes": ["n1", " "]}, "nodes: name some"),
+        (MAINTENANCE, {**NODES, "all": True}, "nodes: name some"),
+        (MAINTENANCE, {**NODES, "nodes": ["n[9-1]"]}, "runs backwards"),
+        (MAINTENANCE, {**NODES, "nodes": ["n[1-4096]", "x"]}, "more than 4096"),
+        (MAINTENANCE, {**NODES, "from": "2030-01-01T00:00:00"}, "no time with its zone"),
+        (MAINTENANCE, {**NODES, "from": "tomorrow"}, "from: 'tomorrow' is no time"),
+        (
+            MAINTENANCE,
+            {"nodes": ["n1"], "until": "2020-01-01T00:00:00Z", "reason": "x"},
+            "is over already",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_told(
+    rules: RuleSettings, path: str, body: object, says: str
+) -> None:
+    async def story() -> None:
+        async with hub(rules=rules) as running:
+            assert says in await running.post(path, 400, json=body)
+            assert not (await running.get(path))[path.rpartition("/")[2]]
+
+    played(story)
+
+
+def test_bodies_that_are_none_are_refused(rules: RuleSettings) -> None:
+    async def story() -> None:
+        async with hub(rules=rules) as running:
+            json = {"Content-Type": "application/json"}
+            said = await running.post(SILENCES, 400, data=b"{", headers=json)
+            assert "the body is not what is expected" in said
+            said = await running.post(SILENCES, 400, data=b"\xff\xfe", headers=json)
+            assert "the body is not what is expected" in said
+            said = await running.post(SILENCES, 415, data={"reason": "a form"})
+            assert "application/json" in said
+            await running.post(SILENCES, 413, data=b" " * 65_537, headers=json)
+            said = await running.post(f"{SILENCES}?for=2h", 400, json=SWAP)
+            assert "this page takes none" in said
+            await running.get(f"{SILENCES}/s1", 405)
+
+    played(story)
