@@ -16,7 +16,7 @@ class AgentProcess:
     """A running agent on a port of its own; its configuration is in a folder of the test."""
 
     def __init__(self, folder: Path, config: str, environ: Mapping[str, str]) -> None:
-        self.folder = folder
+        self.folder, self.config = folder, config
         self.file = folder / "agent.yaml"
         self.file.write_text(config + '\nweb: {listen_address: "127.0.0.1:0"}\n')
         self.log = folder / "agent.log"

@@ -6,12 +6,12 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from accelwatch.agent.collection import Collection
 from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.agent.ruling import Ruling
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.server import AgentServer
 from accelwatch.clock import SystemClock
@@ -20,7 +20,7 @@ from accelwatch.config.model import Settings
 from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import Notifier, notifier_of
-from accelwatch.errors import ConfigError
+from accelwatch.errors import AccelwatchError
 from accelwatch.exposition.selection import Selection
 from accelwatch.rendering import exporter_of
 from accelwatch.sampler.settings import CollectSettings
@@ -28,11 +28,6 @@ from accelwatch.web.exposure import check_kept, checked
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.web_config import Protection
 from accelwatch.workloads import Workloads, WorkloadSettings
-
-if TYPE_CHECKING:
-    from accelwatch.agent.rules.evaluator import NodeEvaluator
-    from accelwatch.judging.pages import IncidentPages
-    from accelwatch.judging.runner import RuleRunner
 
 logger = logging.getLogger(__name__)
 
@@ -125,6 +120,7 @@ class Agent:
             self._clock,
             standing_selection(self._settings),
         )
+        self._ruling = Ruling(self._collection, self._clock, self._own, self._state)
         self._server = AgentServer(
             self._collection,
             self._scrape,
@@ -133,19 +129,15 @@ class Agent:
             document=exporter_of("json"),
             ready=lambda: self._collection.ready,
             workloads=self._workloads.status,
-            incidents=self._incidents,
+            incidents=self._ruling.pages,
             limits=server_limits(self._settings.web),
             protection=protection,
         )
-        self._rules: RuleRunner | None = None
-        self._evaluator: NodeEvaluator | None = None
-        if self._settings.rules.any:
-            self._rules = self._new_rules(self._settings)
         self._front = Front(self._server, self._settings.web, self._web_read)
         self.life = Lifecycle(
             notifier,
             "serving",
-            alive=lambda: self._collection.alive,
+            alive=lambda: self._collection.alive and self._ruling.alive,
             read_again=self._read_again,
         )
         self._pace()
@@ -155,67 +147,34 @@ class Agent:
         self._front.start(self._front.open_sockets())
         self._collection.start()
         self._workloads.start()
-        if self._rules is not None:
-            await self._rules.start()
-        self._own.reloads["agent"] = True
         try:
+            await self._ruling.change(self._settings)
+            self._own.reloads["agent"] = True
             await self.life.run(self._collection.failed)
         finally:
-            if self._rules is not None:
-                await self._rules.stop()
+            await self._ruling.stop()
             await asyncio.gather(
                 self._front.stop(),
                 self._collection.stop(),
                 asyncio.to_thread(self._workloads.stop),
             )
 
-    def _new_rules(self, settings: Settings) -> "RuleRunner":
-        """Loaded by those only who have rules. Raises ConfigError."""
-        from accelwatch.agent.rules.evaluator import NodeEvaluator
-        from accelwatch.judging.runner import RuleRunner
-
-        self._evaluator = NodeEvaluator(self._collection, self._clock, settings.collect.interval_s)
-        rules = RuleRunner(self._evaluator, settings.rules, self._state)
-        self._own.of_rules = rules.series
-        return rules
-
-    async def _change_rules(self, settings: Settings) -> None:
-        if not settings.rules.any:
-            if self._rules is not None:
-                self._own.of_rules = dict
-                rules, self._rules = self._rules, None
-                await rules.stop()
-        elif self._rules is None:
-            self._rules = self._new_rules(settings)
-            await self._rules.start()
-        else:
-            assert self._evaluator is not None
-            self._evaluator.collect_s = settings.collect.interval_s
-            await self._rules.reload(settings.rules)
-
-    def _incidents(self) -> "IncidentPages | None":
-        if self._rules is None:
-            return None
-        from accelwatch.agent.rules.node_note import node_note
-        from accelwatch.judging.pages import IncidentPages
-
-        return IncidentPages(lambda: self._rules, lambda: node_note(self._collection.snapshot()))
-
     async def _read_again(self) -> None:
         try:
             settings = self._read().settings
             protection = checked(settings)
             check_kept(self._server.protection, protection)
-        except ConfigError as error:
+            await self._change(settings, protection)
+        except AccelwatchError as error:
             logger.error("configuration refused, the one before stays in force: %s", error)
             self._own.reloads["agent"] = False
         else:
-            await self._change(settings, protection)
             self._own.reloads["agent"] = True
             logger.info("configuration read again")
 
     async def _change(self, settings: Settings, protection: Protection) -> None:
         settings = self._without_restart_only(settings)
+        await self._ruling.change(settings)
         self._settings = settings
         set_up_logging(settings.log.level, settings.log.format)
         self._front.change(settings.web, protection)
@@ -223,7 +182,6 @@ class Agent:
         collect = collect_settings(settings, self._state)
         if collect != self._collection.settings:
             await self._collection.replace(collect)
-        await self._change_rules(settings)
         self._pace()
 
     def _without_restart_only(self, settings: Settings) -> Settings:

@@ -71,3 +71,24 @@ def test_a_file_without_sinks(tmp_path: Path) -> None:
     config.write_text("")
     with pytest.raises(UsageError, match="has no sink"):
         invoke(["alerts", "test", "-c", str(config)])
+
+
+def test_an_agents_file_is_taken_too(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    agents = file.with_name("agent.yaml")
+    agents.write_text(f"collect: {{interval: 2s}}\n{file.read_text()}")
+    assert invoke(["alerts", "test", "-c", str(agents), "good"]) == 0
+    assert capfd.readouterr().out == "good: delivered\n"
+
+
+def test_an_agents_file_with_a_mistake_is_told_as_such(file: Path) -> None:
+    from accelwatch.errors import ConfigError
+
+    agents = file.with_name("agent.yaml")
+    agents.write_text(f"collect: {{interval: 2s}}\n{file.read_text()}  stormwait: 3s\n")
+    with pytest.raises(ConfigError) as refused:
+        invoke(["alerts", "test", "-c", str(agents), "good"])
+    assert str(refused.value).endswith("unknown key; did you mean storm_wait?")
+    agents.write_text("collect: {interval: 2s}\nalerts: {sinks: [{name: a, type: pigeon}]}\n")
+    with pytest.raises(ConfigError, match="pigeon") as refused:
+        invoke(["alerts", "test", "-c", str(agents)])
+    assert "collect" not in str(refused.value)

@@ -8,6 +8,7 @@ from accelwatch.config.forms import duration_text, seconds
 from accelwatch.config.layers import SYSTEM_FILE, find_file, leaves, variable
 from accelwatch.config.model import Settings
 from accelwatch.config.show import shown
+from accelwatch.errors import ConfigError
 from config.loading import Write, load
 
 
@@ -127,6 +128,34 @@ def test_what_is_shown_can_be_read_back(write: Write, tmp_path: Path) -> None:
     again = tmp_path / "again.yaml"
     again.write_text(text)
     assert load(again).settings == before.settings
+
+
+def test_who_is_told_is_shown_and_can_be_read_back(write: Write, tmp_path: Path) -> None:
+    path = write(
+        """\
+alerts:
+  storm_wait: 5s
+  sinks: [{name: a, type: webhook, timeout: 3s, options: {url: "http://h/", token: hunter2}}]
+  routes: [{sinks: [a], after: 30m, quiet: {from: 22:00, to: 7:30}}]
+  dead_man: {url_file: /etc/url}
+"""
+    )
+    text = shown(load(path))
+    assert "  dead_man:\n    url_file: /etc/url  # " in text
+    assert "  storm_wait: 5s  # " in text
+    assert "hunter2" not in text
+    again = tmp_path / "again.yaml"
+    again.write_text(text)
+    before, after = load(path).settings.alerts, load(again).settings.alerts
+    assert (after.routes, after.dead_man) == (before.routes, before.dead_man)
+    assert after.sinks[0].timeout_s == 3.0
+
+
+def test_sinks_and_routes_stand_in_files_only(write: Write) -> None:
+    with pytest.raises(ConfigError, match="ACCELWATCH_ALERTS_SINKS: unknown variable"):
+        load(write("{}"), {"ACCELWATCH_ALERTS_SINKS": "a"})
+    found = load(write("{}"), {"ACCELWATCH_ALERTS_DEAD_MAN_URL_FILE": "/u"})
+    assert found.settings.alerts.dead_man.url_file == "/u"
 
 
 def test_secrets_are_not_shown(write: Write) -> None:

@@ -17,8 +17,8 @@ BAD = [
     ("collekt: {}", "F:1: collekt: unknown key; did you mean collect?"),
     (
         "a: 1\nb: 2",
-        "F:1: a: unknown key; expected one of collect, exposition, log, rules, state_dir,"
-        " web, workloads\nF:2: b: unknown key; expected one of collect, exposition, log, rules,"
+        "F:1: a: unknown key; expected one of alerts, collect, exposition, log, rules, state_dir,"
+        " web, workloads\nF:2: b: unknown key; expected one of alerts, collect, exposition, log, rules,"
         " state_dir, web, workloads",
     ),
     ("collect:\n  intervall: 1s", "F:2: collect.intervall: unknown key; did you mean interval?"),

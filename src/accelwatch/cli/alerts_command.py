@@ -1,12 +1,15 @@
 """`accelwatch alerts`: try whether somebody is told."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.exit_codes import NOTHING_READ, OK
+
+if TYPE_CHECKING:
+    from accelwatch.config.alerts import Alerts
 
 alerts = typer.Typer(
     name="alerts",
@@ -28,9 +31,8 @@ def alerts_test(file: Path, names: list[str]) -> int:
     from accelwatch.alert import Status
     from accelwatch.clock import SystemClock
     from accelwatch.delivery.trial import tried
-    from accelwatch.fleet.hub.model import load_settings
 
-    outcomes = asyncio.run(tried(load_settings(file).alerts, names, SystemClock()))
+    outcomes = asyncio.run(tried(_alerts_of(file), names, SystemClock()))
     failed = False
     for name, outcome in outcomes.items():
         if outcome.status is Status.DELIVERED:
@@ -41,14 +43,34 @@ def alerts_test(file: Path, names: list[str]) -> int:
     return NOTHING_READ if failed else OK
 
 
+def _alerts_of(file: Path) -> "Alerts":
+    """The section of a hub's configuration, or of an agent's. Raises ConfigError."""
+    from accelwatch.config.layers import effective
+    from accelwatch.errors import ConfigError
+    from accelwatch.fleet.hub.model import load_settings
+    from accelwatch.web.exposure import checked
+
+    try:
+        return load_settings(file).alerts
+    except ConfigError as of_hub:
+        try:
+            settings = effective(file, {}).settings
+            checked(settings)
+        except ConfigError as of_agent:
+            # Whose file it is, is seen by who finds less to complain of.
+            raise min(of_hub, of_agent, key=lambda one: str(one).count("\n")) from None
+        return settings.alerts
+
+
 @alerts.command("test")
 def _test(
     file: Annotated[
-        Path, typer.Option("-c", "--config.file", metavar="FILE", help="The hub's configuration.")
+        Path,
+        typer.Option("-c", "--config.file", metavar="FILE", help="A hub's or an agent's file."),
     ],
     sinks: Annotated[
         list[str] | None, typer.Argument(metavar="[SINK]...", help="Names; without one all.")
     ] = None,
 ) -> None:
-    """Send a test notice to sinks of a hub's configuration, and say what became of it."""
+    """Send a test notice to sinks of a configuration, and say what became of it."""
     raise typer.Exit(alerts_test(file, sinks or []))

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import msgspec
 import typer
 
+from accelwatch.agent_address import DEFAULT_ADDRESS
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.errors import UnmetError, UsageError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.place import HubPlace
 
 DEFAULT_HUB = "127.0.0.1:9878"
-DEFAULT_AGENT = "127.0.0.1:9877"
+DEFAULT_AGENT = DEFAULT_ADDRESS
 _AGENT_PORT = 9877
 _NOT_THERE = 404
 

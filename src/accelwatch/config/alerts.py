@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.model import Long, Path
+from accelwatch.config.field_types import Long, Path
 
 Level = Literal["info", "warning", "critical"]
 Day = Annotated[float, Meta(ge=0, le=7 * 86_400, extra={"form": "duration"})]
@@ -64,9 +64,9 @@ class Alerts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about alerts; without a sink nobody is told."""
 
     hub: str = ""
-    """Put before the ids of incidents, where several hubs tell the same receivers."""
+    """Put before the ids of incidents, where several tell the same receivers; of an agent its host."""
     external_url: str = ""
-    """Where people reach the hub; messages link to the incident there."""
+    """Where people reach who alerts; messages link to the incident there."""
     sinks: tuple[SinkSettings, ...] = ()
     routes: tuple[Route, ...] = ()
     """Without one all sinks are told of what is a warning or worse."""

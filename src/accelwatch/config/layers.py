@@ -123,11 +123,17 @@ def _secrets(values: Values) -> list[Complaint]:
     ]
 
 
+def _in_files_only(wanted: inspect.Type) -> bool:
+    """Whether a setting has a form that no variable can have."""
+    listed = wanted.item_type if isinstance(wanted, inspect.VarTupleType) else wanted
+    return isinstance(listed, inspect.DictType | inspect.StructType)
+
+
 def _from_environment(environ: Mapping[str, str]) -> tuple[Values, list[Complaint]]:
     known = {
         variable(dotted): dotted
         for dotted, wanted in leaves().items()
-        if not isinstance(wanted, inspect.DictType)
+        if not _in_files_only(wanted)
     }
     sections = tuple({variable(dotted.partition(".")[0]) + "_" for dotted in leaves()})
     values: Values = {}

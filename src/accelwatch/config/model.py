@@ -3,20 +3,14 @@
 The name in the file is the field's name, without its unit. Durations are seconds.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from msgspec import Meta, field
+from msgspec import field
 
 from accelwatch.agent_address import DEFAULT_ADDRESS
-
-Path = Annotated[str, Meta(extra={"form": "path"})]
-Address = Annotated[str, Meta(extra={"form": "address"})]
-Host = Annotated[str, Meta(extra={"form": "host"})]
-Group = Annotated[str, Meta(extra={"form": "group"})]
-Short = Annotated[float, Meta(ge=0.1, le=60, extra={"form": "duration"})]
-Long = Annotated[float, Meta(ge=1, le=3600, extra={"form": "duration"})]
-Count = Annotated[int, Meta(ge=1, le=100_000)]
+from accelwatch.config.alerts import Alerts
+from accelwatch.config.field_types import Address, Count, Group, Host, Long, Path, Short
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,4 +97,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log: Log = Log()
     workloads: Workloads = Workloads()
     rules: RuleSettings = RuleSettings()
+    alerts: Alerts = Alerts()
     state_dir: Path | None = None

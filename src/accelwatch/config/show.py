@@ -1,5 +1,6 @@
 """The settings in force as YAML with the source of each value as a comment."""
 
+import msgspec
 import yaml
 from msgspec import inspect
 
@@ -12,15 +13,17 @@ from accelwatch.config.secret import without_secrets
 def shown(effective: Effective) -> str:
     """A file that gives the same settings; each line says where its value came from."""
     lines = [f"# file: {effective.file or 'none'}"]
-    section = ""
+    sections: list[str] = []
     for dotted, wanted in leaves().items():
-        head, _, key = dotted.rpartition(".")
-        if head and head != section:
-            lines.append(f"{head}:")
-        section = head
+        *heads, key = dotted.split(".")
+        for depth, head in enumerate(heads):
+            if sections[: depth + 1] != heads[: depth + 1]:
+                lines.append(f"{'  ' * depth}{head}:")
+                sections = heads[: depth + 1]
+        sections = heads
         source = effective.sources.get(dotted, "default")
         text = _text(_value(effective.settings, dotted), wanted)
-        lines.append(f"{'  ' if head else ''}{key}: {text}  # {source}")
+        lines.append(f"{'  ' * len(heads)}{key}: {text}  # {source}")
     return "\n".join(lines) + "\n"
 
 
@@ -40,5 +43,6 @@ def _text(value: object, wanted: inspect.Type) -> str:
         return duration_text(value)
     if isinstance(value, frozenset):
         value = sorted(value)
-    text = yaml.safe_dump(without_secrets(value), default_flow_style=True, width=10_000)
+    plain = without_secrets(msgspec.to_builtins(value))
+    text = yaml.safe_dump(plain, default_flow_style=True, width=10_000)
     return text.removesuffix("\n").removesuffix("\n...")

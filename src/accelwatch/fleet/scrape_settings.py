@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.model import Long, Path, Short
+from accelwatch.config.field_types import Long, Path, Short
 
 Bytes = Annotated[int, Meta(ge=1024, le=1 << 30)]
 

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from accelwatch import plugins
+from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import Settings, Web
 from accelwatch.errors import ConfigError
+from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.web.listeners import exposed
 from accelwatch.web.web_config import Protection, load_protection
 
@@ -18,6 +20,12 @@ def checked(settings: Settings) -> Protection:
         from accelwatch.rules.configured import loaded_rules
 
         loaded_rules(settings.rules)
+    if settings.alerts != Alerts():
+        from accelwatch.delivery import sinks
+
+        refuse(
+            Complaint("", f"alerts.{key}", text) for key, text in sinks.mistakes(settings.alerts)
+        )
     return protection_of(settings.web)
 
 

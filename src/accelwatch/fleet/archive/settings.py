@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.model import Path
+from accelwatch.config.field_types import Path
 from accelwatch.errors import ConfigError
 
 

@@ -9,8 +9,9 @@ import msgspec
 from msgspec import Meta, field
 
 from accelwatch.config.alerts import Alerts
+from accelwatch.config.field_types import Long, Path, Short
 from accelwatch.config.layers import Flag, values_of_flags
-from accelwatch.config.model import Log, Long, Path, RuleSettings, Short, Web
+from accelwatch.config.model import Log, RuleSettings, Web
 from accelwatch.config.reader import Reader, Values, build, place_of
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.archive.settings import History, check_history

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from accelwatch.config.model import Address, Long, Path, Short
+from accelwatch.config.field_types import Address, Long, Path, Short
 from accelwatch.fleet.scrape_settings import (
     Authorization,
     BasicAuth,

@@ -1,0 +1,83 @@
+"""The rules of a running agent, of which nothing is loaded by those who have none."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.agent.feed import Feed
+from accelwatch.agent.own_metrics import OwnMetrics
+from accelwatch.clock import Clock
+from accelwatch.config.alerts import Alerts
+from accelwatch.config.model import Settings
+
+if TYPE_CHECKING:
+    from accelwatch.agent.rules.evaluator import NodeEvaluator
+    from accelwatch.judging.pages import IncidentPages
+    from accelwatch.judging.runner import RuleRunner
+
+logger = logging.getLogger(__name__)
+
+
+class Ruling:
+    """Judges the node where rules are configured; the loop's thread only."""
+
+    def __init__(self, feed: Feed, clock: Clock, own: OwnMetrics, folder: Path | None) -> None:
+        """`folder` is where the journal is kept."""
+        self._feed = feed
+        self._clock = clock
+        self._own = own
+        self._folder = folder
+        self._running: tuple[RuleRunner, NodeEvaluator] | None = None
+        self._pages: IncidentPages | None = None
+
+    async def change(self, settings: Settings) -> None:
+        """Begin, go on by other settings, or end. Raises ConfigError, PluginError; then all stays."""
+        if not settings.rules.any:
+            if settings.alerts != Alerts():
+                logger.warning("nobody is told of anything: there are alerts, and no rules")
+            await self.stop()
+        elif self._running is None:
+            await self._start(settings)
+        else:
+            runner, evaluator = self._running
+            evaluator.collect_s = settings.collect.interval_s
+            await runner.reload(settings.rules, self._alerts(settings))
+
+    async def _start(self, settings: Settings) -> None:
+        from accelwatch.agent.rules.evaluator import NodeEvaluator
+        from accelwatch.agent.rules.node_note import node_note
+        from accelwatch.judging.pages import IncidentPages
+        from accelwatch.judging.runner import RuleRunner
+
+        evaluator = NodeEvaluator(self._feed, self._clock, settings.collect.interval_s)
+        alerts = self._alerts(settings)
+        runner = RuleRunner(evaluator, settings.rules, self._folder, alerts=alerts)
+        await runner.start()
+        self._running = runner, evaluator
+        self._own.of_rules = runner.series
+        self._pages = IncidentPages(lambda: runner, lambda: node_note(self._feed.snapshot()))
+
+    def _alerts(self, settings: Settings) -> Alerts:
+        """The ids of incidents are those of this node: many agents tell the same receivers."""
+        alerts = settings.alerts
+        return msgspec.structs.replace(alerts, hub=alerts.hub or self._feed.snapshot().host)
+
+    async def stop(self) -> None:
+        """Judge no more, and write what waits."""
+        running, self._running, self._pages = self._running, None, None
+        self._own.of_rules = dict
+        if running is not None:
+            await running[0].stop()
+
+    @property
+    def pages(self) -> "Callable[[], IncidentPages | None]":
+        """Gives the pages about rules; None while there are none."""
+        return lambda: self._pages
+
+    @property
+    def alive(self) -> bool:
+        """Whether the node is judged, if it is to be."""
+        return self._running is None or self._running[0].alive
