@@ -57,8 +57,8 @@ def _alerts_of(file: Path) -> "Alerts":
             settings = effective(file, {}).settings
             checked(settings)
         except ConfigError as of_agent:
-            # Whose file it is, is seen by who finds less to complain of.
-            raise min(of_hub, of_agent, key=lambda one: str(one).count("\n")) from None
+            # Whose file it is, is seen by who knows more of its keys.
+            raise min(of_hub, of_agent, key=lambda one: str(one).count("unknown key")) from None
         return settings.alerts
 
 
