@@ -8,6 +8,7 @@ from accelwatch.errors import UsageError
 MAX_HOSTS = 100_000
 _MAX_TEXT = 4096
 _PART = re.compile(r"\[([0-9][0-9,\-]*)\]")
+_COMMA = re.compile(r",(?![^\[]*\])")
 _SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
@@ -32,6 +33,11 @@ def expand(text: str) -> list[str]:
         ends = (*numbers, "")
         hosts.append("".join(part + end for part, end in zip(fixed, ends, strict=True)))
     return hosts
+
+
+def listed(text: str) -> list[str]:
+    """The parts of `n[1-3,5],n7`, which are parted by the commas outside brackets; no empty ones."""
+    return [part.strip() for part in _COMMA.split(text) if part.strip()]
 
 
 def _numbers(piece: str, text: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import machines
-from accelwatch.cli import incidents_command
+from accelwatch.cli import hub_asking
 from accelwatch.cli.app import build
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import AccelwatchError
@@ -114,8 +114,8 @@ def test_a_hub_or_an_agent_is_asked_but_not_both() -> None:
 
 
 def test_without_a_hub_on_this_machine_its_agent_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incidents_command, "DEFAULT_AGENT", "127.0.0.1:2")
-    flags = incidents_command.HubFlags(hub="127.0.0.1:1")
-    monkeypatch.setattr(incidents_command, "DEFAULT_HUB", "127.0.0.1:1")
+    monkeypatch.setattr(hub_asking, "DEFAULT_AGENT", "127.0.0.1:2")
+    flags = hub_asking.HubFlags(hub="127.0.0.1:1")
+    monkeypatch.setattr(hub_asking, "DEFAULT_HUB", "127.0.0.1:1")
     with pytest.raises(AccelwatchError, match="127.0.0.1:1 and 127.0.0.1:2: cannot connect"):
-        incidents_command.asked(flags, "/v1/incidents", {})
+        hub_asking.asked(flags, "/v1/incidents", {})

@@ -47,6 +47,8 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
         "config": _Command("config_command", "config"),
         "rules": _Command("rules_command", "rules"),
         "incidents": _Command("incidents_command", "incidents_command"),
+        "silence": _Command("silence_command", "silence"),
+        "maintenance": _Command("maintenance_command", "maintenance"),
         "history": _Command("history_command", "history"),
         "record": _Command("record", "record_command"),
         "serve": _Command("serve", "serve_command"),

@@ -1,41 +1,16 @@
 """`accelwatch incidents`: what the rules of a hub, or of one node's agent, have found."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import msgspec
 import typer
 
-from accelwatch.agent_address import DEFAULT_ADDRESS
+from accelwatch.cli.hub_asking import HubFlags, asked, changed, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
-
-if TYPE_CHECKING:
-    from accelwatch.fleet.hub_client.place import HubPlace
-
-DEFAULT_HUB = "127.0.0.1:9878"
-DEFAULT_AGENT = DEFAULT_ADDRESS
-_AGENT_PORT = int(DEFAULT_AGENT.rpartition(":")[2])
-_NOT_THERE = 404
-
-
-class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """Which hub, or which node's agent, is asked; the hub of this machine, else its agent."""
-
-    hub: Annotated[str, typer.Option("--hub", metavar="URL", help="The hub that is asked.")] = (
-        DEFAULT_HUB
-    )
-    agent: Annotated[
-        str | None,
-        typer.Option("--agent", metavar="URL", help="Ask the agent of one node instead."),
-    ] = None
-    hub_config_file: Annotated[
-        Path | None,
-        typer.Option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
-    ] = None
 
 
 class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,16 +29,56 @@ class IncidentFlags(msgspec.Struct, frozen=True, kw_only=True):
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
 
 
+class ClosingFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an incident is closed by hand, and by whom."""
+
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="With close: why.")
+    ] = None
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="NAME", help="With close: who, where no password says it."),
+    ] = None
+
+
 @command
 def incidents_command(
     wanted: IncidentFlags,
+    closing: ClosingFlags,
     hub: HubFlags,
-    incident: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="One incident with its history.")
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID | close ID]", help="One incident with its history, or its end."
+        ),
     ] = None,
 ) -> None:
-    """Show what rules have found in a hub or an agent: what goes on, or one incident by its id."""
-    raise typer.Exit(show_incidents(incident, wanted, hub))
+    """Show what rules have found in a hub or an agent: what goes on, or one incident by its id.
+
+    `accelwatch incidents close ID --reason TEXT` closes one by hand.
+    """
+    given = words or []
+    if len(given) == 2 and given[0] == "close":
+        raise typer.Exit(close_incident(given[1], closing, wanted.as_json, hub))
+    if len(given) > 1 or given == ["close"]:
+        raise UsageError("write: accelwatch incidents [ID], or accelwatch incidents close ID")
+    if closing.reason is not None or closing.by is not None:
+        raise UsageError("--reason and --by are for: accelwatch incidents close ID")
+    raise typer.Exit(show_incidents(given[0] if given else None, wanted, hub))
+
+
+def close_incident(id_: str, closing: ClosingFlags, as_json: bool, hub: HubFlags) -> int:
+    """Close an incident by hand. Raises AccelwatchError."""
+    if not closing.reason:
+        raise UsageError("say why, for whoever looks at it later: --reason TEXT")
+    document = {"reason": closing.reason, "by": who(closing.by)}
+    path = f"/v1/incidents/{quote(id_, safe='')}/close"
+    answer = changed(hub, "POST", path, document=document)
+    closed = msgspec.json.decode(answer)
+    if closed["problem"]:
+        complain(f"closed, but not written down: {closed['problem']}")
+    write_stdout(answer if as_json else f"{closed['id']} closed\n".encode())
+    return OK
 
 
 def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int:
@@ -88,46 +103,6 @@ def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int
     return OK
 
 
-def asked(hub: HubFlags, path: str, query: dict[str, str]) -> bytes:
-    """A page of whoever judges. Raises AccelwatchError."""
-    import asyncio
-
-    from accelwatch.fleet.follow.faults import Reason, TargetFault
-    from accelwatch.fleet.hub_client.once import plainly
-    from accelwatch.fleet.hub_client.session import HubSession
-
-    async def main() -> bytes:
-        for place in (places := _places(hub)):
-            session = HubSession(place)
-            try:
-                return await session.document(path, query)
-            except TargetFault as fault:
-                if fault.reason is Reason.CONNECT and place is not places[-1]:
-                    continue
-                if fault.code == _NOT_THERE and "no " in str(fault):
-                    raise UnmetError(f"{place.name}: {fault}") from fault
-                raise plainly(fault, " and ".join(one.name for one in places)) from fault
-            finally:
-                await session.close()
-        raise AssertionError("there is always a place to ask")
-
-    return asyncio.run(main())
-
-
-def _places(hub: HubFlags) -> "list[HubPlace]":
-    """Where to ask, one after the other. Raises UsageError, ConfigError."""
-    from accelwatch.fleet.hub_client.place import hub_place
-
-    if hub.agent is not None:
-        if hub.hub != DEFAULT_HUB:
-            raise UsageError("--hub and --agent: one of them")
-        return [hub_place(hub.agent, hub.hub_config_file, flag="--agent", port=_AGENT_PORT)]
-    places = [hub_place(hub.hub, hub.hub_config_file)]
-    if hub.hub == DEFAULT_HUB and hub.hub_config_file is None:
-        places.append(hub_place(DEFAULT_AGENT))
-    return places
-
-
 def place_of(incident: dict[str, Any]) -> str:
     """Where it is, in few words."""
     named = ", ".join(incident["nodes"][:4])
@@ -139,6 +114,21 @@ def place_of(incident: dict[str, Any]) -> str:
     return f"{about}: {named}" if named else about
 
 
+def muted_by(incident: dict[str, Any]) -> str:
+    """Why nobody is told of it, in few words; an older hub does not say."""
+    mute = incident.get("muted_by")
+    return f"{mute['kind']} {mute['id']}: {mute['reason']}" if mute else ""
+
+
+def _aside(incident: dict[str, Any]) -> str:
+    asides = []
+    if incident["part_of"]:
+        asides.append(f"part of {incident['part_of']}")
+    if mute := muted_by(incident):
+        asides.append(f"muted by {mute}")
+    return f"  ({', '.join(asides)})" if asides else ""
+
+
 def _table(incidents: list[dict[str, Any]]) -> bytes:
     from accelwatch.untrusted_text import printable
 
@@ -148,7 +138,7 @@ def _table(incidents: list[dict[str, Any]]) -> bytes:
             one["severity"] if one["state"] == "open" else "over",
             one["since"].partition(".")[0],
             printable(place_of(one)),
-            printable(one["title"] + (f"  (part of {one['part_of']})" if one["part_of"] else "")),
+            printable(one["title"] + _aside(one)),
         )
         for one in incidents
     ]
@@ -179,8 +169,11 @@ def _whole(incident: dict[str, Any]) -> bytes:
         "rule": ", ".join(incident["rules"]),
         "source": incident["source"],
         "part of": incident["part_of"],
+        "muted by": muted_by(incident),
     }
     lines += [f"{name:11}{value}" for name, value in told.items() if value]
     lines += [f"evidence   {one['text']}" for one in incident["evidence"]]
-    lines += [f"{one['time']}  {one['kind']:9} {one['text']}" for one in incident["timeline"]]
+    for one in incident["timeline"]:
+        actor = f" (by {one['actor']})" if one["actor"] else ""
+        lines.append(f"{one['time']}  {one['kind']:9} {one['text']}{actor}")
     return "".join(f"{printable(line)}\n" for line in lines).encode()

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from accelwatch.cli.incidents_command import HubFlags, asked
+from accelwatch.cli.hub_asking import HubFlags, asked
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.exit_codes import NOTHING_READ, OK

@@ -50,17 +50,33 @@ class HubSession:
         """The body of the answer to a POST without a body. Raises TargetFault."""
         return await self._whole("POST", path, query)
 
-    async def _whole(self, method: str, path: str, query: Mapping[str, str] | None) -> bytes:
+    async def change(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None
+    ) -> bytes:
+        """The body of the answer to a POST or DELETE; `body` is JSON. Raises TargetFault."""
+        return await self._whole(method, path, query, body)
+
+    async def _whole(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: bytes | None = None
+    ) -> bytes:
+        headers = {"Accept-Encoding": "gzip"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         try:
             async with asyncio.timeout(self.timeout_s):
-                async with self.open(method, path, query, {"Accept-Encoding": "gzip"}) as response:
+                async with self.open(method, path, query, headers, body) as response:
                     return await read_body(response, _MAX_BODY)
         except TimeoutError as error:
             raise TargetFault(Reason.TIMEOUT, "no whole answer in time") from error
 
     @contextlib.asynccontextmanager
     async def open(
-        self, method: str, path: str, query: Mapping[str, str] | None, headers: Mapping[str, str]
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer with code 200; the caller's own deadline applies. Raises TargetFault."""
         if self._closed:
@@ -70,7 +86,7 @@ class HubSession:
         except ConfigError as error:
             raise TargetFault(Reason.CREDENTIALS, str(error)) from error
         with faults(self.place.base.partition(":")[0]):
-            async with self._request(method, path, query, headers, ticket) as response:
+            async with self._request(method, path, query, headers, ticket, body=body) as response:
                 await _check(response)
                 yield response
 
@@ -81,6 +97,8 @@ class HubSession:
         query: Mapping[str, str] | None,
         headers: Mapping[str, str],
         ticket: Ticket,
+        *,
+        body: bytes | None,
     ) -> "contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]":
         if self._session is None:
             self._session = open_session(self._connector())
@@ -90,6 +108,7 @@ class HubSession:
             method,
             URL(f"{self.place.base}{path}{asked}", encoded=True),
             headers={**headers, **ticket.headers},
+            data=body,
             allow_redirects=False,
             ssl=ticket.tls if secure else True,
             server_hostname=ticket.server_name if secure else None,

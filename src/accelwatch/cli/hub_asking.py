@@ -1,0 +1,118 @@
+"""One request to a hub or an agent, for commands that ask it or change something in it."""
+
+import getpass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from accelwatch.agent_address import DEFAULT_ADDRESS
+from accelwatch.errors import UnmetError, UsageError
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.place import HubPlace
+    from accelwatch.fleet.hub_client.session import HubSession
+
+DEFAULT_HUB = "127.0.0.1:9878"
+DEFAULT_AGENT = DEFAULT_ADDRESS
+_AGENT_PORT = int(DEFAULT_AGENT.rpartition(":")[2])
+_NOT_THERE = 404
+
+
+class HubFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Which hub, or which node's agent, is asked."""
+
+    hub: Annotated[str, typer.Option("--hub", metavar="URL", help="The hub that is asked.")] = (
+        DEFAULT_HUB
+    )
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="URL", help="Ask the agent of one node instead."),
+    ] = None
+    hub_config_file: Annotated[
+        Path | None,
+        typer.Option("--hub.config.file", metavar="FILE", help="Credentials and TLS for it."),
+    ] = None
+
+
+def asked(hub: HubFlags, path: str, query: Mapping[str, str]) -> bytes:
+    """A page of whoever judges: the hub of this machine, else its agent, where neither is named.
+
+    Raises AccelwatchError.
+    """
+    return _over(_places(hub), lambda session: session.document(path, query))
+
+
+def changed(
+    hub: HubFlags,
+    method: str,
+    path: str,
+    *,
+    document: Mapping[str, Any] | None = None,
+    query: Mapping[str, str] | None = None,
+) -> bytes:
+    """What is answered to a change; nobody but who is named is asked for one. Raises AccelwatchError."""
+    body = None if document is None else msgspec.json.encode(document)
+    return _over(_places(hub)[:1], lambda session: session.change(method, path, query, body))
+
+
+def _over(places: "Sequence[HubPlace]", ask: "Callable[[HubSession], Awaitable[bytes]]") -> bytes:
+    import asyncio
+
+    from accelwatch.fleet.follow.faults import Reason, TargetFault
+    from accelwatch.fleet.hub_client.once import plainly
+    from accelwatch.fleet.hub_client.session import HubSession
+
+    async def main() -> bytes:
+        for place in places:
+            session = HubSession(place)
+            try:
+                return await ask(session)
+            except TargetFault as fault:
+                if fault.reason is Reason.CONNECT and place is not places[-1]:
+                    continue
+                if fault.code == _NOT_THERE and "no " in str(fault):
+                    raise UnmetError(f"{place.name}: {fault}") from fault
+                raise plainly(fault, " and ".join(one.name for one in places)) from fault
+            finally:
+                await session.close()
+        raise AssertionError("there is always a place to ask")
+
+    return asyncio.run(main())
+
+
+def _places(hub: HubFlags) -> "list[HubPlace]":
+    """Where to ask, one after the other. Raises UsageError, ConfigError."""
+    from accelwatch.fleet.hub_client.place import hub_place
+
+    if hub.agent is not None:
+        if hub.hub != DEFAULT_HUB:
+            raise UsageError("--hub and --agent: one of them")
+        return [hub_place(hub.agent, hub.hub_config_file, flag="--agent", port=_AGENT_PORT)]
+    places = [hub_place(hub.hub, hub.hub_config_file)]
+    if hub.hub == DEFAULT_HUB and hub.hub_config_file is None:
+        places.append(hub_place(DEFAULT_AGENT))
+    return places
+
+
+def who(given: str | None) -> str:
+    """The name that is given, else that of the user of this process; empty when he has none."""
+    if given is not None:
+        return given
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
+
+def moment(option: str, text: str) -> str:
+    """A time as the API takes it; one without a zone is this machine's. Raises UsageError."""
+    try:
+        return datetime.fromisoformat(text).astimezone().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            f"{option}: {text[:40]!r} is no time; write 2030-01-31T18:00 or 2030-01-31T17:00:00Z"
+        ) from None

@@ -1,0 +1,137 @@
+"""What `accelwatch silence` and `accelwatch maintenance` have in common: spans, answers, lists."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import msgspec
+import typer
+
+from accelwatch.cli.hub_asking import HubFlags, asked, changed, moment, who
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.errors import UsageError
+from accelwatch.exit_codes import OK
+
+Described = Callable[[Mapping[str, Any]], str]
+"""Whom a silence or window is about, in few words."""
+
+
+class SpanFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """From when to when, why, and who says so."""
+
+    lasts: Annotated[
+        str | None, typer.Option("--for", metavar="DURATION", help="How long, such as 2h or 1d.")
+    ] = None
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="TIME", help="Until when, instead of --for.")
+    ] = None
+    starts: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="From when on, such as 2030-01-31T18:00; now."),
+    ] = None
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; needed.")] = (
+        None
+    )
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="NAME", help="Who, where no password says it; the user."),
+    ] = None
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+By = Annotated[
+    str | None,
+    typer.Option("--by", metavar="NAME", help="Who ends it, where no password says it; the user."),
+]
+
+
+def spanned(span: SpanFlags) -> dict[str, str]:
+    """The part of a request that says when, why and who. Raises UsageError."""
+    if not span.reason:
+        raise UsageError("say why, for whoever looks at it later: --reason TEXT")
+    if (span.lasts is None) == (span.until is None):
+        raise UsageError("say until when: either --for 2h, or --until with a time")
+    asked_for = {"reason": span.reason, "by": who(span.by)}
+    if span.starts is not None:
+        asked_for["from"] = moment("--from", span.starts)
+    if span.until is not None:
+        asked_for["until"] = moment("--until", span.until)
+    if span.lasts is not None:
+        asked_for["for"] = span.lasts
+    return asked_for
+
+
+def tell_set(answer: bytes, name: str, described: Described, as_json: bool) -> int:
+    """Print what was set, in the field `name` of the answer, and complain of what is wrong."""
+    told = msgspec.json.decode(answer)
+    if told["problem"]:
+        complain(f"in force, but not written down: {told['problem']}")
+    if unknown := told.get("unknown"):
+        complain(f"no such node now: {', '.join(unknown)}")
+    if as_json:
+        write_stdout(answer)
+        return OK
+    write_stdout(_table([told[name]], described))
+    mutes = told[name]["mutes"]
+    if told[name]["in_force"]:
+        complain(f"{mutes or 'no'} open incident{'' if mutes == 1 else 's'} muted by it now")
+    return OK
+
+
+def tell_ended(hub: HubFlags, base: str, id_: str, by: str | None, as_json: bool) -> int:
+    """End one by its id. Raises AccelwatchError."""
+    query = {"by": who(by)} if who(by) else {}
+    answer = changed(hub, "DELETE", f"{base}/{quote(id_, safe='')}", query=query)
+    problem = msgspec.json.decode(answer)["problem"]
+    if problem:
+        complain(f"ended, but not written down: {problem}")
+    write_stdout(answer if as_json else f"{id_} ended\n".encode())
+    return OK
+
+
+def tell_all(hub: HubFlags, base: str, name: str, described: Described, as_json: bool) -> int:
+    """Print all that are not over, a line each. Raises AccelwatchError."""
+    answer = asked(hub, base, {})
+    page = msgspec.json.decode(answer)
+    if as_json:
+        write_stdout(answer)
+        return OK
+    for problem in page["problems"]:
+        complain(problem)
+    if not page[name]:
+        complain("none")
+    write_stdout(_table(page[name], described))
+    return OK
+
+
+def _table(rows: Iterable[Mapping[str, Any]], described: Described) -> bytes:
+    from accelwatch.untrusted_text import printable
+
+    cells = [
+        (
+            row["id"],
+            "in force" if row["in_force"] else "announced",
+            f"{_short(row['starts'])} to {_short(row['ends'])}",
+            printable(described(row)),
+            printable(f"{_by(row)}: {row['reason']}"),
+        )
+        for row in rows
+    ]
+    return "".join(f"{line}\n" for line in _aligned(cells)).encode()
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    return [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    ]
+
+
+def _short(moment_: str) -> str:
+    """A moment without its fraction; it is in UTC."""
+    return f"{moment_.partition('.')[0].removesuffix('Z')}Z"
+
+
+def _by(row: Mapping[str, Any]) -> str:
+    return str(row["by"]) if row["verified"] else f"{row['by'] or 'somebody'} (unverified)"

@@ -1,0 +1,149 @@
+"""`accelwatch silence`, `maintenance` and `incidents close`, asked of a running hub."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import machines
+from accelwatch.cli.app import build
+from accelwatch.config.model import RuleSettings
+from hub_peers import agent, hub
+
+RULES = """\
+version: 1
+rules:
+- {id: gpu.lost, title: A GPU is lost, when: state == "lost", severity: critical}
+"""
+WHY = ("--for", "2h", "--reason", "swap")
+
+
+async def typed(*words: str) -> tuple[int, str, str]:
+    """Exit code, output and what is said beside it."""
+    result = await asyncio.to_thread(CliRunner().invoke, build(words[0]), list(words))
+    said = result.stderr or str(result.exception or "")
+    return result.exit_code, result.stdout, said.replace("accelwatch: ", "")
+
+
+def test_silences_and_maintenance_from_beginning_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ana")
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.1)
+
+    async def main() -> None:
+        broken = machines.snapshot(machines.view(0), machines.lost_view(1))
+        async with (
+            agent(broken) as one,
+            hub(one.address, rules=rules, state_dir=tmp_path) as running,
+        ):
+            asking = ("--hub", running.base)
+            await running.until(lambda: bool(running.hub.rules and running.hub.rules.open))
+
+            code, out, said = await typed("silence", "add", "rule=~gpu.*,rack=", *WHY, *asking)
+            assert (code, said) == (0, "1 open incident muted by it now\n")
+            id_, state, *_ = out.split("  ")
+            assert (id_, state) == ("s2", "in force")
+            assert out.endswith("Z  rule=~gpu.*, rack=  ana (unverified): swap\n")
+            _, out, _ = await typed("incidents", *asking)
+            assert out.endswith("A GPU is lost  (muted by silence s2: swap)\n")
+            _, out, _ = await typed("incidents", "i1", *asking)
+            assert "muted by   silence s2: swap" in out
+            code, out, _ = await typed("silence", "list", "--json", *asking)
+            assert [row["id"] for row in json.loads(out)["silences"]] == ["s2"]
+
+            nodes = (f"{one.address},n[1-2]", "n9", "--by", "ben")
+            code, out, said = await typed("maintenance", "add", *nodes, *WHY, *asking)
+            assert code == 0
+            assert said == "no such node now: n1, n2, n9\nno open incidents muted by it now\n"
+            assert out.startswith("m3  in force  ")
+            assert out.endswith(f"  {one.address},n[1-2],n9  ben (unverified): swap\n")
+            later = ("--from", "2098-01-01T18:00", "--until", "2098-01-01T19:00", "--reason", "x")
+            code, _, said = await typed("maintenance", "add", "--all", *later, *asking)
+            assert code != 0
+            assert "beyond 90 days" in said
+
+            assert await typed("silence", "end", "s2", *asking) == (0, "s2 ended\n", "")
+            _, out, said = await typed("silence", "list", *asking)
+            assert (out, said) == ("", "none\n")
+            _, out, _ = await typed("maintenance", "list", *asking)
+            assert out.startswith("m3  in force")
+            code, out, _ = await typed("maintenance", "end", "m3", "--json", *asking)
+            assert json.loads(out)["maintenance"]["in_force"] is False
+            code, _, said = await typed("maintenance", "end", "m3", *asking)
+            assert code != 0
+            assert "no maintenance 'm3', or it is over" in said
+
+            closing = ("incidents", "close", "i1", "--reason", "replaced")
+            assert await typed(*closing, *asking) == (0, "i1 closed\n", "")
+            _, out, _ = await typed("incidents", "i1", *asking)
+            assert out.endswith("closed    replaced (by ana (unverified))\n")
+
+    asyncio.run(main())
+
+
+def test_what_is_not_written_down_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+
+    async def main() -> None:
+        async with hub(rules=RuleSettings(files=(str(file),))) as running:
+            asking = ("--hub", running.base)
+            code, out, said = await typed("silence", "add", "node=n1", *WHY, *asking)
+            assert (code, out[:4]) == (0, "s1  ")
+            assert said.startswith("in force, but not written down: no state_dir is set")
+            _, _, said = await typed("silence", "end", "s1", *asking)
+            assert said.startswith("ended, but not written down: no state_dir is set")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("silence", "add", "node=n1", "--for", "2h"), "--reason TEXT"),
+        (("silence", "add", "node=n1", "--reason", "x"), "either --for 2h, or --until"),
+        (
+            ("silence", "add", "node=n1", *WHY, "--until", "2030-01-01"),
+            "either --for 2h, or --until",
+        ),
+        (("maintenance", "add", *WHY), "or --all for every node"),
+        (("maintenance", "add", "n1", "--all", *WHY), "or --all for every node"),
+        (("maintenance", "add", "n1", *WHY, "--from", "noon"), "--from: 'noon' is no time"),
+        (
+            ("silence", "add", "a=b", "--until", "noon", "--reason", "x"),
+            "--until: 'noon' is no time",
+        ),
+        (("incidents", "close", "i1"), "--reason TEXT"),
+        (("incidents", "close"), "accelwatch incidents close ID"),
+        (("incidents", "i1", "i2"), "accelwatch incidents close ID"),
+        (("incidents", "i1", "--reason", "x"), "--reason and --by are for"),
+        (("incidents", "--by", "x"), "--reason and --by are for"),
+    ],
+)
+def test_what_is_missing_or_too_much_is_told_before_anybody_is_asked(
+    words: tuple[str, ...], says: str
+) -> None:
+    code, _, said = asyncio.run(typed(*words, "--hub", "127.0.0.1:1"))
+    assert code != 0
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("silence", "add", "node=n1", *WHY),
+        ("silence", "end", "s1"),
+        ("maintenance", "add", "n1", *WHY),
+        ("maintenance", "list"),
+        ("incidents", "close", "i1", "--reason", "x"),
+    ],
+)
+def test_a_hub_that_is_not_there_is_told(words: tuple[str, ...]) -> None:
+    code, _, said = asyncio.run(typed(*words, "--hub", "127.0.0.1:1"))
+    assert code != 0
+    assert "127.0.0.1:1: cannot connect" in said
