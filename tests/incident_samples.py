@@ -57,6 +57,6 @@ def storm(count: int, at: float = START) -> list[Incident]:
         entity=Entity(scope=Scope.DEVICE, group="rack=r7"),
         members=tuple(one.id for one in members),
         nodes=nodes,
-        title=f"GPU has fallen off the bus: {count} at once, rack=r7",
+        title=f"GPU has fallen off the bus: {count} nodes at once, rack r7",
     )
     return [*members, group]

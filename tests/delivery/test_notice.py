@@ -96,6 +96,7 @@ def test_one_that_is_over_says_how_long_it_was() -> None:
     over = notice(changed(closed=START + 3720, updated=START + 3720), NoticeKind.CLOSED)
     assert headline(over).startswith("CRITICAL over: GPU has")
     assert body(over).splitlines()[0] == "since 2026-11-22 03:14:07 UTC, over after 62 min"
+    assert "what to do" not in body(over)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +114,9 @@ def test_the_headline_says_why_it_is_said(kind: NoticeKind, said: str) -> None:
 def test_many_nodes_are_counted_and_some_are_named() -> None:
     nodes = tuple(f"n{at}" for at in range(1, 31))
     group = changed(entity=Entity(scope=Scope.DEVICE, group="rack=r7"), nodes=nodes)
-    assert notice(group).where == (
-        "rack=r7: n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12 and 18 more"
-    )
+    assert notice(group).where == "n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12 and 18 more"
+    empty = changed(entity=Entity(scope=Scope.DEVICE, group="rack=r7"), nodes=())
+    assert notice(empty).where == "rack=r7"
     job = changed(entity=Entity(scope=Scope.JOB, job="4711"), nodes=("n1", "n2"))
     assert notice(job).where == "job 4711: n1, n2"
     nowhere = changed(entity=Entity(scope=Scope.NODE), nodes=())

@@ -1,5 +1,6 @@
 """Many at once are one incident: from how many on, within which time, until all is calm."""
 
+import dataclasses
 import itertools
 
 import pytest
@@ -27,7 +28,12 @@ def facts(entity: Entity) -> Facts:
     if entity.node == "n100":
         return Facts(model="H100")
     rack = "r1" if len(entity.node) == 2 else "r2"
-    return Facts(model="H100", labels={"rack": rack, "pdu": "p1"}, jobs=(f"job-{entity.node}",))
+    return Facts(
+        model="H100",
+        driver_version="590.48",
+        labels={"rack": rack, "pdu": "p1"},
+        jobs=(f"job-{entity.node}",),
+    )
 
 
 def keeper(group: Grouping = RACK, incidents: tuple[Incident, ...] = ()) -> Keeper:
@@ -58,13 +64,24 @@ def test_three_of_a_rack_are_one_incident_and_its_members() -> None:
     changed = fire(kept, 60, "n3")
     (group,) = groups(changed)
     assert group.entity.group == "rack=r1"
-    assert group.title == "Title of gpu.lost: 3 at once, rack=r1"
+    assert group.title == "Title of gpu.lost: 3 nodes at once, rack r1"
     assert group.nodes == ("n1", "n2", "n3")
     assert group.members == ("i1", "i2", "i3")
     assert group.advice is Advice.WAIT
     assert group.facts.labels == {"rack": "r1", "pdu": "p1"}
     assert group.facts.jobs == ("job-n1", "job-n2", "job-n3")
     assert {one.group for one in changed if not one.entity.group} == {group.id}
+
+
+@pytest.mark.parametrize(
+    ("advice", "told"), [(Advice.REBOOT, "look for one cause"), (Advice.WAIT, "reboot the node")]
+)
+def test_what_to_do_is_the_rules_where_it_looks_for_a_cause(advice: Advice, told: str) -> None:
+    grouped = dataclasses.replace(rule(group=RACK), advice=advice)
+    numbers = itertools.count(1)
+    kept = Keeper({"gpu.lost": grouped}, facts, lambda: f"i{next(numbers)}")
+    (group,) = groups(fire(kept, 0, "n1", "n2", "n3"))
+    assert group.what_to_do.startswith(told)
 
 
 def test_those_of_another_rack_do_not_count() -> None:
@@ -96,12 +113,22 @@ def test_two_devices_of_a_node_are_two_of_a_group_over_the_fleet() -> None:
     (group,) = groups(kept.step(changes, START))
     assert group.entity.group == "fleet"
     assert group.nodes == ("n1",)
+    assert group.title == "Title of gpu.lost: 2 devices at once"
+
+
+def test_a_driver_can_be_what_they_share() -> None:
+    kept = keeper(Grouping(by="driver_version", at_least=2, within_s=60.0, calm_s=60.0))
+    (group,) = groups(fire(kept, 0, "n1", "n11"))
+    assert group.entity.group == "driver_version=590.48"
+    assert group.title == "Title of gpu.lost: 2 nodes at once, driver version 590.48"
+    assert group.facts.driver_version == "590.48"
 
 
 def test_a_label_can_be_what_they_share() -> None:
     kept = keeper(Grouping(by="labels.pdu", at_least=2, within_s=60.0, calm_s=60.0))
     (group,) = groups(fire(kept, 0, "n1", "n11"))
     assert group.entity.group == "labels.pdu=p1"
+    assert group.title == "Title of gpu.lost: 2 nodes at once, pdu p1"
 
 
 def test_a_group_grows_beyond_its_span() -> None:
@@ -110,6 +137,7 @@ def test_a_group_grows_beyond_its_span() -> None:
     (group,) = groups(fire(kept, 2000, "n4"))
     assert group.nodes == ("n1", "n2", "n3", "n4")
     assert group.timeline[-1].kind is MomentKind.GREW
+    assert group.title == "Title of gpu.lost: 4 nodes at once, rack r1"
     assert groups(kept.step([], START + 2001)) == []
 
 

@@ -39,12 +39,14 @@ def notice_of(
 
 
 def where(incident: Incident) -> str:
-    """`n12 nvidia3 (serial 1652..., rack r7)`, or what many have in common and who they are."""
+    """`n12 nvidia3 (serial 1652..., rack r7)`; of a group who they are: its title says of what."""
     entity, facts = incident.entity, incident.facts
     if entity.group or not entity.node:
         named = ", ".join(incident.nodes[:MOST_NODES])
         if len(incident.nodes) > MOST_NODES:
             named += f" and {len(incident.nodes) - MOST_NODES} more"
+        if entity.group and named:
+            return printable(named)
         about = str(entity) or entity.scope.value
         return printable(f"{about}: {named}" if named else about)
     parts = [f"serial {facts.serial}" if facts.serial else "", facts.model]

@@ -30,7 +30,7 @@ def body(notice: Notice) -> str:
     if notice.jobs:
         of = f" of {_names(notice.users)}" if notice.users else ""
         lines.append(f"job {_names(notice.jobs)}{of}")
-    if notice.what_to_do:
+    if notice.what_to_do and notice.closed is None:
         lines.append(f"what to do: {notice.what_to_do}")
     if notice.runbook:
         lines.append(f"runbook: {notice.runbook}")

@@ -107,14 +107,16 @@ class Groups:
         new = [one for one in recent if one.id not in known]
         if not new:
             return None
-        gathering.incident = _with_members(gathering.incident, new, now)
+        grown = _with_members(gathering.incident, new, now)
+        title = _title(rule, grown.nodes, len(grown.members), key)
+        gathering.incident = msgspec.structs.replace(grown, title=title)
         return gathering.incident
 
     def _begun(self, key: Key, rule: Rule, members: list[Incident], now: float) -> Incident:
         worst = max(members, key=lambda one: one.severity.weight)
         first = min(members, key=lambda one: one.opened)
         nodes = tuple(dict.fromkeys(node for one in members for node in one.nodes))
-        title = f"{rule.title}: {len(nodes) or len(members)} at once, {key[1]}"
+        title = _title(rule, nodes, len(members), key)
         return Incident(
             id=self._next_id(),
             family=rule.family,
@@ -135,7 +137,7 @@ class Groups:
             nodes=nodes[:MOST_NODES],
             members=tuple(one.id for one in members),
             trusted=any(one.trusted for one in members),
-            what_to_do="look for one cause: storage, fabric, power, cooling, a roll-out",
+            what_to_do=_what_to_do(rule),
             runbook=rule.runbook,
             source=rule.source,
             timeline=(Moment(now, MomentKind.OPENED, title),),
@@ -178,9 +180,24 @@ def _value(incident: Incident, by: str) -> str | None:
         "job": incident.entity.job or next(iter(incident.facts.jobs), ""),
         "rack": incident.entity.rack or incident.facts.labels.get("rack", ""),
         "model": incident.facts.model,
+        "driver_version": incident.facts.driver_version,
     }
     name = by.removeprefix(_LABEL)
     return (own[by] if by in own else incident.facts.labels.get(name, "")) or None
+
+
+def _what_to_do(rule: Rule) -> str:
+    """What mends one does not mend many: only a rule that looks for a cause knows what to do."""
+    if rule.what_to_do and rule.advice in (Advice.WAIT, Advice.NONE):
+        return rule.what_to_do
+    return "look for one cause: storage, fabric, power, cooling, a roll-out"
+
+
+def _title(rule: Rule, nodes: tuple[str, ...], members: int, key: Key) -> str:
+    """`GPU has fallen off the bus: 30 nodes at once, rack r7`."""
+    shared = "" if key[1] == "fleet" else f", {key[1].removeprefix(_LABEL).replace('=', ' ', 1)}"
+    many = f"{len(nodes)} nodes" if len(nodes) > 1 else f"{members} {rule.scope.value}s"
+    return f"{rule.title}: {many} at once{shared}".replace("driver_version", "driver version")
 
 
 def _grouping(rule: Rule) -> Grouping:
@@ -203,9 +220,11 @@ def _with_members(group: Incident, new: list[Incident], now: float) -> Incident:
 def _shared(members: list[Incident]) -> Facts:
     """What all members have in common, and all their jobs and users."""
     first, rest = members[0].facts, members[1:]
+    driver = first.driver_version
     return Facts(
         model=first.model if all(one.facts.model == first.model for one in rest) else "",
         vendor=first.vendor if all(one.facts.vendor == first.vendor for one in rest) else "",
+        driver_version=driver if all(one.facts.driver_version == driver for one in rest) else "",
         labels={
             name: value
             for name, value in first.labels.items()

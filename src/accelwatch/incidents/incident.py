@@ -22,6 +22,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     serial: str = ""
     vendor: str = ""
+    driver_version: str = ""
     labels: Mapping[str, str] = {}
     jobs: tuple[str, ...] = ()
     users: tuple[str, ...] = ()

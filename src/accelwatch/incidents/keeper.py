@@ -62,7 +62,7 @@ class Keeper:
     def open(self) -> list[Incident]:
         """Everything that is going on, groups included, in the order in which it was opened."""
         single = (one for one in self._kept.values() if one.is_open)
-        return sorted((*single, *self._groups.open), key=lambda one: (one.opened, one.id))
+        return sorted((*single, *self._groups.open), key=lambda one: one.opened)
 
     def set_rules(self, rules: Mapping[str, Rule], now: float) -> list[Incident]:
         """Other rules from now on; the incidents that have lost theirs."""

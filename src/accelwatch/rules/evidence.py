@@ -188,8 +188,8 @@ def _words(node: Node, value: Raw) -> str:
         case Window(kind=WindowKind.SHARE) | Fold(kind="share"):
             return f"{value:.0%}".replace("%", " %")
     key, per_second = _unit_of(node)
-    if key is None:
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if key is None or not by_key()[key].unit:
+        return (f"{value:.4g}" if isinstance(value, float) else str(value)) + per_second
     return quantity(key, value) + per_second
 
 

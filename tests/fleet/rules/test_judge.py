@@ -234,3 +234,18 @@ def test_an_event_has_its_text_and_its_trust_as_evidence(
             trusted=trusted,
         ),
     )
+
+
+def test_a_group_is_told_by_a_member_of_it(tmp_path: Path) -> None:
+    rules = rules_of(
+        tmp_path,
+        "id: one, scope: node, when: node.any(power_watts < 200)",
+        "id: other, scope: rack, when: rack.any(power_watts < 200)",
+    )
+    fleet = Judged(rules)
+    fleet.watts(500.0, 120.0)
+    told_by = {one.rule: [line.text for line in one.evidence] for one in fleet.tick()}
+    assert told_by == {
+        "one": ["nvidia1: power_watts is 120 W, < 200 W"],
+        "other": ["a nvidia1: power_watts is 120 W, < 200 W"],
+    }

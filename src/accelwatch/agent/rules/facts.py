@@ -29,6 +29,7 @@ def facts_of(snapshot: Snapshot, entity: Entity) -> Facts:
         model=device.model or "",
         serial=device.serial or "",
         vendor=device.vendor,
+        driver_version=device.driver_version or "",
         jobs=jobs,
         users=users,
         nodes=(snapshot.host,),

@@ -30,6 +30,7 @@ def facts_of(fleet: Fleet, entity: Entity) -> Facts:
         model=device.model or "",
         serial=device.serial or "",
         vendor=device.vendor,
+        driver_version=device.driver_version or "",
         labels=facts.labels,
         jobs=jobs,
         users=users,

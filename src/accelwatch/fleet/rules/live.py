@@ -54,7 +54,8 @@ class FleetColumns:
         self._hosts = Hosts(fleet, needs)
         self._heard = EventColumns(FleetHearing(fleet), needs.events, is_news)
         labels = [f"labels.{one}" for one in needs.labels]
-        self._said = Said(fleet, [*needs.fields, *labels])
+        # What a fold rests on is told by the name of a member.
+        self._said = Said(fleet, ["node", "name", *needs.fields, *labels])
         self._groups: dict[str, tuple[Belonging, Groups]] = {}
         self._numbers: dict[Key, Floats] = {}
         self._states: dict[str, Texts] = {}
