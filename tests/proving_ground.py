@@ -27,7 +27,7 @@ from accelwatch.rules.loading import pack_names
 from accelwatch_simulator.context import SentContext
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import FleetSize, Node, build, dealing_order, names
-from accelwatch_simulator.scenario import Scenario
+from accelwatch_simulator.scenario import Scenario, read_scenario
 from accelwatch_simulator.targets import labels_of
 from accelwatch_simulator.ticks import TickWriter, tick_message
 
@@ -100,7 +100,7 @@ class ProvingGround:
     def __init__(
         self,
         size: FleetSize,
-        scenario: Callable[[tuple[str, ...]], Scenario],
+        scenario: Callable[[FleetSize], Scenario],
         folder: Path | None,
         *,
         interval_s: float = 20.0,
@@ -112,7 +112,7 @@ class ProvingGround:
         self.interval_s = interval_s
         self.simulated = Fleet(
             build(size),
-            scenario(names(size.nodes)),
+            scenario(size),
             seed=size.seed,
             start=START,
             interval_s=interval_s,
@@ -164,18 +164,23 @@ class ProvingGround:
     def known(self) -> list[Incident]:
         """Every incident that there was, as it stands, in the order in which they were opened."""
         latest = {incident.id: incident for incident in self.heard}
-        return sorted(latest.values(), key=lambda one: (one.opened, one.id))
+        return sorted(latest.values(), key=lambda one: one.opened)
 
     @property
     def serious(self) -> list[Incident]:
         """Those above `info`."""
         return [one for one in self.known if one.severity is not Severity.INFO]
 
-    def since(self, time: float) -> float:
-        """A Unix time as seconds from the beginning."""
-        return time - START
+    @staticmethod
+    def minute(time: float) -> float:
+        """A Unix time in minutes from the beginning."""
+        return (time - START) / 60.0
 
 
-def dealt(size: FleetSize) -> list[str]:
-    """The nodes in the order in which a scenario deals out shares."""
-    return dealing_order(size)
+def played(file: Path) -> Callable[[FleetSize], Scenario]:
+    """A scenario of a file, for a fleet of a size."""
+
+    def scenario(size: FleetSize) -> Scenario:
+        return read_scenario(file, names(size.nodes), size.devices, dealing_order(size))
+
+    return scenario

@@ -412,3 +412,19 @@ def test_how_long_ago_an_event_was_is_told_by_the_event(tmp_path: Path) -> None:
     (change,) = stage.tick()
     told = "nfs_not_responding: nfs: server storage01 not responding, still trying"
     assert [(one.text, one.since) for one in change.evidence] == [(told, 1005.0)]
+
+
+@pytest.mark.parametrize(
+    ("when", "told"),
+    [
+        ("interconnect_errors_total.nvlink.crc > 5.5", "109.1, > 5.5"),
+        ("interconnect_errors_total.nvlink.crc * 1000 > 5.5", "109091, > 5.5"),
+    ],
+)
+def test_a_number_has_four_digits_that_count(tmp_path: Path, when: str, told: str) -> None:
+    rules = rules_of(tmp_path, HOT.replace("temperature_celsius > 90", when))
+    stage = Stage(rules, gpu())
+    values = stage.world.members["n1", "nvidia0"].values
+    values["interconnect_errors_total", "nvlink", "crc"] = 109.0909090909
+    (change,) = stage.tick()
+    assert change.evidence[0].text.endswith(told)

@@ -188,9 +188,15 @@ def _words(node: Node, value: Raw) -> str:
         case Window(kind=WindowKind.SHARE) | Fold(kind="share"):
             return f"{value:.0%}".replace("%", " %")
     key, per_second = _unit_of(node)
-    if key is None or not by_key()[key].unit:
-        return (f"{value:.4g}" if isinstance(value, float) else str(value)) + per_second
-    return quantity(key, value) + per_second
+    told = None if key is None else quantity(key, value)
+    if told is None or told == f"{value:g}":
+        told = _rounded(value)
+    return told + per_second
+
+
+def _rounded(value: float) -> str:
+    """A number without a unit: whole, or with four digits that count."""
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
 
 
 def _unit_of(node: Node) -> tuple[str | None, str]:
