@@ -350,3 +350,20 @@ def test_whom_a_verdict_is_about(tmp_path: Path) -> None:
     node = Node(tmp_path, 'id: a, title: t, when: "power_watts < 0"')
     node.see()
     assert node.judge.entity("") == Entity(scope=Scope.NODE, node="n01")
+
+
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_makes_no_event_older_or_younger(tmp_path: Path, jump_s: float) -> None:
+    node = Node(
+        tmp_path,
+        'id: xid, title: t, when: "event(\\"xid\\", within=\\"30s\\")"',
+        'id: two, title: t, when: "count(\\"xid\\", within=\\"30s\\") >= 2"',
+    )
+    event = xid(machines.NOW + 100)
+    assert len(node.fired(events=(event,))) == 1
+    changes = [
+        (at, one.transition)
+        for at in range(40)
+        for one in node.see(events=(event,), time=machines.NOW + node.at + jump_s)
+    ]
+    assert changes == [(29, Transition.CLEARED)]

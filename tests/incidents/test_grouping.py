@@ -200,3 +200,32 @@ def test_a_group_goes_on_after_a_restart() -> None:
     (group,) = groups(fire(again, 60, "n4"))
     assert group.members == ("i1", "i2", "i3", "i5")
     assert len(groups(again.open)) == 1
+
+
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_makes_no_group_and_ends_none(jump_s: float) -> None:
+    kept = keeper()
+    kept.step([change(FIRED, 0, entity=device(node)) for node in ("n1", "n2")], START, 0.0)
+    late = START + 301 + jump_s
+    third = [change(FIRED, 301 + jump_s, entity=device("n3"))]
+    assert groups(kept.step(third, late, 301.0)) == []
+    at_once = [change(FIRED, 302 + jump_s, entity=device(node)) for node in ("n4", "n5")]
+    (group,) = groups(kept.step(at_once, late + 1, 302.0))
+    nodes = ("n1", "n2", "n3", "n4", "n5")
+    over = [change(CLEARED, 310, entity=device(node)) for node in nodes]
+    kept.step(over, START + 310, 310.0)
+    assert groups(kept.step([], START + 320 + jump_s, 320.0)) == []
+    (closed,) = groups(kept.step([], START + 400, 911.0))
+    assert (closed.id, closed.is_open) == (group.id, False)
+
+
+def test_a_restored_group_waits_for_members_that_are_open() -> None:
+    kept = keeper()
+    changed = fire(kept, 0, "n1", "n2", "n3")
+    before = {one.id: one for one in changed}
+    again = keeper(incidents=tuple(before.values()))
+    clear(again, 10, "n1", "n2")
+    assert groups(clear(again, 2000)) == []
+    assert len(groups(again.open)) == 1
+    clear(again, 2001, "n3")
+    assert len(groups(clear(again, 2700))) == 1

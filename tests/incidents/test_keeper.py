@@ -215,3 +215,34 @@ def test_an_incident_survives_being_written_down() -> None:
     evidence = (Evidence(signal="power_watts", text="112 W", value=112.0, expected=418.0, z=-9.5),)
     (incident,) = keeper().step([change(FIRED, 0, evidence=evidence)], START)
     assert msgspec.json.decode(msgspec.json.encode(incident), type=Incident) == incident
+
+
+def test_a_rule_of_several_that_is_gone_leaves_the_incident_to_the_others() -> None:
+    kept = keeper(rule("a", family="f"), rule("b", family="f"))
+    kept.step([change(FIRED, 0, rule_id="a"), change(FIRED, 0, rule_id="b")], START)
+    (incident,) = kept.set_rules({"a": rule("a", family="f")}, START + 5)
+    assert (incident.rules, kinds(incident)[-1]) == (("a",), MomentKind.NOTE)
+    (incident,) = kept.step([change(CLEARED, 9, rule_id="a")], START + 9)
+    assert not incident.is_open
+
+
+def test_a_rule_that_has_joined_another_family_is_gone_from_its_incident() -> None:
+    kept = keeper(rule("a", family="f"))
+    kept.step([change(FIRED, 0, rule_id="a")], START)
+    (incident,) = kept.set_rules({"a": rule("a", family="g")}, START + 5)
+    assert kinds(incident)[-1] is MomentKind.ORPHANED
+
+
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_does_not_change_what_may_come_back(jump_s: float) -> None:
+    kept = keeper()
+    kept.step([change(FIRED, 0)], START, 0.0)
+    kept.step([change(CLEARED, 10)], START + 10, 10.0)
+    (incident,) = kept.step([change(FIRED, 20 + jump_s)], START + 20 + jump_s, 20.0)
+    assert (incident.id, incident.reopened) == ("i1", 1)
+    (incident,) = kept.step([change(CLEARED, 30 + jump_s)], START + 30 + jump_s, 30.0)
+    said = incident.timeline[-1].text
+    assert said == ("cleared after 3630 s" if jump_s > 0 else "cleared; the clock was set back")
+    kept.step([], START + 31 + jump_s, 31.0)
+    (incident,) = kept.step([change(FIRED, 700)], START + 700, 700.0)
+    assert incident.id == "i2"

@@ -29,14 +29,17 @@ class Heard:
         self._times = defaultdict(OrderedDict)
         self._counted = {pattern for pattern, length in lengths.items() if length}
 
-    def add(self, event: ErrorEvent, now: float, *, news: bool = True) -> None:
+    def add(
+        self, event: ErrorEvent, now: float, *, ago_s: float | None = None, news: bool = True
+    ) -> None:
         """An event was told; told again, it is the same. None is younger than `now` (Unix seconds).
 
-        One that is no news is counted, but it is not what has just happened.
+        It was `ago_s` before `now` where its own time is not by that clock. One that is no news is
+        counted, but it is not what has just happened.
         """
         if not math.isfinite(event.time):
             return
-        time = min(event.time, now)
+        time = min(event.time if ago_s is None else now - ago_s, now)
         for pattern, matches in self._matchers.items():
             if matches(event):
                 key = event.device_id, pattern

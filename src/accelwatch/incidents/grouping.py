@@ -35,8 +35,11 @@ class _Gathering(msgspec.Struct, kw_only=True):
 
     rule: Grouping
     members: dict[str, Incident] = {}
+    begun: dict[str, float] = {}
+    """When each member was opened, in monotonic seconds."""
     incident: Incident | None = None
     calm_since: float | None = None
+    """Monotonic seconds."""
 
 
 class Groups:
@@ -55,15 +58,18 @@ class Groups:
             if one.incident is not None and one.incident.is_open
         ]
 
-    def restore(self, incident: Incident) -> None:
-        """A group that was open before; its members are counted when they change."""
+    def restore(self, incident: Incident, members: Iterable[Incident]) -> None:
+        """A group that was open before, with those of its members that still are."""
         if incident.is_open:
             rule = Grouping(by="", at_least=2, within_s=0.0, calm_s=600.0)
-            gathering = _Gathering(rule=rule, incident=incident, calm_since=incident.updated)
+            known = {one.id: one for one in members}
+            gathering = _Gathering(rule=rule, incident=incident, members=known)
             self._gatherings[incident.family, incident.entity.group] = gathering
 
-    def step(self, changed: Iterable[tuple[Incident, Rule]], now: float) -> list[Incident]:
-        """The groups that a tick has changed."""
+    def step(
+        self, changed: Iterable[tuple[Incident, Rule]], now: float, at: float
+    ) -> list[Incident]:
+        """The groups that a tick has changed; `now` in Unix seconds, `at` in monotonic ones."""
         touched: dict[Key, Rule] = {}
         for incident, rule in changed:
             key = _key(incident, rule)
@@ -72,9 +78,10 @@ class Groups:
             gathering = self._gatherings.setdefault(key, _Gathering(rule=_grouping(rule)))
             gathering.rule = _grouping(rule)
             gathering.members[incident.id] = incident
+            gathering.begun.setdefault(incident.id, at - max(now - incident.opened, 0.0))
             touched[key] = rule
-        results = [self._grown(key, rule, now) for key, rule in touched.items()]
-        results += [self._calmed(key, now) for key in list(self._gatherings)]
+        results = [self._grown(key, rule, now, at) for key, rule in touched.items()]
+        results += [self._calmed(key, now, at) for key in list(self._gatherings)]
         return [incident for incident in results if incident is not None]
 
     def left(self, closed: Incident) -> None:
@@ -91,12 +98,13 @@ class Groups:
                 return _closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
         return None
 
-    def _grown(self, key: Key, rule: Rule, now: float) -> Incident | None:
+    def _grown(self, key: Key, rule: Rule, now: float, at: float) -> Incident | None:
         gathering = self._gatherings[key]
+        since = at - gathering.rule.within_s
         recent = [
             one
-            for one in gathering.members.values()
-            if one.is_open and (gathering.incident or now - one.opened <= gathering.rule.within_s)
+            for id_, one in gathering.members.items()
+            if one.is_open and (gathering.incident or gathering.begun[id_] >= since)
         ]
         if gathering.incident is None:
             if len({one.entity for one in recent}) < gathering.rule.at_least:
@@ -143,9 +151,10 @@ class Groups:
             timeline=(Moment(now, MomentKind.OPENED, title),),
         )
 
-    def _calmed(self, key: Key, now: float) -> Incident | None:
+    def _calmed(self, key: Key, now: float, at: float) -> Incident | None:
         gathering = self._gatherings[key]
         gathering.members = {id_: one for id_, one in gathering.members.items() if one.is_open}
+        gathering.begun = {id_: gathering.begun.get(id_, at) for id_ in gathering.members}
         incident = gathering.incident
         if incident is None:
             if not gathering.members:
@@ -155,8 +164,8 @@ class Groups:
             gathering.calm_since = None
             return None
         if gathering.calm_since is None:
-            gathering.calm_since = now
-        if now - gathering.calm_since < gathering.rule.calm_s:
+            gathering.calm_since = at
+        if at - gathering.calm_since < gathering.rule.calm_s:
             return None
         del self._gatherings[key]
         text = f"none of its {len(incident.members)} members is open any more"

@@ -49,14 +49,20 @@ class Keeper:
         self._next_id = next_id
         self._kept: dict[Key, Incident] = {}
         self._groups = Groups(next_id)
-        for incident in incidents:
-            self._restore(incident)
+        self._ended: dict[str, float] = {}
+        """When incidents that may come back were closed by this process, in monotonic seconds."""
+        self._restore(incidents)
 
-    def _restore(self, incident: Incident) -> None:
-        if incident.members or incident.entity.group:
-            self._groups.restore(incident)
-        else:
-            self._kept[incident.family, incident.entity] = incident
+    def _restore(self, incidents: Iterable[Incident]) -> None:
+        groups: list[Incident] = []
+        for incident in incidents:
+            if incident.members or incident.entity.group:
+                groups.append(incident)
+            else:
+                self._kept[incident.family, incident.entity] = incident
+        members = self.members()
+        for group in groups:
+            self._groups.restore(group, (one for one in members.get(group.id, ()) if one.is_open))
 
     @property
     def open(self) -> list[Incident]:
@@ -69,29 +75,35 @@ class Keeper:
         self._rules = rules
         changed: list[Incident] = []
         for key, incident in self._kept.items():
-            if incident.is_open and not any(rule in rules for rule in incident.rules):
-                if incident.timeline and incident.timeline[-1].kind is MomentKind.ORPHANED:
-                    continue
-                text = f"rule {incident.rule} is gone from the rule files; close it by hand"
-                moment = Moment(now, MomentKind.ORPHANED, text)
-                self._kept[key] = with_moment(incident, moment)
-                changed.append(self._kept[key])
+            after = _without_lost(incident, rules, now) if incident.is_open else incident
+            if after is not incident:
+                self._kept[key] = after
+                changed.append(after)
         return changed
 
-    def step(self, changes: Iterable[VerdictChange], now: float) -> list[Incident]:
-        """The incidents that a tick has changed, each once, as they stand after it."""
+    def step(
+        self, changes: Iterable[VerdictChange], now: float, at: float | None = None
+    ) -> list[Incident]:
+        """The incidents that a tick has changed, each once, as they stand after it.
+
+        `now` in Unix seconds is what incidents say; timers go by `at`, in monotonic seconds, so that a
+        clock that is set changes none of them. Without it both are one.
+        """
+        at = now if at is None else at
         changed: dict[str, Incident] = {}
         for change in changes:
-            incident = self._apply(change)
+            incident = self._apply(change, at)
             if incident is not None:
                 changed[incident.id] = incident
-        for incident in self._groups.step(self._members(changed.values()), now):
+                if not incident.is_open:
+                    self._ended[incident.id] = at
+        for incident in self._groups.step(self._members(changed.values()), now, at):
             changed[incident.id] = incident
             for member in incident.members:
                 joined = self._join(member, incident, now)
                 if joined is not None:
                     changed[joined.id] = joined
-        self._forget(now)
+        self._forget(now, at)
         return list(changed.values())
 
     def members(self) -> dict[str, list[Incident]]:
@@ -111,12 +123,12 @@ class Keeper:
                 return self._kept[key]
         return self._groups.close(id_, now, actor, note)
 
-    def _apply(self, change: VerdictChange) -> Incident | None:
+    def _apply(self, change: VerdictChange, at: float) -> Incident | None:
         rule = self._rules.get(change.rule)
         key = (rule.family if rule is not None else change.rule, change.entity)
         incident = self._kept.get(key)
         if change.transition is Transition.FIRED:
-            after = None if rule is None else self._fired(rule, change, incident)
+            after = None if rule is None else self._fired(rule, change, incident, at)
         elif incident is None or not incident.is_open:
             return None
         elif change.transition is Transition.CLEARED:
@@ -127,8 +139,10 @@ class Keeper:
             self._kept[key] = after
         return after
 
-    def _fired(self, rule: Rule, change: VerdictChange, before: Incident | None) -> Incident:
-        if before is None or not (before.is_open or self._may_return(before, change.time)):
+    def _fired(
+        self, rule: Rule, change: VerdictChange, before: Incident | None, at: float
+    ) -> Incident:
+        if before is None or not (before.is_open or self._may_return(before, change.time, at)):
             return self._opened(rule, change)
         if not before.is_open:
             before = msgspec.structs.replace(
@@ -208,13 +222,18 @@ class Keeper:
             text = f"{change.rule} no longer fires; {', '.join(rest)} still does"
             left = msgspec.structs.replace(incident, rules=rest)
             return with_moment(left, Moment(change.time, MomentKind.NOTE, text))
-        text = f"cleared after {round(change.time - incident.opened)} s"
+        lasted_s = round(change.time - incident.opened)
+        text = f"cleared after {lasted_s} s" if lasted_s >= 0 else "cleared; the clock was set back"
         return _closed(incident, Moment(change.time, MomentKind.CLOSED, text))
 
-    def _may_return(self, incident: Incident, now: float) -> bool:
+    def _may_return(self, incident: Incident, now: float, at: float) -> bool:
         rule = self._rules.get(incident.rule)
         cooldown_s = rule.cooldown_s if rule is not None else 0.0
-        return incident.closed is not None and 0 <= now - incident.closed < cooldown_s
+        if incident.closed is None:
+            return False
+        ended = self._ended.get(incident.id)
+        over_s = now - incident.closed if ended is None else at - ended
+        return 0 <= over_s < cooldown_s
 
     def _members(self, changed: Iterable[Incident]) -> list[tuple[Incident, Rule]]:
         """Changed incidents whose rule says that many of them are one."""
@@ -230,14 +249,34 @@ class Keeper:
                 return self._kept[key]
         return None
 
-    def _forget(self, now: float) -> None:
+    def _forget(self, now: float, at: float) -> None:
         over = [
             key
             for key, incident in self._kept.items()
-            if not incident.is_open and not self._may_return(incident, now)
+            if not incident.is_open and not self._may_return(incident, now, at)
         ]
         for key in over:
-            del self._kept[key]
+            self._ended.pop(self._kept.pop(key).id, None)
+
+
+def _without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> Incident:
+    """An open incident after its rules have changed; the same one if none of its own is gone."""
+
+    def has(id_: str) -> bool:
+        return id_ in rules and rules[id_].family == incident.family
+
+    left = tuple(filter(has, incident.rules))
+    gone = ", ".join(id_ for id_ in incident.rules if id_ not in left)
+    if not gone:
+        return incident
+    if left:
+        text = f"rule {gone} is judged no more; {', '.join(left)} still is"
+        kept = msgspec.structs.replace(incident, rules=left)
+        return with_moment(kept, Moment(now, MomentKind.NOTE, text))
+    if incident.timeline and incident.timeline[-1].kind is MomentKind.ORPHANED:
+        return incident
+    text = f"rule {gone} is gone from the rule files, or off; close it by hand"
+    return with_moment(incident, Moment(now, MomentKind.ORPHANED, text))
 
 
 def severity_of(rule: Rule, change: VerdictChange) -> Severity:

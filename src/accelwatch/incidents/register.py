@@ -86,6 +86,7 @@ class Register:
         self._muting.advance(now)
         await self._look(self._keeper.open)
         await self._note([_in_force(rules)], now)
+        await self._changed(self._keeper.set_rules(self._rules, now), now)
         return opened.loaded
 
     async def end(self) -> None:
@@ -104,10 +105,12 @@ class Register:
             await self._note([_in_force(loaded)], now)
             await self._changed(orphaned, now)
 
-    async def step(self, changes: Iterable[VerdictChange], now: float) -> None:
-        """What a tick has brought."""
+    async def step(
+        self, changes: Iterable[VerdictChange], now: float, at: float | None = None
+    ) -> None:
+        """What a tick has brought; `now` in Unix seconds, `at` in monotonic ones."""
         async with self._changing:
-            await self._changed(self._keeper.step(changes, now), now)
+            await self._changed(self._keeper.step(changes, now, at), now)
 
     async def remember(self, seen: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
@@ -262,14 +265,17 @@ class Register:
 
 
 def take_up(incidents: Iterable[Incident], spells: Spells, wall: float, now: float) -> None:
-    """Let rules fire that fired before this process began: only they say when it is over.
+    """Let rules fire of which incidents are open and nothing is known: only they say when it is over.
 
-    `wall` in Unix seconds, `now` in monotonic seconds.
+    They fired before this process began, or said something else until now. `wall` in Unix seconds,
+    `now` in monotonic seconds.
     """
     for incident in incidents:
         if incident.is_open and not incident.entity.group:
+            since = now - max(wall - incident.since, 0.0)
             for rule in incident.rules:
-                spells.restore(rule, incident.entity, now - (wall - incident.since))
+                if incident.entity not in spells.of(rule):
+                    spells.restore(rule, incident.entity, since)
 
 
 def _in_force(rules: RuleSet) -> RuleSetRecord:

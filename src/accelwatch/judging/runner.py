@@ -71,9 +71,10 @@ class RuleRunner:
         wall, now = self._clock.wall(), self._clock.monotonic()
         loaded = await self._register.begin(self._folder, self.rules, wall)
         self._news = News(loaded.seen, self._has_open, self._clock.wall)
-        take_up(loaded.incidents, self._evaluator.spells, wall, now)
+        take_up(self.open, self._evaluator.spells, wall, now)
         self._begun_at = now
-        await self._alerting.start(self._register.writer, loaded.outbox, loaded.incidents)
+        known = (*self.open, *self.closed)
+        await self._alerting.start(self._register.writer, loaded.outbox, known)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="rules")
 
     def _is_news(self, node: str, event: ErrorEvent) -> bool:
@@ -112,7 +113,9 @@ class RuleRunner:
     async def _replace(self, rules: RuleSet) -> None:
         self._evaluator.set_rules(rules, self._is_news)
         self.rules = rules
-        await self._register.set_rules(self._evaluator.rules, rules, self._clock.wall())
+        wall, now = self._clock.wall(), self._clock.monotonic()
+        await self._register.set_rules(self._evaluator.rules, rules, wall)
+        take_up(self.open, self._evaluator.spells, wall, now)
         logger.info("rules in force count=%d", len(rules.rules))
 
     async def _run(self) -> None:
@@ -158,7 +161,7 @@ class RuleRunner:
         changes = await self._evaluator.evaluate()
         self._ticked_at = self._clock.monotonic()
         now = self._clock.wall()
-        await self._register.step(changes, now)
+        await self._register.step(changes, now, self._ticked_at)
         await self._register.look_at_mutes()
         await self._register.remember(self._news.to_write(now), now)
 

@@ -392,3 +392,57 @@ def test_an_old_event_told_for_the_first_time_opens_nothing_but_is_counted(site:
         await runner.stop()
 
     play(story)
+
+
+def test_a_changed_rule_that_holds_no_more_closes_its_incident(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.watts(120.0)
+        await site.tick(runner)
+        site.file.write_text(LOW.replace("< 200", "< 100"), encoding="utf-8")
+        await runner.reload(site.settings)
+        await site.tick(runner)
+        assert [(one.id, one.rule) for one in runner.closed] == [("i1", "low")]
+        assert runner.open == []
+        await runner.stop()
+
+    play(story)
+
+
+def test_a_rule_that_went_while_nobody_judged_has_its_incident_left_to_people(site: Site) -> None:
+    async def story() -> None:
+        first = site.runner()
+        await first.start()
+        site.watts(120.0)
+        await site.tick(first)
+        await first.stop()
+        site.file.write_text(LOW.replace("id: low", "id: lower"), encoding="utf-8")
+        second = site.runner()
+        await second.start()
+        (incident,) = second.open
+        assert kinds(incident)[-1] is MomentKind.ORPHANED
+        # Put back, it says when it is over.
+        site.file.write_text(LOW, encoding="utf-8")
+        await second.reload(site.settings)
+        site.watts(500.0)
+        await site.tick(second)
+        assert second.open == []
+        await second.stop()
+
+    play(story)
+
+
+def test_a_rule_that_is_turned_off_leaves_its_incident_to_people(site: Site) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.watts(120.0)
+        await site.tick(runner)
+        site.file.write_text(LOW + "  mode: off\n", encoding="utf-8")
+        await runner.reload(site.settings)
+        (incident,) = runner.open
+        assert kinds(incident)[-1] is MomentKind.ORPHANED
+        await runner.stop()
+
+    play(story)

@@ -48,6 +48,8 @@ class NodeJudge:
         self._last = -1
         self._entities: dict[str, Entity] = {}
         self._host = ""
+        self._began: float | None = None
+        """Unix time less monotonic time at the first tick: a clock that is set changes no age."""
         self.seen: Subjects = {}
         """Everybody who was judged at the last tick."""
 
@@ -77,10 +79,16 @@ class NodeJudge:
             self.keeper,
             lookups,
             at=at,
-            now=snapshot.time,
+            now=self._steady(snapshot, at),
             firing=self._is_firing,
             listened=self._listened,
         )
+
+    def _steady(self, snapshot: Snapshot, at: float) -> float:
+        """Unix time as it would be if nobody had set the clock."""
+        if self._began is None:
+            self._began = snapshot.time - at
+        return at + self._began
 
     def subjects(self, scene: Scene) -> Subjects:
         """Everybody who is judged."""
@@ -115,7 +123,8 @@ class NodeJudge:
                 del self._waiting[number]
             elif _is_placed(event) or at - since >= self._patience_s:
                 del self._waiting[number]
-                self.keeper.heard.add(event, snapshot.time, news=self._is_news(event))
+                now, ago_s = self._steady(snapshot, at), snapshot.time - event.time
+                self.keeper.heard.add(event, now, ago_s=ago_s, news=self._is_news(event))
 
 
 def judged_here(rules: Mapping[str, Rule]) -> dict[str, Rule]:
