@@ -6,6 +6,7 @@ from accelwatch.expr.kleene import MISSING
 from accelwatch.expr.names import IDENTITY
 from accelwatch.expr.needs import Needs
 from accelwatch.query.lookup import lookup
+from accelwatch.rules.attention import Stir
 from accelwatch.rules.engine import Engine
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
@@ -34,11 +35,12 @@ def played(
             world.engine = engine
         for member in members:
             world.members[member.node, member.device].values = member.values
-        world.tick(now)
+        stir = Stir(engine.attention)
+        world.tick(now, stir)
         for shot in snapshots if at == 0 else ():
             for event in shot.events:
-                world.hear(shot.host, event)
-        for change in engine.step(world.subjects(), now, now):
+                world.hear(shot.host, event, stir)
+        for change in engine.step(world.subjects(), now, now, stir):
             if change.transition is Transition.FIRED:
                 fired.setdefault(change.rule, set()).add(str(change.entity))
     return fired

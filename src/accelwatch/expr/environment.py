@@ -20,6 +20,15 @@ class Group:
     """-1 for one that is no member of it, as a node is none of its devices."""
     answers: "dict[Inner, list[Raw]]" = field(default_factory=dict, compare=False)
     """What parts of rules gave for all members: those who share it at one moment ask only once."""
+    known: "dict[Inner, list[float | int | None]]" = field(default_factory=dict, compare=False)
+    """The numbers among these answers."""
+
+    def numbers(self, inner: "Inner") -> "list[float | int | None]":
+        """A part of a rule for every member, where it is a number."""
+        found = self.known.get(inner)
+        if found is None:
+            found = self.known[inner] = [number(one) for one in self.ask(inner)]
+        return found
 
     def ask(self, inner: "Inner") -> "list[Raw]":
         """A part of a rule for every member."""
@@ -117,7 +126,7 @@ def _peers(
     group = environment.group(by)
     if group is None:
         return None
-    told = [number(one) for one in group.ask(inner)]
+    told = group.numbers(inner)
     own = told[group.own] if group.own >= 0 else None
     others = [float(one) for at, one in enumerate(told) if one is not None and at != group.own]
     if len(others) < LEAST_PEERS:

@@ -1,6 +1,7 @@
 """Which error events are meant by the pattern of a rule."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from accelwatch.expr.codegen import generate
 from accelwatch.expr.events import EVENT_KINDS, EventKind
@@ -9,6 +10,7 @@ from accelwatch.expr.tree import EventPattern
 from accelwatch.schema.event import ErrorEvent, severity
 
 
+@lru_cache(maxsize=4096)
 def matcher(pattern: EventPattern) -> Callable[[ErrorEvent], bool]:
     """Whether an event is meant by a pattern; what its predicate cannot tell is not meant."""
     kind = EVENT_KINDS[pattern.kind]

@@ -23,6 +23,8 @@ class Heard:
         for one in needs:
             lengths[one.pattern] = max(lengths.get(one.pattern, 0), one.seconds)
         self._matchers = {pattern: matcher(pattern) for pattern in lengths}
+        self.version = 0
+        """Grows when a pattern is matched, or forgotten."""
         self._last: dict[tuple[str, EventPattern], float] = {}
         self._latest: dict[tuple[str, EventPattern], ErrorEvent] = {}
         self._times: defaultdict[tuple[str, EventPattern], OrderedDict[_Fingerprint, float]]
@@ -42,6 +44,7 @@ class Heard:
         time = min(event.time if ago_s is None else now - ago_s, now)
         for pattern, matches in self._matchers.items():
             if matches(event):
+                self.version += 1
                 key = event.device_id, pattern
                 if news and time >= self._last.get(key, -math.inf):
                     self._last[key], self._latest[key] = time, event
@@ -56,6 +59,7 @@ class Heard:
 
     def forget(self, device: str) -> None:
         """Another device stands there from now on."""
+        self.version += 1
         for kept in (self._last, self._latest, self._times):
             for key in [one for one in kept if one[0] == device]:
                 del kept[key]

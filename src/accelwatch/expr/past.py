@@ -13,6 +13,10 @@ from accelwatch.expr.windows import GAP_S, LEAST_SHARE, STEP_S, WindowKind, step
 
 _EMPTY = {"least": math.inf, "most": -math.inf}
 """Parts of a step without samples; all others are 0."""
+_EXTREMES = frozenset({WindowKind.INCREASE, WindowKind.CHANGED, WindowKind.MIN, WindowKind.MAX})
+"""Windows to which a sample that is like the one before adds nothing."""
+_IN_TIME = 1.5
+"""Intervals between two samples, with which a window that was known stays known."""
 _FOLD: Mapping[str, Callable[[Iterable[float]], float]] = {"least": min, "most": max}
 """What makes one number of many steps, where it is not the sum."""
 
@@ -20,7 +24,18 @@ _FOLD: Mapping[str, Callable[[Iterable[float]], float]] = {"least": min, "most":
 class Past:
     """What the windows over one series need; times are monotonic seconds."""
 
-    __slots__ = ("_before", "_closed", "_folded", "_last_at", "_open", "_step")
+    __slots__ = (
+        "_before",
+        "_closed",
+        "_folded",
+        "_last_at",
+        "_open",
+        "_regular",
+        "_same",
+        "_step",
+        "_told",
+        "_told_at",
+    )
 
     def __init__(self, windows: Iterable[WindowNeed]) -> None:
         lengths: dict[str, int] = {}
@@ -33,10 +48,18 @@ class Past:
         self._step: int | None = None
         self._before = math.nan
         self._last_at = math.nan
+        self._told: dict[WindowNeed, float | None] = {}
+        """The windows as they were looked at last."""
+        self._told_at = math.nan
+        self._regular = self._same = False
+        """Whether since then there were samples in time and no step was closed; and all alike."""
 
     def add(self, at: float, value: float, interval_s: float) -> None:
         """A sample."""
         self._roll(at)
+        self._told_at = math.nan
+        self._regular = self._regular and at - self._last_at <= _IN_TIME * interval_s
+        self._same = self._same and value == self._before
         now = self._open
         for part, told in (("count", 1.0), ("true", float(value != 0)), ("sum", value)):
             if part in now:
@@ -62,8 +85,38 @@ class Past:
         self._roll(at)
         return min(self._samples(seconds) / max(self._expected(at, seconds, interval_s), 1.0), 1.0)
 
+    def changed(
+        self, at: float, windows: Iterable[WindowNeed], interval_s: float
+    ) -> list[WindowNeed]:
+        """Those of its windows whose value is another than when this was asked for the last time."""
+        found: list[WindowNeed] = []
+        still = self._regular and self._last_at == at
+        for one in windows:
+            before = self._told.get(one)
+            if before is not None and still and self._stays(one.kind, before):
+                continue
+            value = self.window(at, one, interval_s)
+            if value != before:
+                self._told[one] = value
+                found.append(one)
+        self._told_at = at
+        self._regular = self._same = True
+        return found
+
+    def _stays(self, kind: str, value: float) -> bool:
+        """Whether a known window is as before after further samples of the open step."""
+        if kind == WindowKind.QUANTILE:
+            return True
+        if not self._same:
+            return False
+        if kind in (WindowKind.RATE, WindowKind.SHARE):
+            return value == 0
+        return kind in _EXTREMES
+
     def window(self, at: float, need: WindowNeed, interval_s: float) -> float | None:
         """The value of a window that it was made for; None with too few samples."""
+        if at == self._told_at and need in self._told:
+            return self._told[need]
         if need.kind == WindowKind.AGE:
             return self.age(at)
         self._roll(at)
@@ -110,10 +163,8 @@ class Past:
 
     def _means(self, steps: int) -> list[float]:
         """Means of the closed steps that have samples, oldest first."""
-        sums, counts = self._closed["sum"], self._closed["count"]
-        step = self._step or 0
-        places = [(n % len(sums), n % len(counts)) for n in range(step - steps, step)]
-        return [sums[at] / counts[other] for at, other in places if counts[other]]
+        pairs = zip(self._latest("sum", steps), self._latest("count", steps), strict=True)
+        return [total / count for total, count in pairs if count]
 
     def _total(self, part: str, steps: int) -> float:
         """A part over the open step and so many closed ones."""
@@ -121,10 +172,14 @@ class Past:
         key = part, steps
         closed = self._folded.get(key)
         if closed is None:
-            ring, step = self._closed[part], self._step or 0
-            closed = fold(ring[n % len(ring)] for n in range(step - steps, step))
-            self._folded[key] = closed
+            closed = self._folded[key] = fold(self._latest(part, steps))
         return fold((closed, self._open[part]))
+
+    def _latest(self, part: str, steps: int) -> "array[float]":
+        """A part of so many closed steps, oldest first."""
+        ring, step = self._closed[part], self._step or 0
+        begin, end = (step - steps) % len(ring), step % len(ring)
+        return ring[begin:end] if begin < end else ring[begin:] + ring[:end]
 
     def _roll(self, at: float) -> None:
         """Close the steps that are over."""
@@ -136,6 +191,7 @@ class Past:
                     ring[skipped % len(ring)] = _empty(part)
                 self._open[part] = _empty(part)
             self._folded.clear()
+            self._regular = self._same = False
         self._step = step if self._step is None else max(step, self._step)
 
 

@@ -1,6 +1,7 @@
 """The names that a rule may use: those of a device, of its host, its owners, and labels of its node."""
 
 from collections.abc import Mapping
+from functools import cache
 
 import msgspec
 
@@ -34,8 +35,12 @@ def rule_names(base: NameTable | None = None) -> NameTable:
 
 def of_host(series: Series) -> bool:
     """Whether a series is told by the host or by ourselves there, not by a device."""
-    row = by_key().get(series[0])
-    return row is not None and row.scope is Scope.NODE
+    return series[0] in _keys_of_hosts()
+
+
+@cache
+def _keys_of_hosts() -> frozenset[str]:
+    return frozenset(key for key, row in by_key().items() if row.scope is Scope.NODE)
 
 
 def _of_host(row: Metric) -> bool:

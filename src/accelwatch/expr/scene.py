@@ -6,10 +6,11 @@ is not known here, so that rules about it say nothing.
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from accelwatch.expr.environment import Group, Inner
+from accelwatch.expr.environment import Group
 from accelwatch.expr.heard import Heard
-from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Raw, Value, number
+from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Value, number
 from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.past import Past
 from accelwatch.expr.rule_names import of_host
@@ -34,18 +35,30 @@ class Keeper:
         self._windows: dict[Series, list[WindowNeed]] = {}
         for one in needs.windows:
             self._windows.setdefault(one.series, []).append(one)
+        items = self._windows.items()
+        self._of = {
+            whose: [(series, some) for series, some in items if of_host(series) is whose]
+            for whose in (True, False)
+        }
+        """Series that have windows: those of the host, and those of devices."""
         self._pasts: dict[tuple[str, Series], Past] = {}
 
-    def take(self, at: float, device: str, lookup: Lookup) -> None:
-        """The values of a device, or of `HOST`, at a moment (monotonic seconds)."""
-        for series, windows in self._windows.items():
-            if of_host(series) is (device == HOST):
-                value = number(lookup(series))
-                if value is not None:
-                    past = self._pasts.get((device, series))
-                    if past is None:
-                        past = self._pasts[device, series] = Past(windows)
-                    past.add(at, float(value), self.interval_s)
+    def take(self, at: float, device: str, lookup: Lookup) -> list[WindowNeed]:
+        """The values of a device, or of `HOST`, at a moment (monotonic seconds).
+
+        Gives the windows that are another than at the moment before.
+        """
+        changed: list[WindowNeed] = []
+        for series, windows in self._of[device == HOST]:
+            value = number(lookup(series))
+            past = self._pasts.get((device, series))
+            if value is not None:
+                if past is None:
+                    past = self._pasts[device, series] = Past(windows)
+                past.add(at, float(value), self.interval_s)
+            if past is not None:
+                changed += past.changed(at, windows, self.interval_s)
+        return changed
 
     def forget(self, device: str) -> None:
         """Another device stands there from now on, or none."""
@@ -66,6 +79,10 @@ class Keeper:
     def past(self, device: str, series: Series) -> Past | None:
         """What was kept of a series; None where there never was a value."""
         return self._pasts.get((HOST if of_host(series) else device, series))
+
+
+def _nothing(_key: Key) -> Missing:
+    return MISSING
 
 
 class Scene:
@@ -92,32 +109,41 @@ class Scene:
         self.firing = firing
         self.listened = listened
         self.members = tuple(Device(self, one) for one in lookups if one != HOST)
-        self._windows: dict[tuple[str, WindowNeed], float | None] = {}
-        self._groups: dict[
-            tuple[object, ...], tuple[tuple[Device, ...], dict[Inner, list[Raw]]]
-        ] = {}
+        self._windows: dict[tuple[object, ...], float | None] = {}
+        self._groups: dict[tuple[object, ...], Group] = {}
+        self._group_of: dict[tuple[str, str], Group | None] = {}
 
-    def window(self, device: str, need: WindowNeed) -> float | None:
+    def window(
+        self, device: str, kind: str, series: Series, seconds: int, quantile: float | None
+    ) -> float | None:
         """A window over what was kept, worked out once."""
-        key = HOST if of_host(need.series) else device, need
+        key = device, kind, series, seconds, quantile
         if key not in self._windows:
-            past = self.keeper.past(device, need.series)
+            need = WindowNeed(kind, series, seconds, quantile)
+            past = self.keeper.past(device, series)
             found = None if past is None else past.window(self.at, need, self.keeper.interval_s)
             self._windows[key] = found
         return self._windows[key]
 
     def group(self, of: "Device", by: str) -> Group | None:
         """The devices of the node, or those of them of the same model; the node itself is none."""
+        key = of.id, by
+        if key not in self._group_of:
+            self._group_of[key] = self._found_group(of, by)
+        return self._group_of[key]
+
+    def _found_group(self, of: "Device", by: str) -> Group | None:
         if by not in ("node", "model") or (by == "model" and of.id == HOST):
             return None
         key = (by,) if by == "node" else (by, *of.kind)
         if key not in self._groups:
             same = [one for one in self.members if by == "node" or one.kind == of.kind]
-            self._groups[key] = tuple(same), {}
-        members, answers = self._groups[key]
+            self._groups[key] = Group(tuple(same), -1)
+        group = self._groups[key]
         if of.id == HOST:
-            return Group(members, -1, answers)
-        return Group(members, members.index(of), answers) if of in members else None
+            return group
+        members = group.members
+        return replace(group, own=members.index(of)) if of in members else None
 
 
 class Device:
@@ -126,6 +152,8 @@ class Device:
     def __init__(self, scene: Scene, device: str) -> None:
         self._scene = scene
         self._device = device
+        self._lookup = scene.lookups.get(device, _nothing)
+        self._of_host = scene.lookups.get(HOST, _nothing)
 
     @property
     def id(self) -> str:
@@ -139,13 +167,13 @@ class Device:
 
     def lookup(self, key: Key) -> Value | Missing:
         """A current value."""
-        of = HOST if isinstance(key, tuple) and of_host(key) else self._device
-        found = self._scene.lookups.get(of)
-        return MISSING if found is None else found(key)
+        if isinstance(key, tuple) and of_host(key):
+            return self._of_host(key)
+        return self._lookup(key)
 
     def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> float | None:
         """A window over what was kept."""
-        return self._scene.window(self._device, WindowNeed(kind, key, seconds, quantile))
+        return self._scene.window(self._device, kind, key, seconds, quantile)
 
     def coverage(self, key: Series, seconds: int) -> float | None:
         """Share of the samples of a window that there are; None where there never was one."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from accelwatch.expr.environment import Environment
 from accelwatch.expr.kleene import UNKNOWN
+from accelwatch.rules.attention import Attention, Stir, may_change_by_itself
 from accelwatch.rules.document import Mode, Scope
 from accelwatch.rules.evidence import evidence_of
 from accelwatch.rules.rule import Rule
@@ -44,6 +45,10 @@ class Engine:
         self.switched_off: dict[str, str] = {}
         """Rules that are no longer judged, and why."""
         self._fired: dict[str, frozenset[Entity]] = {}
+        self.attention = Attention(rules)
+        self._asked_for = asked_for(rules)
+        self._quiet: dict[str, dict[Entity, bool]] = {id_: {} for id_ in rules}
+        """Who is asked again only when something has changed; True: only when it is about him."""
 
     def is_firing(self, rule: str, entity: Entity) -> bool | None:
         """Whether a rule fired on an entity when the tick began; None where there is no such rule."""
@@ -60,29 +65,74 @@ class Engine:
         }
         self.rules = dict(rules)
         self.spells.set_rules(rules)
+        self.attention = Attention(rules)
+        self._asked_for = asked_for(rules)
+        self._quiet = {id_: {} for id_ in rules}
 
-    def step(self, subjects: Subjects, now: float, wall: float) -> list[VerdictChange]:
-        """What has changed at a tick; `now` in monotonic seconds, `wall` in Unix seconds."""
-        self._fired = {id_: frozenset(self.spells.firing(id_)) for id_ in self.rules}
+    def step(
+        self, subjects: Subjects, now: float, wall: float, stir: Stir | None = None
+    ) -> list[VerdictChange]:
+        """What has changed at a tick; `now` in monotonic seconds, `wall` in Unix seconds.
+
+        With what has stirred since the tick before, nobody else is asked, and the answer is the same.
+        """
+        self._fired = {id_: frozenset(self.spells.firing(id_)) for id_ in self._asked_for}
+        self._rouse(stir)
         changes: list[VerdictChange] = []
         for id_, rule in self.rules.items():
             if rule.mode is Mode.OFF or id_ in self.switched_off:
                 continue
+            there = subjects.get(rule.scope, ())
+            due = there if stir is None else self._due(id_, there, stir)
+            if not due and not self.spells.of(id_):
+                continue
             begun = self._nanoseconds()
-            concerned = subjects.get(rule.scope, ())
-            changes += self._judge(rule, dict(concerned), now, wall)
-            self._account(rule, self._nanoseconds() - begun, len(concerned))
+            changes += self._judge(rule, dict(due), now, wall)
+            self._account(rule, self._nanoseconds() - begun, len(due))
         return changes
+
+    def _rouse(self, stir: Stir | None) -> None:
+        """Who is another is asked by all rules."""
+        if stir is None or stir.anew:
+            for quiet in self._quiet.values():
+                quiet.clear()
+            return
+        for entity in stir.moved:
+            for quiet in self._quiet.values():
+                quiet.pop(entity, None)
+
+    def _due(self, rule: str, there: Sequence[Subject], stir: Stir) -> Sequence[Subject]:
+        quiet = self._quiet[rule]
+        if rule in stir.everyone:
+            return [one for one in there if not quiet.get(one.entity, False)]
+        whom = stir.whom.get(rule)
+        if whom is None:
+            if len(quiet) == len(there):
+                return ()
+            return [one for one in there if one.entity not in quiet]
+        return [
+            one
+            for one in there
+            if (unmeant := quiet.get(one.entity)) is None or (not unmeant and one.entity in whom)
+        ]
 
     def _judge(
         self, rule: Rule, there: Mapping[Entity, Environment], now: float, wall: float
     ) -> list[VerdictChange]:
         begun = self.spells.of(rule.id)
+        quiet, reads = self._quiet[rule.id], self.attention.reads[rule.id]
         judged: dict[Entity, Truths] = {}
         for entity, environment in there.items():
             truths = truths_of(rule, environment, begun=entity in begun)
             if truths.when is True or entity in begun:
                 judged[entity] = truths
+                quiet.pop(entity, None)
+            elif truths is NOT_MEANT and reads.by_identity:
+                quiet[entity] = True
+            elif not may_change_by_itself(reads, environment):
+                quiet[entity] = False
+            else:
+                quiet.pop(entity, None)
         return self.spells.advance(
             rule, judged, now, wall, lambda entity: evidence_of(rule, there[entity])
         )
@@ -97,12 +147,22 @@ class Engine:
             )
 
 
+NOT_MEANT = Truths(when=False, clear=True)
+"""Of somebody who is not selected."""
+
+
+def asked_for(rules: Mapping[str, Rule]) -> frozenset[str]:
+    """Rules whose firing others ask for."""
+    parts = (part for rule in rules.values() for part in rule.expressions)
+    return frozenset(id_ for part in parts for id_ in part.needs.rules)
+
+
 def truths_of(rule: Rule, environment: Environment, *, begun: bool) -> Truths:
     """What a rule says of an entity now; parts that cannot matter yet are not asked for."""
     meant = True if rule.select is None else rule.select.evaluate(environment)
     if meant is False:
         # Who is no longer meant is over; whether one is meant that cannot be told is unknown.
-        return Truths(when=False, clear=True)
+        return NOT_MEANT
     when = rule.when.evaluate(environment) if meant is True else UNKNOWN
     if not begun and when is not True:
         return Truths(when=when)

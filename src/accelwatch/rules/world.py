@@ -13,6 +13,7 @@ from accelwatch.expr.needs import Needs, WindowNeed
 from accelwatch.expr.rule_names import LABEL_PREFIX, of_host
 from accelwatch.expr.scene import HOST, Keeper
 from accelwatch.expr.tree import EventPattern
+from accelwatch.rules.attention import Stir
 from accelwatch.rules.document import Scope
 from accelwatch.rules.engine import Engine, Subject, Subjects
 from accelwatch.rules.verdict import Entity
@@ -55,16 +56,23 @@ class World:
                 if view.member.device and (value := view.grouped(key)):
                     self._groups.setdefault((key, *value), []).append(view)
 
-    def tick(self, now: float) -> None:
-        """The values of all members count at a moment, in seconds."""
+    def tick(self, now: float, stir: Stir | None = None) -> None:
+        """The values of all members count at a moment, in seconds; `stir` is told what has changed."""
         self.now = now
         for view in self.views.values():
             keeper = self.keepers[view.member.node]
-            keeper.take(now, view.member.device or HOST, view.own)
+            windows = keeper.take(now, view.member.device or HOST, view.own)
+            if stir is not None:
+                host, values = not view.member.device, view.member.values
+                stir.attention.look(stir, view.entity, None, (values,), host=host)
+                for window in windows:
+                    stir.change(window, view.entity)
 
-    def hear(self, node: str, event: ErrorEvent) -> None:
+    def hear(self, node: str, event: ErrorEvent, stir: Stir | None = None) -> None:
         """An event of a node; its `device_id` is the name of a device or empty."""
         self.keepers[node].heard.add(event, self.now)
+        if stir is not None:
+            stir.hear()
 
     def devices_of(self, by: str, value: tuple[str, ...]) -> "list[View]":
         """The devices of a group."""
@@ -104,8 +112,9 @@ class View:
 
     @property
     def entity(self) -> Entity:
-        """Whom a rule of scope device is judged for here."""
-        return Entity(scope=Scope.DEVICE, node=self.member.node, device=self.member.device)
+        """Whom a rule is judged for here: a device, or a node."""
+        scope = Scope.DEVICE if self.member.device else Scope.NODE
+        return Entity(scope=scope, node=self.member.node, device=self.member.device)
 
     @property
     def now(self) -> float:

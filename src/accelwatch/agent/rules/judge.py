@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable, Mapping
 
+from accelwatch.agent.rules import sight
 from accelwatch.agent.rules.sight import lookups_of
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.scene import HOST, Device, Keeper, Scene
+from accelwatch.rules.attention import Stir
 from accelwatch.rules.document import Mode, Scope
 from accelwatch.rules.engine import Engine, Subject, Subjects
 from accelwatch.rules.rule import Rule
@@ -61,20 +63,30 @@ class NodeJudge:
 
     def tick(self, snapshot: Snapshot, at: float) -> list[VerdictChange]:
         """Judge a snapshot at a monotonic moment."""
-        self.seen = self.subjects(self.scene(snapshot, at))
-        return self.engine.step(self.seen, at, snapshot.time)
+        attention = self.engine.attention
+        stir = Stir(attention)
+        self.seen = self.subjects(self.scene(snapshot, at, stir))
+        for device, who, values in sight.seen(snapshot):
+            attention.look(stir, self.entity(device), who, values, host=device == HOST)
+        return self.engine.step(self.seen, at, snapshot.time, stir)
 
-    def scene(self, snapshot: Snapshot, at: float) -> Scene:
-        """The node as it is at this moment, after what it says has been kept."""
+    def scene(self, snapshot: Snapshot, at: float, stir: Stir | None = None) -> Scene:
+        """The node as it is at this moment, after what it says has been kept; `stir` is told of it."""
+        stir = stir or Stir(self.engine.attention)
+        stir.anew = snapshot.host != self._host
         if snapshot.host != self._host:
             self._host, self._entities = snapshot.host, {}
         lookups = lookups_of(snapshot)
         for gone in self._entities.keys() - lookups.keys():
             self.keeper.forget(gone)
-            del self._entities[gone]
+            self.engine.attention.forget(stir, self._entities.pop(gone))
         for device, lookup in lookups.items():
-            self.keeper.take(at, device, lookup)
+            for window in self.keeper.take(at, device, lookup):
+                stir.change(window, self.entity(device))
+        heard = self.keeper.heard.version
         self._hear(snapshot, at)
+        if self.keeper.heard.version != heard:
+            stir.hear()
         return Scene(
             self.keeper,
             lookups,

@@ -1,8 +1,11 @@
 """A snapshot as rules see it: what each device and the host itself answer to names and series."""
 
+from collections.abc import Iterator, Sequence
+
 from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.expr.scene import HOST
 from accelwatch.query.lookup import lookup
+from accelwatch.rules.attention import Asked
 from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot
 
 _ATTRIBUTES = {name: "job_id" if name == "job" else name for name in OWNER_NAMES}
@@ -15,6 +18,16 @@ def lookups_of(snapshot: Snapshot) -> dict[str, Lookup]:
     found = {view.device.id: _of_device(view, snapshot) for view in snapshot.devices}
     found[HOST] = _of_host(snapshot)
     return found
+
+
+def seen(snapshot: Snapshot) -> Iterator[tuple[str, object, Sequence[Asked]]]:
+    """What the same lookups answer from: for each who it is, and its values; a field is part of who."""
+    whose = snapshot.host, snapshot.boot_id
+    for view in snapshot.devices:
+        who = (*whose, view.device, view.state, view.health, view.owners)
+        yield view.device.id, who, (view.reading.values,)
+    node = () if snapshot.node is None else (snapshot.node.reading.values,)
+    yield HOST, whose, (*node, snapshot.own)
 
 
 def owner_words(owners: tuple[Owner, ...], name: str) -> tuple[str, ...]:
