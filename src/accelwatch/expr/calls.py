@@ -18,6 +18,8 @@ class Bound:
 
     implementation: Implementation
     arguments: tuple[Node, ...]
+    constants: tuple[tuple[str, Value], ...] = ()
+    """What is fixed, by name."""
 
 
 def bind(text: str, call: ast.Call, function: Function, typed: Callable[[ast.expr], Node]) -> Bound:
@@ -44,7 +46,7 @@ def bind(text: str, call: ast.Call, function: Function, typed: Callable[[ast.exp
     except ValueError as error:
         place = next((source for parameter, source in given if parameter.constant), call)
         raise complaint(text, column(place), str(error)) from None
-    return Bound(implementation, tuple(arguments))
+    return Bound(implementation, tuple(arguments), tuple(constants.items()))
 
 
 def _assigned(text: str, call: ast.Call, function: Function) -> list[tuple[Parameter, ast.expr]]:

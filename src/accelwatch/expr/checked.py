@@ -330,7 +330,9 @@ def _folded(bound: Bound, function: Function) -> Node:
         value = bound.implementation(*values)
         if value is not None:
             return Constant(value, function.result)
-    return Invoke(bound.implementation, bound.arguments, function.result, function.name)
+    return Invoke(
+        bound.implementation, bound.arguments, function.result, function.name, bound.constants
+    )
 
 
 def _comparable(left: Type, right: Type) -> bool:

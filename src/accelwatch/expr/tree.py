@@ -96,6 +96,8 @@ class Invoke:
     arguments: tuple["Node", ...]
     type: Type
     name: str = ""
+    constants: tuple[tuple[str, Value], ...] = ()
+    """Arguments that are fixed, by name."""
     span: Span = field(default=(0, 0), compare=False, repr=False)
 
 

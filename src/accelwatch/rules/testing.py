@@ -37,22 +37,26 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
 
 
-class _Happening(msgspec.Struct, frozen=True):
+class Happening(msgspec.Struct, frozen=True):
+    """An event, and when it is heard of."""
+
     at_s: float
     node: str
     event: ErrorEvent
 
 
-class _Play(msgspec.Struct, kw_only=True):
+class Play(msgspec.Struct, kw_only=True):
     """A test as it is played."""
 
     interval_s: float
     members: list[Member] = []
     scripts: dict[tuple[str, str], Script] = {}
-    happenings: list[_Happening] = []
+    """The values of each node and device."""
+    happenings: list[Happening] = []
 
     @property
     def ticks(self) -> int:
+        """How many there are until everything has happened."""
         lengths = [len(one) for script in self.scripts.values() for one in script.values()]
         last_s = max((one.at_s for one in self.happenings), default=0.0)
         return max([*lengths, int(last_s // self.interval_s) + 2, 1])
@@ -72,10 +76,10 @@ def _failures(rule: Rule, case: CaseDocument) -> Iterator[str]:
     unknown = set(case.expect) - set(_EXPECTATIONS)
     if unknown or "fires" not in case.expect:
         raise ConfigError("expect: {fires: {name: time}}, and clears likewise; fires: {} is never")
-    play = _read(case)
+    play = read_case(case)
     wanted = {word: _wanted(word, expected) for word, expected in case.expect.items()}
     last_s = max((at_s for times in wanted.values() for at_s in times.values()), default=0.0)
-    changes = _played(rule, play, max(play.ticks, int(last_s // play.interval_s) + 2))
+    changes = played(rule, play, max(play.ticks, int(last_s // play.interval_s) + 2))
     for word, times in wanted.items():
         actual = _times(changes, _EXPECTATIONS[word])
         yield from _differences(word, times, actual, play.interval_s)
@@ -101,7 +105,8 @@ def _differences(
             yield f"{name} {word} at {actual:g} s; expected never"
 
 
-def _played(rule: Rule, play: _Play, ticks: int) -> list[VerdictChange]:
+def played(rule: Rule, play: Play, ticks: int) -> list[VerdictChange]:
+    """What changes in so many ticks."""
     needs = Needs()
     for expression in rule.expressions:
         needs |= expression.needs
@@ -138,11 +143,12 @@ def _name(change: VerdictChange) -> str:
     return entity.node or entity.job or entity.rack
 
 
-def _read(case: CaseDocument) -> _Play:
+def read_case(case: CaseDocument) -> Play:
+    """A test as it is played. Raises ConfigError, ExpressionError, UsageError."""
     interval_s = _seconds(case.every)
     if not 0 < interval_s <= 3600:
         raise ConfigError("every: a time above 0, at most an hour")
-    play = _Play(interval_s=interval_s)
+    play = Play(interval_s=interval_s)
     for at, given in enumerate(case.given):
         try:
             _add(play, given)
@@ -153,7 +159,7 @@ def _read(case: CaseDocument) -> _Play:
     return play
 
 
-def _add(play: _Play, given: Mapping[str, Any]) -> None:
+def _add(play: Play, given: Mapping[str, Any]) -> None:
     fields = {name: value for name, value in given.items() if name not in _OWN_KEYS}
     for name, value in fields.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -171,7 +177,7 @@ def _add(play: _Play, given: Mapping[str, Any]) -> None:
             play.happenings += [_happening(node, device, one) for one in given.get("events", [])]
 
 
-def _happening(node: str, device: str, written: Mapping[str, Any]) -> _Happening:
+def _happening(node: str, device: str, written: Mapping[str, Any]) -> Happening:
     if not isinstance(written, dict) or not {"at", "code"} <= written.keys() <= _OF_EVENT:
         raise ConfigError(
             "events: {at: 30s, code: xid_79}; there are age, category, text and trusted as well"
@@ -190,7 +196,7 @@ def _happening(node: str, device: str, written: Mapping[str, Any]) -> _Happening
         device_id=device,
         trusted=bool(written.get("trusted", True)),
     )
-    return _Happening(at_s, node, event)
+    return Happening(at_s, node, event)
 
 
 def series_named(name: str) -> Series:

@@ -1,0 +1,109 @@
+"""Quantities and their windows as vectors, and what else of a device is a number."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+from accelwatch.expr.kleene import Key
+from accelwatch.expr.needs import is_counter
+from accelwatch.expr.promql.place import DEVICE, NODE, Place, of_node
+from accelwatch.expr.promql.query import (
+    PromqlError,
+    Query,
+    called,
+    duration,
+    joined,
+    quoted,
+)
+from accelwatch.expr.rule_names import of_host
+from accelwatch.expr.tree import Reading, Window
+from accelwatch.expr.windows import LEAST_SHARE, WindowKind
+from accelwatch.schema.metrics import Series, Tier, by_key
+
+_FUNCTIONS: Mapping[str, str] = {
+    WindowKind.RATE: "rate",
+    WindowKind.INCREASE: "increase",
+    WindowKind.DELTA: "delta",
+    WindowKind.AVG: "avg_over_time",
+    WindowKind.MIN: "min_over_time",
+    WindowKind.MAX: "max_over_time",
+    WindowKind.QUANTILE: "quantile_over_time",
+    WindowKind.CHANGED: "changes",
+    WindowKind.SHARE: "avg_over_time",
+}
+_OF_PAIRS = frozenset({"rate", "increase", "delta", "changes"})
+"""They say nothing, or nothing true, of a single sample."""
+_EXTRAPOLATED = frozenset({"rate", "increase", "delta"})
+
+
+def reading(node: Reading, place: Place) -> Query:
+    """A name that is a number. Raises PromqlError."""
+    return reduce(lambda one, other: joined(one, "or", other), [_now(k, place) for k in node.keys])
+
+
+def _now(key: Key, place: Place) -> Query:
+    if isinstance(key, str):
+        if key == "sample_age_s" and place.scope == DEVICE:
+            read_at = Query(place.select("device_last_read_timestamp_seconds"))
+            return joined(Query("time()"), "-", read_at)
+        raise PromqlError(f"agents do not expose {key} as a number")
+    if key == ("device_suspended",):
+        awake = joined(Query(place.select("device_up")), "*", Query("0"))
+        return joined(Query(place.select("device_suspended")), "or", awake)
+    return _placed(key, place, lambda there: Query(_selector(key, there)))
+
+
+def window(node: Window, place: Place) -> Query:
+    """What a quantity did lately, where there are enough samples. Raises PromqlError."""
+    parts = [_window(key, node, place) for key in node.reading.keys if isinstance(key, tuple)]
+    return reduce(lambda one, other: joined(one, "or", other), parts)
+
+
+def _window(key: Series, node: Window, place: Place) -> Query:
+    function = _FUNCTIONS.get(node.kind)
+    if function is None:
+        raise PromqlError("PromQL cannot tell how long ago a series had its last value")
+    if node.kind == WindowKind.CHANGED and is_counter(key):
+        function = "increase"
+    expected = node.seconds / place.assumed.scrape_s
+    if expected < (2 if function in _OF_PAIRS else 1):
+        raise PromqlError(
+            f"a window of {duration(node.seconds)} is too short where each target is scraped every "
+            f"{duration(place.assumed.scrape_s)}"
+        )
+    if function in _EXTRAPOLATED:
+        place.note(f"{function}() of PromQL extrapolates to the ends of the window")
+    before = "" if node.quantile is None else f"{node.quantile!r}, "
+    least = math.ceil(expected * LEAST_SHARE)
+
+    def over(there: Place) -> Query:
+        samples = f"{_selector(key, there)}[{duration(node.seconds)}]"
+        value = called(function, before + samples)
+        if least <= 1:
+            return value
+        count = called("count_over_time", samples)
+        return joined(value, "and", joined(count, ">=", Query(str(least))))
+
+    return _placed(key, place, over)
+
+
+def _selector(key: Series, place: Place) -> str:
+    row = by_key()[key[0]]
+    if row.tier is Tier.AGGREGATE:
+        raise PromqlError(f"{row.key} is told by a hub, not by agents")
+    matchers = [f"{name}={quoted(word)}" for name, word in zip(row.labels, key[1:], strict=True)]
+    return place.select(row.key, *matchers)
+
+
+def _placed(key: Series, place: Place, made: Callable[[Place], Query]) -> Query:
+    """The vector without the labels of its family, where it is asked for."""
+    labels = by_key()[key[0]].labels
+    if not of_host(key):
+        return place.stripped(made(place), labels)
+    there = Place(NODE, place.assumed, _of_targets(place), place.remarks)
+    return of_node(place, there.stripped(made(there), labels))
+
+
+def _of_targets(place: Place) -> tuple[str, ...]:
+    """What a host's series have too of the labels by which devices are chosen."""
+    return place.matchers if place.scope == NODE else ()

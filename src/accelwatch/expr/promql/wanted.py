@@ -1,0 +1,24 @@
+"""Texts that fit, as matchers of labels."""
+
+from dataclasses import dataclass
+
+from accelwatch.expr.promql.query import PromqlError, literal_pattern, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A text that fits: one of some words, or one in which a pattern is found."""
+
+    words: tuple[str, ...] = ()
+    pattern: str = ""
+
+    def matcher(self, label: str, *, fits: bool) -> str:
+        """A matcher of PromQL on a label. Raises PromqlError."""
+        if self.pattern:
+            return f"{label}{'=~' if fits else '!~'}{quoted(f'.*(?:{self.pattern}).*')}"
+        if not all(self.words):
+            raise PromqlError("an empty text is no label in Prometheus")
+        if len(self.words) == 1:
+            return f"{label}{'=' if fits else '!='}{quoted(self.words[0])}"
+        pattern = "|".join(map(literal_pattern, self.words))
+        return f"{label}{'=~' if fits else '!~'}{quoted(pattern)}"
