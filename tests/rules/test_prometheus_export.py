@@ -55,21 +55,21 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def one(folder: Path, rule: str, **assumed: float) -> AlertingRule | Untranslated:
+def one(folder: Path, rule: str, scrape_s: float = 60.0) -> AlertingRule | Untranslated:
     text = f"version: 1\nrules:\n- id: a\n  title: A\n{rule}"
     rules = load([written(folder, text)]).rules
-    (made,) = exported(rules, Assumed(**assumed))
+    (made,) = exported(rules, Assumed(scrape_s=scrape_s))
     return made
 
 
-def said(folder: Path, when: str, more: str = "", **assumed: float) -> str:
-    made = one(folder, f"  when: '{when}'\n{more}", **assumed)
+def said(folder: Path, when: str, more: str = "", scrape_s: float = 60.0) -> str:
+    made = one(folder, f"  when: '{when}'\n{more}", scrape_s)
     assert isinstance(made, AlertingRule), made
     return made.expr
 
 
-def refused(folder: Path, when: str, more: str = "", **assumed: float) -> str:
-    made = one(folder, f"  when: '{when}'\n{more}", **assumed)
+def refused(folder: Path, when: str, more: str = "", scrape_s: float = 60.0) -> str:
+    made = one(folder, f"  when: '{when}'\n{more}", scrape_s)
     assert isinstance(made, Untranslated), made
     return made.reason
 

@@ -234,6 +234,44 @@ def _explain(
     raise typer.Exit(rules_explain(rule, entity, hub, as_json))
 
 
+@rules.command("export")
+def _export(
+    files: _Files = None,
+    pack: _Packs = None,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write to a file, in one step.")
+    ] = "-",
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="Permissions of that file; without: 0600.")
+    ] = None,
+    scrape_interval: Annotated[
+        str, typer.Option("--scrape-interval", help="How often Prometheus scrapes the agents.")
+    ] = "1m",
+    node_label: Annotated[
+        str, typer.Option("--node-label", help="The label of its targets that names the node.")
+    ] = "instance",
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep-firing-for/--no-keep-firing-for", help="Without it for servers before 2.42."
+        ),
+    ] = True,
+    as_json: _Json = False,
+) -> None:
+    """Rules as alerting rules of Prometheus; on stderr those that cannot be, and why."""
+    from accelwatch.cli.rules_export import ExportPlan, rules_export
+
+    plan = ExportPlan(
+        output=output,
+        mode=mode,
+        scrape_interval=scrape_interval,
+        node_label=node_label,
+        keep=keep,
+        as_json=as_json,
+    )
+    raise typer.Exit(rules_export(_load(files, pack).rules, plan))
+
+
 @rules.command("schema")
 def _schema() -> None:
     """Print the JSON Schema of rule files, for editors."""
