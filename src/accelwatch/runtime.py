@@ -24,6 +24,7 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.exposition.selection import Selection
 from accelwatch.rendering import exporter_of
 from accelwatch.sampler.settings import CollectSettings
+from accelwatch.web.changing import may_change
 from accelwatch.web.exposure import check_kept, checked
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.web_config import Protection
@@ -130,6 +131,8 @@ class Agent:
             ready=lambda: self._collection.ready,
             workloads=self._workloads.status,
             incidents=self._ruling.pages,
+            silences=self._ruling.silences,
+            may_change=lambda: may_change(self._server.protection, self._front.web),
             limits=server_limits(self._settings.web),
             protection=protection,
         )

@@ -62,6 +62,11 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
     )
     assert ": firing" in told.stdout
 
+    quiet = ("rule=gpu.lost", "--for", "1h", "--reason", "swap", "--agent", agent.address)
+    assert accelwatch("silence", "add", *quiet, environ={}).stdout.startswith("s2  in force")
+    told = accelwatch("incidents", "--agent", agent.address, environ={})
+    assert told.stdout.endswith("(muted by silence s2: swap)\n")
+
     # Broken rules change nothing; mended ones are taken up with the same signal.
     (agent.folder / "rules.yaml").write_text("version: 1\nrules: [{id: a, title: t, when: 'x'}]")
     agent.process.send_signal(signal.SIGHUP)
@@ -75,5 +80,6 @@ def test_a_fault_of_the_driver_is_an_incident(agent: AgentProcess, driver: NvmlS
     agent.file.write_text(agent.file.read_text().replace("rules:", "#"))
     agent.process.send_signal(signal.SIGHUP)
     agent.wait_for(lambda: agent.status("/v1/incidents") == 404)
+    assert agent.status("/v1/silences") == 404
     agent.wait_for(lambda: "accel_rule_firing" not in agent.get("/metrics"))
     assert agent.end(signal.SIGTERM) == 0

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from accelwatch.agent.rules.evaluator import NodeEvaluator
     from accelwatch.judging.pages import IncidentPages
     from accelwatch.judging.runner import RuleRunner
+    from accelwatch.judging.silence_pages import SilencePages
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Ruling:
         self._folder = folder
         self._running: tuple[RuleRunner, NodeEvaluator] | None = None
         self._pages: IncidentPages | None = None
+        self._silences: SilencePages | None = None
 
     async def change(self, settings: Settings) -> None:
         """Begin, go on by other settings, or end. Raises ConfigError, PluginError; then all stays."""
@@ -51,6 +53,7 @@ class Ruling:
         from accelwatch.agent.rules.node_note import node_note
         from accelwatch.judging.pages import IncidentPages
         from accelwatch.judging.runner import RuleRunner
+        from accelwatch.judging.silence_pages import SilencePages
 
         evaluator = NodeEvaluator(self._feed, self._clock, settings.collect.interval_s)
         alerts = self._alerts(settings)
@@ -59,6 +62,9 @@ class Ruling:
         self._running = runner, evaluator
         self._own.of_rules = runner.series
         self._pages = IncidentPages(lambda: runner, lambda: node_note(self._feed.snapshot()))
+        self._silences = SilencePages(
+            lambda: runner, self._clock, lambda: (self._feed.snapshot().host,)
+        )
 
     def _alerts(self, settings: Settings) -> Alerts:
         """The ids of incidents are those of this node: many agents tell the same receivers."""
@@ -67,7 +73,8 @@ class Ruling:
 
     async def stop(self) -> None:
         """Judge no more, and write what waits."""
-        running, self._running, self._pages = self._running, None, None
+        running, self._running = self._running, None
+        self._pages = self._silences = None
         self._own.of_rules = dict
         if running is not None:
             await running[0].stop()
@@ -76,6 +83,11 @@ class Ruling:
     def pages(self) -> "Callable[[], IncidentPages | None]":
         """Gives the pages about rules; None while there are none."""
         return lambda: self._pages
+
+    @property
+    def silences(self) -> "Callable[[], SilencePages | None]":
+        """Gives the pages about silences; None while there are no rules."""
+        return lambda: self._silences
 
     @property
     def alive(self) -> bool:

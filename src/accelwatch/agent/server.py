@@ -15,7 +15,16 @@ from accelwatch.agent.stream import Pulse, send_stream
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError
 from accelwatch.exporter import Exporter
-from accelwatch.judging.paths import EXPLAIN, INCIDENT, INCIDENTS, RULES
+from accelwatch.judging.paths import (
+    EXPLAIN,
+    INCIDENT,
+    INCIDENTS,
+    MAINTENANCE,
+    RULES,
+    SILENCES,
+    methods_of_silences,
+)
+from accelwatch.web.changing import refusal_of_change
 from accelwatch.web.http_server import HttpServer, ServerLimits
 from accelwatch.web.index import index_page
 from accelwatch.web.page import Change, Headers, Page, Query, ask_again, plain
@@ -24,10 +33,12 @@ from accelwatch.web.web_config import Protection
 
 if TYPE_CHECKING:
     from accelwatch.judging.pages import IncidentPages
+    from accelwatch.judging.silence_pages import SilencePages
 
 __all__ = ["AgentServer", "ServerLimits"]
 
 SCRAPE = "/metrics"
+_NO_RULES = "no rules are configured here: rules.packs, rules.files"
 
 
 class Pages:
@@ -43,7 +54,11 @@ class Pages:
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]],
         incidents: "Callable[[], IncidentPages | None]",
+        silences: "Callable[[], SilencePages | None]",
+        may_change: Callable[[], bool],
     ) -> None:
+        self._silences = silences
+        self._may_change = may_change
         self._feed = feed
         self._scrape = scrape
         self._own = own
@@ -64,6 +79,8 @@ class Pages:
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty when there is no such path."""
+        if methods := methods_of_silences(path):
+            return methods
         known = path in self._pages or path == STREAM
         one = path.startswith(INCIDENT) and len(path) > len(INCIDENT)
         return ("GET", "HEAD") if known or one else ()
@@ -72,13 +89,16 @@ class Pages:
         """The page. Raises AccelwatchError for parameters that make no sense."""
         if path == STREAM:
             return plain(200, "")
+        if path in (SILENCES, MAINTENANCE):
+            return self._quiet().page(path, query, headers)
         if path.startswith(INCIDENT):
             return self._judged().incident(path.removeprefix(INCIDENT), headers)
         return self._pages[path](query, headers)
 
     async def act(self, change: Change) -> Page:
-        """There is nothing to be changed in an agent."""
-        raise NotImplementedError(change.path)
+        """Set or end silences, or close an incident, for those who may. Raises AccelwatchError."""
+        refusal = refusal_of_change(change, self._may_change())
+        return refusal or await self._quiet().act(change)
 
     def _metrics(self, query: Query, headers: Headers) -> Page:
         accept, encoding = headers.get("Accept", ""), headers.get("Accept-Encoding", "")
@@ -91,7 +111,13 @@ class Pages:
     def _judged(self) -> "IncidentPages":
         pages = self._incidents()
         if pages is None:
-            raise UnmetError("no rules are configured here: rules.packs, rules.files")
+            raise UnmetError(_NO_RULES)
+        return pages
+
+    def _quiet(self) -> "SilencePages":
+        pages = self._silences()
+        if pages is None:
+            raise UnmetError(_NO_RULES)
         return pages
 
     def _readiness(self, _query: Query, _headers: Headers) -> Page:
@@ -118,11 +144,16 @@ class AgentServer:
         ready: Callable[[], bool],
         workloads: Callable[[], Sequence[object]] = tuple,
         incidents: "Callable[[], IncidentPages | None]" = lambda: None,
+        silences: "Callable[[], SilencePages | None]" = lambda: None,
+        may_change: Callable[[], bool] = lambda: False,
         interval_s: float = 1.0,
         limits: ServerLimits | None = None,
         protection: Protection | None = None,
     ) -> None:
-        """`incidents` gives the pages about rules, None while there are none."""
+        """`incidents` and `silences` give the pages about rules, None while there are none.
+
+        `may_change` is whether those who can reach the agent may change something in it.
+        """
         self.pulse = Pulse(feed, interval_s)
 
         def answered(path: str, code: int, seconds: float) -> None:
@@ -138,6 +169,8 @@ class AgentServer:
                 ready=ready,
                 workloads=workloads,
                 incidents=incidents,
+                silences=silences,
+                may_change=may_change,
             ),
             AgentStreams(feed, self.pulse, clock),
             clock,

@@ -98,7 +98,9 @@ def tell_all(hub: HubFlags, base: str, name: str, described: Described, as_json:
         return OK
     for problem in page["problems"]:
         complain(problem)
-    if not page[name]:
+    if not page["judged"]:
+        complain("there are no rules here (docs/rules.md)")
+    elif not page[name]:
         complain("none")
     write_stdout(_table(page[name], described))
     return OK

@@ -45,16 +45,19 @@ class MaintenanceDocument(msgspec.Struct, frozen=True, kw_only=True):
 class SilencesPage(msgspec.Struct, frozen=True, kw_only=True):
     """The silences that are not over, the first to end first."""
 
-    problems: tuple[str, ...]
+    judged: bool = True
+    """Whether there are rules at all, and so incidents to be silent about."""
+    problems: tuple[str, ...] = ()
     """What is wrong with the journal or with rules."""
-    silences: tuple[SilenceDocument, ...]
+    silences: tuple[SilenceDocument, ...] = ()
 
 
 class MaintenancePage(msgspec.Struct, frozen=True, kw_only=True):
     """The windows that are not over, the first to begin first."""
 
-    problems: tuple[str, ...]
-    maintenance: tuple[MaintenanceDocument, ...]
+    judged: bool = True
+    problems: tuple[str, ...] = ()
+    maintenance: tuple[MaintenanceDocument, ...] = ()
 
 
 class SilenceChanged(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,12 +6,11 @@ Whoever may change something is for the server to decide; here it is done, and s
 from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError
 from accelwatch.incidents.silence import Maintenance, Silence, named
-from accelwatch.judging.paths import INCIDENT, MAINTENANCE, SILENCES
+from accelwatch.judging.paths import MAINTENANCE, SILENCES, id_below, to_close
 from accelwatch.judging.silence_documents import (
     Closed,
     MaintenanceChanged,
@@ -39,8 +38,6 @@ from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, o
 if TYPE_CHECKING:
     from accelwatch.judging.runner import RuleRunner
 
-_CLOSE = "/close"
-_LISTED = ("GET", "HEAD", "POST")
 _NO_JSON = "the body is JSON: Content-Type: application/json"
 
 
@@ -58,18 +55,13 @@ class SilencePages:
         self._clock = clock
         self._nodes = nodes
 
-    def methods(self, path: str) -> tuple[str, ...]:
-        """The methods that a path takes; empty for paths of somebody else."""
-        if path in (SILENCES, MAINTENANCE):
-            return _LISTED
-        if _id_below(SILENCES, path) or _id_below(MAINTENANCE, path):
-            return ("DELETE",)
-        return ("POST",) if _closes(path) else ()
-
     def page(self, path: str, query: Query, headers: Headers) -> Page:
-        """`SilencesPage` or `MaintenancePage`. Raises UsageError, UnmetError."""
+        """`SilencesPage` or `MaintenancePage`. Raises UsageError."""
         ask_again(query, ())
-        runner, now = self._judging(), self._clock.wall()
+        runner, now = self._runner(), self._clock.wall()
+        if runner is None:
+            nothing = SilencesPage if path == SILENCES else MaintenancePage
+            return json_page(nothing(judged=False), headers)
         counts, muting = _counts(runner), runner.register.muting
         if path == SILENCES:
             silences = tuple(silence_document(kept, now, counts) for kept in muting.silences)
@@ -120,8 +112,8 @@ class SilencePages:
     async def _end(self, runner: "RuleRunner", change: Change) -> Page:
         by = only(change.query, "by") or ""
         actor = named(who(change.user, by), bool(change.user))
-        silences = _id_below(SILENCES, change.path)
-        id_ = silences or _id_below(MAINTENANCE, change.path)
+        silences = id_below(SILENCES, change.path)
+        id_ = silences or id_below(MAINTENANCE, change.path)
         kind: type[Silence | Maintenance] = Silence if silences else Maintenance
         if not isinstance(runner.register.muting.get(id_), kind):
             what = "silence" if silences else "maintenance"
@@ -140,7 +132,7 @@ class SilencePages:
         asked = asked_for(change.body, Closing)
         actor = named(who(change.user, asked.by), bool(change.user))
         incident, problem = await runner.register.close(
-            _closes(change.path), actor, reason_of(asked.reason)
+            to_close(change.path), actor, reason_of(asked.reason)
         )
         closed = timestamp(incident.updated)
         return json_page(Closed(id=incident.id, closed=closed, problem=problem), change.headers)
@@ -158,16 +150,3 @@ def _counts(runner: "RuleRunner") -> Counter[str]:
     """Open incidents by what mutes them."""
     mutes = (runner.mute_of(incident) for incident in runner.open)
     return Counter(mute.id for mute in mutes if mute is not None)
-
-
-def _id_below(base: str, path: str) -> str:
-    """The id in `/v1/silences/s3`; empty for other paths."""
-    rest = path.removeprefix(f"{base}/")
-    return unquote(rest) if rest != path and rest and "/" not in rest else ""
-
-
-def _closes(path: str) -> str:
-    """The id in `/v1/incidents/i3/close`; empty for other paths."""
-    if path.startswith(INCIDENT) and path.endswith(_CLOSE):
-        return path.removeprefix(INCIDENT).removesuffix(_CLOSE)
-    return ""

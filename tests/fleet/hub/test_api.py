@@ -384,7 +384,7 @@ def test_the_openapi_document_names_every_page() -> None:
             assert served == msgspec.json.decode(msgspec.json.encode(document))
             for path, methods in document["paths"].items():
                 if "{" not in path and path not in {"/v1/stream", "/federate", "/v1/explain"}:
-                    assert list(methods) == ["get"]
+                    assert next(iter(methods)) == "get"
                     await running.get(path + ("?by=rack" if path == "/v1/groups" else ""))
 
     asyncio.run(main())

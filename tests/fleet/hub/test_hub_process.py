@@ -16,6 +16,7 @@ import aiohttp
 
 import machines
 from hub_peers import agent
+from receivers import receiver
 
 _CODE = "import typer; from accelwatch.cli.hub import hub_command; typer.run(hub_command)"
 
@@ -31,12 +32,20 @@ class Process:
         self.process = process
         self.base = f"http://127.0.0.1:{port}"
 
-    async def ask(self, path: str, method: str = "GET") -> Any:
+    async def ask(self, path: str, method: str = "GET", body: object = None) -> Any:
         async with (
             aiohttp.ClientSession() as session,
-            session.request(method, self.base + path) as response,
+            session.request(method, self.base + path, json=body) as response,
         ):
             return json.loads(await response.read())
+
+    async def incident(self) -> Any:
+        """The only incident, once it is there."""
+        async with asyncio.timeout(30):
+            while not (incidents := (await self.ask("/v1/incidents"))["incidents"]):
+                await asyncio.sleep(0.05)
+        (incident,) = incidents
+        return incident
 
     async def until(self, path: str, **wanted: object) -> Any:
         async with asyncio.timeout(30):
@@ -80,6 +89,52 @@ def test_a_killed_hub_knows_what_it_expected_and_what_was_acknowledged(tmp_path:
                 await first.process.wait()
             async with running("-t", one.address, state=tmp_path) as second:
                 await second.until(node, devices=6, devices_expected=7, devices_missing=1)
+                second.process.terminate()
+                assert await second.process.wait() == 0
+
+    asyncio.run(main())
+
+
+HUB_YAML = """\
+rules: {{files: [{folder}/rules.yaml], interval: 200ms}}
+alerts: {{sinks: [{{name: a, type: webhook, options: {{url: "{receiver}/a"}}}}]}}
+"""
+RULES = """\
+version: 1
+rules: [{id: gpu.lost, title: Lost, when: state == "lost", severity: critical}]
+"""
+
+
+def test_a_killed_hub_keeps_its_silences_and_tells_when_they_end(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(RULES)
+    state = tmp_path / "state"
+
+    async def main() -> None:
+        well = machines.snapshot(machines.view(0))
+        async with agent(well) as one, receiver() as there:
+            config = tmp_path / "hub.yaml"
+            config.write_text(HUB_YAML.format(folder=tmp_path, receiver=there.base))
+            words = ("-t", one.address, "-c", str(config))
+            async with running(*words, state=state) as first:
+                await first.until(f"/v1/nodes/{one.address}", devices=1)
+                asked = {"nodes": [one.address], "for": "1h", "reason": "BIOS", "by": "ana"}
+                answer = await first.ask("/v1/maintenance", "POST", asked)
+                assert answer["problem"] == ""
+                window = answer["maintenance"]["id"]
+                one.feed.put(machines.snapshot(machines.lost_view(0)))
+                await first.incident()
+                first.process.send_signal(signal.SIGKILL)
+                await first.process.wait()
+            async with running(*words, state=state) as second:
+                await second.until("/v1/fleet", nodes_total=1)
+                incident = await second.incident()
+                assert incident["muted_by"]["id"] == window
+                assert incident["muted_by"]["by"] == "ana (unverified)"
+                assert there.requests == []
+                await second.ask(f"/v1/maintenance/{window}?by=ana", "DELETE")
+                (request,) = await there.wait_for(1)
+                assert b'"Lost"' in request.body
+                assert (await second.ask("/v1/maintenance"))["maintenance"] == []
                 second.process.terminate()
                 assert await second.process.wait() == 0
 

@@ -27,10 +27,19 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
 from accelwatch.fleet.state.node import Node
 from accelwatch.judging.pages import IncidentPages
-from accelwatch.judging.paths import EXPLAIN, INCIDENT, INCIDENTS, MAINTENANCE, RULES, SILENCES
+from accelwatch.judging.paths import (
+    EXPLAIN,
+    INCIDENT,
+    INCIDENTS,
+    MAINTENANCE,
+    RULES,
+    SILENCES,
+    methods_of_silences,
+)
 from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.web.changing import refusal_of_change
 from accelwatch.web.json_page import json_page, packed
 from accelwatch.web.negotiation import choose
 from accelwatch.web.page import (
@@ -111,7 +120,7 @@ class HubPages:
         """The methods that a path takes; empty when there is no such path."""
         if path in self._pages or path == STREAM:
             return _READ
-        if methods := self._silences.methods(path):
+        if methods := methods_of_silences(path):
             return methods
         if path.startswith(INCIDENT) and len(path) > len(INCIDENT):
             return _READ
@@ -133,11 +142,10 @@ class HubPages:
 
     async def act(self, change: Change) -> Page:
         """What changes something, for those who may. Raises AccelwatchError."""
-        if not self._may_act():
-            return plain(403, "the hub is open to all; changing anything needs credentials")
-        if change.headers.get("Origin") or change.headers.get("Sec-Fetch-Site", "none") != "none":
-            return plain(403, "not from a page in a browser")
-        if self._silences.methods(change.path):
+        refusal = refusal_of_change(change, self._may_act())
+        if refusal is not None:
+            return refusal
+        if methods_of_silences(change.path):
             return await self._silences.act(change)
         return await self._acknowledge(change.path, change.query, change.headers)
 

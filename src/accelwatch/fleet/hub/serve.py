@@ -27,10 +27,10 @@ from accelwatch.judging.pages import IncidentPages
 from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series, catalogue
 from accelwatch.schema.reading import Number
+from accelwatch.web.changing import may_change
 from accelwatch.web.exposure import check_kept, protection_of
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.http_server import HttpServer
-from accelwatch.web.listeners import exposed
 from accelwatch.web.web_config import Protection
 
 logger = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class HubServer:
 
     def _may_act(self) -> bool:
         """Who can reach the hub may change something if asked who he is, or on this machine."""
-        return self.http.protection.authenticates or not exposed(self._front.web.listen_address)
+        return may_change(self.http.protection, self._front.web)
 
     async def start(self) -> None:
         """Listen and follow. Raises AccelwatchError."""

@@ -1,0 +1,20 @@
+"""Who may change something in a server: whoever proves who he is, or is on this machine; no web page."""
+
+from accelwatch.config.model import Web
+from accelwatch.web.listeners import exposed
+from accelwatch.web.page import Change, Page, plain
+from accelwatch.web.web_config import Protection
+
+
+def may_change(protection: Protection, web: Web) -> bool:
+    """Whether those who can reach a server may change something in it."""
+    return protection.authenticates or not exposed(web.listen_address)
+
+
+def refusal_of_change(change: Change, may: bool) -> Page | None:
+    """Why a change is not made; `may` is what `may_change` says."""
+    if not may:
+        return plain(403, "this server is open to all; changing anything needs credentials")
+    if change.headers.get("Origin") or change.headers.get("Sec-Fetch-Site", "none") != "none":
+        return plain(403, "not from a page in a browser")
+    return None
