@@ -92,39 +92,49 @@ class Archive:
         """All events in order of the files, ordered by time inside a day. Raises ArchiveError."""
         for segment in layout.segments(self.folder, EVENTS):
             for rows in groups(segment.path, list(FIXED[EVENTS])):
-                yield from _events(rows)
+                yield from event_rows(rows)
 
     def jobs(self) -> list[JobRow]:
         """All jobs; none when it is not known. Raises ArchiveError."""
-        rows = _records(self.folder / JOBS)
-        try:
-            return [
-                JobRow(
-                    job=str(row["job"]),
-                    user=row.get("user") or "",
-                    node=row["node"],
-                    device=row.get("device"),
-                    start=row["start"],
-                    end=row.get("end"),
-                    stage=row.get("stage"),
-                    nodes_wanted=row.get("nodes_wanted"),
-                )
-                for row in rows
-            ]
-        except KeyError as error:
-            raise ArchiveError(f"{self.folder / JOBS}: it has no column {error}") from error
+        return jobs_of(self.folder)
 
     def maintenance(self) -> list[MaintenanceRow]:
         """All announced windows; none when it is not known. Raises ArchiveError."""
-        rows = _records(self.folder / MAINTENANCE)
-        try:
-            return [
-                MaintenanceRow(row.get("node"), row["start"], row["end"], row.get("reason") or "")
-                for row in rows
-            ]
-        except KeyError as error:
-            text = f"{self.folder / MAINTENANCE}: it has no column {error}"
-            raise ArchiveError(text) from error
+        return maintenance_of(self.folder)
+
+
+def jobs_of(folder: Path) -> list[JobRow]:
+    """All jobs that a folder tells of. Raises ArchiveError."""
+    rows = _records(folder / JOBS)
+    try:
+        return [
+            JobRow(
+                job=str(row["job"]),
+                user=row.get("user") or "",
+                node=row["node"],
+                device=row.get("device"),
+                start=row["start"],
+                end=row.get("end"),
+                stage=row.get("stage"),
+                nodes_wanted=row.get("nodes_wanted"),
+            )
+            for row in rows
+        ]
+    except KeyError as error:
+        raise ArchiveError(f"{folder / JOBS}: it has no column {error}") from error
+
+
+def maintenance_of(folder: Path) -> list[MaintenanceRow]:
+    """All announced windows that a folder tells of. Raises ArchiveError."""
+    rows = _records(folder / MAINTENANCE)
+    try:
+        return [
+            MaintenanceRow(row.get("node"), row["start"], row["end"], row.get("reason") or "")
+            for row in rows
+        ]
+    except KeyError as error:
+        text = f"{folder / MAINTENANCE}: it has no column {error}"
+        raise ArchiveError(text) from error
 
 
 def _named(table: str, frames: Iterator[tuple[int, Frame]]) -> Iterator[tuple[int, str, Frame]]:
@@ -132,7 +142,8 @@ def _named(table: str, frames: Iterator[tuple[int, Frame]]) -> Iterator[tuple[in
         yield at, table, frame
 
 
-def _events(rows: Any) -> Iterator[EventRow]:
+def event_rows(rows: Any) -> Iterator[EventRow]:
+    """Rows of a table of events."""
     times = milliseconds(rows["time"])
     texts = {
         name: rows[name].to_pylist() if name in rows.schema.names else [None] * len(rows)

@@ -1,6 +1,7 @@
 """Samples of one table in order of time: row groups as arrays, or the newest sample of each interval."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,9 @@ from accelwatch.history.layout import DEVICES, ArchiveError
 from accelwatch.history.names import series_of
 from accelwatch.history.tables import FIXED
 from accelwatch.schema.metrics import Series
+
+_EVER, _FOREVER = -(1 << 62), 1 << 62
+_COLUMNS_AT_ONCE = 8
 
 
 class Entity(NamedTuple):
@@ -51,6 +55,7 @@ class Samples:
     """Samples of one table; entities are numbered as they are met and keep their number."""
 
     def __init__(self, folder: Path, table: str, wanted: Collection[Series] | None = None) -> None:
+        """All quantities when none is `wanted`; `(key,)` stands for every series of a quantity."""
         self._folder = folder
         self._table = table
         self._wanted = None if wanted is None else frozenset(wanted)
@@ -78,8 +83,42 @@ class Samples:
         return {
             name: series
             for name, series in known.items()
-            if series is not None and (self._wanted is None or series in self._wanted)
+            if series is not None and self._wants(series)
         }
+
+    def _wants(self, series: Series) -> bool:
+        wanted = self._wanted
+        return wanted is None or series in wanted or series[:1] in wanted
+
+    def read(self, path: Path, at: int) -> Group:
+        """A whole row group. Raises ArchiveError."""
+        chosen = self._columns(path)
+        with opened(path) as file:
+            there = [name for name in FIXED[self._table] if name in file.schema_arrow.names]
+            try:
+                rows = file.read_row_group(at, columns=[*there, *chosen], use_threads=False)
+                return self._group(rows, chosen, _EVER, _FOREVER)
+            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+                raise damaged(path, error, at) from error
+
+    def read_node(self, path: Path, at: int, node: str) -> Group:
+        """The rows of one node in a row group, a few columns at a time. Raises ArchiveError."""
+        chosen = self._columns(path)
+        with opened(path) as file:
+            there = [name for name in FIXED[self._table] if name in file.schema_arrow.names]
+            try:
+                rows = file.read_row_group(at, columns=there, use_threads=False)
+                names, node_at = coded(rows["node"])
+                mine = np.flatnonzero(np.array([name == node for name in names])[node_at])
+                rows = rows.take(pa.array(mine))
+                for part in batched(chosen, _COLUMNS_AT_ONCE):
+                    more = file.read_row_group(at, columns=list(part), use_threads=False)
+                    more = more.take(pa.array(mine))
+                    for name in part:
+                        rows = rows.append_column(name, more[name])
+                return self._group(rows, chosen, _EVER, _FOREVER)
+            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+                raise damaged(path, error, at) from error
 
     def _group(self, rows: Any, chosen: dict[str, Series], low: int, high: int) -> Group:
         times = milliseconds(rows["time"])
@@ -170,3 +209,10 @@ class _Growing:
                 column[at] = values[begin:stop]
         self._parts = []
         return frame
+
+
+def batched(names: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
+    """The names, so many at a time."""
+    rest = iter(names)
+    while part := tuple(islice(rest, size)):
+        yield part
