@@ -212,6 +212,7 @@ class FedFleet:
     """Shows what it is given; keeps what it was told."""
 
     name = "hub http://hub:9878"
+    player = None
 
     def __init__(self, view: FleetView | None, shot: Snapshot | None = None) -> None:
         self.view = view

@@ -47,6 +47,8 @@ class _Changed(Exception):  # noqa: N818 - no mistake: another filter was set
 class HubSource:
     """Implements `FleetSource`; the loop's thread only."""
 
+    player = None
+
     def __init__(
         self,
         place: HubPlace,

@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.fleet.picture.source import SnapshotSource
+from accelwatch.fleet.picture.timeline import Player
 from accelwatch.fleet.wire import (
     DeviceNow,
     DevicePlace,
@@ -59,6 +60,8 @@ class FleetView(msgspec.Struct, frozen=True, kw_only=True):
     """How judging goes; None of a hub that tells nothing of incidents."""
     incidents: Sequence[IncidentNow] = ()
     """Those that go on and those that are over lately, in the order in which they were told first."""
+    recorded: bool = False
+    """Whether it is of a recorded moment, so that it does not grow old while it is shown."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +88,11 @@ class FleetSource(Protocol):
 
     name: str
     """What is followed, in a few words: a hub's address, or the embedded hub's targets."""
+
+    @property
+    def player(self) -> Player | None:
+        """What moves through time, where the fleet is a recorded one."""
+        ...
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Work until cancelled; call `changed` when there is something new, a problem too."""

@@ -33,6 +33,12 @@ _NODE = {
     NodeState.STALE: ("node_stale", Category.OTHER),
     NodeState.DOWN: ("node_down", Category.HANG),
 }
+OWN_CATEGORIES: dict[str, Category] = {
+    **{code: category for code, category, _ in (*_DEVICE.values(), _MISSING)},
+    **dict(_NODE.values()),
+    **dict.fromkeys(("device_recovered", "node_recovered"), Category.OTHER),
+}
+"""The category of each code that the hub itself tells."""
 
 Rest = Callable[[], Awaitable[None]]
 

@@ -1,0 +1,107 @@
+"""A recorded fleet's whole span as its screen sees it, and the protocol of whatever plays it. Pure."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+ALERT, WATCH = "alert", "watch"
+"""Levels of an incident: it wakes somebody, or is worth a look."""
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident on the time line; times in Unix seconds."""
+
+    opened: float
+    closed: float | None = None
+    """None: still open at the end."""
+    level: str = ALERT
+    node: str = ""
+    device: str = ""
+    rule: str = ""
+
+
+class Stretch(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the span of which something is to be said; times in Unix seconds."""
+
+    start: float
+    end: float
+    node: str = ""
+    """Empty: the whole fleet."""
+    text: str = ""
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is between `start` and `end` (Unix seconds), as far as it is known by now."""
+
+    start: float
+    end: float
+    events: Sequence[int] = ()
+    """How many there are in each of as many equal shares of the span; empty while not known."""
+    incidents: Sequence[Mark] = ()
+    """By when they were opened."""
+    maintenance: Sequence[Stretch] = ()
+    silences: Sequence[Stretch] = ()
+    """Where nobody told anything."""
+    note: str = ""
+    """What is still being looked for, or could not be, in a few words."""
+
+
+class Playback(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it is played and how."""
+
+    moment: float
+    """Unix seconds."""
+    playing: bool
+    ended: bool
+    speed: float
+    """Recorded seconds a second."""
+    loop: bool = False
+    """Whether it begins again at its end."""
+
+
+class Player(Protocol):
+    """Moves through a recorded fleet; everything happens on the event loop and nothing blocks it."""
+
+    @property
+    def timeline(self) -> Timeline:
+        """The whole span."""
+        ...
+
+    @property
+    def playback(self) -> Playback:
+        """Where it is."""
+        ...
+
+    @property
+    def progress(self) -> tuple[float, float, float]:
+        """First, present and last moment, Unix seconds."""
+        ...
+
+    def toggle_loop(self) -> None:
+        """Begin again at the end, or not."""
+        ...
+
+    def pause(self) -> None:
+        """Stop, or go on; at the end, begin again."""
+        ...
+
+    def faster(self, step: int) -> None:
+        """The next speed of the list; a negative step is slower."""
+        ...
+
+    def step(self, intervals: int) -> None:
+        """Stop, so many intervals on."""
+        ...
+
+    def seek(self, moment: float) -> None:
+        """Go to a moment, Unix seconds; beyond the ends, to the end."""
+        ...
+
+    def seek_incident(self, step: int) -> str:
+        """Go to where the next incident was opened, or the one before; what it is, in words."""
+        ...
+
+    async def seek_event(self, step: int) -> str:
+        """Go to the next event, or the one before; what it is, in words. Raises AccelwatchError."""
+        ...

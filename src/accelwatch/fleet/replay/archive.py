@@ -1,0 +1,183 @@
+"""An archive that is looked at: any moment as a picture, a node in full, an hour of a device.
+
+Everything reads files, so it belongs to the reading thread.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from accelwatch.expr import Expression, compile_condition
+from accelwatch.fleet.names import fleet_names
+from accelwatch.fleet.picture.model import FIELDS, MOST_EVENTS, FleetView, Past
+from accelwatch.fleet.picture.timeline import Stretch, Timeline
+from accelwatch.fleet.replay.events import error_event, fleet_event
+from accelwatch.fleet.replay.jobs import Jobs
+from accelwatch.fleet.replay.moment import Moment, Told, moment_of
+from accelwatch.fleet.replay.node_rows import NodeRows
+from accelwatch.fleet.replay.places import Places, short_name
+from accelwatch.fleet.replay.recent import Recent
+from accelwatch.fleet.replay.snapshots import NodeTold, snapshot_of
+from accelwatch.fleet.replay.subject import keeps
+from accelwatch.fleet.replay.survey import Survey
+from accelwatch.fleet.replay.view import candidates, device_now, sums
+from accelwatch.history.contents import Contents, contents
+from accelwatch.history.event_search import EventSearch
+from accelwatch.history.layout import DEVICES, EVENTS, NODES, ArchiveError
+from accelwatch.history.reader import jobs_of, maintenance_of
+from accelwatch.history.rows import EventRow
+from accelwatch.schema.health import SIGNALS
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.series import path_of
+from accelwatch.schema.snapshot import Snapshot
+
+EVENTS_SINCE_MS = 7 * 86_400_000
+"""How old an event of the list may be."""
+_STEP_S = 10.0
+"""Of the graphs; a sample stands until the next one."""
+_STEPS = 360
+_TRACKED = (*FIELDS, "clock_hertz", "compute_active_ratio")
+_STANDING: frozenset[Series] = frozenset(
+    {("device_up",), *(series for series, _, _ in SIGNALS)}
+    | {series for key in _TRACKED for series in candidates(key)}
+)
+
+Row = TypeVar("Row")
+
+
+class ReplayedArchive:
+    """One archive, or a part of one."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises ArchiveError for what is no archive, or cannot be read at all."""
+        self.contents: Contents = contents(path)
+        self.survey = Survey(self.contents)
+        self.events = EventSearch(self.contents.groups[EVENTS])
+        self._nodes = Recent(self.contents.folder, NODES, self.contents.groups[NODES], ())
+        self._devices = self._of_devices(_STANDING)
+        self._wanted = _STANDING
+        self._node_devices = self._of_node(DEVICES)
+        self._host = self._of_node(NODES)
+        self._places = Places()
+        self._small_faults: list[str] = []
+        self._jobs = Jobs(self._small(jobs_of))
+        self._maintenance = self._small(maintenance_of)
+
+    def _of_devices(self, wanted: frozenset[Series]) -> Recent:
+        return Recent(self.contents.folder, DEVICES, self.contents.groups[DEVICES], wanted)
+
+    def _of_node(self, table: str) -> NodeRows:
+        return NodeRows(self.contents.folder, table, self.contents.groups[table])
+
+    def _small(self, read: Callable[[Path], list[Row]]) -> list[Row]:
+        """The rows of a small file; none, and a fault, where it cannot be read."""
+        try:
+            return read(self.contents.folder)
+        except ArchiveError as error:
+            self._small_faults.append(str(error))
+            return []
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What could not be read, and what to do."""
+        groups = self.contents.groups.values()
+        texts = [*self._small_faults, *(text for one in groups for text in one.faults.values())]
+        mend = f"accelwatch history check {self.contents.folder} tells more"
+        return tuple(f"{text}; {mend}" for text in texts)
+
+    def moment(self, now: int) -> tuple[Moment, list[EventRow]]:
+        """The fleet at a moment (Unix milliseconds), and the events up to it, oldest first."""
+        events = self.events.until(now, since=now - EVENTS_SINCE_MS, most=MOST_EVENTS)
+        self.survey.position = now
+        told = Told(
+            self._devices.latest(now),
+            self._nodes.latest(now),
+            self.survey.seen(now),
+            self.survey.presence.models,
+            events,
+        )
+        moment = moment_of(now, self.contents.interval_s, told, self._jobs, self._places)
+        return moment, events
+
+    def condition(self, text: str) -> Expression | None:
+        """A filter; its quantities are read from now on. Raises ExpressionError."""
+        if not text:
+            return None
+        condition = compile_condition(text, fleet_names(()))
+        self.want(name for name in condition.names if isinstance(name, tuple))
+        return condition
+
+    def want(self, series: Iterable[Series]) -> None:
+        """Read these quantities of devices too from now on."""
+        more = frozenset(series) - self._wanted
+        if more:
+            self._wanted = self._wanted | more
+            self._devices = self._of_devices(self._wanted)
+
+    def view(self, now: int, condition: Expression | None, text: str) -> FleetView:
+        """The picture of a moment, Unix milliseconds; `text` is the filter's."""
+        moment, events = self.moment(now)
+        shown = moment.subjects
+        if condition is not None:
+            shown = tuple(one for one in shown if keeps(condition, one))
+        return FleetView(
+            sequence=now,
+            time=moment.time,
+            arrived_s=0.0,
+            interval_s=self.contents.interval_s,
+            filter=text,
+            sums=sums(moment.time, moment.nodes, moment.subjects, self.faults),
+            nodes=moment.nodes,
+            places=self._places.all,
+            devices=tuple(map(device_now, shown)),
+            events=tuple(fleet_event(event, short_name) for event in events),
+            recorded=True,
+        )
+
+    def past(self, node: str, device: str, now: int) -> Past | None:
+        """The hour of a device up to a moment, Unix milliseconds; None where there is none."""
+        times, columns = self._devices.track(node, device, now)
+        if not len(times):
+            return None
+        grid = now - np.arange(_STEPS - 1, -1, -1) * round(_STEP_S * 1000)
+        at = np.searchsorted(times, grid, side="right") - 1
+        held = (at >= 0) & (grid - times[at] <= 1500 * self.contents.interval_s)
+        values = {
+            path_of(series): [
+                value if there and value == value else None  # noqa: PLR0124 - NaN
+                for value, there in zip(column[at].tolist(), held.tolist(), strict=True)
+            ]
+            for series, column in columns.items()
+        }
+        return Past(step_s=_STEP_S, end=now / 1000, values=values)
+
+    def snapshot(self, node: str, now: int) -> Snapshot:
+        """A node at a moment, Unix milliseconds, with everything that it told."""
+        moment, events = self.moment(now)
+        told = NodeTold(
+            node,
+            [one for one in moment.subjects if one.place.node == node],
+            self._node_devices.newest(node, now),
+            self._host.newest(node, now),
+            [error_event(event) for event in events if event.node == node],
+        )
+        return snapshot_of(told, now / 1000, self.contents.interval_s)
+
+    def timeline(self) -> Timeline:
+        """The whole span, as far as the survey has come."""
+        contents, survey = self.contents, self.survey
+        return Timeline(
+            start=contents.first / 1000,
+            end=contents.last / 1000,
+            events=survey.events.tolist(),
+            maintenance=tuple(
+                Stretch(
+                    start=row.start / 1000, end=row.end / 1000, node=row.node or "", text=row.reason
+                )
+                for row in self._maintenance
+            ),
+            silences=survey.silences,
+            note="" if survey.complete else f"looking through it, {survey.share:.0%}",
+        )

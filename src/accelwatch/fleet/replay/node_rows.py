@@ -1,0 +1,55 @@
+"""Everything that a node of an archive told up to a moment: all columns, of its devices and its own."""
+
+from pathlib import Path
+
+import numpy as np
+
+from accelwatch.history.layout import ArchiveError
+from accelwatch.history.row_groups import RowGroup, RowGroups
+from accelwatch.history.samples import Group, Samples
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+_REACH_MS = 3_600_000
+"""How old a last row may be."""
+
+
+class NodeRows:
+    """Row groups of one table with the rows of one node in memory, those of the last look."""
+
+    def __init__(self, folder: Path, table: str, groups: RowGroups) -> None:
+        self._samples = Samples(folder, table)
+        self._groups = groups
+        self._node = ""
+        self._held: dict[RowGroup, Group] = {}
+
+    def newest(self, node: str, moment: int) -> dict[str, tuple[int, dict[Series, Number]]]:
+        """By device: when it was last read (Unix milliseconds), and its values."""
+        wanted = self._groups.between(moment - _REACH_MS, moment)
+        held = self._held if node == self._node else {}
+        self._node, self._held = node, {}
+        found: dict[str, tuple[int, dict[Series, Number]]] = {}
+        for group in wanted:
+            rows = held.get(group) or self._read(group, node)
+            if rows is None:
+                continue
+            self._held[group] = rows
+            until = int(np.searchsorted(rows.times, moment, side="right"))
+            for number in np.unique(rows.entity[:until]).tolist():
+                at = int(np.flatnonzero(rows.entity[:until] == number)[-1])
+                values = {
+                    series: float(column[at])
+                    for series, column in rows.columns.items()
+                    if not np.isnan(column[at])
+                }
+                entity = self._samples.entities[number]
+                found[entity.device] = int(rows.times[at]), dict(values)
+        return found
+
+    def _read(self, group: RowGroup, node: str) -> Group | None:
+        """The node's rows; None where they cannot be read, which is noted."""
+        try:
+            return self._samples.read_node(group.path, group.at, node)
+        except ArchiveError as error:
+            self._groups.faults.setdefault(group.path, str(error))
+            return None

@@ -1,0 +1,117 @@
+"""A node of a recorded moment as its own agent would have shown it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from accelwatch.fleet.dialects.host import HOST
+from accelwatch.fleet.replay.subject import Subject
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceState
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series, reading_metrics
+from accelwatch.schema.reading import Number, Reading, wholly_absent
+from accelwatch.schema.snapshot import (
+    BackendState,
+    BackendStatus,
+    DeviceView,
+    Owner,
+    Snapshot,
+)
+from accelwatch.version import __version__
+
+ARCHIVE = "archive"
+_STATES = {"missing": (DeviceState.LOST, Absence.LOST)}
+_SILENT = (DeviceState.UNRESPONSIVE, Absence.STALE)
+Newest = Mapping[str, tuple[int, Mapping[Series, Number]]]
+"""By device: when it was last read, Unix milliseconds, and its values."""
+
+
+class NodeTold(NamedTuple):
+    """What an archive tells of a node at a moment."""
+
+    node: str
+    subjects: Sequence[Subject]
+    devices: Newest
+    host: Newest
+    events: Sequence[ErrorEvent]
+
+
+def snapshot_of(told: NodeTold, now: float, interval_s: float) -> Snapshot:
+    """The node at `now`, Unix seconds."""
+    views = tuple(_view(subject, now, told.devices) for subject in told.subjects)
+    status = BackendStatus(
+        name=ARCHIVE, vendor="", state=BackendState.OK, source=ARCHIVE, devices=len(views)
+    )
+    return Snapshot(
+        time=now,
+        host=told.node,
+        version=__version__,
+        interval_s=interval_s,
+        devices=views,
+        node=_host(now, told.host),
+        backends=(status,),
+        events=tuple(told.events),
+    )
+
+
+def _view(subject: Subject, now: float, devices: Newest) -> DeviceView:
+    place = subject.place
+    device = Device(
+        id=place.id,
+        vendor=place.vendor,
+        backend=ARCHIVE,
+        index=place.index,
+        name=place.name,
+        model=place.model,
+        uuid=place.uuid,
+    )
+    told = devices.get(place.id)
+    if subject.state == "missing" or told is None:
+        state, why = _STATES.get(subject.state, _SILENT)
+        read, reading = None, wholly_absent(place.id, why)
+    elif subject.state == DeviceState.LOST:
+        state, read = DeviceState.LOST, told[0] / 1000
+        reading = wholly_absent(place.id, Absence.LOST)
+    else:
+        state, read, reading = DeviceState.OK, told[0] / 1000, _reading(place.id, told[1])
+    since = now if subject.age_s is None else now - subject.age_s
+    return DeviceView(
+        device=device,
+        state=state,
+        state_since=since if read is None else read,
+        reading=reading,
+        sample_time=read,
+        sample_age_s=None if read is None else now - read,
+        health=Health(subject.health),
+        owners=_owners(subject),
+    )
+
+
+def _reading(device_id: str, values: Mapping[Series, Number]) -> Reading:
+    """What is in the row; what is not, an archive does not say why."""
+    known = {series[0] for series in values}
+    rows = [row.key for row in reading_metrics() if row.key not in known]
+    absent: dict[Series, Absence] = {(key,): Absence.NOT_COLLECTED for key in (*rows, "processes")}
+    return Reading(device_id=device_id, values=dict(values), absent=absent)
+
+
+def _owners(subject: Subject) -> tuple[Owner, ...]:
+    jobs, user = subject.place.job, subject.place.user or ""
+    return tuple(Owner(kind="job", job_id=job, user=user) for job in (jobs or "").split("+") if job)
+
+
+def _host(now: float, host: Newest) -> DeviceView | None:
+    told = host.get("")
+    if told is None:
+        return None
+    read = told[0] / 1000
+    return DeviceView(
+        device=HOST,
+        state=DeviceState.OK,
+        state_since=read,
+        reading=Reading(device_id=HOST.id, values=dict(told[1])),
+        sample_time=read,
+        sample_age_s=now - read,
+        health=Health.UNKNOWN,
+    )

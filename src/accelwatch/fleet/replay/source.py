@@ -1,0 +1,252 @@
+"""A history archive as the Fleet screen's source: the moment that is shown, made on a reading thread."""
+
+import asyncio
+import bisect
+import contextlib
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.display import duration
+from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.expr import Expression
+from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.timeline import Mark, Playback, Timeline
+from accelwatch.fleet.replay.archive import ReplayedArchive
+from accelwatch.fleet.replay.incidents import in_order
+from accelwatch.fleet.replay.node import ArchivedNode
+from accelwatch.fleet.replay.pace import Pace
+from accelwatch.fleet.replay.worker import ReadingThread
+
+_LEAST_S = 0.2
+"""Between two pictures."""
+_SURVEY_S = 0.5
+"""How often the time line is looked at anew while the archive is looked through."""
+
+
+class ArchiveSource:
+    """Implements `FleetSource` and its `Player`; the loop's thread only, but for what is read."""
+
+    def __init__(
+        self,
+        archive: ReplayedArchive,
+        name: str,
+        *,
+        incidents: Iterable[Mark] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        """`name` is what is looked at, in a few words."""
+        self._clock = clock or SystemClock()
+        self._archive = archive
+        self.name = name
+        self.player = self
+        contents = self._archive.contents
+        self._step_s = contents.interval_s
+        self._pace = Pace(contents.first / 1000, contents.last / 1000, self._clock.monotonic)
+        self._thread = ReadingThread("archive")
+        self._survey = self._archive.survey
+        self._incidents = in_order(incidents)
+        self._timeline = self._archive.timeline()
+        self._with_incidents()
+        self._view: FleetView | None = None
+        self._problem: Problem | None = None
+        self._wanted = ""
+        self._condition: Expression | None = None
+        self._moved = asyncio.Event()
+        self._changed: Callable[[], None] = lambda: None
+        self._interval_s = _LEAST_S
+        self._nodes: list[ArchivedNode] = []
+
+    def fleet(self) -> FleetView | None:
+        """The picture of the moment; None until the first."""
+        return self._view
+
+    def problem(self) -> Problem | None:
+        """What is wrong with the archive as a whole; files that cannot be read are in the view."""
+        return self._problem
+
+    def set_interval(self, interval_s: float) -> None:
+        """A picture this often while it plays."""
+        self._interval_s = max(interval_s, _LEAST_S)
+
+    def close(self) -> None:
+        """Let the reading thread go."""
+        self._thread.end()
+
+    async def acknowledge(self, node: str, device: str | None) -> str:  # noqa: ARG002 - protocol
+        """There is nobody to tell. Raises UsageError."""
+        raise UsageError("an archive is only looked at")
+
+    def open_node(self, node: str) -> ArchivedNode:
+        """A node as it was at the moment."""
+        opened = ArchivedNode(self._archive, self._thread, node, lambda: self._pace.moment)
+        self._nodes = [opened]
+        return opened
+
+    async def past(self, node: str, device: str) -> Past | None:
+        """The hour of a device before the moment."""
+        now = _ms(self._shown)
+        with contextlib.suppress(AccelwatchError):
+            return await self._thread.call(lambda: self._archive.past(node, device, now))
+        return None
+
+    @property
+    def _shown(self) -> float:
+        return self._pace.moment if self._view is None else self._view.time
+
+    def set_filter(self, text: str) -> None:
+        """Show only devices for which this condition holds; empty: all."""
+        if text != self._wanted:
+            self._wanted = text
+            self._moved.set()
+
+    @property
+    def timeline(self) -> Timeline:
+        """The whole span, as far as it is known by now."""
+        return self._timeline
+
+    @property
+    def playback(self) -> Playback:
+        """Where it is and how it plays."""
+        pace = self._pace
+        return Playback(
+            moment=pace.moment,
+            playing=pace.playing,
+            ended=pace.ended,
+            speed=pace.speed,
+            loop=pace.loop,
+        )
+
+    @property
+    def progress(self) -> tuple[float, float, float]:
+        """First, present and last moment, Unix seconds."""
+        return self._pace.first, self._pace.moment, self._pace.last
+
+    def toggle_loop(self) -> None:
+        """Begin again at the end, or not."""
+        self._pace.seek(self._pace.moment)
+        self._pace.loop = not self._pace.loop
+        self._go()
+
+    def set_incidents(self, marks: Iterable[Mark]) -> None:
+        """The incidents that are known by now."""
+        self._incidents = in_order(marks)
+        self._with_incidents()
+        self._changed()
+
+    def _with_incidents(self) -> None:
+        self._timeline = msgspec.structs.replace(self._timeline, incidents=self._incidents)
+
+    def pause(self) -> None:
+        """Stop, or go on; at the end, begin again."""
+        self._pace.pause()
+        self._go()
+
+    def faster(self, step: int) -> None:
+        """The next speed of the list; a negative step is slower."""
+        self._pace.faster(step)
+        self._go()
+
+    def step(self, intervals: int) -> None:
+        """Stop, so many intervals on."""
+        self._pace.stop()
+        self._pace.seek(self._pace.moment + intervals * self._step_s)
+        self._go()
+
+    def seek(self, moment: float) -> None:
+        """Go to a moment, Unix seconds; beyond the ends, to the end."""
+        self._pace.seek(moment)
+        self._go()
+
+    def seek_incident(self, step: int) -> str:
+        """Go to where the next incident was opened, or the one before; what it is, in words."""
+        now = self._pace.moment
+        opened = [mark.opened for mark in self._incidents]
+        later, earlier = bisect.bisect_right(opened, now), bisect.bisect_left(opened, now) - 1
+        at = later if step > 0 else earlier
+        if not 0 <= at < len(opened):
+            which = "later" if step > 0 else "earlier"
+            return f"no {which} incident" if opened else "no incidents are known"
+        self.seek(opened[at])
+        return _told(self._incidents[at])
+
+    async def seek_event(self, step: int) -> str:
+        """Go to the next event, or the one before; what it is, in words."""
+        now, events = _ms(self._pace.moment), self._archive.events
+        search = events.following if step > 0 else events.preceding
+        event = await self._thread.call(lambda: search(now))
+        if event is None:
+            return "no later event" if step > 0 else "no earlier event"
+        self.seek(event.time / 1000)
+        return f"{event.node}: {event.code or event.kind}"
+
+    def _go(self) -> None:
+        self._moved.set()
+        self._changed()
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Play until cancelled."""
+        self._changed = changed
+        self._thread.begin(self._survey.steps())
+        self._pace.begin()
+        watching = asyncio.create_task(self._watch())
+        try:
+            while True:
+                self._moved.clear()
+                await self._picture()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._wait()):
+                        await self._moved.wait()
+        finally:
+            watching.cancel()
+            self._thread.end()
+            await asyncio.gather(watching, return_exceptions=True)
+
+    def _wait(self) -> float | None:
+        """Seconds to the next picture; None until somebody moves."""
+        if not self._pace.playing or self._pace.ended:
+            return None
+        return max(self._interval_s, min(self._step_s / self._pace.speed, 1.0))
+
+    async def _picture(self) -> None:
+        """Make the picture of the moment; the nodes that are open follow."""
+        now, text = _ms(self._pace.moment), self._wanted
+        try:
+            view = await self._thread.call(lambda: self._made(now, text))
+        except AccelwatchError as error:
+            since = self._clock.wall() if self._problem is None else self._problem.since
+            self._problem = Problem(text=str(error).partition("\n")[0], since=since)
+        else:
+            arrived = self._clock.monotonic()
+            self._view = msgspec.structs.replace(view, arrived_s=arrived)
+            self._problem = None
+        for node in self._nodes:
+            node.look()
+        self._changed()
+
+    def _made(self, now: int, text: str) -> FleetView:
+        """On the reading thread. Raises ExpressionError."""
+        condition = self._archive.condition(text)
+        return self._archive.view(now, condition, text)
+
+    async def _watch(self) -> None:
+        """Keep the time line up to date while the archive is looked through."""
+        complete, wait = False, _LEAST_S / 2
+        while not complete:
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, _SURVEY_S)
+            complete = await self._thread.call(lambda: self._survey.complete)
+            self._timeline = await self._thread.call(self._archive.timeline)
+            self._with_incidents()
+            self._moved.set()  # more is known of who is expected
+
+
+def _ms(moment: float) -> int:
+    return round(moment * 1000)
+
+
+def _told(mark: Mark) -> str:
+    """An incident in a line."""
+    lasted = "still open at the end" if mark.closed is None else duration(mark.closed - mark.opened)
+    return f"{mark.level}: {mark.rule}{f' on {mark.node}' if mark.node else ''}, {lasted}"

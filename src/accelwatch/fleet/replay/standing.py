@@ -1,0 +1,57 @@
+"""How nodes and devices of an archive stood at a moment: by the age of their rows and their signals."""
+
+from collections.abc import Iterable, Mapping
+
+from accelwatch.fleet.names import GONE, SPEAKING, NodeState
+from accelwatch.fleet.replay.events import error_event
+from accelwatch.fleet.state.liveness import Thresholds
+from accelwatch.history.rows import EventRow
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.health import Health, judge
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Reading
+
+_THRESHOLDS = Thresholds()
+_UP: Series = ("device_up",)
+
+
+def node_state(age_s: float | None, interval_s: float) -> NodeState:
+    """As a hub would call a node whose newest row is so old; None: it has none."""
+    return NodeState.NEVER if age_s is None else _THRESHOLDS.state(age_s, interval_s)
+
+
+def device_state(node: NodeState, age_s: float | None, up: float | None, interval_s: float) -> str:
+    """State of a device with a row of that age and that `device_up`; None: it has none.
+
+    Which devices are read at a moment, the node's own state says: without a row, one is missing.
+    """
+    if node not in SPEAKING:
+        return GONE[node]
+    if age_s is None or _THRESHOLDS.state(age_s, interval_s) not in SPEAKING:
+        return "missing"
+    return (DeviceState.LOST if up == 0 else DeviceState.OK).value
+
+
+def health(
+    state: str, values: Mapping[Series, Number], events: Iterable[ErrorEvent], now: float
+) -> str:
+    """Health by state, the device's own signals and its events of the last minutes."""
+    if state not in (DeviceState.OK, DeviceState.LOST):
+        return Health.UNKNOWN.value
+    reading = Reading(device_id="", values=dict(values))
+    return judge(DeviceState(state), reading, events, now).health.value
+
+
+def by_device(rows: Iterable[EventRow], since_ms: int) -> dict[tuple[str, str], list[ErrorEvent]]:
+    """The events of devices since a moment, by node and device."""
+    found: dict[tuple[str, str], list[ErrorEvent]] = {}
+    for row in rows:
+        if row.device and row.time >= since_ms:
+            found.setdefault((row.node, row.device), []).append(error_event(row))
+    return found
+
+
+def up_of(values: Mapping[Series, Number]) -> Number | None:
+    """Whether the exporter could read the device; None where it does not say."""
+    return values.get(_UP)

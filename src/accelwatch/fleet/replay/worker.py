@@ -1,0 +1,87 @@
+"""One thread that reads an archive: what the screen waits for first, a survey of all of it in between.
+
+A daemon: a disk that hangs must not keep the program from ending.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+_Work = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
+
+
+class ReadingThread:
+    """Calls in the order they were asked for; the background goes on one step at a time."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._wanted: deque[_Work] = deque()
+        self._background: Iterator[None] = iter(())
+        self._told = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._ended = False
+
+    def begin(self, background: Iterator[None]) -> None:
+        """Start, with what is to be done between calls."""
+        self._background = background
+        self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Take up nothing more; what is under way is not waited for."""
+        with self._told:
+            self._ended = True
+            self._wanted.clear()
+            self._told.notify()
+
+    async def call(self, call: Callable[[], Result]) -> Result:
+        """What the call gives or raises, from the thread."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Result] = loop.create_future()
+        with self._told:
+            self._wanted.append((call, done, loop))
+            self._told.notify()
+        return await done
+
+    def _work(self) -> None:
+        idle = False
+        while True:
+            with self._told:
+                while not self._wanted and idle and not self._ended:
+                    self._told.wait()
+                if self._ended:
+                    return
+                work = self._wanted.popleft() if self._wanted else None
+            if work is None:
+                idle = next(self._background, _DONE) is _DONE
+            else:
+                _answer(*work)
+
+
+_DONE = object()
+
+
+def _answer(
+    call: Callable[[], Any], done: "asyncio.Future[Any]", loop: asyncio.AbstractEventLoop
+) -> None:
+    if done.cancelled():
+        return
+    try:
+        result, error = call(), None
+    except Exception as raised:  # noqa: BLE001 - handed to who waits
+        result, error = None, raised
+    with contextlib.suppress(RuntimeError):  # nobody waits in a loop that is closed
+        loop.call_soon_threadsafe(_settle, done, result, error)
+
+
+def _settle(done: "asyncio.Future[Any]", result: Any, error: Exception | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)
