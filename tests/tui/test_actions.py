@@ -6,7 +6,8 @@ import pytest
 
 from accelwatch.tui.drawing.glyphs import ASCII, UNICODE
 from accelwatch.tui.drawing.lines import width_of
-from accelwatch.tui.state.actions import ACTIONS, by_id, key_name, usable
+from accelwatch.tui.state.actions import ACTIONS, by_id, usable
+from accelwatch.tui.state.key_names import key_name
 from accelwatch.tui.views import help_lines
 from accelwatch.tui.widgets.footer import footer_line
 from dashboards import texts
@@ -85,7 +86,7 @@ def test_the_footer_fits_and_begins_with_quit_and_help(width: int) -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 140])
 def test_help_names_every_key(width: int) -> None:
-    text = texts(help_lines.lines(width, UNICODE, replay=True))
+    text = texts(help_lines.lines(width, UNICODE, replay=True, archive=True))
     for action in ACTIONS:
         for key in action.keys:
             assert key_name(key) in text

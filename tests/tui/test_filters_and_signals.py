@@ -12,12 +12,12 @@ import pytest
 
 from accelwatch import proc
 from accelwatch.errors import ExpressionError, UsageError
+from accelwatch.fleet.picture.moments import moment_of
 from accelwatch.schema.reading import Process
 from accelwatch.tui.local import filters, signals
 from accelwatch.tui.local.environment import read_environment
 from accelwatch.tui.local.process_rows import rows_of
 from accelwatch.tui.local.signals import Target, send, targets
-from accelwatch.tui.replay_commands import moment_of
 from dashboards import busy_process, lost, node
 
 

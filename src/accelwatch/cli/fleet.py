@@ -5,20 +5,25 @@ import typer
 
 from accelwatch.cli.entry import guarded, on_terminal
 from accelwatch.cli.fleet_plan import Asking, Keeping, Look, Targeting, checked, opened
+from accelwatch.cli.fleet_replay import NO_REPLAY, Replaying, check_replaying, run_replay
 from accelwatch.cli.options import command
 from accelwatch.cli.output import emit
 from accelwatch.exit_codes import OK
 
 
 @command
-def fleet_command(wanted: Targeting, asking: Asking, keeping: Keeping, look: Look) -> None:
+def fleet_command(
+    wanted: Targeting, asking: Asking, keeping: Keeping, look: Look, replaying: Replaying
+) -> None:
     """Show every accelerator of many nodes: a dashboard on a terminal, a document on a pipe."""
     wanted = msgspec.structs.replace(wanted, state_dir=keeping.state_dir, no_state=keeping.no_state)
     look = msgspec.structs.replace(look, condition=asking.condition)
-    raise typer.Exit(guarded(lambda: run_fleet(wanted, asking, look)))
+    raise typer.Exit(guarded(lambda: run_fleet(wanted, asking, look, replaying)))
 
 
-def run_fleet(wanted: Targeting, asking: Asking, look: Look) -> int:
+def run_fleet(
+    wanted: Targeting, asking: Asking, look: Look, replaying: Replaying = NO_REPLAY
+) -> int:
     """Show the fleet until the user quits, or print it; returns the exit code.
 
     Raises AccelwatchError; what is wrong with targets and files before the terminal is touched.
@@ -30,7 +35,10 @@ def run_fleet(wanted: Targeting, asking: Asking, look: Look) -> int:
         emit(asking.output, fields_help(device_names().rows).encode(), asking.permissions)
         return OK
     checked(asking)
+    check_replaying(replaying, wanted, asking)
     printed = asking.one_shot or asking.once or not on_terminal()
+    if replaying.replay is not None:
+        return run_replay(replaying, asking, look, printed=printed)
     with opened(msgspec.structs.replace(wanted, printed=printed)) as hub:
         if printed:
             from accelwatch.cli.fleet_once import run_once

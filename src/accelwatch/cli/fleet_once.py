@@ -16,6 +16,7 @@ from accelwatch.exit_codes import NO_DEVICE, NOTHING_READ, OK, UNWELL
 from accelwatch.fleet.follow.faults import TargetFault
 from accelwatch.fleet.hub_client.once import Answer, ask, first_view, heard, plainly, silent, unread
 from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import StoreState
 
 _UNWELL_DEVICES = ("lost", "unresponsive", "missing", "stale", "unreachable")
@@ -90,18 +91,25 @@ async def _csv(asking: Asking, session: HubSession, answer: Answer) -> bytes:
 
 
 async def _table(hub: Hub, asking: Asking, session: HubSession, answer: Answer) -> bytes:
+    nodes = asking.rows == "nodes" and bool(answer.nodes)
+    view = await first_view(session) if nodes else None
+    return table_of(asking, answer, view, hub.place.name)
+
+
+def table_of(asking: Asking, answer: Answer, view: FleetView | None, name: str) -> bytes:
+    """A table of what was asked for; the picture is needed for a table of nodes."""
     to_stdout = asking.output == "-"
     style = Style(
         colour=to_stdout and colour(asking.color, sys.stdout),
         ascii_only=to_stdout and not utf8(sys.stdout),
     )
-    lines = [heading(answer, hub.place.name)]
+    lines = [heading(answer, name)]
     if asking.by is not None:
         lines += group_table(answer, asking.by, style)
     elif asking.rows == "devices":
         lines += device_table(answer, style)
-    elif answer.nodes:
-        lines += node_table(await first_view(session), answer, style)
+    elif view is not None and answer.nodes:
+        lines += node_table(view, answer, style)
     else:
         lines.append("no node")
     return ("\n".join(lines) + "\n").encode()

@@ -130,7 +130,9 @@ class Dashboard(App[None], inherit_bindings=False):
 
     def _mind(self, source: SnapshotSource) -> None:
         """What can be done with this source."""
-        self.board.recorded = source.recorded
+        fleet = self.fleet_controller
+        self.board.archive = fleet is not None and fleet.source.player is not None
+        self.board.recorded = source.recorded or self.board.archive
         self.board.signals = source.local and not self.readonly
 
     def get_default_screen(self) -> Screen[None]:
@@ -219,8 +221,18 @@ class Dashboard(App[None], inherit_bindings=False):
         """Take what the fleet's source has, and show it."""
         self._fleet_due = False
         if self.fleet_controller is not None:
+            self.tell_place()
             self.fleet_controller.pull()
             self.board.heard = self.fleet_controller.heard
+
+    def tell_place(self) -> None:
+        """Where a recorded fleet is, for the header."""
+        fleet = self.fleet_controller
+        player = fleet.source.player if fleet is not None else None
+        if player is not None:
+            from accelwatch.tui.views.time_line import banner as place
+
+            self.board.banner = place(player.playback, self.board.paint.glyphs)
 
     def pull(self) -> None:
         """Take what the source has, and show it."""
@@ -233,7 +245,9 @@ class Dashboard(App[None], inherit_bindings=False):
             self._take_passed(self.source)
         if self.fleet_controller is not None:
             snapshot = self.fleet_controller.aged(snapshot)
-        self._note([snapshot])
+        self.tell_place()
+        if not self.board.archive:
+            self._note([snapshot])
         self.board.accept(snapshot)
         if not self.board.paused:
             self.show()

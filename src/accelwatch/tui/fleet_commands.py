@@ -221,7 +221,9 @@ class FleetCommands:
         if screen is None:
             return False
         node = self._controller.board.node(screen.selected_node)
-        if self._app.readonly:
+        if self._controller.source.player is not None:
+            self._app.say("an archive is only looked at")
+        elif self._app.readonly:
             self._app.say("nothing is acknowledged (--readonly)")
         elif node is None:
             self._app.say("choose a node")
@@ -285,7 +287,7 @@ class FleetCommands:
         return self._controller.board.device(cell[1]) if cell is not None and cell[1] >= 0 else None
 
     def do_faster(self) -> bool:
-        """A picture more often."""
+        """A picture more often; a recorded fleet is played faster."""
         return self._set_interval(-1)
 
     def do_slower(self) -> bool:
@@ -293,7 +295,7 @@ class FleetCommands:
         return self._set_interval(1)
 
     def _set_interval(self, step: int) -> bool:
-        if self._screen is None:
+        if self._screen is None or self._controller.source.player is not None:
             return False
         preferences = self._app.board.preferences
         preferences.fleet_interval_s = slower(preferences.fleet_interval_s, step)

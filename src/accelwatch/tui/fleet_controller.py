@@ -56,6 +56,7 @@ class FleetController:
         self._next: FleetView | None = None
         self._settled = False
         self._asides: set[asyncio.Task[None]] = set()
+        self._remembering: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Start following."""
@@ -74,6 +75,8 @@ class FleetController:
         """Take the newest tick, unless the picture is held."""
         view = self.source.fleet()
         self.board.problem = self.source.problem()
+        if self.visited and self.source.player is not None:
+            self._remember_anew()
         if view is None or self._app.board.paused:
             self._app.show()
         else:
@@ -124,12 +127,13 @@ class FleetController:
             gc.collect()
             gc.freeze()
 
-    def aside(self, work: Coroutine[None, None, None]) -> None:
+    def aside(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
         """Do something beside, and end it with the dashboard."""
         task = asyncio.create_task(work)
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
         task.add_done_callback(self._app.ended)
+        return task
 
     def visit(self, node: str) -> bool:
         """Follow a node, for the screens of one machine; false when there is no such node."""
@@ -163,6 +167,11 @@ class FleetController:
         """A snapshot of the visited node; when the node is silent, without values of now."""
         heard = self.heard
         return snapshot if heard is None else aged(snapshot, heard)
+
+    def _remember_anew(self) -> None:
+        """The graphs of a recorded node end at the moment that is shown."""
+        if self._remembering is None or self._remembering.done():
+            self._remembering = self.aside(self._remember(self.visited))
 
     async def _remember(self, node: str) -> None:
         """Fill the graphs with what the hub still knows of the node's devices."""

@@ -23,8 +23,9 @@ def _local(app: "Dashboard") -> Screen[None]:
 def _fleet(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.fleet import FleetScreen
 
-    assert app.fleet_controller is not None
-    return FleetScreen(app.board, app.fleet_controller.board, app.clock.wall)
+    controller = app.fleet_controller
+    assert controller is not None
+    return FleetScreen(app.board, controller.board, app.clock.wall, controller.source.player)
 
 
 def _device(app: "Dashboard") -> Screen[None]:

@@ -1,43 +1,17 @@
 """What keys do to a recording: stop, step, speed, seek, loop."""
 
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from accelwatch.durations import seconds
 from accelwatch.errors import UsageError
+from accelwatch.fleet.picture.moments import HINT, moment_of
 from accelwatch.tui.local.replay import ReplaySource
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.picture.timeline import Player
     from accelwatch.tui.app import Dashboard
 
 _MINUTE_S = 60.0
-
-
-def moment_of(text: str, first: float, now: float, last: float) -> float:
-    """Unix seconds meant by `10:32`, `10:32:05`, `+5m`, `-30s` or `50%`. Raises UsageError."""
-    word = text.strip()
-    if word.endswith("%") and word[:-1].replace(".", "", 1).isdecimal():
-        return first + (last - first) * min(float(word[:-1]), 100.0) / 100
-    if word[:1] in "+-" and len(word) > 1:
-        return now + seconds(word[1:]) * (1 if word[0] == "+" else -1)
-    parts = word.split(":")
-    if len(parts) in (2, 3) and all(part.isdecimal() for part in parts):
-        numbers = [int(part) for part in (*parts, "0")][:3]
-        return _time_of_day(numbers, first, last)
-    raise UsageError(f"no moment {text!r}; write 10:32, 10:32:05, +5m, -30s or 50%")
-
-
-def _time_of_day(numbers: list[int], first: float, last: float) -> float:
-    """The first such time of day within the recording, local time."""
-    hour, minute, second = numbers
-    start = datetime.fromtimestamp(first).astimezone()
-    try:
-        meant = start.replace(hour=hour, minute=minute, second=second, microsecond=999_999)
-    except ValueError as error:
-        raise UsageError(f"no such time: {error}") from error
-    if meant.timestamp() < first and (meant + timedelta(days=1)).timestamp() <= last:
-        meant += timedelta(days=1)
-    return meant.timestamp()
+_HOUR_S = 3600.0
 
 
 class ReplayCommands:
@@ -47,9 +21,14 @@ class ReplayCommands:
         self._app = app
 
     @property
-    def _source(self) -> ReplaySource | None:
+    def _player(self) -> "Player | None":
+        fleet = self._app.fleet_controller
+        return None if fleet is None else fleet.source.player
+
+    @property
+    def _source(self) -> "ReplaySource | Player | None":
         source = self._app.source
-        return source if isinstance(source, ReplaySource) else None
+        return source if isinstance(source, ReplaySource) else self._player
 
     def do_pause(self) -> bool:
         """Stop or go on."""
@@ -102,6 +81,47 @@ class ReplayCommands:
             source.seek(source.progress[1] + step_s)
         return source is not None
 
+    def do_hour(self) -> bool:
+        """An hour forward."""
+        return self._seek(_HOUR_S)
+
+    def do_hour_back(self) -> bool:
+        """An hour back."""
+        return self._seek(-_HOUR_S)
+
+    def do_incident(self) -> bool:
+        """To the next incident."""
+        return self._incident(1)
+
+    def do_incident_back(self) -> bool:
+        """To the incident before."""
+        return self._incident(-1)
+
+    def _incident(self, step: int) -> bool:
+        player = self._player
+        if player is not None:
+            self._app.say(player.seek_incident(step))
+        return player is not None
+
+    def do_event(self) -> bool:
+        """To the next event."""
+        return self._event(1)
+
+    def do_event_back(self) -> bool:
+        """To the event before."""
+        return self._event(-1)
+
+    def _event(self, step: int) -> bool:
+        player, fleet = self._player, self._app.fleet_controller
+        if player is None or fleet is None:
+            return False
+
+        async def look() -> None:
+            self._app.say(await player.seek_event(step))
+
+        fleet.aside(look())
+        return True
+
     def do_loop(self) -> bool:
         """Begin again at the end, or not."""
         source = self._source
@@ -129,6 +149,5 @@ class ReplayCommands:
             if text and text.strip():
                 source.seek(moment_of(text, *source.progress))
 
-        hint = "10:32, 10:32:05, +5m, -30s or 50%"
-        self._app.push_screen(PromptScreen(self._app.board, "Go to", "", hint, wrong), taken)
+        self._app.push_screen(PromptScreen(self._app.board, "Go to", "", HINT, wrong), taken)
         return True

@@ -14,6 +14,7 @@ RowList { height: 1fr; }
 #grid { display: none; }
 #lights { height: 1fr; display: none; }
 #totals { height: 2; }
+#timeline { height: 2; }
 #troubles { height: 1; display: none; }
 #detail { height: 2; }
 #prompt { height: 1; dock: bottom; }

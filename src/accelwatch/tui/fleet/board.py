@@ -91,9 +91,14 @@ class FleetBoard:
 
     @property
     def since_s(self) -> float:
-        """Seconds since the tick that is shown has come; ages grow by this."""
+        """Seconds since the tick that is shown has come; ages grow by this, but for recorded ones."""
         view = self.view
-        return 0.0 if view is None else max(self._now() - view.arrived_s, 0.0)
+        return 0.0 if view is None or view.recorded else max(self._now() - view.arrived_s, 0.0)
+
+    def wall(self, now: float) -> float:
+        """What ages are told from: `now` (Unix seconds), or the recorded moment."""
+        view = self.view
+        return view.time if view is not None and view.recorded else now
 
     @property
     def silent(self) -> bool:

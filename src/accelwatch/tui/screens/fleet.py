@@ -1,6 +1,7 @@
 """Screen 2: the nodes of a fleet worst first, or a light for each device; totals above, events below."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual import events
@@ -8,6 +9,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from accelwatch.fleet.picture.tally import FleetRow
+from accelwatch.fleet.picture.timeline import Player
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet import grid_lines
 from accelwatch.tui.fleet.board import FleetBoard
@@ -21,11 +23,19 @@ from accelwatch.tui.widgets.header_panel import header_panel
 from accelwatch.tui.widgets.lights import Lights
 from accelwatch.tui.widgets.panel import Panel
 from accelwatch.tui.widgets.row_list import RowList
+from accelwatch.tui.widgets.time_line import TimeLine
 
 _TALL = 16
 """Lines of the terminal from which the header has two."""
+_ROOMY = 20
+"""From here the time line tells what was open."""
 _FRESH_S = 1.5
 """A younger picture is about to be replaced anyway."""
+
+
+def _moment(fleet: FleetBoard, now: Callable[[], float]) -> float:
+    """Unix seconds that the picture is of: those of a recording, else of now."""
+    return fleet.wall(now())
 
 
 class FleetScreen(Screen[None], inherit_bindings=False):
@@ -35,11 +45,18 @@ class FleetScreen(Screen[None], inherit_bindings=False):
     AUTO_FOCUS: ClassVar[str | None] = None
     view_name = FLEET
 
-    def __init__(self, board: Board, fleet: FleetBoard, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        board: Board,
+        fleet: FleetBoard,
+        now: Callable[[], float],
+        player: Player | None = None,
+    ) -> None:
         super().__init__()
         self.board = board
         self.fleet = fleet
-        self._now = now
+        self._now = now = partial(_moment, fleet, now)
+        self.time_line = TimeLine(board, player) if player is not None else None
         self._rows = FleetList(board, fleet)
         self.event_rows = EventList(board, fleet, now)
         self._selected = False
@@ -56,13 +73,20 @@ class FleetScreen(Screen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """Header, totals, troubles, nodes in either form, the selected light in words, events, keys."""
         yield from (self._header, self._totals, self._troubles)
+        if self.time_line is not None:
+            yield self.time_line
         yield from (self.nodes, self.lights, self._detail, self._events)
         yield Footer(self.board, FLEET)
 
     def on_mount(self) -> None:
         """The list, or the lights, have the keys."""
         self._share_out()
-        self.main_part.focus()
+        (self.time_line or self.main_part).focus()
+
+    @property
+    def on_time(self) -> bool:
+        """Whether the keys go to the time line."""
+        return self.time_line is not None and self.time_line.has_focus
 
     @property
     def lit(self) -> bool:
@@ -114,6 +138,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         rows, preferences = self.app.size.height, self.board.preferences
         self._header.styles.height = 2 if rows >= _TALL else 1
         self._totals.styles.height = 2 if rows >= 14 else 1
+        if self.time_line is not None:
+            self.time_line.styles.height = 3 if rows >= _ROOMY else 2 if rows >= _TALL else 1
         self._show_troubles()
         shown = preferences.fleet_events
         self._events.display = shown
@@ -150,6 +176,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         if self.board.preferences.fleet_events:
             self._events.refreshed()
         self._show_troubles()
+        if self.time_line is not None:
+            self.time_line.refresh()
         self._header.refresh()
         self._totals.refresh()
 
@@ -197,6 +225,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def perform(self, action: str) -> bool:
         """Move the selection; false when the key is none of that."""
+        if self.time_line is not None and self.on_time and self.time_line.perform(action):
+            return True
         if action in ("up", "down"):
             self._go(-1 if action == "up" else 1)
         elif action in ("left", "right"):
@@ -209,6 +239,10 @@ class FleetScreen(Screen[None], inherit_bindings=False):
 
     def _go(self, step: int) -> None:
         """Beyond the last node come the events, and back."""
+        if self.on_time:
+            if step > 0:
+                self.main_part.focus()
+            return
         if self.on_events:
             if not self._events.move(step) and step < 0:
                 self.main_part.focus()
@@ -216,6 +250,8 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         moved = self.lights.move_lines(step) if self.lit else self.nodes.move(step)
         if not moved and step > 0 and self._events.display and len(self.event_rows):
             self._events.focus()
+        elif not moved and step < 0 and self.time_line is not None:
+            self.time_line.focus()
 
     def _sideways(self, step: int) -> None:
         if self.lit and not self.on_events:

@@ -64,6 +64,7 @@ def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:
             width,
             board.paint.glyphs,
             replay=board.recorded,
+            archive=board.archive,
             fleet=board.fleet is not None,
             signals=board.signals,
             terminal=board.terminal,

@@ -29,6 +29,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     priority: bool = False
     """Works while something is typed too."""
     replay_only: bool = False
+    archive_only: bool = False
+    """Only where a whole fleet is played."""
     sends: bool = False
     """Sends a signal, which only this machine's processes can get."""
     leaves: bool = False
@@ -46,6 +48,7 @@ def _action(
     footer: bool = False,
     priority: bool = False,
     replay_only: bool = False,
+    archive_only: bool = False,
     sends: bool = False,
     leaves: bool = False,
 ) -> Action:
@@ -59,6 +62,7 @@ def _action(
         footer=footer,
         priority=priority,
         replay_only=replay_only,
+        archive_only=archive_only,
         sends=sends,
         leaves=leaves,
     )
@@ -307,52 +311,43 @@ ACTIONS: tuple[Action, ...] = (
         "seek_to",
         "colon",
         "go to",
-        "Go to a moment of a recording: 10:32, 10:32:05, +5m, -30s or 50%.",
+        "Go to a moment of a recording: 10:32, 2026-03-14, 2026-03-14 10:32, +5m, -2h or 50%.",
         replay_only=True,
     ),
+    _action(
+        "Time",
+        "hour",
+        "right_curly_bracket",
+        "+1 h",
+        "One hour forward in a fleet's archive.",
+        archive_only=True,
+    ),
+    _action("Time", "hour_back", "left_curly_bracket", "-1 h", "One hour back.", archive_only=True),
+    _action(
+        "Time",
+        "incident",
+        "n",
+        "incident",
+        "To where the next incident of a fleet's archive was opened.",
+        footer=True,
+        archive_only=True,
+    ),
+    _action("Time", "incident_back", "N", "incident back", "The one before.", archive_only=True),
+    _action(
+        "Time",
+        "event",
+        "v",
+        "event",
+        "To the next event of a fleet's archive.",
+        footer=True,
+        archive_only=True,
+    ),
+    _action("Time", "event_back", "V", "event back", "The one before.", archive_only=True),
     _action("Time", "loop", "l", "loop", "Begin a recording again at its end.", replay_only=True),
     _action("Looks", "density", "c", "density", "Devices: automatic, a row each, or a block each."),
     _action("Looks", "theme", "T", "theme", "The next theme."),
     _action("Looks", "redraw", "f5 ctrl+l", "redraw", "Paint everything anew."),
 )
-
-_NAMES = {
-    "question_mark": "?",
-    "exclamation_mark": "!",
-    "slash": "/",
-    "less_than_sign": "<",
-    "greater_than_sign": ">",
-    "plus": "+",
-    "equals_sign": "=",
-    "minus": "-",
-    "full_stop": ".",
-    "comma": ",",
-    "colon": ":",
-    "right_square_bracket": "]",
-    "left_square_bracket": "[",
-    "escape": "Esc",
-    "enter": "Enter",
-    "space": "Space",
-    "tab": "Tab",
-    "shift+tab": "Shift-Tab",
-    "pageup": "PgUp",
-    "pagedown": "PgDn",
-    "home": "Home",
-    "end": "End",
-    "up": "Up",
-    "down": "Down",
-    "left": "Left",
-    "right": "Right",
-}
-
-
-def key_name(key: str) -> str:
-    """A key as people write it: `^C`, `F10`, `?`."""
-    if key.startswith("ctrl+"):
-        return "^" + key.removeprefix("ctrl+").upper()
-    if key[0] == "f" and key[1:].isdecimal():
-        return key.upper()
-    return _NAMES.get(key, key)
 
 
 @cache
@@ -362,7 +357,12 @@ def by_id() -> dict[str, Action]:
 
 
 def usable(
-    screen: str, *, replay: bool, signals: bool = True, terminal: bool = True
+    screen: str,
+    *,
+    replay: bool,
+    archive: bool = False,
+    signals: bool = True,
+    terminal: bool = True,
 ) -> list[Action]:
     """The actions of a screen: of a recording, where processes can be signalled, on a terminal."""
     return [
@@ -370,6 +370,7 @@ def usable(
         for action in ACTIONS
         if (not action.screens or screen in action.screens)
         and (replay or not action.replay_only)
+        and (archive or not action.archive_only)
         and (signals or not action.sends)
         and (terminal or not action.leaves)
     ]

@@ -79,6 +79,8 @@ class Board:
         self.paused = False
         self.recorded = False
         """Whether the time of the snapshots is a recording's."""
+        self.archive = False
+        """Whether a whole fleet is played."""
         self.signals = True
         self.terminal = True
         """Whether it is shown on a terminal, which a user gets back by quitting; not in a browser."""

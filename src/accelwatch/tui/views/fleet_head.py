@@ -24,11 +24,13 @@ _WIDE = 110
 """From here the totals have bars."""
 
 
-def age_line(fleet: FleetBoard, label: str) -> Line:
+def age_line(board: Board, fleet: FleetBoard, label: str) -> Line:
     """The age of the tick that is shown."""
     view = fleet.view
     if view is None:
-        return [("waiting for the hub", "dim")]
+        return [("reading" if board.archive else "waiting for the hub", "dim")]
+    if view.recorded:
+        return []
     since = fleet.since_s
     late = since / view.interval_s
     role = "bad" if late > _RED_S else "warn" if late > _AMBER_S else "dim"
@@ -54,7 +56,7 @@ def situation(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
     right: Line = [(f"{', '.join(settings)} ", "faint")]
     if board.banner:
         right = [(f"{board.banner} ", "warn" if board.paused else "accent")]
-    if width_of(left) + width_of(right) > width:
+    if width_of(left) + width_of(right) > width and not board.archive:
         right = []
     return spread(left, right, width)
 

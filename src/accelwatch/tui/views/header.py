@@ -166,7 +166,7 @@ def _age(board: Board, now: float, label: str) -> Line:
     if board.fleet is not None:
         from accelwatch.tui.views.fleet_head import age_line
 
-        return age_line(board.fleet, label)
+        return age_line(board, board.fleet, label)
     age = board.summary.oldest_s
     if age is None:
         return []

@@ -2,7 +2,8 @@
 
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
-from accelwatch.tui.state.actions import ONLY_FLEET, Action, groups, key_name
+from accelwatch.tui.state.actions import ONLY_FLEET, Action, groups
+from accelwatch.tui.state.key_names import key_name
 
 SIGNS = (
     ("ok", "it answers, and nothing is wrong"),
@@ -41,6 +42,7 @@ def lines(
     glyphs: Glyphs,
     *,
     replay: bool,
+    archive: bool = False,
     fleet: bool = True,
     signals: bool = True,
     terminal: bool = True,
@@ -50,6 +52,7 @@ def lines(
     given: list[list[Line]] = []
     for title, actions in groups().items():
         shown = [action for action in actions if replay or not action.replay_only]
+        shown = [action for action in shown if archive or not action.archive_only]
         shown = [action for action in shown if signals or not action.sends]
         shown = [action for action in shown if terminal or not action.leaves]
         if not fleet:
@@ -124,6 +127,7 @@ def markdown() -> str:
             keys = " ".join(f"`{key_name(key)}`" for key in action.keys)
             where = ", ".join(sorted(action.screens)) or "everywhere"
             where = "in a recording" if action.replay_only else where
+            where = "in a fleet's archive" if action.archive_only else where
             where += "; only of this machine" if action.sends else ""
             where += "; not in a browser" if action.leaves else ""
             given.append(f"| {keys} | {action.help} | {where} |")

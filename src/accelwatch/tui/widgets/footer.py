@@ -8,8 +8,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accelwatch.tui.drawing.lines import Line, fit, width_of
-from accelwatch.tui.state.actions import Action, key_name, usable
+from accelwatch.tui.state.actions import Action, usable
 from accelwatch.tui.state.board import Board
+from accelwatch.tui.state.key_names import key_name
 
 
 def footer_line(actions: list[Action], width: int) -> tuple[Line, list[tuple[int, int, str]]]:
@@ -44,11 +45,19 @@ class Footer(Widget):
         super().__init__(id="footer")
         self.board = board
         actions = usable(
-            screen_name, replay=board.recorded, signals=board.signals, terminal=board.terminal
+            screen_name,
+            replay=board.recorded,
+            archive=board.archive,
+            signals=board.signals,
+            terminal=board.terminal,
         )
         self._shown = sorted(
             (action for action in actions if action.footer),
-            key=lambda action: (action.id not in ("help", "quit"), action.group == "Screens"),
+            key=lambda action: (
+                action.id not in ("help", "quit"),
+                not action.archive_only,
+                action.group == "Screens",
+            ),
         )
 
     def render_line(self, y: int) -> Strip:

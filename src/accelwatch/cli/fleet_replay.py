@@ -1,0 +1,188 @@
+"""`accelwatch fleet --replay DIR`: the dashboard over an archive, or one moment of it as a document."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.cli.fleet_plan import Asking, Look, Targeting
+from accelwatch.errors import UsageError
+from accelwatch.exit_codes import OK
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.hub_client.once import Answer
+    from accelwatch.fleet.picture.model import FleetView
+    from accelwatch.fleet.picture.timeline import Mark
+    from accelwatch.fleet.replay.archive import ReplayedArchive
+
+
+class Replaying(msgspec.Struct, frozen=True, kw_only=True):
+    """Which archive is looked at, and where it begins."""
+
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay", metavar="DIR", help="Look at a history archive instead (docs/history.md)."
+        ),
+    ] = None
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="With --replay: begin there, or print that moment: 2026-03-14, '2026-03-14 10:32'.",
+        ),
+    ] = None
+    incidents: Annotated[
+        Path | None,
+        typer.Option(
+            "--incidents",
+            metavar="FILE",
+            help="With --replay: incidents for the time line, of rules backtest --format ndjson.",
+        ),
+    ] = None
+
+
+NO_REPLAY = Replaying()
+
+
+def check_replaying(replaying: Replaying, wanted: Targeting, asking: Asking) -> None:
+    """Raise UsageError for options that contradict each other."""
+    if replaying.replay is None:
+        if replaying.at is not None or replaying.incidents is not None:
+            raise UsageError("--at and --incidents go with --replay DIR")
+        return
+    if msgspec.structs.replace(wanted, no_state=False) != Targeting():
+        raise UsageError(
+            "--replay has its own nodes; leave --targets, -c, --hub and --state-dir out"
+        )
+    if asking.form == "prometheus" or asking.watch is not None:
+        raise UsageError("--replay prints one moment, as table, json or csv")
+
+
+def run_replay(replaying: Replaying, asking: Asking, look: Look, *, printed: bool) -> int:
+    """Show the archive until the user quits, or print a moment; returns the exit code.
+
+    Raises AccelwatchError before the terminal is touched.
+    """
+    from accelwatch.cli.history_command import need_pyarrow
+
+    need_pyarrow()
+    assert replaying.replay is not None
+    marks = _marks(replaying)
+    if printed:
+        return _print(replaying, asking)
+    return _show(replaying.replay, replaying.at, marks, look)
+
+
+def _marks(replaying: Replaying) -> "list[Mark]":
+    from accelwatch.fleet.replay.incidents import read_marks
+
+    return [] if replaying.incidents is None else read_marks(replaying.incidents)
+
+
+def _moment(at: str | None, archive: "ReplayedArchive", otherwise: int) -> float:
+    """Unix seconds of `--at`. Raises UsageError for one that is outside the archive."""
+    from accelwatch.fleet.picture.moments import moment_of
+    from accelwatch.schema.moments import timestamp
+
+    contents = archive.contents
+    first, last = contents.first / 1000, contents.last / 1000
+    if at is None:
+        return otherwise / 1000
+    moment = moment_of(at, first, last if at.startswith("-") else first, last)
+    if not first <= moment <= last:
+        span = f"{timestamp(first)} to {timestamp(last)}"
+        raise UsageError(f"--at {at} is outside the archive, which is from {span}")
+    return moment
+
+
+def _opened(path: Path) -> "ReplayedArchive":
+    """Raises ArchiveError that says what to do."""
+    from accelwatch.fleet.replay.archive import ReplayedArchive
+    from accelwatch.history.layout import ArchiveError
+
+    try:
+        return ReplayedArchive(path)
+    except ArchiveError as error:
+        mend = f"`accelwatch history check {path}` tells every mistake of an archive"
+        raise ArchiveError(f"{error}; {mend}") from error
+
+
+def _print(replaying: Replaying, asking: Asking) -> int:
+    from accelwatch.cli.fleet_once import status
+    from accelwatch.cli.output import complain, emit
+    from accelwatch.fleet.replay.document import Wanted, answered
+
+    assert replaying.replay is not None
+    archive = _opened(replaying.replay)
+    now = round(_moment(replaying.at, archive, archive.contents.last) * 1000)
+    wanted = Wanted(
+        rows=asking.rows,
+        condition=asking.condition,
+        fields=asking.field_names,
+        by=asking.by or "",
+    )
+    answer, view = answered(archive, now, wanted)
+    for problem in answer.fleet.problems:
+        complain(problem)
+    document = _document(asking, answer, view, f"archive {replaying.replay}")
+    emit(asking.output, document, asking.permissions)
+    return status(answer, strict=asking.strict)
+
+
+def _document(asking: Asking, answer: "Answer", view: "FleetView", name: str) -> bytes:
+    from accelwatch.cli.fleet_devices import device_csv
+    from accelwatch.cli.fleet_documents import json_document
+    from accelwatch.cli.fleet_groups import group_csv
+    from accelwatch.cli.fleet_nodes import node_csv
+    from accelwatch.display import stdout_is_terminal
+
+    if asking.form == "json":
+        pretty = asking.pretty or (asking.output == "-" and stdout_is_terminal())
+        return json_document(answer, rows=asking.rows, pretty=pretty)
+    if asking.form == "csv":
+        match asking.rows:
+            case "devices":
+                return device_csv(answer)
+            case "groups":
+                return group_csv(answer)
+        return node_csv(view)
+    from accelwatch.cli.fleet_once import table_of
+
+    return table_of(asking, answer, view, name)
+
+
+def _show(path: Path, at: str | None, marks: "list[Mark]", look: Look) -> int:
+    from accelwatch.cli.dashboard import override, run_to_end
+    from accelwatch.display import utf8
+    from accelwatch.fleet.replay.source import ArchiveSource
+    from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.drawing.looks import looks_for
+    from accelwatch.tui.drawing.preferences import load, path_of
+    from accelwatch.tui.state.board import Board
+
+    preferences_path = path_of(os.environ)
+    preferences, complaint = load(preferences_path)
+    override(preferences, None, look.theme)
+    archive = _opened(path)
+    source = ArchiveSource(archive, f"archive {path}", incidents=marks)
+    if at is not None:
+        source.seek(_moment(at, archive, archive.contents.first))
+    looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=look.ascii_only)
+    app = Dashboard(
+        Board(preferences, looks), None, fleet=source, preferences_path=preferences_path
+    )
+    if look.condition:
+        assert app.fleet_controller is not None
+        app.fleet_controller.set_filter(look.condition)
+    if complaint:
+        app.call_later(app.say, complaint)
+    try:
+        run_to_end(app)
+    finally:
+        source.close()
+    return OK

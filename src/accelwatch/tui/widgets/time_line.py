@@ -1,0 +1,90 @@
+"""The time line of a recorded fleet: arrows, Home, End and the pointer go to a moment."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from accelwatch.fleet.picture.timeline import Player, Timeline
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views import time_line as drawn
+
+_PAGE = 10
+"""Parts of the whole that a page is one of."""
+
+
+class TimeLine(Widget):
+    """One to three lines: the band, the dates, what was open."""
+
+    ALLOW_SELECT: ClassVar[bool] = False
+    can_focus = True
+
+    def __init__(self, board: Board, player: Player) -> None:
+        super().__init__(id="timeline")
+        self.board = board
+        self.player = player
+        self._made: tuple[Timeline, int, bool] | None = None
+        self._cells: list[drawn.Cell] = []
+
+    def perform(self, action: str) -> bool:
+        """Move along the line; false when the key is none of that."""
+        first, now, last = self.player.progress
+        cell = (last - first) / max(self.size.width, 1)
+        page = (last - first) / _PAGE
+        targets = {
+            "left": now - cell,
+            "right": now + cell,
+            "page_up": now - page,
+            "page_down": now + page,
+            "first": first,
+            "last": last,
+        }
+        if action == "tag":
+            self.player.pause()
+        elif action in targets:
+            self.player.seek(targets[action])
+        else:
+            return False
+        return True
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines of a region."""
+        width, height = self.size
+        paint = self.board.paint
+        line, moment = self.player.timeline, self.player.playback.moment
+        lines = [
+            drawn.with_position(
+                self._band(line, width),
+                drawn.cell_of(line, moment, width),
+                focused=self.has_focus,
+            ),
+            drawn.axis(line, moment, width, paint.glyphs) if height > 1 else [],
+            drawn.situation(line, moment, width, paint.glyphs) if height > 2 else [],
+        ]
+        strips = [paint.strip(lines[y] if y < len(lines) else [], width) for y in crop.line_range]
+        return [strip.crop(crop.x, crop.right) for strip in strips]
+
+    def _band(self, line: Timeline, width: int) -> list[drawn.Cell]:
+        """Made anew only when there is more to show."""
+        ascii_only = self.board.paint.glyphs.ascii_only
+        made = self._made
+        if made is None or made[0] is not line or made[1:] != (width, ascii_only):
+            self._made = line, width, ascii_only
+            self._cells = drawn.band(line, width, self.board.paint.glyphs)
+        return self._cells
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to what is under the pointer."""
+        event.stop()
+        self.focus()
+        self.player.seek(drawn.moment_of(self.player.timeline, event.x, self.size.width))
+
+    def on_focus(self) -> None:
+        """The position looks different with the keys."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The position looks different without the keys."""
+        self.refresh()
