@@ -5,6 +5,8 @@ action NVIDIA asks for: a code that needs a reset or reboot is in a category tha
 degraded, one that says "restart the application" or "ignore" is not.
 """
 
+import re
+
 from accelwatch.schema.event import Category
 
 _APP = Category.APPLICATION
@@ -123,3 +125,24 @@ def category_of(code: str, category: str) -> Category:
     number = code.removeprefix("xid_")
     plain = number.isascii() and number.isdecimal() and len(number) <= _MAX_DIGITS
     return describe(int(number))[0] if number != code and plain else _OTHER
+
+
+_FATAL_WORD = re.compile(r"\b(non-?)?fatal\b", re.IGNORECASE)
+NVLINK5 = frozenset(range(144, 151))
+"""Codes whose message carries its own severity word (Blackwell NVLink)."""
+
+
+def category_in(code: str, text: str) -> Category:
+    """The category of an event of which a line is all that is left.
+
+    A code that says by a word of its own whether it is fatal is taken as fatal where the word is lost.
+    """
+    category = category_of(code, "")
+    number = code.removeprefix("xid_")
+    if number == code or not number.isdecimal() or int(number) not in NVLINK5:
+        return _LINK_FATAL if code.startswith("sxid_") and "fatal" in _words(text) else category
+    return _LINK if _words(text) == {"nonfatal"} else _LINK_FATAL
+
+
+def _words(text: str) -> set[str]:
+    return {match[0].lower().replace("-", "") for match in _FATAL_WORD.finditer(text)}

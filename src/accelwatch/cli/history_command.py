@@ -55,7 +55,7 @@ def _lines(found: "Summary") -> list[str]:
     span = "empty"
     if found.start is not None and found.end is not None:
         days = (found.end - found.start) / 86400
-        span = f"{_moment(found.start)} to {_moment(found.end)} ({days:.1f} days)"
+        span = f"{moment_text(found.start)} to {moment_text(found.end)} ({days:.1f} days)"
     models = ", ".join(f"{count} x {model or 'unknown'}" for model, count in found.models.items())
     rows = ", ".join(f"{count} {table}" for table, count in found.rows.items())
     lines = [
@@ -73,7 +73,8 @@ def _lines(found: "Summary") -> list[str]:
     return lines
 
 
-def _moment(seconds: float) -> str:
+def moment_text(seconds: float) -> str:
+    """A moment as people read it."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
@@ -157,7 +158,7 @@ def history_export(
     def tell(at: float) -> None:
         if at - following[0] >= 86400 or at >= last:
             following[0] = at
-            complain(f"written up to {_moment(min(at, last))}")
+            complain(f"written up to {moment_text(min(at, last))}")
 
     async def run() -> int:
         done = await Export(store, step).run(output, first, last, tell)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from accelwatch.cli.backtest_command import backtest_command
 from accelwatch.cli.hub_asking import HubFlags, asked
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
@@ -26,7 +27,7 @@ _Packs = Annotated[
 _Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
-def _load(files: list[Path] | None, packs: list[str] | None) -> Any:
+def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
     """The rules of files and packs; without either all packs. Raises ConfigError."""
     from accelwatch.rules.loading import load, pack_file, pack_names
 
@@ -38,7 +39,7 @@ def rules_check(files: list[Path] | None, packs: list[str] | None, devices: int)
     """Tell every mistake. Raises ConfigError, ExpressionError for windows that cost too much."""
     from accelwatch.expr.needs import Needs, refuse_costly, window_bytes
 
-    loaded = _load(files, packs)
+    loaded = load_rules(files, packs)
     needs: dict[str, Needs] = {}
     for rule in loaded.rules.values():
         needs[rule.id] = Needs()
@@ -59,7 +60,7 @@ def rules_test(files: list[Path] | None, packs: list[str] | None) -> int:
     """Play all tests; exit code 1 when one fails. Raises ConfigError."""
     from accelwatch.rules.testing import run
 
-    loaded = _load(files, packs)
+    loaded = load_rules(files, packs)
     failed = passed = 0
     untested: list[str] = []
     for rule in loaded.rules.values():
@@ -92,7 +93,7 @@ def _row(rule: Any) -> dict[str, object]:
 
 def rules_list(files: list[Path] | None, packs: list[str] | None, as_json: bool) -> int:
     """A line a rule. Raises ConfigError."""
-    rows = [_row(rule) for rule in _load(files, packs).rules.values()]
+    rows = [_row(rule) for rule in load_rules(files, packs).rules.values()]
     if as_json:
         _write_json(rows)
         return OK
@@ -111,7 +112,7 @@ def rules_show(id_: str, files: list[Path] | None, packs: list[str] | None, as_j
     from accelwatch.errors import UnmetError
     from accelwatch.schema.metrics import nearest
 
-    loaded = _load(files, packs).rules
+    loaded = load_rules(files, packs).rules
     rule = loaded.get(id_)
     if rule is None:
         close = nearest(id_, loaded)
@@ -276,3 +277,6 @@ def _export(
 def _schema() -> None:
     """Print the JSON Schema of rule files, for editors."""
     raise typer.Exit(rules_schema())
+
+
+rules.command("backtest")(backtest_command)

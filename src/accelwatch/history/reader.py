@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 
 from accelwatch.history import layout
 from accelwatch.history.arrays import milliseconds
-from accelwatch.history.files import damaged, groups
+from accelwatch.history.files import damaged, groups, opened
 from accelwatch.history.layout import DEVICES, EVENTS, JOBS, MAINTENANCE, NODES, ArchiveError
+from accelwatch.history.names import series_of
 from accelwatch.history.rows import EventRow, JobRow
 from accelwatch.history.samples import Frame, Samples
 from accelwatch.history.tables import FIXED
@@ -54,6 +55,17 @@ class Archive:
     def samples(self, table: str, wanted: Collection[Series] | None = None) -> Samples:
         """The samples of `devices` or `nodes`; all quantities when none is `wanted`."""
         return Samples(self.folder, table, wanted)
+
+    def series(self) -> frozenset[Series]:
+        """Everything that any file has a column of. Raises ArchiveError."""
+        found: set[Series] = set()
+        for table in (DEVICES, NODES):
+            for segment in layout.segments(self.folder, table):
+                with opened(segment.path) as file:
+                    found.update(
+                        one for name in file.schema_arrow.names if (one := series_of(name))
+                    )
+        return frozenset(found)
 
     def ticks(
         self,

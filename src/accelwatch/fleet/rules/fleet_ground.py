@@ -1,6 +1,6 @@
 """A hub's fleet as the ground of rules: its table says who stands in which row."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.rules.columns import Places
@@ -11,6 +11,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.rules.document import Scope
 from accelwatch.rules.verdict import Entity
+from accelwatch.schema.metrics import Series
 
 
 class FleetGround:
@@ -19,6 +20,10 @@ class FleetGround:
     def __init__(self, fleet: Fleet, is_news: IsNews = lambda _: True) -> None:
         self._fleet = fleet
         self._is_news = is_news
+
+    def absent(self, _series: Collection[Series]) -> frozenset[Series]:
+        """None: any agent may tell anything at any time."""
+        return frozenset()
 
     def columns(self, needs: Needs, firing: Firing) -> FleetColumns:
         """All that rules ask for. Raises WindowsError when the windows take too much memory."""

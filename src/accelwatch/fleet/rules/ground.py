@@ -1,17 +1,19 @@
 """What rules are judged on: the rows of a live fleet or of an archive, and who stands in them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from accelwatch.expr.needs import Needs
+from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.rules.columns import Columns, Places
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.rules.document import Scope
 from accelwatch.rules.verdict import Entity
+from accelwatch.schema.metrics import Series
 
 Firing = Callable[[str], Bools | None]
 """Where a rule is firing, by row; None where there is no such rule."""
@@ -29,6 +31,10 @@ class Moments(Columns, Protocol):
         """Bring everything to this moment; samples are taken for the windows."""
         ...
 
+    def newest(self, pattern: EventPattern) -> float:
+        """When a pattern was matched last by anybody, Unix seconds; minus infinity: never."""
+        ...
+
     def close(self) -> None:
         """Let go of the windows."""
         ...
@@ -36,6 +42,10 @@ class Moments(Columns, Protocol):
 
 class Ground(Protocol):
     """A fleet that rules are judged on."""
+
+    def absent(self, series: Collection[Series]) -> frozenset[Series]:
+        """Those of these series that nobody will ever tell."""
+        ...
 
     def columns(self, needs: Needs, firing: Firing) -> Moments:
         """All that rules ask for. Raises WindowsError when the windows take too much memory."""

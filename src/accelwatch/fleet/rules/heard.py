@@ -71,6 +71,8 @@ class EventColumns:
         self._times: dict[EventPattern, deque[tuple[float, int]]] = {
             pattern: deque(maxlen=MOST_REMEMBERED) for pattern, length in longest.items() if length
         }
+        self.newest: dict[EventPattern, float] = {}
+        """When each pattern was matched last by anybody, Unix seconds."""
         self._sequence = 0
         self._generation = np.zeros(0, dtype=np.uint32)
         self._who: dict[int, tuple[str, ...]] = {}
@@ -115,6 +117,7 @@ class EventColumns:
         news = self._is_news(noted)
         for pattern, matches in self._matchers.items():
             if matches(noted.event):
+                self.newest[pattern] = max(time, self.newest.get(pattern, -math.inf))
                 if news:
                     self._remember(pattern, noted.event, rows, time)
                 if pattern in self._times:

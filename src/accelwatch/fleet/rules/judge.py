@@ -5,26 +5,30 @@ The condition and the selection of every rule are worked out for all devices in 
 Whether the fleet is a live one or that of an archive, only its ground knows.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from time import thread_time_ns
 from typing import NamedTuple
 
 import numpy as np
 
 from accelwatch.expr.kleene import UNKNOWN, Truth
 from accelwatch.expr.needs import Needs
+from accelwatch.fleet.rules.dormancy import Dormancy, may_hold, never_told, without
 from accelwatch.fleet.rules.ground import Ground
 from accelwatch.fleet.rules.program import Program
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.truths import Truths as Columns
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Bools
-from accelwatch.rules.document import Mode
+from accelwatch.rules.document import Mode, Scope
 from accelwatch.rules.engine import MOST_OVERRUNS
 from accelwatch.rules.evidence import evidence_of
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
 from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
+
+_OVER = Truths(when=False, clear=True)
 
 
 class _Part(NamedTuple):
@@ -38,31 +42,46 @@ class FleetJudge:
     """The verdicts of a set of rules on a fleet; the loop's thread only."""
 
     def __init__(
-        self, ground: Ground, rules: Mapping[str, Rule], spells: Spells | None = None
+        self,
+        ground: Ground,
+        rules: Mapping[str, Rule],
+        spells: Spells | None = None,
+        clock_ns: Callable[[], int] = thread_time_ns,
     ) -> None:
-        """Raises WindowsError when the windows of the rules take too much memory."""
-        self._ground = ground
+        """`clock_ns` is what the costs of rules are counted by.
+
+        Raises WindowsError when the windows of the rules take too much memory.
+        """
+        self._ground, self._clock_ns = ground, clock_ns
         self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
         self.spells = Spells(self.rules) if spells is None else spells
         self.spells.set_rules(self.rules)
         self.switched_off: dict[str, str] = {}
         """Rules that are no longer judged, and why."""
-        needs = Needs()
-        for rule in self.rules.values():
-            for expression in rule.expressions:
-                needs |= expression.needs
-        self.columns = ground.columns(needs, self._fires)
+        needs = _needs(self.rules.values())
+        self._absent = ground.absent(needs.series)
+        self.unjudged = self._never_true()
+        """Rules that ask for what nobody will ever tell."""
+        judged = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
+        self.columns = ground.columns(_needs(judged), self._fires)
+        self._asked_for = sorted(_needs(judged).rules)
+        """Rules whose firing others ask for."""
+        self._dormancy = Dormancy({rule.id: rule for rule in judged}, self._absent)
         self._fired: dict[str, Bools] = {}
         self._program = self._compiled()
+
+    def _never_true(self) -> tuple[str, ...]:
+        facts = never_told(self._absent)
+        return tuple(id_ for id_, rule in self.rules.items() if not may_hold(rule, facts))
 
     def _compiled(self) -> Program[_Part]:
         parts = {}
         for id_, rule in self.rules.items():
-            if id_ not in self.switched_off:
+            if id_ not in self.switched_off and id_ not in self.unjudged:
                 if rule.select is not None:
-                    parts[_Part(id_, True)] = rule.select
-                parts[_Part(id_, False)] = rule.when
-        return Program(parts)
+                    parts[_Part(id_, True)] = without(rule.select, self._absent)
+                parts[_Part(id_, False)] = without(rule.when, self._absent)
+        return Program(parts, self._clock_ns)
 
     def close(self) -> None:
         """Let go of the windows."""
@@ -72,10 +91,15 @@ class FleetJudge:
         """What has changed since the tick before."""
         await self.columns.bring(work)
         now, wall = self._ground.monotonic(), self.columns.now
-        self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for()}
+        self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for}
         changes: list[VerdictChange] = []
         selected: Columns | None = None
-        for part, truths in self._program.run(self.columns):
+        awake = self._dormancy.awake(self.columns)
+
+        def is_asked(part: _Part) -> bool:
+            return awake[part.rule] or bool(self.spells.of(part.rule))
+
+        for part, truths in self._program.run(self.columns, is_asked):
             if part.selects:
                 selected = truths
                 continue
@@ -90,12 +114,15 @@ class FleetJudge:
     ) -> list[VerdictChange]:
         meant = when.true if selected is None else when.true & selected.true
         rows = np.flatnonzero(meant & self.columns.here)
+        if not len(rows) and not self.spells.of(rule.id):
+            return []
         judged: dict[Entity, Truths] = {}
         places: dict[Entity, int] = {}
         for entity, row in (*self._begun(rule), *self._ground.entities(rule.scope, rows)):
             if entity not in places:
                 places[entity] = row
                 judged[entity] = self._truths(rule, selected, when, row)
+        judged.update(dict.fromkeys(self._ended(rule), _OVER))
 
         def witness(entity: Entity) -> tuple[Evidence, ...]:
             return evidence_of(rule, Row(self.columns, places[entity]))
@@ -106,7 +133,7 @@ class FleetJudge:
         meant = True if selected is None else _at(selected, row)
         if meant is False:
             # Who is no longer meant is over; whether one is meant that cannot be told is unknown.
-            return Truths(when=False, clear=True)
+            return _OVER
         environment = Row(self.columns, row)
         return Truths(
             when=_at(when, row) if meant is True else UNKNOWN,
@@ -121,6 +148,11 @@ class FleetJudge:
             if row is not None and self.columns.here[row]:
                 yield entity, row
 
+    def _ended(self, rule: Rule) -> Iterator[Entity]:
+        """Jobs that nobody has any more: they will not come back, so nothing of them goes on."""
+        if rule.scope is Scope.JOB:
+            yield from (one for one in self.spells.of(rule.id) if self.row_of(one) is None)
+
     def row_of(self, entity: Entity) -> int | None:
         """The row that answers for an entity: of several the first."""
         return self._ground.row_of(entity, self.columns.here)
@@ -128,11 +160,6 @@ class FleetJudge:
     def device_id(self, node: str, name: str) -> str | None:
         """The id of a device by its name or id; None where there is none."""
         return self._ground.device_id(node, name)
-
-    def _asked_for(self) -> set[str]:
-        """Rules whose firing others ask for."""
-        parts = (part for rule in self.rules.values() for part in rule.expressions)
-        return {id_ for part in parts for id_ in part.needs.rules}
 
     def _rows_of(self, rule: str) -> Bools:
         rows = np.zeros(self.columns.size, dtype=np.bool_)
@@ -164,6 +191,15 @@ class FleetJudge:
             )
         if dear:
             self._program = self._compiled()
+
+
+def _needs(rules: Iterable[Rule]) -> Needs:
+    """What all of these look at."""
+    found = Needs()
+    for rule in rules:
+        for expression in rule.expressions:
+            found |= expression.needs
+    return found
 
 
 def _at(truths: Columns, row: int) -> Truth:

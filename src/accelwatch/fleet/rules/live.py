@@ -159,6 +159,10 @@ class FleetColumns:
         """Unix seconds of the last match."""
         return self._heard.last(pattern, self.size)
 
+    def newest(self, pattern: EventPattern) -> float:
+        """When a pattern was matched last by anybody."""
+        return self._heard.newest.get(pattern, -math.inf)
+
     def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
         """How many matches there were."""
         return self._heard.occurrences(pattern, self._now - seconds, self.size)

@@ -37,13 +37,18 @@ class Program(Generic[Name]):
         self._clock_ns = clock_ns
         self._rules = {name: (rule, _condition(generator, rule)) for name, rule in rules.items()}
 
-    def run(self, columns: Columns) -> Iterator[Verdicts[Name]]:
-        """The rules in their order, each when it is asked for; its cost is counted.
+    def run(
+        self, columns: Columns, is_asked: Callable[[Name], bool] = lambda _: True
+    ) -> Iterator[Verdicts[Name]]:
+        """Those of the rules that `is_asked`, in their order, each when it is asked for; its cost is
+        counted.
 
         Between two of them others may go on, as long as the rows stay what they are.
         """
         tick = Tick(columns, {}, {})
         for name, (rule, condition) in self._rules.items():
+            if not is_asked(name):
+                continue
             begun = self._clock_ns()
             with np.errstate(all="ignore"):
                 truths = tick.rows(condition(tick))

@@ -100,13 +100,17 @@ class _Plane:
         self.now[:] = self.form.empty
         self.folded = {}
 
-    def total(self, bucket: int, count: int) -> Floats:
-        """The open bucket and so many before it, folded."""
+    def closed(self, bucket: int, count: int) -> Floats:
+        """So many buckets before the open one, folded."""
         closed = self.folded.get(count)
         if closed is None:
             closed = self.past.fold(self.form.fold, bucket - count, bucket - 1)
             self.folded[count] = closed
-        whole: Floats = self.form.fold(closed, self.now)
+        return closed
+
+    def total(self, bucket: int, count: int) -> Floats:
+        """The open bucket and so many before it, folded."""
+        whole: Floats = self.form.fold(self.closed(bucket, count), self.now)
         return whole
 
 
@@ -200,6 +204,32 @@ class Track:
     def closed(self, part: Part, count: int) -> Floats:
         """A part of so many closed buckets, a bucket a line, oldest first."""
         return self._planes[part].past.each(self.bucket - count, self.bucket - 1)
+
+    def edges(self, count: int) -> tuple[Floats, Floats]:
+        """Means of the oldest and the newest of so many closed buckets that have samples, by row.
+
+        Most rows have some in the first buckets that are looked at, so that the rest is left alone.
+        """
+        oldest, newest = self.bucket - count, self.bucket - 1
+        some = np.flatnonzero(self._planes[Part.COUNT].closed(self.bucket, count) > 0)
+        return (
+            self._first_mean(range(oldest, newest + 1), some),
+            self._first_mean(range(newest, oldest - 1, -1), some),
+        )
+
+    def _first_mean(self, buckets: range, rows: npt.NDArray[np.intp]) -> Floats:
+        """By row the mean of the first of these buckets with samples; NaN but of these rows."""
+        means = np.full(self._rows, math.nan)
+        counts, sums = self._planes[Part.COUNT].past, self._planes[Part.SUM].past
+        for bucket in buckets:
+            if not len(rows):
+                break
+            count = counts.each(bucket, bucket)[0][rows]
+            has = count > 0
+            there = rows[has]
+            means[there] = sums.each(bucket, bucket)[0][there] / count[has]
+            rows = rows[~has]
+        return means
 
 
 def bytes_a_row(wanted: Mapping[Part, int]) -> int:

@@ -129,7 +129,7 @@ class Window:
 
     def delta(self) -> Floats:
         """By how much a gauge is above where it was; 0 without a closed bucket that has samples."""
-        first, last = self._of_closed(_ends)
+        first, last = self._once(lambda: self._track.edges(self.count))
         count = self._track.now(Part.COUNT)
         mean = self._track.now(Part.SUM) / np.maximum(count, 1)
         change = np.where(count > 0, mean, last) - first
@@ -137,7 +137,7 @@ class Window:
 
     def quantiles(self) -> Floats:
         """The quantile of the means of the closed buckets."""
-        return self._known(self._of_closed(lambda means: (_quantile(means, self.quantile),))[0])
+        return self._known(self._once(lambda: (_quantile(self._means(), self.quantile),))[0])
 
     def changed(self) -> Floats:
         """1 or 0."""
@@ -151,16 +151,19 @@ class Window:
         age = np.maximum(self._pace.now - self._track.last_at, 0)
         return grown(age, self._pace.size, math.nan)
 
-    def _of_closed(self, make: Callable[[Floats], tuple[Floats, ...]]) -> tuple[Floats, ...]:
-        """What `make` makes of the means of the closed buckets, made again when these are others."""
+    def _once(self, make: Callable[[], tuple[Floats, ...]]) -> tuple[Floats, ...]:
+        """What `make` makes of the closed buckets, made again when these are others."""
         version, folds = self._folded
         if version != self._track.version:
-            counts = self._track.closed(Part.COUNT, self.count)
-            sums = self._track.closed(Part.SUM, self.count)
-            means = np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
-            folds = make(means)
+            folds = make()
             self._folded = self._track.version, folds
         return folds
+
+    def _means(self) -> Floats:
+        """Means of the closed buckets, a bucket a line; NaN without samples."""
+        counts = self._track.closed(Part.COUNT, self.count)
+        sums = self._track.closed(Part.SUM, self.count)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
 
     def samples(self) -> Floats:
         """How many samples each row has in it."""
@@ -205,13 +208,6 @@ _VALUES: dict[Kind, Callable[[Window], Floats]] = {
     Kind.CHANGED: Window.changed,
     Kind.AGE: Window.age,
 }
-
-
-def _ends(means: Floats) -> tuple[Floats, Floats]:
-    """The first and the last of each column that is a number; NaN where none is."""
-    known, columns = ~np.isnan(means), np.arange(means.shape[1])
-    first, last = known.argmax(axis=0), len(means) - 1 - known[::-1].argmax(axis=0)
-    return means[first, columns], means[last, columns]
 
 
 def _quantile(means: Floats, share: float) -> Floats:

@@ -1,0 +1,233 @@
+"""`accelwatch rules backtest`: what rules would have said over an archive, a store or a recording."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.exit_codes import OK
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.backtest.incidents import Backtest
+    from accelwatch.fleet.backtest.line import Line
+    from accelwatch.history.reader import Archive
+    from accelwatch.rules.rule import Rule
+
+_TELL_EVERY_S = 21_600.0
+_NAMED = 6
+
+
+class Form(StrEnum):
+    """How incidents are printed."""
+
+    NDJSON = "ndjson"
+    JSON = "json"
+    TABLE = "table"
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """What is played; one of the first three."""
+
+    history: Path | None = None
+    prometheus: str | None = None
+    replay: Path | None = None
+    begin: str | None = None
+    end: str | None = None
+    interval: str = "30s"
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rules are judged; all packs when nothing is said."""
+
+    files: tuple[Path, ...] = ()
+    packs: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+
+def backtest(source: Source, chosen: Chosen, form: Form) -> int:
+    """Play it, and print the incidents; exit code 0 when it was read to its end.
+
+    Raises AccelwatchError, UsageError and ConfigError.
+    """
+    from accelwatch.cli.history_command import need_pyarrow
+    from accelwatch.errors import UsageError
+
+    need_pyarrow()
+    if sum(one is not None for one in (source.history, source.prometheus, source.replay)) != 1:
+        raise UsageError("say one of --history DIR, --prometheus URL and --replay RECORDING")
+    from accelwatch.fleet.backtest.incidents import Backtest
+    from accelwatch.history.reader import Archive
+
+    judged = _rules(chosen)
+    with _archive(source) as folder:
+        archive = Archive(folder)
+        span = _span(source, archive)
+        test = Backtest(archive, judged, *span)
+        _complain_of_gaps(test)
+        _print(archive, test, form)
+    return OK
+
+
+def _rules(chosen: Chosen) -> "dict[str, Rule]":
+    """The rules that are meant. Raises ConfigError, UnmetError for one that is not there."""
+    from accelwatch.cli.rules_command import load_rules
+    from accelwatch.errors import UnmetError
+    from accelwatch.schema.metrics import nearest
+
+    loaded = load_rules(list(chosen.files), list(chosen.packs)).rules
+    for id_ in chosen.ids:
+        if id_ not in loaded:
+            close = nearest(id_, loaded)
+            hint = f"; did you mean {close}?" if close else ""
+            raise UnmetError(f"no rule {id_[:100]!r}{hint}")
+    return {id_: rule for id_, rule in loaded.items() if not chosen.ids or id_ in chosen.ids}
+
+
+@contextmanager
+def _archive(source: Source) -> Iterator[Path]:
+    """The archive itself, or one made for this while out of a store or a recording."""
+    import tempfile
+
+    if source.history is not None:
+        yield source.history
+        return
+    with tempfile.TemporaryDirectory(prefix="accelwatch-backtest-") as name:
+        folder = Path(name) / "archive"
+        if source.replay is not None:
+            from accelwatch.fleet.archive.replayed import replayed
+
+            replayed(source.replay, folder, complain)
+        else:
+            from accelwatch.cli.history_command import history_export
+            from accelwatch.errors import UsageError
+
+            if source.begin is None:
+                raise UsageError("--prometheus needs --from, such as --from 7d")
+            assert source.prometheus is not None
+            history_export(
+                source.prometheus, source.begin, source.end or "now", folder, source.interval, None
+            )
+        yield folder
+
+
+def _span(source: Source, archive: "Archive") -> tuple[float | None, float | None]:
+    from time import time
+
+    from accelwatch.cli.history_command import moment
+    from accelwatch.errors import UsageError
+
+    now = archive.description.end if source.history is not None else time()
+    begin = None if source.begin is None else moment(source.begin, now)
+    end = None if source.end in (None, "now") else moment(source.end, now)
+    if begin is not None and end is not None and begin >= end:
+        raise UsageError(f"--from {source.begin} is not before --to {source.end}")
+    return begin, end
+
+
+def _complain_of_gaps(test: "Backtest") -> None:
+    """Say once what cannot be judged."""
+    unjudged = test.judge.unjudged
+    if unjudged:
+        named = ", ".join(unjudged[:_NAMED])
+        more = f" and {len(unjudged) - _NAMED} more" if len(unjudged) > _NAMED else ""
+        complain(
+            f"{len(unjudged)} of {len(test.judge.rules)} rules ask for what this archive has no "
+            f"column of and are not judged: {named}{more}"
+        )
+    if not test.ground.has_jobs:
+        complain("the archive has no jobs: rules of jobs are not judged")
+
+
+def _print(archive: "Archive", test: "Backtest", form: Form) -> None:
+    from accelwatch.fleet.backtest.run import told
+
+    lines: list[Line] = []
+    encoder = msgspec.json.Encoder()
+    for line in told(archive, test, _Progress().tell):
+        if form is Form.NDJSON:
+            write_stdout(encoder.encode(line) + b"\n")
+        else:
+            lines.append(line)
+    if form is Form.JSON:
+        write_stdout(msgspec.json.format(encoder.encode(lines), indent=1) + b"\n")
+    elif form is Form.TABLE:
+        from accelwatch.cli.backtest_table import table
+
+        write_stdout(table(lines, test).encode())
+
+
+class _Progress:
+    """Says on a terminal how far it has come."""
+
+    def __init__(self) -> None:
+        self._following = 0.0
+
+    def tell(self, time: float) -> None:
+        """It has come to a moment, Unix seconds."""
+        if time >= self._following and sys.stderr is not None and sys.stderr.isatty():
+            from accelwatch.cli.history_command import moment_text
+
+            if self._following:
+                complain(f"read up to {moment_text(time)}")
+            self._following = time + _TELL_EVERY_S
+
+
+def backtest_command(
+    history: Annotated[
+        Path | None, typer.Option("--history", metavar="DIR", help="An archive.")
+    ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option("--prometheus", metavar="URL", help="A store with Prometheus' query API."),
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option("--replay", metavar="RECORDING", help="A recording of a node.")
+    ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option("--rules", metavar="FILE", help="A rule file, a folder, or a pack's name."),
+    ] = None,
+    pack: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--pack", metavar="NAME", help="A pack that is shipped."),
+    ] = None,
+    rule: Annotated[
+        list[str] | None, typer.Option("--rule", metavar="ID", help="Only this rule.")
+    ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="2026-03-01, ...T12:00:00Z, or 7d ago."),
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="As --from.")] = None,
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="DURATION", help="Between two samples of a store.")
+    ] = "30s",
+    form: Annotated[
+        Form, typer.Option("--format", help="How incidents are printed.")
+    ] = Form.NDJSON,
+) -> None:
+    """What rules would have said over recorded time, by the engine that judges live."""
+    from accelwatch.rules.loading import pack_names
+
+    shipped = set(pack_names())
+    given = files or []
+    chosen = Chosen(
+        files=tuple(Path(one) for one in given if one not in shipped),
+        packs=(*(pack or ()), *(one for one in given if one in shipped)),
+        ids=tuple(rule or ()),
+    )
+    source = Source(
+        history=history,
+        prometheus=prometheus,
+        replay=replay,
+        begin=begin,
+        end=end,
+        interval=interval,
+    )
+    raise typer.Exit(backtest(source, chosen, form))

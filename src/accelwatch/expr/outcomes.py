@@ -1,0 +1,170 @@
+"""What a condition can come to, while it is known that some things are not there.
+
+A fleet of one vendor is judged by the rules of all: most of them ask for series that nobody tells and
+for events that nobody has heard of. What they cannot be is worked out once, not in every tick.
+"""
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from accelwatch.expr.events import EventUse
+from accelwatch.expr.kleene import UNKNOWN, Truth
+from accelwatch.expr.names import Type
+from accelwatch.expr.tree import (
+    Comparison,
+    Constant,
+    Event,
+    Fold,
+    Invoke,
+    Items,
+    Logic,
+    Node,
+    Not,
+    Peers,
+    Reading,
+    Truthy,
+    Window,
+)
+from accelwatch.schema.metrics import Series
+
+Outcomes = frozenset[Truth]
+ANY: Outcomes = frozenset({True, False, UNKNOWN})
+_NEVER_TRUE: Outcomes = frozenset({False, UNKNOWN})
+_TRUE: Outcomes = frozenset({True})
+_FALSE: Outcomes = frozenset({False})
+_UNKNOWN: Outcomes = frozenset({UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known beforehand."""
+
+    absent: Collection[Series]
+    """Series of which nobody has a value."""
+    is_quiet: Callable[[Event], bool]
+    """Whether no event that a part asks about lies in its time."""
+    words: Mapping[str, Collection[str]]
+    """All that some fields can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """What a number can be; `may_miss` where it can be missing as well."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    may_miss: bool = True
+
+
+def outcomes(node: Node, facts: Facts) -> Outcomes:
+    """What a condition can come to; never less than it can, perhaps more."""
+    match node:
+        case Constant(value=bool() as value):
+            return frozenset({value})
+        case Truthy(operand=operand):
+            return _UNKNOWN if _range(operand, facts) is None else ANY
+        case Not(operand=operand):
+            inner = outcomes(operand, facts)
+            return frozenset(one if one is UNKNOWN else not one for one in inner)
+        case Logic(operator=operator, operands=operands):
+            every = [outcomes(one, facts) for one in operands]
+            return reduce(_and if operator == "and" else _or, every)
+        case Comparison(operators=operators, operands=operands):
+            pairs = zip(operators, operands, operands[1:], strict=False)
+            return reduce(_and, [_pair(*pair, facts) for pair in pairs])
+        case Invoke(name="missing" | "present", arguments=(argument,)):
+            if argument.type is not Type.STRING and _range(argument, facts) is None:
+                return _TRUE if node.name == "missing" else _FALSE
+        case Event(kind=EventUse.HAPPENED):
+            return _FALSE if facts.is_quiet(node) else ANY
+        case Fold(kind="any" | "all", operand=over) if over is not None:
+            return ANY if True in outcomes(over, facts) else _NEVER_TRUE
+    return ANY
+
+
+def _and(left: Outcomes, right: Outcomes) -> Outcomes:
+    if _FALSE in (left, right):
+        return _FALSE
+    found: set[Truth] = set()
+    if True in left and True in right:
+        found.add(True)
+    if False in left or False in right:
+        found.add(False)
+    if UNKNOWN in left or UNKNOWN in right:
+        found.add(UNKNOWN)
+    return frozenset(found)
+
+
+def _or(left: Outcomes, right: Outcomes) -> Outcomes:
+    return _opposite(_and(_opposite(left), _opposite(right)))
+
+
+def _opposite(of: Outcomes) -> Outcomes:
+    return frozenset(one if one is UNKNOWN else not one for one in of)
+
+
+def _pair(operator: str, left: Node, right: Node, facts: Facts) -> Outcomes:
+    if isinstance(right, Items):
+        same = reduce(_or, [_pair("==", left, one, facts) for one in right.elements])
+        return same if operator == "in" else _opposite(same)
+    if Type.STRING in (left.type, right.type):
+        return _word(operator, left, right, facts)
+    first, second = _range(left, facts), _range(right, facts)
+    if first is None or second is None:
+        return _UNKNOWN
+    return _ordered(operator, first, second)
+
+
+def _word(operator: str, left: Node, right: Node, facts: Facts) -> Outcomes:
+    if isinstance(left, Reading) and isinstance(right, Constant) and len(left.keys) == 1:
+        known = facts.words.get(str(left.keys[0]))
+        if known is not None and right.value not in known:
+            return _NEVER_TRUE if operator == "==" else _opposite(_NEVER_TRUE)
+    return ANY
+
+
+def _ordered(operator: str, left: _Range, right: _Range) -> Outcomes:
+    if operator in (">", ">="):
+        turned = "<" if operator == ">" else "<="
+        return _ordered(turned, right, left)
+    found: set[Truth] = {UNKNOWN} if left.may_miss or right.may_miss else set()
+    match operator:
+        case "<":
+            can, cannot = left.least < right.most, left.most >= right.least
+        case "<=":
+            can, cannot = left.least <= right.most, left.most > right.least
+        case _:
+            can = cannot = True
+    return frozenset(found | ({True} if can else set()) | ({False} if cannot else set()))
+
+
+def _range(node: Node, facts: Facts) -> _Range | None:
+    """What a number can be; None where it is always missing."""
+    match node:
+        case Constant(value=value) if not isinstance(value, str):
+            return _Range(float(value), float(value), False)
+        case Reading(keys=keys) | Window(reading=Reading(keys=keys)):
+            series = [one for one in keys if isinstance(one, tuple)]
+            absent = len(series) == len(keys) and all(one in facts.absent for one in series)
+            return None if absent else _Range()
+        case Event(kind=kind) if facts.is_quiet(node):
+            return _Range(0.0, 0.0, False) if kind == EventUse.COUNT else None
+        case Peers(operand=operand):
+            return None if _range(operand, facts) is None else _Range()
+        case Fold(kind="share" | "count", operand=over) if over is not None:
+            return _Range(0.0, math.inf if True in outcomes(over, facts) else 0.0)
+    return _Range()
+
+
+def pruned(node: Node, facts: Facts) -> Node:
+    """The same condition without the parts that change nothing."""
+    if not isinstance(node, Logic):
+        return node
+    nothing = _TRUE if node.operator == "and" else _FALSE
+    found = {one: outcomes(one, facts) for one in node.operands}
+    kept = tuple(pruned(one, facts) for one in node.operands if found[one] != nothing)
+    if not kept:
+        return node
+    return kept[0] if len(kept) == 1 else replace(node, operands=kept)

@@ -1,0 +1,81 @@
+"""An archive out of the recording of a node, so that rules can be tried on it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from accelwatch.errors import WireError
+from accelwatch.fleet.archive.jobs import JobBook
+from accelwatch.fleet.archive.observed import observed, owners_of
+from accelwatch.history.rows import EventRow, Gathering
+from accelwatch.recording import Recording
+from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.snapshot import Snapshot
+
+_AT_ONCE = 600
+"""Documents between two looks at what can be written."""
+_SINCE_S = 3600.0
+"""An event that is older than the first document by more is no news of this recording."""
+
+
+def replayed(path: Path, folder: Path, say: Callable[[str], None]) -> None:
+    """Write what a recording holds into a new folder; `say` hears of damage.
+
+    Raises UsageError, WireError and AccelwatchError for a recording that cannot be read.
+    """
+    from accelwatch.history.writer import Writer
+
+    with Recording.open(path) as recording:
+        for note in recording.notes:
+            say(note)
+        times = recording.times()
+        writer = Writer(folder, interval_s=recording.step_s, source=str(path.name))
+        copy = _Copy(times[0] - _SINCE_S)
+        last = 0
+        for at in range(len(recording)):
+            try:
+                copy.take(recording.at(at), times[at])
+            except WireError as error:
+                say(str(error))
+            last = round(times[at] * 1000)
+            if at % _AT_ONCE == _AT_ONCE - 1:
+                writer.add(copy.gathering.take(copy.jobs.take()))
+                writer.cut(last)
+        writer.add(copy.gathering.take(copy.jobs.take()))
+        writer.close(last + 1)
+
+
+class _Copy:
+    """What was gathered so far."""
+
+    def __init__(self, since: float) -> None:
+        self.gathering = Gathering()
+        self.jobs = JobBook()
+        self._since = since
+        self._known: set[tuple[float, str, str, str]] = set()
+
+    def take(self, snapshot: Snapshot, time: float) -> None:
+        stamp, node = round(time * 1000), snapshot.host or "localhost"
+        told = observed(snapshot)
+        for device, values in told.devices:
+            self.gathering.device(stamp, node, device.id, device.model, values)
+        self.gathering.node(stamp, node, told.node)
+        self.jobs.look(stamp, node, owners_of(snapshot))
+        for event in snapshot.events:
+            self._event(node, event)
+
+    def _event(self, node: str, event: ErrorEvent) -> None:
+        """Each document tells the latest events again."""
+        key = (event.time, event.code, event.device_id, event.text)
+        if key in self._known or event.time < self._since:
+            return
+        self._known.add(key)
+        self.gathering.events.append(
+            EventRow(
+                time=round(event.time * 1000),
+                node=node,
+                device=event.device_id or None,
+                kind=event.source,
+                code=event.code,
+                text=event.text,
+            )
+        )

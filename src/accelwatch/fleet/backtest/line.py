@@ -1,0 +1,126 @@
+"""One line of a back-test: what it says of an incident at the moment in which somebody is told.
+
+Everything but `closed` is as it was known then, so that a history that ends earlier gives the same
+lines.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from accelwatch.expr.tree import Peers, walk
+from accelwatch.incidents.incident import Incident
+from accelwatch.rules.document import Advice, Scope, Severity
+from accelwatch.rules.rule import Rule
+from accelwatch.rules.verdict import Evidence
+from accelwatch.schema.metrics import Kind, by_key
+
+WATCH, ALERT = "watch", "alert"
+GROUP = "group"
+_STATES = {"state": "device_up", "node_state": "fleet_target_up"}
+"""Columns of what is asked by a word."""
+
+
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that an incident rests on; null for what does not apply."""
+
+    signal: str
+    """A column, or the code of an event."""
+    value: float | str | None
+    expected: float | str | None
+    z: float | None
+    since: float | None
+    """Unix seconds."""
+
+
+class Line(msgspec.Struct, kw_only=True):
+    """An incident, as `accelwatch rules backtest` prints it."""
+
+    opened: float
+    """Unix seconds."""
+    closed: float | None
+    level: str
+    scope: str
+    node: str | None
+    device: str | None
+    job: str | None
+    nodes: list[str]
+    rule: str
+    channels: list[str]
+    advice: Advice
+    explanation: list[Explained]
+
+
+def level_of(incident: Incident) -> str:
+    """Whether somebody is woken."""
+    return ALERT if incident.severity is Severity.CRITICAL else WATCH
+
+
+def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Sequence[str]) -> Line:
+    """The line of an incident of which somebody is told at `now`, Unix seconds.
+
+    `suspects` are nodes that may be to blame for what has befallen a job, the likeliest first.
+    """
+    entity = incident.entity
+    nodes = list(dict.fromkeys((*suspects, *incident.nodes)))
+    scope = _scope(incident, nodes)
+    alone = scope in (Scope.DEVICE, Scope.NODE) or bool(suspects)
+    return Line(
+        opened=now,
+        closed=None,
+        level=level_of(incident),
+        scope=scope,
+        node=entity.node or (nodes[0] if alone and nodes else None),
+        device=entity.device or None,
+        job=entity.job or next(iter(incident.facts.jobs), None),
+        nodes=nodes,
+        rule=",".join(dict.fromkeys((incident.rule, *incident.rules))),
+        channels=_channels(incident.evidence, rules),
+        advice=incident.advice,
+        explanation=[_explained(one, incident.since) for one in incident.evidence],
+    )
+
+
+def _scope(incident: Incident, nodes: Sequence[str]) -> str:
+    if incident.entity.group:
+        return GROUP if len(nodes) > 1 else Scope.NODE
+    return GROUP if incident.entity.scope is Scope.RACK else incident.entity.scope
+
+
+def _explained(evidence: Evidence, since: float) -> Explained:
+    value, expected = evidence.value, evidence.expected
+    signal = evidence.signal.replace("[", ".").replace("]", "").replace('"', "")
+    if signal in _STATES and isinstance(value, str):
+        signal, value, expected = _STATES[signal], 0.0, 1.0
+    return Explained(
+        signal=signal.removeprefix("."),
+        value=value,
+        expected=expected,
+        z=evidence.z,
+        since=since if evidence.since is None else evidence.since,
+    )
+
+
+def _channels(evidence: Iterable[Evidence], rules: Sequence[Rule]) -> list[str]:
+    """The kinds of evidence, that of the first first."""
+    found = [one for rule in rules if (one := _of_rule(rule))]
+    found += [_channel(one, rules) for one in evidence]
+    return list(dict.fromkeys(found))
+
+
+def _of_rule(rule: Rule) -> str:
+    return "hang" if rule.family == "jobs.hang" else ""
+
+
+def _channel(evidence: Evidence, rules: Sequence[Rule]) -> str:
+    if evidence.source or (evidence.value is None and evidence.since is not None):
+        return "log"
+    key = evidence.signal.partition(".")[0]
+    if key in ("device_up", "devices", *_STATES) or "state" in evidence.signal.split("(")[0]:
+        return "structural"
+    row = by_key().get(key)
+    if row is not None and row.kind is Kind.COUNTER:
+        return "counter"
+    if any(isinstance(one, Peers) for rule in rules for one in walk(rule.when.tree)):
+        return "peer"
+    return "hard" if row is not None else "structural"

@@ -1,0 +1,43 @@
+"""What an incident held up, and what its advice would have taken instead, in device-hours.
+
+Reckoned, not measured: a job whose device is in trouble does nothing until somebody acts, and what is
+advised takes what it usually takes.
+"""
+
+import msgspec
+
+from accelwatch.fleet.backtest.line import ALERT, Line
+from accelwatch.rules.document import Advice
+
+HOURS: dict[Advice, float] = {
+    Advice.NONE: 0.0,
+    Advice.RESTART: 0.55,
+    Advice.RESET: 0.6,
+    Advice.REBOOT: 0.8,
+    Advice.REPLACE: 0.75,
+    Advice.EXCLUDE: 0.75,
+    Advice.WAIT: 0.0,
+}
+"""Until a job works again: its load of half an hour, and the time of a remedy that it waits for."""
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """Device-hours."""
+
+    held_up: float
+    """Of all devices that were concerned, from the opening until it was over."""
+    action: float
+    """That the advice would have cost them."""
+
+    @property
+    def saved(self) -> float:
+        """What acting at once would have saved; nothing of what wakes nobody."""
+        return max(0.0, self.held_up - self.action)
+
+
+def price_of(line: Line, devices: int, end: float) -> Price:
+    """The price of one line that concerned so many devices; `end` of the archive in Unix seconds."""
+    hours = max(0.0, (line.closed if line.closed is not None else end) - line.opened) / 3600
+    if line.level != ALERT:
+        return Price(held_up=0.0, action=0.0)
+    return Price(held_up=hours * devices, action=HOURS[line.advice] * devices)

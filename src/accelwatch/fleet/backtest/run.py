@@ -1,0 +1,36 @@
+"""A back-test from beginning to end: lines in the order of `opened`, each when it is final."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from accelwatch.fleet.backtest.calendar import Maintenance
+from accelwatch.fleet.backtest.causes import Cause, Causes, is_over
+from accelwatch.fleet.backtest.incidents import Backtest
+from accelwatch.fleet.backtest.line import Line
+from accelwatch.fleet.backtest.suspects import suspects
+from accelwatch.history.reader import Archive
+
+
+def told(
+    archive: Archive, backtest: Backtest, tell: Callable[[float], None] = lambda _: None
+) -> Iterator[Line]:
+    """Every line, ordered by `opened`; `tell` hears up to where it has come. Raises ArchiveError."""
+    maintenance = Maintenance(archive.maintenance())
+    causes = Causes(
+        dict(backtest.judge.rules),
+        lambda incident: suspects(backtest.ground, incident),
+        maintenance.until,
+    )
+    waiting: deque[tuple[Cause, Line]] = deque()
+    for step in backtest.steps():
+        waiting.extend(causes.step(step.changed, step.time))
+        tell(step.time)
+        while waiting and is_over(waiting[0][0], step.time):
+            yield _final(*waiting.popleft())
+    while waiting:
+        yield _final(*waiting.popleft())
+
+
+def _final(cause: Cause, line: Line) -> Line:
+    line.closed = cause.closed
+    return line

@@ -1,0 +1,83 @@
+"""Which rules cannot hold now: of another vendor, about series that nobody tells or events of long ago.
+
+Most rules sleep most of the time. What they would come to is worked out when something wakes one of
+them, not in every tick; that they sleep changes no verdict.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from accelwatch.expr.events import EventUse
+from accelwatch.expr.outcomes import Facts, outcomes, pruned
+from accelwatch.expr.rule import RuleExpression
+from accelwatch.expr.tree import Event, walk
+from accelwatch.fleet.rules.ground import Moments
+from accelwatch.rules.rule import Rule
+from accelwatch.schema.metrics import Series
+
+_WORDS = ("vendor",)
+"""Fields of which a fleet has few words."""
+_Stamp = tuple[tuple[tuple[str, ...], ...], tuple[bool, ...]]
+
+
+class Dormancy:
+    """Of a set of rules, which may hold; `absent` are series that are never told."""
+
+    def __init__(self, rules: Mapping[str, Rule], absent: Collection[Series]) -> None:
+        self._rules = dict(rules)
+        self._absent = frozenset(absent)
+        told: dict[Event, None] = {}
+        self._events: dict[str, frozenset[Event]] = {}
+        for id_, rule in rules.items():
+            parts = [one for one in (rule.select, rule.when) if one is not None]
+            asked = [node for one in parts for node in walk(one.tree) if isinstance(node, Event)]
+            self._events[id_] = frozenset(asked)
+            told.update(dict.fromkeys(asked))
+        self._told = tuple(told)
+        self._stamp: _Stamp | None = None
+        self._awake: dict[str, bool] = {}
+
+    def awake(self, columns: Moments) -> Mapping[str, bool]:
+        """Whether each rule may hold now."""
+        quiet = tuple([_is_over(one, columns) for one in self._told])
+        words = tuple([columns.text(key).words for key in _WORDS])
+        before, self._stamp = self._stamp, (words, quiet)
+        if before == self._stamp:
+            return self._awake
+        anew = before is None or before[0] != words
+        was = quiet if before is None else before[1]
+        pairs = zip(self._told, was, quiet, strict=True)
+        changed = [event for event, once, now in pairs if once != now]
+        facts = self._facts(columns, dict(zip(self._told, quiet, strict=True)))
+        for id_, rule in self._rules.items():
+            if anew or not self._events[id_].isdisjoint(changed):
+                self._awake[id_] = may_hold(rule, facts)
+        return self._awake
+
+    def _facts(self, columns: Moments, quiet: Mapping[Event, bool]) -> Facts:
+        words = {key: columns.text(key).words for key in _WORDS}
+        return Facts(self._absent, lambda one: quiet.get(one, False), words)
+
+
+def _is_over(event: Event, columns: Moments) -> bool:
+    limit = event.seconds if event.kind in (EventUse.HAPPENED, EventUse.COUNT) else math.inf
+    return columns.now - columns.newest(event.pattern) > limit or (
+        columns.newest(event.pattern) == -math.inf
+    )
+
+
+def may_hold(rule: Rule, facts: Facts) -> bool:
+    """Whether a rule can be true of anybody."""
+    parts = [one for one in (rule.select, rule.when) if one is not None]
+    return all(True in outcomes(one.tree, facts) for one in parts)
+
+
+def never_told(absent: Collection[Series]) -> Facts:
+    """What is known of a fleet in which some series are never told, and nothing else."""
+    return Facts(frozenset(absent), lambda _: False, {})
+
+
+def without(expression: RuleExpression, absent: Collection[Series]) -> RuleExpression:
+    """The same condition where some series are never told, without parts that change nothing."""
+    return replace(expression, tree=pruned(expression.tree, never_told(absent)))
