@@ -270,7 +270,7 @@ def _export(
         keep=keep,
         as_json=as_json,
     )
-    raise typer.Exit(rules_export(_load(files, pack).rules, plan))
+    raise typer.Exit(rules_export(load_rules(files, pack).rules, plan))
 
 
 @rules.command("schema")

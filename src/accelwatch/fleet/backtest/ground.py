@@ -63,6 +63,10 @@ class ArchiveGround:
         named = self.belonging.by(BY[entity.scope])
         return first_of_group(name_of(entity), named.words, named.codes, here)
 
+    def has_ended(self, job: str) -> bool:
+        """Whether a job is over."""
+        return not self.belonging.nodes_of(job)
+
     def device_id(self, node: str, name: str) -> str | None:
         """The id of a device by its id; None where there is none."""
         return None if self.roster.row(node, name) is None else name

@@ -40,6 +40,10 @@ class FleetGround:
         groups = self._fleet.groups.by(BY[entity.scope])
         return first_of_group(name_of(entity), groups.names, groups.of_row, here)
 
+    def has_ended(self, _job: str) -> bool:
+        """Never known: owners may only be told no longer."""
+        return False
+
     def device_id(self, node: str, name: str) -> str | None:
         """The id of a device by its name or id; None where there is none."""
         seats = self._fleet.table.seats(node)

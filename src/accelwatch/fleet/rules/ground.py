@@ -63,6 +63,10 @@ class Ground(Protocol):
         """Whom rows stand for, each once, with a row of it."""
         ...
 
+    def has_ended(self, job: str) -> bool:
+        """Whether a job is known to be over; that nobody tells of it any more does not say so."""
+        ...
+
     def device_id(self, node: str, name: str) -> str | None:
         """The id of a device by its name or id; None where there is none."""
         ...

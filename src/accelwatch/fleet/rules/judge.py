@@ -149,9 +149,9 @@ class FleetJudge:
                 yield entity, row
 
     def _ended(self, rule: Rule) -> Iterator[Entity]:
-        """Jobs that nobody has any more: they will not come back, so nothing of them goes on."""
+        """Jobs that are known to be over: nothing of them goes on."""
         if rule.scope is Scope.JOB:
-            yield from (one for one in self.spells.of(rule.id) if self.row_of(one) is None)
+            yield from (one for one in self.spells.of(rule.id) if self._ground.has_ended(one.job))
 
     def row_of(self, entity: Entity) -> int | None:
         """The row that answers for an entity: of several the first."""
