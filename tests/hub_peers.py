@@ -42,6 +42,7 @@ class Agent:
         self.feed = feed
         self.port = port
         self.address = f"127.0.0.1:{port}"
+        self.presence = server.presence
 
 
 @contextlib.asynccontextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.agent.collection import Collection
+from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.ruling import Ruling
 from accelwatch.agent.scrape import Scrape
@@ -121,7 +122,8 @@ class Agent:
             self._clock,
             standing_selection(self._settings),
         )
-        self._ruling = Ruling(self._collection, self._clock, self._own, self._state)
+        presence = HubPresence(self._clock)
+        self._ruling = Ruling(self._collection, self._clock, self._own, self._state, presence)
         self._server = AgentServer(
             self._collection,
             self._scrape,
@@ -133,6 +135,7 @@ class Agent:
             incidents=self._ruling.pages,
             silences=self._ruling.silences,
             may_change=lambda: may_change(self._server.protection, self._front.web),
+            presence=presence,
             limits=server_limits(self._settings.web),
             protection=protection,
         )

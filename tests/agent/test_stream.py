@@ -172,6 +172,7 @@ class FakeOutlet:
     """A client whose connection is full when the test says so."""
 
     def __init__(self) -> None:
+        self.headers: dict[str, str] = {}
         self.written: list[Message] = []
         self.waiting = 0
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from accelwatch.agent.feed import Feed
+from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.clock import Clock
 from accelwatch.config.alerts import Alerts
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from accelwatch.judging.pages import IncidentPages
     from accelwatch.judging.runner import RuleRunner
     from accelwatch.judging.silence_pages import SilencePages
+    from accelwatch.judging.teller import Teller
 
 logger = logging.getLogger(__name__)
 
@@ -25,13 +27,21 @@ logger = logging.getLogger(__name__)
 class Ruling:
     """Judges the node where rules are configured; the loop's thread only."""
 
-    def __init__(self, feed: Feed, clock: Clock, own: OwnMetrics, folder: Path | None) -> None:
-        """`folder` is where the journal is kept."""
+    def __init__(
+        self,
+        feed: Feed,
+        clock: Clock,
+        own: OwnMetrics,
+        folder: Path | None,
+        presence: HubPresence,
+    ) -> None:
+        """`folder` is where the journal is kept; `presence` knows of hubs that tell people."""
+        self._presence = presence
         self._feed = feed
         self._clock = clock
         self._own = own
         self._folder = folder
-        self._running: tuple[RuleRunner, NodeEvaluator] | None = None
+        self._running: tuple[RuleRunner, NodeEvaluator, Teller] | None = None
         self._pages: IncidentPages | None = None
         self._silences: SilencePages | None = None
 
@@ -44,7 +54,8 @@ class Ruling:
         elif self._running is None:
             await self._start(settings)
         else:
-            runner, evaluator = self._running
+            runner, evaluator, teller = self._running
+            teller.most_silent_s, teller.beside = settings.hub.silent_s, settings.hub.beside
             evaluator.collect_s = settings.collect.interval_s
             await runner.reload(settings.rules, self._alerts(settings))
 
@@ -54,12 +65,15 @@ class Ruling:
         from accelwatch.judging.pages import IncidentPages
         from accelwatch.judging.runner import RuleRunner
         from accelwatch.judging.silence_pages import SilencePages
+        from accelwatch.judging.teller import Teller
 
         evaluator = NodeEvaluator(self._feed, self._clock, settings.collect.interval_s)
         alerts = self._alerts(settings)
-        runner = RuleRunner(evaluator, settings.rules, self._folder, alerts=alerts)
+        hub = settings.hub
+        teller = Teller(self._presence, hub.silent_s, beside=hub.beside)
+        runner = RuleRunner(evaluator, settings.rules, self._folder, alerts=alerts, teller=teller)
         await runner.start()
-        self._running = runner, evaluator
+        self._running = runner, evaluator, teller
         self._own.of_rules = runner.series
         self._pages = IncidentPages(lambda: runner, lambda: node_note(self._feed.snapshot()))
         self._silences = SilencePages(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.agent.documents import capabilities_page, snapshot_page
 from accelwatch.agent.feed import Feed
+from accelwatch.agent.hub_presence import HubPresence
 from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape
 from accelwatch.agent.stream import Pulse, send_stream
@@ -146,6 +147,7 @@ class AgentServer:
         incidents: "Callable[[], IncidentPages | None]" = lambda: None,
         silences: "Callable[[], SilencePages | None]" = lambda: None,
         may_change: Callable[[], bool] = lambda: False,
+        presence: HubPresence | None = None,
         interval_s: float = 1.0,
         limits: ServerLimits | None = None,
         protection: Protection | None = None,
@@ -155,6 +157,8 @@ class AgentServer:
         `may_change` is whether those who can reach the agent may change something in it.
         """
         self.pulse = Pulse(feed, interval_s)
+        self.presence = presence or HubPresence(clock)
+        """What is known of hubs that tell people of incidents."""
 
         def answered(path: str, code: int, seconds: float) -> None:
             if path == SCRAPE:
@@ -172,7 +176,7 @@ class AgentServer:
                 silences=silences,
                 may_change=may_change,
             ),
-            AgentStreams(feed, self.pulse, clock),
+            AgentStreams(feed, self.pulse, clock, self.presence),
             clock,
             answered=answered,
             limits=limits,
@@ -221,7 +225,8 @@ class AgentStreams:
 
     offered = (*OFFERED, PACKED)
 
-    def __init__(self, feed: Feed, pulse: Pulse, clock: Clock) -> None:
+    def __init__(self, feed: Feed, pulse: Pulse, clock: Clock, presence: HubPresence) -> None:
+        self._presence = presence
         self._feed = feed
         self._pulse = pulse
         self._clock = clock
@@ -240,6 +245,7 @@ class AgentStreams:
 
     async def send(self, media: str, outlet: Outlet, _query: Query, stall_s: float) -> None:
         """Send the present state, then tick by tick until the pulse ends. Raises Stalled."""
-        await send_stream(
-            self._feed, self._pulse, media, outlet, clock=self._clock, stall_s=stall_s
-        )
+        with self._presence.stream(outlet.headers):
+            await send_stream(
+                self._feed, self._pulse, media, outlet, clock=self._clock, stall_s=stall_s
+            )

@@ -88,6 +88,15 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.files or self.packs)
 
 
+class HubRelation(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent with rules leaves to a hub that follows it and tells people of incidents."""
+
+    silent_s: Long = field(default=600.0, name="silent")
+    """How long the hub may be away before the agent tells of rules that are marked `local`."""
+    beside: bool = False
+    """Whether the agent tells people all the same."""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The whole configuration of one agent."""
 
@@ -98,4 +107,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workloads: Workloads = Workloads()
     rules: RuleSettings = RuleSettings()
     alerts: Alerts = Alerts()
+    hub: HubRelation = HubRelation()
     state_dir: Path | None = None

@@ -106,6 +106,8 @@ class IncidentsPage(msgspec.Struct, frozen=True, kw_only=True):
     """How often they are judged."""
     judged_age_s: float | None = None
     """Seconds since they were judged last; null before the first time."""
+    told_by: str = "here"
+    """Who tells people: `here`; of an agent also `hub`, and `local` while that is silent."""
     problems: tuple[str, ...] = ()
     """What is wrong with the journal, with rules or with alerts."""
     node: NodeNote | None = None

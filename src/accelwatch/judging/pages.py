@@ -53,6 +53,7 @@ class IncidentPages:
             digest=runner.rules.digest,
             interval_s=runner.interval_s,
             judged_age_s=runner.judged_age_s,
+            told_by=runner.told_by.value,
             problems=runner.problems,
             node=self._node(),
             incidents=tuple(document_of(one, runner.mute_of(one)) for one in chosen[:limit]),

@@ -18,6 +18,7 @@ from accelwatch.judging.alerting import Alerting
 from accelwatch.judging.evaluator import Evaluator
 from accelwatch.judging.explanation import Explanation
 from accelwatch.judging.news import News
+from accelwatch.judging.teller import Teller, Told
 from accelwatch.rules.configured import Marks, loaded_rules, marks
 from accelwatch.rules.rule import RuleSet
 from accelwatch.schema.event import ErrorEvent
@@ -41,15 +42,22 @@ class RuleRunner:
         settings: RuleSettings,
         folder: Path | None,
         heard: Heard = lambda _: None,
+        *,
         alerts: Alerts | None = None,
+        teller: Teller | None = None,
     ) -> None:
-        """Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear."""
+        """`teller` knows whether a hub tells people instead.
+
+        Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear.
+        """
         self._evaluator = evaluator
         self._clock = evaluator.clock
         self._settings = settings
         self._folder = folder
         self._also_heard = heard
-        self._alerting = Alerting(alerts or Alerts(), self._clock, self._well, self.mute_of)
+        self._teller = teller
+        self._told_by = Told.HERE
+        self._alerting = Alerting(alerts or Alerts(), self._clock, self._well, self._is_untold)
         self._ticked_at: float | None = None
         self._begun_at = self._clock.monotonic()
         self._marks: Marks = marks(settings)
@@ -73,6 +81,9 @@ class RuleRunner:
         self._news = News(loaded.seen, self._has_open, self._clock.wall)
         take_up(self.open, self._evaluator.spells, wall, now)
         self._begun_at = now
+        if self._teller is not None:
+            self._teller.remember(loaded.seen, wall)
+        self._told_by = self.told_by
         known = (*self.open, *self.closed)
         await self._alerting.start(self._register.writer, loaded.outbox, known)
         self._task = asyncio.get_running_loop().create_task(self._run(), name="rules")
@@ -163,7 +174,32 @@ class RuleRunner:
         now = self._clock.wall()
         await self._register.step(changes, now, self._ticked_at)
         await self._register.look_at_mutes()
-        await self._register.remember(self._news.to_write(now), now)
+        self._look_who_tells()
+        seen = self._news.to_write(now)
+        if self._teller is not None:
+            seen.update(self._teller.to_write(now))
+        await self._register.remember(seen, now)
+
+    @property
+    def told_by(self) -> Told:
+        """Who tells people of incidents."""
+        return Told.HERE if self._teller is None else self._teller.now
+
+    def _look_who_tells(self) -> None:
+        before, self._told_by = self._told_by, self.told_by
+        if self._told_by is not before:
+            logger.info("people are told of incidents by=%s", self._told_by.value)
+            self._alerting.heard(self.open)
+
+    def _is_untold(self, incident: Incident) -> bool:
+        """Whether nobody is to hear of an incident from here."""
+        if self.mute_of(incident) is not None or self._told_by is Told.HUB:
+            return True
+        return self._told_by is Told.LOCAL and not any(map(self._is_local, incident.rules))
+
+    def _is_local(self, id_: str) -> bool:
+        rule = self.rules.rules.get(id_)
+        return rule is not None and rule.local
 
     @property
     def alive(self) -> bool:
@@ -192,6 +228,7 @@ class RuleRunner:
             "rules are judged no more; see the log" if ended else "",
             self._broken,
             self._refused,
+            "" if self._teller is None else self._teller.problem,
             *self._alerting.problems,
             *(f"rule {rule} is switched off: {why}" for rule, why in off),
         )

@@ -298,6 +298,10 @@ class _Outlet:
         self._request = request
         self._stall_s = stall_s
 
+    @property
+    def headers(self) -> Headers:
+        return self._request.headers
+
     async def write(self, data: bytes) -> None:
         async with asyncio.timeout(self._stall_s):
             await self._response.write(data)

@@ -1,5 +1,6 @@
 """What the streams of all our servers have in common: their path, forms, and the way to a client."""
 
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 import msgspec
@@ -15,6 +16,9 @@ PACKED: Final = "application/vnd.accelwatch.packed+msgpack"
 INCIDENTS: Final = "application/vnd.accelwatch.incidents+msgpack"
 INCIDENT_LINES: Final = "application/vnd.accelwatch.incidents+x-ndjson"
 """The hub's stream with incidents, as MessagePack and as JSON lines; for a reader that asks for it."""
+HUB_HEADER = "Accelwatch-Hub"
+ALERTING = "alerts"
+"""What a hub that tells people of incidents says of itself to the agents it follows."""
 OFFERED = (NDJSON, SSE, MSGPACK)
 """JSON lines first: what a client gets that does not say."""
 
@@ -25,6 +29,11 @@ _to_msgpack = msgspec.msgpack.Encoder().encode
 
 class Outlet(Protocol):
     """The way to one client."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What the client has asked with."""
+        ...
 
     async def write(self, data: bytes) -> None:
         """Hand over bytes; may wait for the client. Raises ConnectionError when it has gone."""

@@ -168,3 +168,30 @@ def test_a_hub_that_follows_nobody_says_so(caplog: pytest.LogCaptureFixture) -> 
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(main())
+
+
+RULES = "version: 1\nrules: [{id: gpu.lost, title: lost, when: 'state == \"lost\"'}]\n"
+
+
+def test_agents_are_told_whether_the_hub_tells_people(tmp_path: Path) -> None:
+    file, rules = tmp_path / "hub.yaml", tmp_path / "rules.yaml"
+    rules.write_text(RULES)
+
+    async def main() -> None:
+        async with agent() as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            assert one.presence.silent_s is None
+            begin = f"targets: {{static: '{one.address}'}}\nrules: {{files: [{rules}]}}\n"
+            # Rules alone wake nobody.
+            file.write_text(begin)
+            await read_again(running.server, _reading(file))
+            assert one.presence.silent_s is None
+            sink = "{name: a, type: webhook, options: {url: 'http://127.0.0.1:1/'}}"
+            file.write_text(f"{begin}alerts: {{sinks: [{sink}]}}\n")
+            await read_again(running.server, _reading(file))
+            await running.until(lambda: one.presence.silent_s == 0.0)
+            file.write_text(begin)
+            await read_again(running.server, _reading(file))
+            await running.until(lambda: bool(one.presence.silent_s))
+
+    asyncio.run(main())

@@ -23,7 +23,7 @@ from accelwatch.schema.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
-_GATHER = 0.1
+_GATHER = 0.05
 """Share of an interval after a change in which the cycles of other backends join the tick."""
 _REST = 0.5
 """Share of an interval after a tick in which there is no other."""

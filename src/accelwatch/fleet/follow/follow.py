@@ -56,7 +56,8 @@ async def follow_stream(
     try:
         async with asyncio.timeout(client.scrape.timeout_s) as deadline:
             try:
-                async with client.get(target, target.url(STREAM), _HEADERS) as response:
+                headers = {**_HEADERS, **client.hello}
+                async with client.get(target, target.url(STREAM), headers) as response:
                     _check_type(response)
                     reader = FrameReader(client.scrape.body_size_limit_bytes)
                     async for chunk in response.content.iter_any():

@@ -6,7 +6,8 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from types import MappingProxyType
 
 import aiohttp
 
@@ -51,8 +52,12 @@ def open_session(connector: aiohttp.BaseConnector) -> aiohttp.ClientSession:
 class Client:
     """One HTTP session for all targets."""
 
-    def __init__(self, scrape: Scrape, access: Tickets) -> None:
+    def __init__(
+        self, scrape: Scrape, access: Tickets, hello: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """`hello` are headers by which a hub says what it is to those whose streams it asks for."""
         self.scrape = scrape
+        self.hello = hello
         self.reading = asyncio.Semaphore(1)
         """Held by who reads a long answer on a thread."""
         self._access = access

@@ -27,6 +27,7 @@ from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
+from accelwatch.web.stream import ALERTING, HUB_HEADER
 
 if TYPE_CHECKING:
     from accelwatch.judging.runner import RuleRunner
@@ -101,7 +102,8 @@ class Hub:
         self.fleet.thresholds = settings.thresholds
         if settings.merge != before.merge:
             self.fleet.believe(precedence(settings.merge.precedence))
-        if (settings.scrape, settings.merge) != (before.scrape, before.merge):
+        same = (settings.scrape, settings.merge) == (before.scrape, before.merge)
+        if not same or _alerts(settings) is not _alerts(before):
             await self._end()
             self._begin()
         await self.peers.reload(settings.prometheus, settings.remote_write)
@@ -144,7 +146,8 @@ class Hub:
 
     def _begin(self) -> None:
         scrape = self.settings.scrape
-        self._client = Client(scrape, BoundAccess(scrape))
+        hello = {HUB_HEADER: ALERTING} if _alerts(self.settings) else {}
+        self._client = Client(scrape, BoundAccess(scrape), hello)
         self._followers = Followers(self._client, self, self._reader())
         self._followers.set_targets(self._targets)
 
@@ -256,3 +259,8 @@ class Hub:
         """An attempt failed."""
         self._began.pop(target.key, None)
         self.fleet.fail(target.key, fault)
+
+
+def _alerts(settings: HubSettings) -> bool:
+    """Whether a hub tells people of incidents, so that the agents it follows need not."""
+    return settings.rules.any and bool(settings.alerts.sinks)

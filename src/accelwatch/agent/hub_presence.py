@@ -1,0 +1,45 @@
+"""Whether a hub that tells people of incidents follows this node, or how long none has.
+
+It says so in a header of its request for the stream, which older agents do not read.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+
+from accelwatch.clock import Clock
+from accelwatch.web.stream import ALERTING, HUB_HEADER
+
+
+class HubPresence:
+    """The streams of hubs that alert; the loop's thread only."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._streams = 0
+        self._heard: float | None = None
+        """When the last one ended, in monotonic seconds."""
+
+    @contextlib.contextmanager
+    def stream(self, headers: Mapping[str, str]) -> Iterator[None]:
+        """As long as a client with these headers follows."""
+        if headers.get(HUB_HEADER) != ALERTING:
+            yield
+            return
+        self._streams += 1
+        try:
+            yield
+        finally:
+            self._streams -= 1
+            self._heard = self._clock.monotonic()
+
+    def restore(self, ago_s: float) -> None:
+        """An earlier process heard of one so many seconds ago."""
+        if self._heard is None:
+            self._heard = self._clock.monotonic() - ago_s
+
+    @property
+    def silent_s(self) -> float | None:
+        """Since when there is none: 0 while one follows, None if there never was any."""
+        if self._streams:
+            return 0.0
+        return None if self._heard is None else self._clock.monotonic() - self._heard
