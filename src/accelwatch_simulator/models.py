@@ -257,8 +257,10 @@ def host() -> Model:
     memory = 2048 * _GIB
     rows = (
         _live("work", 0.03, 0.21, "host_cpu_utilization_ratio"),
-        _live("work", 1.5, 24.0, "host_load_average", "1m"),
+        _live("work", 1.5, 24.0, "host_load_average", "1"),
+        _live("work", 1.5, 24.0, "host_load_average", "5"),
         _live("memory", 90 * _GIB, 600 * _GIB, "host_memory_used_bytes"),
+        _live("memory", memory - 90 * _GIB, -600 * _GIB, "host_memory_available_bytes"),
         _live("work_s", 0, 2_400_000_000, "host_network_bytes_total", "bond0", "receive"),
         _live("work_s", 0, 2_300_000_000, "host_network_bytes_total", "bond0", "transmit"),
         _fixed(192, "host_cpu_count"),

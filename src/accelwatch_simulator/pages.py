@@ -10,7 +10,7 @@ from accelwatch.schema import wire
 from accelwatch.schema.snapshot import SCHEMA
 from accelwatch.version import __version__
 from accelwatch.web.negotiation import choose, takes_gzip
-from accelwatch_simulator import all_smi, dcgm
+from accelwatch_simulator import all_smi, dcgm, node_exporter
 from accelwatch_simulator.connection import Request
 from accelwatch_simulator.exposition import Expositions, Render
 from accelwatch_simulator.fleet import Fleet, Moment
@@ -49,6 +49,7 @@ class Pages:
             "/dcgm/metrics": self._dcgm,
             "/dcgm-4.9/metrics": self._dcgm_49,
             "/all-smi/metrics": self._all_smi,
+            "/node-exporter/metrics": self._node_exporter,
         }
 
     def page(self, node: Node, path: str, moment: Moment, request: Request) -> Page | None:
@@ -81,6 +82,10 @@ class Pages:
 
     def _all_smi(self, node: Node, moment: Moment, _request: Request) -> Page:
         return Page(all_smi.CONTENT_TYPE, all_smi.text(self._fleet, node, moment).encode())
+
+    def _node_exporter(self, node: Node, moment: Moment, _request: Request) -> Page:
+        text = node_exporter.text(self._fleet, node, moment)
+        return Page(node_exporter.CONTENT_TYPE, text.encode())
 
     def _snapshot(self, node: Node, moment: Moment, _request: Request) -> Page:
         return Page(JSON, wire.encode(self._fleet.snapshot(node, moment)))

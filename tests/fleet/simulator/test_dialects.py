@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.fleet.dialects.foreign import read_devices
-from accelwatch_simulator import all_smi, dcgm
+from accelwatch_simulator import all_smi, dcgm, node_exporter
 from accelwatch_simulator.fleet import Fleet, Moment
 from accelwatch_simulator.nodes import Node
 
@@ -35,6 +35,25 @@ def test_the_hub_reads_what_the_devices_have(fleet_of: Callable[..., Fleet], dia
             assert seen.reading.values[series] == pytest.approx(
                 expected, rel=_ROUNDED, abs=_ROUNDED
             ), series
+
+
+def test_the_hub_reads_what_a_machine_has(fleet_of: Callable[..., Fleet], tmp_path: Path) -> None:
+    file = tmp_path / "day.yaml"
+    file.write_text(
+        "scenario: 1\njobs: [{name: a, nodes: '*'}]\n"
+        "faults: [{kind: reboot, nodes: n001, at: 10s, back: 40s}]"
+    )
+    fleet = fleet_of(scenario=file)
+    node, moment = fleet.nodes[0], fleet.moment(100.0)
+    truth = fleet.host_view(node, moment, fleet.condition(node, moment)).reading.values
+    found = read_devices(node_exporter.text(fleet, node, moment), fleet.start + 100).node
+    assert found is not None
+    values = found.reading.values
+    assert values["host_uptime_seconds",] == pytest.approx(60.0)
+    shared = values.keys() & truth.keys()
+    assert len(shared) >= 9
+    for series in shared:
+        assert values[series] == pytest.approx(truth[series]), series
 
 
 @pytest.mark.parametrize("dialect", _TEXTS)
