@@ -6,8 +6,9 @@ import pytest
 
 from accelwatch.errors import ConfigError
 from accelwatch.expr.needs import Needs
+from accelwatch.rules.budget import MOST_OVERRUNS, Budgets
 from accelwatch.rules.document import Scope
-from accelwatch.rules.engine import MOST_OVERRUNS, Engine
+from accelwatch.rules.engine import Engine
 from accelwatch.rules.loading import load
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
@@ -342,14 +343,18 @@ def test_what_a_rule_shows_comes_first(tmp_path: Path) -> None:
 
 def test_a_rule_that_costs_too_much_is_switched_off_until_it_changes(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, HOT)
-    rules["test.hot"].when.cost.budget_ns = 1000.0
     stage = Stage(rules, gpu())
-    reading = iter(range(0, 10**9, 5000))
-    stage.engine = Engine(rules, lambda: next(reading))
+    reading = iter(range(0, 10**12, 12_000_000))
+    budgets = Budgets(0.01)
+    stage.engine = Engine(rules, lambda: next(reading), budgets)
     for _ in range(MOST_OVERRUNS):
-        assert stage.engine.switched_off == {}
+        assert budgets.switched_off == {}
         stage.tick()
-    assert stage.engine.switched_off == {"test.hot": "it takes 5.0 us an entity, and may take 1.0"}
+    assert budgets.switched_off == {
+        "test.hot": (
+            "it took 12 ms of processor time at a tick, 30 times in a row, and may take 10 ms"
+        )
+    }
     stage.heat(95.0)
     assert stage.tick() == []
     stage.engine.set_rules(rules_of(tmp_path, HOT.replace("90", "91")))

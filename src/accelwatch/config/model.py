@@ -10,7 +10,7 @@ from msgspec import field
 
 from accelwatch.agent_address import DEFAULT_ADDRESS
 from accelwatch.config.alerts import Alerts
-from accelwatch.config.field_types import Address, Count, Group, Host, Long, Path, Short
+from accelwatch.config.field_types import Address, Count, Group, Host, Long, Moment, Path, Short
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +81,8 @@ class RuleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Names of packs that are shipped."""
     interval_s: Short = field(default=1.0, name="interval")
     """How often they are judged."""
+    budget_s: Moment = field(default=0.02, name="budget")
+    """Processor time that one rule may take each time; one that takes more for long is switched off."""
 
     @property
     def any(self) -> bool:

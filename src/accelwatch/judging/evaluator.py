@@ -6,6 +6,7 @@ from typing import Protocol
 from accelwatch.clock import Clock
 from accelwatch.incidents.incident import Facts
 from accelwatch.judging.explanation import Explanation
+from accelwatch.rules.budget import Budgets
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import Entity, VerdictChange
@@ -34,8 +35,8 @@ class Evaluator(Protocol):
         ...
 
     @property
-    def switched_off(self) -> Mapping[str, str]:
-        """Rules that are not worked out any more, and why."""
+    def budgets(self) -> Budgets:
+        """What rules may cost, and which took more and are not worked out any more."""
         ...
 
     def pace(self, wanted_s: float) -> float:

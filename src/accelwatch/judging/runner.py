@@ -18,9 +18,10 @@ from accelwatch.judging.alerting import Alerting
 from accelwatch.judging.evaluator import Evaluator
 from accelwatch.judging.explanation import Explanation
 from accelwatch.judging.news import News
+from accelwatch.judging.switched_off import SWITCHED_OFF, SwitchedOffRules
 from accelwatch.judging.teller import Teller, Told
 from accelwatch.rules.configured import Marks, loaded_rules, marks
-from accelwatch.rules.rule import RuleSet
+from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Number
 
@@ -66,8 +67,10 @@ class RuleRunner:
         self._news = News({}, self._has_open, self._clock.wall)
         self.interval_s = evaluator.pace(settings.interval_s)
         """Between two ticks."""
+        evaluator.budgets.allow(settings.budget_s)
+        self._switched_off = SwitchedOffRules()
         evaluator.set_rules(self.rules, self._is_news)
-        self._register = Register(evaluator.rules, evaluator.facts, self._heard, self._clock.wall)
+        self._register = Register(self._known(), evaluator.facts, self._heard, self._clock.wall)
         self._broken = ""
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
@@ -119,15 +122,20 @@ class RuleRunner:
         if rules.digest != self.rules.digest:
             await self._replace(rules)
         self.interval_s = self._evaluator.pace(settings.interval_s)
+        self._evaluator.budgets.allow(settings.budget_s)
         self._settings, self._marks, self._refused = settings, seen, ""
 
     async def _replace(self, rules: RuleSet) -> None:
         self._evaluator.set_rules(rules, self._is_news)
         self.rules = rules
         wall, now = self._clock.wall(), self._clock.monotonic()
-        await self._register.set_rules(self._evaluator.rules, rules, wall)
+        await self._register.set_rules(self._known(), rules, wall)
         take_up(self.open, self._evaluator.spells, wall, now)
         logger.info("rules in force count=%d", len(rules.rules))
+
+    def _known(self) -> dict[str, Rule]:
+        """The rules that incidents may rest on."""
+        return {**self._evaluator.rules, SWITCHED_OFF.id: SWITCHED_OFF}
 
     async def _run(self) -> None:
         looked = self._clock.monotonic()
@@ -172,6 +180,8 @@ class RuleRunner:
         changes = await self._evaluator.evaluate()
         self._ticked_at = self._clock.monotonic()
         now = self._clock.wall()
+        off = self._evaluator.budgets.switched_off
+        changes = [*changes, *self._switched_off.changes(off, now)]
         await self._register.step(changes, now, self._ticked_at)
         await self._register.look_at_mutes()
         self._look_who_tells()
@@ -222,7 +232,7 @@ class RuleRunner:
     def problems(self) -> tuple[str, ...]:
         """What is wrong with journal, rules and alerts; empty when all is well."""
         ended = self._task is not None and self._task.done()
-        off = self._evaluator.switched_off.items()
+        off = self._evaluator.budgets.switched_off.items()
         told = (
             *self._register.problems,
             "rules are judged no more; see the log" if ended else "",
@@ -236,7 +246,7 @@ class RuleRunner:
 
     def switched_off(self, rule: str) -> str:
         """Why a rule is not judged any more; empty if it is."""
-        return self._evaluator.switched_off.get(rule, "")
+        return self._evaluator.budgets.switched_off.get(rule, "")
 
     @property
     def open(self) -> list[Incident]:

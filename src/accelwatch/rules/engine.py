@@ -10,15 +10,13 @@ from typing import NamedTuple
 from accelwatch.expr.environment import Environment
 from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.rules.attention import Attention, Stir, may_change_by_itself
+from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Mode, Scope
 from accelwatch.rules.evidence import evidence_of
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
 from accelwatch.rules.verdict import Entity, VerdictChange
-
-MOST_OVERRUNS = 30
-"""After so many ticks in a row above its budget a rule is switched off."""
 
 
 class Subject(NamedTuple):
@@ -36,14 +34,17 @@ class Engine:
     """The verdicts of a set of rules."""
 
     def __init__(
-        self, rules: Mapping[str, Rule], nanoseconds: Callable[[], int] = lambda: 0
+        self,
+        rules: Mapping[str, Rule],
+        nanoseconds: Callable[[], int] = lambda: 0,
+        budgets: Budgets | None = None,
     ) -> None:
         """`nanoseconds` is a clock that what rules cost is measured with."""
+        self.budgets = budgets or Budgets()
+        """What they may cost."""
         self._nanoseconds = nanoseconds
         self.rules = dict(rules)
         self.spells = Spells(rules)
-        self.switched_off: dict[str, str] = {}
-        """Rules that are no longer judged, and why."""
         self._fired: dict[str, frozenset[Entity]] = {}
         self.attention = Attention(rules)
         self._asked_for = asked_for(rules)
@@ -58,11 +59,7 @@ class Engine:
 
     def set_rules(self, rules: Mapping[str, Rule]) -> None:
         """Other rules from now on; what has begun by a rule that says the same still goes on."""
-        self.switched_off = {
-            id_: why
-            for id_, why in self.switched_off.items()
-            if id_ in rules and rules[id_].digest == self.rules[id_].digest
-        }
+        self.budgets.forgive(self.rules, rules)
         self.rules = dict(rules)
         self.spells.set_rules(rules)
         self.attention = Attention(rules)
@@ -80,7 +77,7 @@ class Engine:
         self._rouse(stir)
         changes: list[VerdictChange] = []
         for id_, rule in self.rules.items():
-            if rule.mode is Mode.OFF or id_ in self.switched_off:
+            if rule.mode is Mode.OFF or id_ in self.budgets.switched_off:
                 continue
             there = subjects.get(rule.scope, ())
             due = there if stir is None else self._due(id_, there, stir)
@@ -138,13 +135,8 @@ class Engine:
         )
 
     def _account(self, rule: Rule, ns: int, evaluations: int) -> None:
-        cost = rule.when.cost
-        cost.add(ns, max(evaluations, 1))
-        if cost.overruns >= MOST_OVERRUNS:
-            self.switched_off[rule.id] = (
-                f"it takes {cost.mean_ns / 1000:.1f} us an entity, and may take "
-                f"{cost.budget_ns / 1000:.1f}"
-            )
+        rule.when.cost.add(ns, max(evaluations, 1))
+        self.budgets.spent(rule.id, ns)
 
 
 NOT_MEANT = Truths(when=False, clear=True)

@@ -1,6 +1,7 @@
 """Rules judged over columns: the same verdicts as one by one, and only where something has begun."""
 
 import asyncio
+from itertools import accumulate, cycle
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ import machines
 from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.slices import LongWork
+from accelwatch.rules.budget import MOST_OVERRUNS, Budgets
 from accelwatch.rules.document import Scope
-from accelwatch.rules.engine import MOST_OVERRUNS
 from accelwatch.rules.loading import load
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
@@ -183,12 +184,17 @@ def test_a_rule_that_is_off_is_not_judged(tmp_path: Path) -> None:
 def test_a_rule_that_costs_too_much_is_switched_off(tmp_path: Path) -> None:
     rules = rules_of(tmp_path, LOW, 'id: other, when: "power_watts < 150"')
     fleet = Judged(rules)
-    rules["low"].when.cost.budget_ns = 1e-6
+    budgets = Budgets(0.01)
+    # The first of the two rules takes 12 ms, between the readings of the program round it.
+    readings = accumulate(cycle([0, 0, 12_000_000, 0, 0, 0, 0, 0, 0]))
+    fleet.judge = FleetJudge(
+        FleetGround(fleet.fleet), rules, budgets=budgets, clock_ns=lambda: next(readings)
+    )
     fleet.watts(120.0)
     for _ in range(MOST_OVERRUNS):
-        assert fleet.judge.switched_off == {}
+        assert budgets.switched_off == {}
         fleet.tick()
-    assert list(fleet.judge.switched_off) == ["low"]
+    assert list(budgets.switched_off) == ["low"]
     fleet.watts(500.0)
     assert [one.rule for one in fleet.tick()] == ["other"]
 

@@ -13,6 +13,8 @@ from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.incidents.incident import Incident, MomentKind
 from accelwatch.incidents.journal.file import FILE, JournalFile
 from accelwatch.judging.runner import RuleRunner
+from accelwatch.rules.budget import MOST_OVERRUNS
+from accelwatch.rules.document import Severity
 from accelwatch.schema.context import Event
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import Owner
@@ -444,5 +446,47 @@ def test_a_rule_that_is_turned_off_leaves_its_incident_to_people(site: Site) -> 
         (incident,) = runner.open
         assert kinds(incident)[-1] is MomentKind.ORPHANED
         await runner.stop()
+
+    play(story)
+
+
+def test_a_rule_that_costs_too_much_is_an_incident_until_a_reload(site: Site) -> None:
+    async def story() -> None:
+        site.settings = RuleSettings(files=(str(site.file),), budget_s=1e-9)
+        runner = site.runner()
+        await runner.start()
+        site.watts(120.0, 500.0)
+        for _ in range(MOST_OVERRUNS + 1):
+            await site.tick(runner)
+        (cut,) = [one for one in runner.open if one.rule == "service.rule_switched_off"]
+        assert cut.severity is Severity.WARNING
+        assert cut.evidence[0].text.startswith("rule low is switched off: it took ")
+        assert runner.switched_off("low") in cut.evidence[0].text
+        assert any("rule low is switched off" in one for one in runner.problems)
+        await runner.reload(RuleSettings(files=(str(site.file),), budget_s=1.0))
+        await site.tick(runner)
+        assert runner.switched_off("low") == ""
+        assert [one.rule for one in runner.open] == ["low"]
+        await runner.stop()
+
+    play(story)
+
+
+def test_a_new_process_ends_what_another_one_switched_off(site: Site) -> None:
+    async def story() -> None:
+        site.settings = RuleSettings(files=(str(site.file),), budget_s=1e-9)
+        before = site.runner()
+        await before.start()
+        site.watts(500.0)
+        for _ in range(MOST_OVERRUNS + 1):
+            await site.tick(before)
+        await before.stop()
+        site.settings = RuleSettings(files=(str(site.file),))
+        after = site.runner()
+        await after.start()
+        assert [one.rule for one in after.open] == ["service.rule_switched_off"]
+        await site.tick(after)
+        assert after.open == []
+        await after.stop()
 
     play(story)

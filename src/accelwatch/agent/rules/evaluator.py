@@ -14,6 +14,7 @@ from accelwatch.incidents.incident import Facts
 from accelwatch.judging.evaluator import IsNews
 from accelwatch.judging.explaining import explained
 from accelwatch.judging.explanation import Explanation
+from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Scope
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
@@ -42,6 +43,8 @@ class NodeEvaluator:
         self._is_news: IsNews = lambda _node, _event: True
         self._interval_s = collect_s
         self._snapshot: Snapshot | None = None
+        self.budgets = Budgets()
+        """What rules may cost."""
         self._judge = NodeJudge({}, collect_s)
         self._changed = asyncio.Event()
         self._unsubscribe: Callable[[], None] | None = None
@@ -55,11 +58,6 @@ class NodeEvaluator:
     def spells(self) -> Spells:
         """How far each rule has come on each entity."""
         return self._judge.engine.spells
-
-    @property
-    def switched_off(self) -> Mapping[str, str]:
-        """Rules that are not worked out any more, and why."""
-        return self._judge.engine.switched_off
 
     def pace(self, wanted_s: float) -> float:
         """As often as rules ask for, but nothing is judged more often than it is read."""
@@ -78,7 +76,9 @@ class NodeEvaluator:
 
     def _begin(self) -> None:
         before = self._judge
-        self._judge = NodeJudge(self._loaded.rules, self._interval_s, is_news=self._news)
+        self._judge = NodeJudge(
+            self._loaded.rules, self._interval_s, is_news=self._news, budgets=self.budgets
+        )
         self._judge.take_over(before)
 
     def _news(self, event: ErrorEvent) -> bool:

@@ -8,6 +8,7 @@ from accelwatch.agent.rules.sight import lookups_of
 from accelwatch.expr.needs import Needs
 from accelwatch.expr.scene import HOST, Device, Keeper, Scene
 from accelwatch.rules.attention import Stir
+from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Mode, Scope
 from accelwatch.rules.engine import Engine, Subject, Subjects
 from accelwatch.rules.rule import Rule
@@ -35,13 +36,14 @@ class NodeJudge:
         is_news: Callable[[ErrorEvent], bool] = lambda _: True,
         listened: bool = True,
         patience_s: float = UNRESOLVED_S,
+        budgets: Budgets | None = None,
     ) -> None:
         """`interval_s` is the time between two ticks; an event that is no news is counted only."""
         self._is_news = is_news
         self._listened = listened
         self._patience_s = patience_s
         self.rules = judged_here(rules)
-        self.engine = Engine(self.rules, time.thread_time_ns)
+        self.engine = Engine(self.rules, time.thread_time_ns, budgets)
         self.keeper = Keeper(needs_of(self.rules), interval_s)
         self._numbers = EventNumbers()
         self._numbered: Mapping[int, ErrorEvent] = {}

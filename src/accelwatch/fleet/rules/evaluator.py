@@ -15,6 +15,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.incidents.incident import Facts
 from accelwatch.judging.evaluator import IsNews
 from accelwatch.judging.explanation import Explanation
+from accelwatch.rules.budget import Budgets
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import Entity, VerdictChange
@@ -30,11 +31,13 @@ class FleetEvaluator:
         self._interval_s = 1.0
         self.spells = Spells({})
         """How far each rule has come on each entity."""
+        self.budgets = Budgets()
+        """What rules may cost."""
         self._judge = self._judging(self._loaded)
 
     def _judging(self, loaded: RuleSet) -> FleetJudge:
         ground = FleetGround(self._fleet, self._news)
-        return FleetJudge(ground, loaded.rules, self.spells)
+        return FleetJudge(ground, loaded.rules, self.spells, self.budgets)
 
     def _news(self, noted: Noted) -> bool:
         return self._is_news(noted.node, noted.event)
@@ -48,11 +51,6 @@ class FleetEvaluator:
     def rules(self) -> Mapping[str, Rule]:
         """Those that are not off."""
         return self._judge.rules
-
-    @property
-    def switched_off(self) -> Mapping[str, str]:
-        """Rules that are not worked out any more, and why."""
-        return self._judge.switched_off
 
     def pace(self, wanted_s: float) -> float:
         """As often as rules ask for."""
@@ -68,6 +66,7 @@ class FleetEvaluator:
         except AccelwatchError:
             self._judge = self._judging(self._loaded)
             raise
+        self.budgets.forgive(self._loaded.rules, loaded.rules)
         self._loaded, self._judge = loaded, judge
 
     async def wait(self) -> None:

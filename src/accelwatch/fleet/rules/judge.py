@@ -20,8 +20,8 @@ from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.truths import Truths as Columns
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Bools
+from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Mode, Scope
-from accelwatch.rules.engine import MOST_OVERRUNS
 from accelwatch.rules.evidence import evidence_of
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
@@ -46,6 +46,7 @@ class FleetJudge:
         ground: Ground,
         rules: Mapping[str, Rule],
         spells: Spells | None = None,
+        budgets: Budgets | None = None,
         clock_ns: Callable[[], int] = thread_time_ns,
     ) -> None:
         """`clock_ns` is what the costs of rules are counted by.
@@ -56,8 +57,8 @@ class FleetJudge:
         self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
         self.spells = Spells(self.rules) if spells is None else spells
         self.spells.set_rules(self.rules)
-        self.switched_off: dict[str, str] = {}
-        """Rules that are no longer judged, and why."""
+        self.budgets = budgets or Budgets()
+        """What they may cost."""
         needs = _needs(self.rules.values())
         self._absent = ground.absent(needs.series)
         self.unjudged = self._never_true()
@@ -68,6 +69,7 @@ class FleetJudge:
         """Rules whose firing others ask for."""
         self._dormancy = Dormancy({rule.id: rule for rule in judged}, self._absent)
         self._fired: dict[str, Bools] = {}
+        self._off: frozenset[str] = frozenset()
         self._program = self._compiled()
 
     def _never_true(self) -> tuple[str, ...]:
@@ -76,8 +78,9 @@ class FleetJudge:
 
     def _compiled(self) -> Program[_Part]:
         parts = {}
+        self._off = frozenset(self.budgets.switched_off)
         for id_, rule in self.rules.items():
-            if id_ not in self.switched_off and id_ not in self.unjudged:
+            if id_ not in self._off and id_ not in self.unjudged:
                 if rule.select is not None:
                     parts[_Part(id_, True)] = without(rule.select, self._absent)
                 parts[_Part(id_, False)] = without(rule.when, self._absent)
@@ -89,6 +92,8 @@ class FleetJudge:
 
     async def tick(self, work: LongWork) -> list[VerdictChange]:
         """What has changed since the tick before."""
+        if self._off != self.budgets.switched_off.keys():
+            self._program = self._compiled()
         await self.columns.bring(work)
         now, wall = self._ground.monotonic(), self.columns.now
         self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for}
@@ -99,14 +104,18 @@ class FleetJudge:
         def is_asked(part: _Part) -> bool:
             return awake[part.rule] or bool(self.spells.of(part.rule))
 
+        spent_ns, begun = 0, self._clock_ns()
         for part, truths in self._program.run(self.columns, is_asked):
+            spent_ns += self._clock_ns() - begun
             if part.selects:
-                selected = truths
+                selected, begun = truths, self._clock_ns()
                 continue
+            # What it costs to tell of those on which it fires is no fault of the rule.
+            self.budgets.spent(part.rule, spent_ns)
             changes += self._judge(self.rules[part.rule], selected, truths, now, wall)
             selected = None
             await work.rest()
-        self._switch_off()
+            spent_ns, begun = 0, self._clock_ns()
         return changes
 
     def _judge(
@@ -175,22 +184,6 @@ class FleetJudge:
             return None
         fired = self._fired.get(rule)
         return np.zeros(self.columns.size, dtype=np.bool_) if fired is None else fired
-
-    def _switch_off(self) -> None:
-        """Rules that have cost too much for too long are judged no more."""
-        dear = [
-            id_
-            for id_, rule in self.rules.items()
-            if id_ not in self.switched_off and rule.when.cost.overruns >= MOST_OVERRUNS
-        ]
-        for id_ in dear:
-            cost = self.rules[id_].when.cost
-            self.switched_off[id_] = (
-                f"it takes {cost.mean_ns / 1000:.1f} us a device, and may take "
-                f"{cost.budget_ns / 1000:.1f}"
-            )
-        if dear:
-            self._program = self._compiled()
 
 
 def _needs(rules: Iterable[Rule]) -> Needs:
