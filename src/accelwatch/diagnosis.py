@@ -162,5 +162,7 @@ def _state_directory() -> Check:
         subject=f"state directory {path}",
         ok=ok,
         found="writable" if ok else "not writable by this user",
-        remedy="" if ok else "the agent keeps event counters only in memory; set state_dir",
+        remedy=""
+        if ok
+        else "the agent keeps event counters and incidents only in memory; set state_dir",
     )
