@@ -18,7 +18,7 @@ from accelwatch.history.arrays import milliseconds
 from accelwatch.history.files import damaged, groups, opened
 from accelwatch.history.layout import DEVICES, EVENTS, JOBS, MAINTENANCE, NODES, ArchiveError
 from accelwatch.history.names import series_of
-from accelwatch.history.rows import EventRow, JobRow
+from accelwatch.history.rows import EventRow, JobRow, MaintenanceRow
 from accelwatch.history.samples import Frame, Samples
 from accelwatch.history.tables import FIXED
 from accelwatch.schema.metrics import Series
@@ -30,15 +30,6 @@ class Tick(NamedTuple):
     time: float
     devices: Frame
     nodes: Frame
-
-
-class MaintenanceRow(NamedTuple):
-    """An announced window; times in Unix milliseconds. No node: all."""
-
-    node: str | None
-    start: int
-    end: int
-    reason: str
 
 
 _EMPTY = Frame(np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int64), {})

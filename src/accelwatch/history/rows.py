@@ -6,6 +6,7 @@ Devices of one kind tell the same series, so their numbers make blocks; what is 
 import math
 from array import array
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -55,12 +56,22 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     nodes_wanted: int | None = None
 
 
+class MaintenanceRow(NamedTuple):
+    """An announced window; times in Unix milliseconds. No node: all."""
+
+    node: str | None
+    start: int
+    end: int
+    reason: str
+
+
 class Batch(msgspec.Struct, frozen=True):
-    """What was gathered: blocks by table, events, and all jobs where they have changed."""
+    """What was gathered: blocks by table, events, and all jobs and windows where they have changed."""
 
     blocks: dict[str, list[Block]]
     events: list[EventRow] = []
     jobs: list[JobRow] | None = None
+    maintenance: list[MaintenanceRow] | None = None
 
 
 class Gathering:
@@ -111,12 +122,17 @@ class Gathering:
         block.models.append(model)
         self.rows += 1
 
-    def take(self, jobs: list[JobRow] | None = None) -> Batch:
+    def take(
+        self,
+        jobs: list[JobRow] | None = None,
+        maintenance: list[MaintenanceRow] | None = None,
+    ) -> Batch:
         """What was gathered since it was taken before."""
         batch = Batch(
             {table: list(blocks.values()) for table, blocks in self._blocks.items()},
             self.events,
             jobs,
+            maintenance,
         )
         self._shapes = {entity: self._shapes[entity] for entity in self._seen}
         self._seen, self._blocks = set(), {DEVICES: {}, NODES: {}}

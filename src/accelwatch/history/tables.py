@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from accelwatch.history.arrays import milliseconds, ranks
 from accelwatch.history.layout import DEVICES, EVENTS, NODES
 from accelwatch.history.names import column_of
-from accelwatch.history.rows import Block, EventRow, JobRow
+from accelwatch.history.rows import Block, EventRow, JobRow, MaintenanceRow
 
 TIME = pa.timestamp("ms", tz="UTC")
 TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -33,6 +33,7 @@ JOB_COLUMNS = {
     "stage": pa.string(),
     "nodes_wanted": pa.int32(),
 }
+MAINTENANCE_COLUMNS = {"node": TEXT, "start": TIME, "end": TIME, "reason": pa.string()}
 ORDER = {DEVICES: ("node", "device"), NODES: ("node",), EVENTS: ()}
 """By which columns rows are ordered inside a row group, before their time."""
 
@@ -63,6 +64,12 @@ def job_table(jobs: Sequence[JobRow]) -> Any:
     """Jobs as a table."""
     rows = {name: [getattr(job, name) for job in jobs] for name in JOB_COLUMNS}
     return pa.table(rows, schema=pa.schema(JOB_COLUMNS))
+
+
+def maintenance_table(windows: Sequence[MaintenanceRow]) -> Any:
+    """Windows of maintenance as a table."""
+    rows = {name: [getattr(row, name) for row in windows] for name in MAINTENANCE_COLUMNS}
+    return pa.table(rows, schema=pa.schema(MAINTENANCE_COLUMNS))
 
 
 def _texts(texts: Sequence[str | None]) -> Any:

@@ -28,14 +28,23 @@ from accelwatch.history.layout import (
     DEVICES,
     EVENTS,
     JOBS,
+    MAINTENANCE,
     SPAN_MS,
     TABLES,
     ArchiveError,
     Description,
     Segment,
 )
-from accelwatch.history.rows import Batch, JobRow
-from accelwatch.history.tables import between, block_table, event_table, job_table, joined, span
+from accelwatch.history.rows import Batch, JobRow, MaintenanceRow
+from accelwatch.history.tables import (
+    between,
+    block_table,
+    event_table,
+    job_table,
+    joined,
+    maintenance_table,
+    span,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +67,7 @@ class Writer:
         """Rows that were lost: they came too late, or could not be written for long."""
         self._waiting: dict[str, list[Any]] = {table: [] for table in TABLES}
         self._jobs: list[JobRow] | None = None
+        self._maintenance: list[MaintenanceRow] | None = None
         self._merged: dict[str, int] = {}
         """Up to where spans were merged, by table."""
         self._lock = self._begin()
@@ -117,6 +127,8 @@ class Writer:
             self._waiting[EVENTS].append(event_table(batch.events))
         if batch.jobs is not None:
             self._jobs = batch.jobs
+        if batch.maintenance is not None:
+            self._maintenance = batch.maintenance
         for table in TABLES:
             self._shorten(table)
 
@@ -142,6 +154,10 @@ class Writer:
                 rows = job_table(self._jobs)
                 write(self._folder / JOBS, [rows], rows.schema)
                 self._jobs = None
+            if self._maintenance is not None:
+                rows = maintenance_table(self._maintenance)
+                write(self._folder / MAINTENANCE, [rows], rows.schema)
+                self._maintenance = None
             for text in enforce(self._folder, self._bounds, before):
                 logger.warning("%s", text)
             self._describe()

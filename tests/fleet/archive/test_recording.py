@@ -16,6 +16,7 @@ from accelwatch.clock import SystemClock
 from accelwatch.config.model import Web
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.archive.jobs import JobBook
+from accelwatch.fleet.archive.maintenance import MaintenanceBook
 from accelwatch.fleet.archive.recorder import Recorder
 from accelwatch.fleet.archive.recording import Recording
 from accelwatch.fleet.archive.settings import History
@@ -27,8 +28,9 @@ from accelwatch.history.check import check
 from accelwatch.history.layout import DEVICES, NODES, ArchiveError
 from accelwatch.history.names import series_of
 from accelwatch.history.reader import Archive
-from accelwatch.history.rows import JobRow
+from accelwatch.history.rows import JobRow, MaintenanceRow
 from accelwatch.history.summary import summary
+from accelwatch.incidents.silence import Maintenance
 from accelwatch.schema.snapshot import Owner
 from accelwatch_simulator.server import SimulatorServer
 from accelwatch_simulator.targets import open_sockets, targets
@@ -217,3 +219,76 @@ def test_jobs_begin_and_end_as_their_devices_change_hands() -> None:
     book.forget(11)
     book.look(30, "a", [])
     assert {row.job for row in book.take() or []} == {"2", "3"}
+
+
+def window(starts: float, ends: float, *nodes: str, id_: str = "m1") -> Maintenance:
+    return Maintenance(id=id_, nodes=nodes, starts=starts, ends=ends, by="ana", reason="BIOS")
+
+
+def row(node: str | None, start: int, end: int) -> MaintenanceRow:
+    return MaintenanceRow(node, start, end, "BIOS")
+
+
+def test_maintenance_is_known_from_its_announcement_to_its_true_end() -> None:
+    book = MaintenanceBook([row("old", 0, 5_000)])
+    announced = window(20.0, 40.0, "n[1-2]")
+    book.look(10_000, [announced])
+    assert book.take() == [
+        row("old", 0, 5_000),
+        row("n1", 20_000, 40_000),
+        row("n2", 20_000, 40_000),
+    ]
+    book.look(11_000, [announced])
+    assert book.take() is None
+    book.look(30_000, [])
+    assert book.take() == [
+        row("old", 0, 5_000),
+        row("n1", 20_000, 30_000),
+        row("n2", 20_000, 30_000),
+    ]
+    book.forget(30_000)
+    book.look(31_000, [window(31.0, 60.0, id_="m2")])
+    assert (book.take() or [])[2:] == [row(None, 31_000, 60_000)]
+
+
+def test_maintenance_that_is_over_by_itself_ends_as_it_was_announced() -> None:
+    book = MaintenanceBook()
+    book.look(10_000, [window(5.0, 20.0, "n1")])
+    book.take()
+    book.look(25_000, [])
+    assert book.take() is None
+
+
+def test_maintenance_that_is_taken_back_was_none() -> None:
+    book = MaintenanceBook()
+    book.look(10_000, [window(20.0, 40.0, "n1")])
+    assert book.take() == [row("n1", 20_000, 40_000)]
+    book.look(15_000, [])
+    assert book.take() == []
+
+
+def test_a_window_that_goes_on_over_a_restart_is_one() -> None:
+    book = MaintenanceBook([row("n1", 5_000, 40_000)])
+    book.look(20_000, [window(5.0, 40.0, "n1")])
+    assert book.take() is None
+    book.look(30_000, [])
+    assert book.take() == [row("n1", 5_000, 30_000)]
+
+
+def test_windows_are_in_the_archive(tmp_path: Path) -> None:
+    async def recorded_with(*windows: Maintenance) -> None:
+        clock = SystemClock()
+        fleet = Fleet(clock, HubSettings().thresholds, None)
+        settings = History(folder=str(tmp_path / "a"))
+        recorder = Recorder(settings, fleet, clock, lambda: windows)
+        await recorder.round()
+        await recorder.close()
+        fleet.close()
+
+    asyncio.run(recorded_with(window(1e9, 2e9, "n1"), window(1e9, 2e9, id_="m2")))
+    archive = Archive(tmp_path / "a")
+    assert archive.maintenance() == [
+        row(None, 10**12, 2 * 10**12),
+        row("n1", 10**12, 2 * 10**12),
+    ]
+    assert [finding for finding in check(tmp_path / "a") if finding.mistake] == []

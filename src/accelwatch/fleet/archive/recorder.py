@@ -5,11 +5,13 @@ A part is cut a minute behind the beginning of a round: whatever has an older ti
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.archive.jobs import JobBook
+from accelwatch.fleet.archive.maintenance import MaintenanceBook
 from accelwatch.fleet.archive.observed import observed, owners_of
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.slices import LongWork
@@ -17,6 +19,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.history.rows import EventRow, Gathering
+from accelwatch.incidents.silence import Maintenance
 from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
@@ -31,11 +34,19 @@ _MAX_PAUSE = 3.0
 _MAX_EVENTS = 100_000
 
 
+Windows = Callable[[], Iterable[Maintenance] | None]
+
+
 class Recorder:
     """Writes one archive; the loop's thread only, but for what `_writing` says."""
 
-    def __init__(self, settings: History, fleet: Fleet, clock: Clock) -> None:
-        """Raises ArchiveError when the folder cannot be written or is somebody else's."""
+    def __init__(
+        self, settings: History, fleet: Fleet, clock: Clock, windows: Windows = lambda: None
+    ) -> None:
+        """`windows` gives the maintenance that is not over, or None when nobody can say.
+
+        Raises ArchiveError when the folder cannot be written or is somebody else's.
+        """
         from accelwatch.history.bounds import Bounds
         from accelwatch.history.reader import Archive
         from accelwatch.history.writer import Writer
@@ -52,6 +63,8 @@ class Recorder:
             bounds=Bounds(keep_s=settings.keep_s, max_bytes=settings.max_size_bytes),
         )
         self._jobs = JobBook(Archive(folder).jobs())
+        self._maintenance = MaintenanceBook(Archive(folder).maintenance())
+        self._windows = windows
         self._gathering = Gathering()
         self._taken: dict[str, int] = {}
         """Time of the newest sample of each node, Unix milliseconds."""
@@ -85,12 +98,17 @@ class Recorder:
                 self._node(node)
             await work.rest(_MAX_PAUSE)
         self._events()
-        batch = self._gathering.take(self._jobs.take())
+        windows = self._windows()
+        if windows is not None:
+            self._maintenance.look(int(self._clock.wall() * 1000), windows)
+        batch = self._gathering.take(self._jobs.take(), self._maintenance.take())
         now = self._clock.monotonic()
         cut = now - self._cut_at >= _CUT_EVERY_S
         if cut:
             self._cut_at = now
-            self._jobs.forget(int((began - self._settings.keep_s) * 1000))
+            oldest = int((began - self._settings.keep_s) * 1000)
+            self._jobs.forget(oldest)
+            self._maintenance.forget(oldest)
         before = int((began - _BEHIND_S) * 1000) if cut else 0
         self._handed = asyncio.ensure_future(asyncio.to_thread(self._writing, batch, before))
         # A thread goes on when who waits for it is cancelled: `close` has to know of it.
@@ -154,7 +172,7 @@ class Recorder:
         """Write what waits and let another write."""
         if self._handed is not None:
             await asyncio.wait([self._handed])
-        batch = self._gathering.take(self._jobs.take())
+        batch = self._gathering.take(self._jobs.take(), self._maintenance.take())
         self._writer.add(batch)
         try:
             await asyncio.to_thread(self._writer.close, int(self._clock.wall() * 1000) + 1)

@@ -5,12 +5,14 @@ Nothing of Parquet is loaded where no archive is configured.
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.archive.settings import History
 from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.incidents.silence import Maintenance
 
 if TYPE_CHECKING:
     from accelwatch.fleet.archive.recorder import Recorder
@@ -21,7 +23,15 @@ logger = logging.getLogger(__name__)
 class Recording:
     """A hub's archive, if it is configured; the loop's thread only."""
 
-    def __init__(self, settings: History, fleet: Fleet, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: History,
+        fleet: Fleet,
+        clock: Clock,
+        windows: Callable[[], Iterable[Maintenance] | None] = lambda: None,
+    ) -> None:
+        """`windows` gives the maintenance that is not over, or None when nobody can say."""
+        self._windows = windows
         self._settings = settings
         self._fleet = fleet
         self._clock = clock
@@ -34,7 +44,9 @@ class Recording:
             return
         from accelwatch.fleet.archive.recorder import Recorder
 
-        self._recorder = await asyncio.to_thread(Recorder, self._settings, self._fleet, self._clock)
+        self._recorder = await asyncio.to_thread(
+            Recorder, self._settings, self._fleet, self._clock, self._windows
+        )
         self._task = asyncio.get_running_loop().create_task(self._recorder.run(), name="history")
 
     async def reload(self, settings: History) -> None:

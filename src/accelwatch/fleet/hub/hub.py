@@ -25,6 +25,7 @@ from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, without_credentials
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.fleet.tsdb.peers import Peers
+from accelwatch.incidents.silence import Maintenance
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.web.stream import ALERTING, HUB_HEADER
@@ -65,7 +66,7 @@ class Hub:
         self._stored: dict[str, Target] = {}
         self.peers = Peers(settings.prometheus, settings.remote_write, self, clock)
         """The store that the fleet is read from and the receiver that it is written to."""
-        self._recording = Recording(settings.history, self.fleet, clock)
+        self._recording = Recording(settings.history, self.fleet, clock, self._maintenance)
         self._watch: TargetWatch | None = None
         self._client: Client | None = None
         self._followers: Followers | None = None
@@ -186,6 +187,10 @@ class Hub:
     def ready(self) -> bool:
         """Whether the targets are known."""
         return self._listed and self.peers.ready
+
+    def _maintenance(self) -> list[Maintenance] | None:
+        """The windows that are not over; None where nobody announces any."""
+        return None if self.rules is None else self.rules.register.muting.windows
 
     def own(self) -> dict[Series, Number]:
         """How the discoveries do."""

@@ -1,0 +1,73 @@
+"""Which node was announced to be worked on from when to when, from the windows at each look."""
+
+from collections.abc import Iterable
+
+from accelwatch.history.rows import MaintenanceRow
+from accelwatch.incidents.silence import Maintenance
+
+MOST_ROWS = 200_000
+"""Beyond them those that ended first are forgotten."""
+_Key = tuple[str | None, int, str]
+"""Node, beginning in Unix milliseconds, reason: a window of the journal has the same after a restart."""
+
+
+class MaintenanceBook:
+    """Windows that are announced and windows that are over; times in Unix milliseconds."""
+
+    def __init__(self, known: Iterable[MaintenanceRow] = ()) -> None:
+        """`known` are those of an archive that is gone on with."""
+        self._rows: dict[_Key, MaintenanceRow] = {_key(row): row for row in known}
+        self._announced: dict[_Key, MaintenanceRow] = {}
+        """Those of the look before."""
+        self._windows: tuple[Maintenance, ...] = ()
+        self.changed = False
+
+    def look(self, time: int, windows: Iterable[Maintenance]) -> None:
+        """What is announced now; what is so no more, and not over, was ended at this time."""
+        windows = tuple(windows)
+        if windows == self._windows:
+            return
+        self._windows = windows
+        now = {_key(row): row for window in windows for row in _rows_of(window)}
+        for key, row in self._announced.items():
+            if key not in now and row.end > time:
+                self._end(key, row, time)
+        for key, row in now.items():
+            if self._rows.get(key) != row:
+                self._rows[key] = row
+                self.changed = True
+        self._announced = now
+
+    def _end(self, key: _Key, row: MaintenanceRow, time: int) -> None:
+        self.changed = True
+        if row.start >= time:
+            del self._rows[key]  # taken back before it began
+        else:
+            self._rows[key] = row._replace(end=time)
+
+    def forget(self, before: int) -> None:
+        """Forget the windows that ended before a moment, and the oldest of too many."""
+        kept = sorted((row for row in self._rows.values() if row.end >= before), key=_ended)
+        self._rows = {_key(row): row for row in kept[-MOST_ROWS:]}
+
+    def take(self) -> list[MaintenanceRow] | None:
+        """All windows by their beginning, where they have changed since they were taken before."""
+        if not self.changed:
+            return None
+        self.changed = False
+        return sorted(self._rows.values(), key=lambda row: (row.start, row.node or ""))
+
+
+def _rows_of(window: Maintenance) -> Iterable[MaintenanceRow]:
+    start, end = int(window.starts * 1000), int(window.ends * 1000)
+    nodes: Iterable[str | None] = window.names if window.nodes else (None,)
+    for node in nodes:
+        yield MaintenanceRow(node, start, end, window.reason)
+
+
+def _key(row: MaintenanceRow) -> _Key:
+    return row.node, row.start, row.reason
+
+
+def _ended(row: MaintenanceRow) -> int:
+    return row.end
