@@ -14,6 +14,7 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
+from accelwatch.judging.explanation import Explanation
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
@@ -225,6 +226,8 @@ class FedFleet:
         self.opened: list[str] = []
         self.sources: list[FedSource] = []
         self.past_of: Past | None = None
+        self.explanation: Explanation | None = None
+        self.explained: list[tuple[str, str]] = []
         self.ended = False
 
     async def run(self, changed: Callable[[], None]) -> None:
@@ -267,6 +270,13 @@ class FedFleet:
     async def past(self, node: str, device: str) -> Past | None:
         """What was given for all devices."""
         return self.past_of
+
+    async def explain(self, rule: str, entity: str) -> Explanation:
+        """What was given, or that nothing is known."""
+        self.explained.append((rule, entity))
+        if self.explanation is None:
+            raise AccelwatchError("the hub does not explain it: no rule is in force")
+        return self.explanation
 
     def close(self) -> None:
         """Nothing is held."""

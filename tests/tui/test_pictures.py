@@ -29,6 +29,7 @@ from dashboards import (
 from fleets import FAULTS, FedFleet, event, fleet_view, following, troubled
 from machines import NOW
 from samples import FIXTURES
+from seen_incidents import everything, explanation, past, seen
 
 PICTURES = FIXTURES / "tui"
 
@@ -109,6 +110,24 @@ CHOSEN: dict[str, Picture] = {
     "fleet-that-is-empty-and-why": Picture(fleet=troubled(fleet_view(0), *PROBLEMS), size=(80, 24)),
     "node-whose-devices-have-owners": Picture(shot=owned(node(8, d3=lost(3)), JOB), size=(140, 40)),
     "no-device-on-the-local-screen": Picture(shot=driverless(), size=(80, 24)),
+    "incidents-worst-first-with-a-group-unfolded": Picture(
+        fleet=seen(*everything()), size=(140, 30), keys=("5", "down", "space")
+    ),
+    "incidents-on-eighty-columns-on-light": Picture(
+        fleet=seen(*everything()), size=(80, 24), theme="light", keys=("5",)
+    ),
+    "incident-with-evidence-graphs-and-its-rule": Picture(
+        fleet=seen(*everything()), size=(120, 50), keys=("5", "down", "down", "down", "enter")
+    ),
+    "incident-on-eighty-columns-on-light": Picture(
+        fleet=seen(*everything()),
+        size=(80, 24),
+        theme="light",
+        keys=("5", "down", "down", "down", "enter"),
+    ),
+    "incidents-where-there-are-no-rules": Picture(
+        fleet=seen(judged=False, rules=0), size=(80, 24), keys=("5",)
+    ),
     "fleet-node-that-is-stale": Picture(
         fleet=fleet_view(12, faults=FAULTS), size=(100, 30), keys=(*["down"] * 5, "enter")
     ),
@@ -138,6 +157,8 @@ def drawn(picture: Picture) -> str:
 async def drawn_fleet(picture: Picture, board: Board) -> str:
     """The picture of a fleet as SVG."""
     source = FedFleet(picture.fleet)
+    if picture.fleet is not None and picture.fleet.incidents:
+        source.past_of, source.explanation = past(), explanation()
     async with following(source, picture.size, board=board) as stage:
         source.trouble = picture.problem
         if picture.waited_s:

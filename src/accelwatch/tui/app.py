@@ -377,6 +377,8 @@ class Dashboard(App[None], inherit_bindings=False):
             self.show()
         elif event.rows.id == "nodes":
             self.commands.sort_fleet_at(event.rows.size.width, event.x)
+        elif event.rows.id == "incidents":
+            self.commands.sort_incidents_at(event.rows.size.width, event.x)
 
     @on(Footer.Pressed)
     @on(Panel.Pressed)

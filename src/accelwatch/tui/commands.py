@@ -12,8 +12,13 @@ from accelwatch.tui.state.actions import SCREEN, by_id, numbered_screens
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_commands import FleetCommands
+    from accelwatch.tui.incident_commands import IncidentCommands
 
-_NO_FLEET = "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'"
+_WITHOUT_FLEET = {
+    "fleet": "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'",
+    "incidents": "incidents are a hub's: accelwatch fleet --hub URL; for this machine: accelwatch check",
+}
+"""Screens of a fleet, and what is said of them where there is none."""
 _OF_A_NODE = frozenset({"local", "device", "processes", "doctor"})
 """Screens that, with a fleet, show one of its nodes."""
 
@@ -26,11 +31,14 @@ class Commands:
         self._processes = ProcessCommands(app)
         self._more: tuple[object, ...] = (self._processes, ReplayCommands(app))
         self._fleet: FleetCommands | None = None
+        self._incidents: IncidentCommands | None = None
         if app.fleet_controller is not None:
             from accelwatch.tui import fleet_commands as commands
+            from accelwatch.tui import incident_commands
 
             self._fleet = commands.FleetCommands(app, app.fleet_controller)
-            self._more = (*self._more, self._fleet)
+            self._incidents = incident_commands.IncidentCommands(app, app.fleet_controller)
+            self._more = (*self._more, self._fleet, self._incidents)
         self.sort_by = self._processes.sort_by
 
     def perform(self, action: str) -> bool:
@@ -91,10 +99,10 @@ class Commands:
             app.say(f"no screen {name}; there are {names}")
             return False
         if app.fleet_controller is None:
-            if name == "fleet":
-                app.say(_NO_FLEET)
-            return name != "fleet"
-        if name == "fleet":
+            if name in _WITHOUT_FLEET:
+                app.say(_WITHOUT_FLEET[name])
+            return name not in _WITHOUT_FLEET
+        if name in _WITHOUT_FLEET:
             app.fleet_controller.leave()
         elif name in _OF_A_NODE and not app.fleet_controller.visited:
             if self._fleet is None or not self._fleet.visit():
@@ -107,6 +115,11 @@ class Commands:
         """A click on a heading of the fleet."""
         if self._fleet is not None:
             self._fleet.sort_at(width, x)
+
+    def sort_incidents_at(self, width: int, x: int) -> None:
+        """A click on a heading of the incidents."""
+        if self._incidents is not None:
+            self._incidents.sort_at(width, x)
 
     def preferences_changed(self) -> None:
         """A setting was changed on the settings screen."""

@@ -11,6 +11,7 @@ from accelwatch.fleet.wire import DevicePlace
 from accelwatch.tui.drawing.preferences import FORMS, SHADES, slower
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.filters import condition
+from accelwatch.tui.state.actions import FLEET, INCIDENTS
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
@@ -207,7 +208,7 @@ class FleetCommands:
 
     def do_problems(self) -> bool:
         """What the hub cannot do, in full."""
-        if self._screen is None:
+        if getattr(self._app.screen, "view_name", "") not in (FLEET, INCIDENTS):
             return False
         if self._controller.board.troubles:
             self._app.commands.open("problems")

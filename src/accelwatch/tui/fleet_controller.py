@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.picture.incidents import entity_of
 from accelwatch.fleet.picture.model import MEMORY_SIZE, FleetSource, FleetView
 from accelwatch.fleet.picture.source import NoSource
 from accelwatch.schema.snapshot import Snapshot
@@ -15,6 +16,7 @@ from accelwatch.tui.fleet.node_view import Heard, aged
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.screens.incident import IncidentView
 from collections.abc import Iterator
 
 from accelwatch.fleet.picture.model import Past
@@ -194,6 +196,26 @@ class FleetController:
             board.condition = wanted
             self.source.set_filter(wanted)
         self.recount()
+
+    def look_into(self, view: "IncidentView") -> None:
+        """Ask the hub about an incident: its rule part by part, the past of its device."""
+        incident = view.told.incident
+        entity = entity_of(incident)
+
+        async def ask() -> None:
+            explanation, why = None, "it is about many; the page of a member explains its rule"
+            if entity:
+                try:
+                    explanation, why = await self.source.explain(incident.rule, entity), ""
+                except AccelwatchError as error:
+                    why = str(error)
+            past = (
+                await self.source.past(incident.node, incident.device) if incident.device else None
+            )
+            view.answered(incident.id, explanation, why, past)
+            self._app.show()
+
+        self.aside(ask())
 
     def acknowledge(self, node: str, device: str | None) -> None:
         """Have what is missing not expected any more; what came of it is said."""

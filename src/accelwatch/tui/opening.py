@@ -59,6 +59,13 @@ def _problems(app: "Dashboard") -> Screen[None]:
     return problems_screen(app.board, app.fleet_controller.board, app.clock.wall)
 
 
+def _incidents(app: "Dashboard") -> Screen[None]:
+    from accelwatch.tui.screens.incidents import IncidentsScreen
+
+    assert app.fleet_controller is not None
+    return IncidentsScreen(app.board, app.fleet_controller.board, app.clock.wall)
+
+
 def _settings(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.settings import SettingsScreen
 
@@ -73,6 +80,7 @@ OPENINGS: dict[str, Opening] = {
     "device": _device,
     "processes": _processes,
     "doctor": _doctor,
+    "incidents": _incidents,
     "help": _help,
     "problems": _problems,
     "settings": _settings,

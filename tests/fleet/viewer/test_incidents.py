@@ -9,6 +9,7 @@ import pytest
 
 import machines
 from accelwatch.config.model import RuleSettings
+from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.hub_client.incidents import ToldIncidents
 from accelwatch.fleet.wire import MOST_CLOSED, IncidentNow, RulesNow
@@ -56,6 +57,10 @@ def test_a_followers_picture_has_what_goes_on_and_then_its_end(tmp_path: Path) -
             assert [one.incident.state for one in view.incidents] == ["open"]
             await until(lambda: shown(source).sequence > view.sequence)
             assert shown(source).incidents is view.incidents
+            explained = await source.explain("lost", f"{one.address}/{machines.device(1).name}")
+            assert (explained.rule, explained.phase) == ("lost", "firing")
+            with pytest.raises(AccelwatchError, match="no rule 'other' is in force"):
+                await source.explain("other", one.address)
             source.set_filter("index == 0")
             await ticked(source, devices=1)
             assert shown(source).incidents[0] is view.incidents[0]

@@ -21,9 +21,11 @@ from accelwatch.fleet.hub_client.session import HubSession, node_path
 from accelwatch.fleet.hub_client.stream import follow
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.wire import DevicePlace, FleetEvent, FleetHello, FleetTick
+from accelwatch.judging.explanation import Explanation
 from accelwatch.schema.moments import unix_seconds
 
 _decode = msgspec.json.Decoder(HistoryDocument).decode
+_decode_explanation = msgspec.json.Decoder(Explanation).decode
 _MAX_BACKOFF_S = 5.0
 _REFUSED = 400
 """What a hub answers to a filter that it cannot read."""
@@ -125,6 +127,16 @@ class HubSource:
     async def past(self, node: str, device: str) -> Past | None:
         """Recent history of a device by its id; None where there is none."""
         return await past_of(self._session, node, device)
+
+    async def explain(self, rule: str, entity: str) -> Explanation:
+        """A rule on an entity now, part by part. Raises AccelwatchError when the hub cannot say."""
+        try:
+            body = await self._session.document("/v1/explain", {"rule": rule, "entity": entity})
+            return _decode_explanation(body)
+        except TargetFault as fault:
+            raise AccelwatchError(f"the hub does not explain it: {_line(fault)}") from fault
+        except msgspec.DecodeError as error:
+            raise AccelwatchError(f"the hub's explanation cannot be read: {error}") from error
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Follow the hub until cancelled."""

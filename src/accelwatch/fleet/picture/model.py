@@ -19,6 +19,7 @@ from accelwatch.fleet.wire import (
     NodeNow,
     RulesNow,
 )
+from accelwatch.judging.explanation import Explanation
 
 FIELDS = (
     "utilization_ratio",
@@ -127,6 +128,13 @@ class FleetSource(Protocol):
 
     async def past(self, node: str, device: str) -> Past | None:
         """Recent history of a device by its id; None where there is none. Never raises for a fault."""
+        ...
+
+    async def explain(self, rule: str, entity: str) -> Explanation:
+        """A rule on an entity now, part by part; entities are named as `n12/nvidia3`, `n12`, `job:4711`.
+
+        Raises AccelwatchError when the hub cannot say.
+        """
         ...
 
     def close(self) -> None:

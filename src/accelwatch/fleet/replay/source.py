@@ -18,6 +18,7 @@ from accelwatch.fleet.replay.incidents import in_order
 from accelwatch.fleet.replay.node import ArchivedNode
 from accelwatch.fleet.replay.pace import Pace
 from accelwatch.fleet.replay.worker import ReadingThread
+from accelwatch.judging.explanation import Explanation
 
 _LEAST_S = 0.2
 """Between two pictures."""
@@ -77,6 +78,10 @@ class ArchiveSource:
     async def acknowledge(self, node: str, device: str | None) -> str:  # noqa: ARG002 - protocol
         """There is nobody to tell. Raises UsageError."""
         raise UsageError("an archive is only looked at")
+
+    async def explain(self, rule: str, entity: str) -> Explanation:  # noqa: ARG002 - protocol
+        """Nobody judges. Raises UsageError."""
+        raise UsageError("an archive is only looked at; accelwatch rules backtest judges it")
 
     def open_node(self, node: str) -> ArchivedNode:
         """A node as it was at the moment."""

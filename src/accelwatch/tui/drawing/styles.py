@@ -15,6 +15,7 @@ RowList { height: 1fr; }
 #lights { height: 1fr; display: none; }
 #totals { height: 2; }
 #timeline { height: 2; }
+#incident-totals { height: 1; }
 #troubles { height: 1; display: none; }
 #detail { height: 2; }
 #prompt { height: 1; dock: bottom; }

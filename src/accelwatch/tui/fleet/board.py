@@ -15,6 +15,7 @@ from accelwatch.fleet.picture.tally import Counting, FleetRow, split_devices
 from accelwatch.fleet.wire import DevicePlace, FleetDocument, NodeNow
 from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.filters import TextFilter
+from accelwatch.tui.fleet.incident_board import IncidentBoard
 from accelwatch.tui.fleet.node_names import NONE, common_ends
 
 SILENT_S = 10.0
@@ -67,6 +68,7 @@ class FleetBoard:
         self.rows: list[FleetRow] = []
         """What the list shows, in its order."""
         self.shown_nodes = 0
+        self.incidents = IncidentBoard()
         self.standings: Mapping[str, int] = {}
         """How many devices of the whole fleet have each standing."""
         self.name_width = 6
@@ -113,9 +115,12 @@ class FleetBoard:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """What the hub itself could not do when it made the tick."""
+        """What the hub itself could not do when it made the tick, and what is wrong with its rules."""
         view = self.view
-        return view.sums.troubles if view is not None else ()
+        if view is None:
+            return ()
+        judging = view.rules.problems if view.rules is not None else ()
+        return (*view.sums.troubles, *(f"rules: {text}" for text in judging))
 
     @property
     def group(self) -> str:
@@ -143,6 +148,7 @@ class FleetBoard:
             counting.add_bare(self._bare(view), grouping.group_of_node(name, view))
         self.counted = Counted(view=view, rows=counting.rows, labels=labels)
         self.standings = standings(view.sums)
+        self.incidents.take(view)
         self.arrange()
 
     def _split_of(self, view: FleetView) -> frozenset[Key]:

@@ -9,10 +9,9 @@ from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit
 from accelwatch.tui.fleet.node_names import NONE, CommonEnds, shortened
+from accelwatch.tui.fleet.severities import severity_role, severity_sign
 
 RECENT_S = 3600.0
-SEVERITY_ROLES = {"critical": "bad", "error": "bad", "warning": "warn", "info": "dim"}
-_SIGNS = {"critical": "lost", "error": "lost", "warning": "degraded"}
 _DAY_S = 86_400.0
 
 
@@ -35,8 +34,7 @@ def event_line(
         shown = printable(text, ascii_only=glyphs.ascii_only)
         return fit(shown, cells, ellipsis=glyphs.ellipsis)
 
-    role = SEVERITY_ROLES.get(event.severity, "text")
-    sign = glyphs.states.get(_SIGNS.get(event.severity, ""), glyphs.dot)
+    role, sign = severity_role(event.severity), severity_sign(event.severity, glyphs)
     wide = width >= 100
     room = 20 if wide else 16
     device = f" {event.name}" if event.name else ""

@@ -73,6 +73,7 @@ class PageScreen(Screen[None], inherit_bindings=False):
 
     def show(self) -> None:
         """The board has changed."""
+        self._share_out()
         self.text.forget()
         self._lines.refreshed()
         self._header.refresh()

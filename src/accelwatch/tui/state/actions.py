@@ -10,7 +10,11 @@ LOCAL, DEVICE, PROCESSES, DOCTOR = "local", "device", "processes", "doctor"
 FLEET = "fleet"
 TABLES = frozenset({LOCAL, PROCESSES})
 LISTS = TABLES | {FLEET}
+INCIDENTS, INCIDENT = "incidents", "incident"
+SORTED = LISTS | {INCIDENTS}
 ONLY_FLEET = frozenset({FLEET})
+OF_FLEET = frozenset({FLEET, INCIDENTS, INCIDENT})
+"""Screens that there are with a fleet only."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +107,13 @@ ACTIONS: tuple[Action, ...] = (
     _action("Screens", "screen_processes", "4", "processes", "Processes: all of them, in full."),
     _action(
         "Screens",
+        "screen_incidents",
+        "5",
+        "incidents",
+        "Incidents: what the rules of a fleet's hub have found; with `accelwatch fleet`.",
+    ),
+    _action(
+        "Screens",
         "screen_doctor",
         "6",
         "doctor",
@@ -118,14 +129,14 @@ ACTIONS: tuple[Action, ...] = (
         "left",
         "left",
         "left",
-        "A cell to the left in the heat grid; elsewhere the device before.",
+        "A cell to the left in the heat grid; elsewhere the device or incident before.",
     ),
     _action(
         "Moving",
         "right",
         "right",
         "right",
-        "A cell to the right in the heat grid; elsewhere the device after.",
+        "A cell to the right in the heat grid; elsewhere the device or incident after.",
     ),
     _action("Moving", "page_up", "pageup", "page up", "One page up."),
     _action("Moving", "page_down", "pagedown", "page down", "One page down."),
@@ -136,8 +147,8 @@ ACTIONS: tuple[Action, ...] = (
         "enter",
         "enter",
         "detail",
-        "Details of the selected device or process; of a fleet, the node's Local view.",
-        screens=LISTS,
+        "Details of the selected device, process or incident; of a fleet, the node's Local view.",
+        screens=SORTED | {INCIDENT},
         footer=True,
     ),
     _action(
@@ -146,7 +157,7 @@ ACTIONS: tuple[Action, ...] = (
         "slash",
         "filter",
         "Filter by plain text or by an expression (docs/expressions.md).",
-        screens=LISTS,
+        screens=SORTED,
         footer=True,
     ),
     _action(
@@ -155,7 +166,7 @@ ACTIONS: tuple[Action, ...] = (
         "s f6",
         "sort",
         "Choose the column that is sorted by.",
-        screens=LISTS,
+        screens=SORTED,
         footer=True,
     ),
     _action(
@@ -164,7 +175,7 @@ ACTIONS: tuple[Action, ...] = (
         "less_than_sign",
         "sort left",
         "Sort by the column to the left; a click on a heading sorts too.",
-        screens=LISTS,
+        screens=SORTED,
     ),
     _action(
         "Looking",
@@ -172,9 +183,9 @@ ACTIONS: tuple[Action, ...] = (
         "greater_than_sign",
         "sort right",
         "Sort by the column to the right.",
-        screens=LISTS,
+        screens=SORTED,
     ),
-    _action("Looking", "reverse", "r", "reverse", "Turn the order round.", screens=LISTS),
+    _action("Looking", "reverse", "r", "reverse", "Turn the order round.", screens=SORTED),
     _action(
         "Looking",
         "tree",
@@ -202,7 +213,7 @@ ACTIONS: tuple[Action, ...] = (
         "space",
         "tag",
         "Tag the process for a signal; in a fleet, fold or unfold a group.",
-        screens=LISTS,
+        screens=SORTED,
     ),
     _action(
         "Processes",
@@ -262,7 +273,16 @@ ACTIONS: tuple[Action, ...] = (
         "exclamation_mark",
         "problems",
         "What the hub itself cannot do, in full: find targets, keep its inventory, read its store.",
-        screens=ONLY_FLEET,
+        screens=ONLY_FLEET | {INCIDENTS},
+    ),
+    _action(
+        "Fleet",
+        "over",
+        "o",
+        "over",
+        "Incidents that are over lately too, or open ones only.",
+        screens=frozenset({INCIDENTS}),
+        footer=True,
     ),
     _action(
         "Fleet",
@@ -378,11 +398,12 @@ def usable(
 
 @cache
 def numbered_screens(*, fleet: bool) -> tuple[tuple[str, str], ...]:
-    """(key, name) of the screens that have a number, in their order; that of a fleet only with one."""
+    """(key, name) of the screens that have a number, in their order; those of a fleet only with one."""
     return tuple(
         (action.keys[0], action.id.removeprefix(SCREEN))
         for action in ACTIONS
-        if action.id.startswith(SCREEN) and (fleet or action.id != SCREEN + FLEET)
+        if action.id.startswith(SCREEN)
+        and (fleet or action.id.removeprefix(SCREEN) not in OF_FLEET)
     )
 
 

@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 
 from accelwatch.display import printable, size
-from accelwatch.fleet.picture import grouping
+from accelwatch.fleet.picture import grouping, incidents
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.picture.ordering import TITLES
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.schema.standing import severity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, spread, width_of
+from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet import signs
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
+from accelwatch.tui.state.actions import FLEET, INCIDENT, INCIDENTS
 from accelwatch.tui.state.board import Board
 
 _AMBER_S, _RED_S = 2.0, 3.0
@@ -37,28 +39,43 @@ def age_line(board: Board, fleet: FleetBoard, label: str) -> Line:
     return [(f"{label}{fmt.age(since):>5}", role)]
 
 
-def situation(board: Board, fleet: FleetBoard, width: int, now: float) -> Line:
+def situation(board: Board, fleet: FleetBoard, width: int, now: float, screen: str = FLEET) -> Line:
     """The second line of the header: what is wrong, else what is followed and how it is shown."""
-    ascii_only = board.paint.glyphs.ascii_only
     if fleet.problem is not None:
         return clipped(_problem(board, fleet, width, now), width)
-    left: Line = [(f" {printable(fleet.name, ascii_only=ascii_only)}", "dim")]
-    if fleet.filter_text:
-        shown = printable(fleet.filter_text, ascii_only=ascii_only)
-        wait = " (asking the hub)" if fleet.waiting else f" ({_nodes(fleet.shown_nodes)})"
-        left += [(f"  filter {shown}", "accent"), (wait, "dim")]
-    preferences = board.preferences
-    settings = [TITLES.get(preferences.fleet_sort, "")] if preferences.fleet_form == "list" else []
-    if preferences.fleet_group != grouping.NONE:
-        settings.append(f"by {preferences.fleet_group}")
-    if preferences.fleet_form == "grid":
-        settings.append(f"lights show {preferences.fleet_shade}")
+    left: Line = [(f" {printable(fleet.name, ascii_only=board.paint.glyphs.ascii_only)}", "dim")]
+    if screen in (INCIDENTS, INCIDENT):
+        settings = [incidents.TITLES[fleet.incidents.sort]] if screen == INCIDENTS else []
+        left += _filter(board, fleet.incidents.filter_text, _count(fleet))
+    else:
+        settings = _settings(board.preferences)
+        wait = "asking the hub" if fleet.waiting else _nodes(fleet.shown_nodes)
+        left += _filter(board, fleet.filter_text, wait)
     right: Line = [(f"{', '.join(settings)} ", "faint")]
     if board.banner:
         right = [(f"{board.banner} ", "warn" if board.paused else "accent")]
     if width_of(left) + width_of(right) > width and not board.archive:
         right = []
     return spread(left, right, width)
+
+
+def _filter(board: Board, text: str, left: str) -> Line:
+    """The filter and what it leaves; nothing without one."""
+    shown = printable(text, ascii_only=board.paint.glyphs.ascii_only)
+    return [(f"  filter {shown}", "accent"), (f" ({left})", "dim")] if text else []
+
+
+def _settings(preferences: Preferences) -> list[str]:
+    grid = preferences.fleet_form == "grid"
+    settings = [] if grid else [TITLES.get(preferences.fleet_sort, "")]
+    if preferences.fleet_group != grouping.NONE:
+        settings.append(f"by {preferences.fleet_group}")
+    return [*settings, f"lights show {preferences.fleet_shade}"] if grid else settings
+
+
+def _count(fleet: FleetBoard) -> str:
+    count = len(fleet.incidents.rows)
+    return f"{count} incident{'' if count == 1 else 's'}"
 
 
 def _nodes(count: int) -> str:

@@ -7,7 +7,7 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
-from accelwatch.tui.state.actions import numbered_screens
+from accelwatch.tui.state.actions import INCIDENTS, numbered_screens
 from accelwatch.tui.state.board import Board
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def header(board: Board, width: int, height: int, now: float, screen: str) -> li
     first = _first_line(board, width, now, screen)
     lines = [clipped(first, width)]
     if height > 1:
-        lines.append(_second_line(board, width, now))
+        lines.append(_second_line(board, width, now, screen))
     return lines
 
 
@@ -115,14 +115,31 @@ def _tabs(board: Board, screen: str, *, short: bool = False) -> Tabs:
         tabs.append((f"{key} " if short else f" {key} ", "key", name))
         if name == screen or not short:
             tabs.append((f"{name} ", "tab" if name == screen else "dim", name))
+        if name == INCIDENTS:
+            tabs += [(text, role, name) for text, role in _open_incidents(board)]
     return tabs
 
 
-def _second_line(board: Board, width: int, now: float) -> Line:
+def _open_incidents(board: Board) -> Line:
+    """How many incidents are open by severity, the worst first; nothing when all is well."""
+    view = board.fleet.view if board.fleet is not None else None
+    if view is None or view.rules is None:
+        return []
+    from accelwatch.tui.fleet.severities import SEVERITY_ROLES, severity_sign
+
+    counts, glyphs = view.rules.open, board.paint.glyphs
+    return [
+        (f"{severity_sign(severity, glyphs)}{counts[severity]} ", role)
+        for severity, role in SEVERITY_ROLES.items()
+        if counts.get(severity)
+    ]
+
+
+def _second_line(board: Board, width: int, now: float, screen: str) -> Line:
     if board.fleet is not None and (_of_fleet(board) or board.fleet.problem is not None):
         from accelwatch.tui.views.fleet_head import situation
 
-        return situation(board, board.fleet, width, now)
+        return situation(board, board.fleet, width, now, screen)
     glyphs = board.paint.glyphs
     drivers = fmt.versions(board.snapshot)
     left: Line = [(f" {drivers}", "dim")]

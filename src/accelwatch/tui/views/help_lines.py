@@ -2,7 +2,7 @@
 
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
-from accelwatch.tui.state.actions import ONLY_FLEET, Action, groups
+from accelwatch.tui.state.actions import OF_FLEET, Action, groups
 from accelwatch.tui.state.key_names import key_name
 
 SIGNS = (
@@ -56,7 +56,7 @@ def lines(
         shown = [action for action in shown if signals or not action.sends]
         shown = [action for action in shown if terminal or not action.leaves]
         if not fleet:
-            shown = [action for action in shown if action.screens != ONLY_FLEET]
+            shown = [action for action in shown if not action.screens or action.screens - OF_FLEET]
         if not shown:
             continue
         block: list[Line] = [[(f" {title}", "title")]]

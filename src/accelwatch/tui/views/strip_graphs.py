@@ -53,7 +53,7 @@ def strip(board: Board, width: int, height: int, *, hour: bool = False) -> list[
     owner = work(view) if view.owners else ""
     more = f" {board.paint.glyphs.dot} ".join(word for word in (model, owner) if word)
     title = _title(board, (view.device.name, more), width, hour=hour, lack=_lack(view, board))
-    return [title, *_side_by_side(board, graphs, width, height - 1)]
+    return [title, *side_by_side(board, graphs, width, height - 1)]
 
 
 def process_strip(board: Board, process: Process, width: int, height: int) -> list[Line]:
@@ -64,7 +64,7 @@ def process_strip(board: Board, process: Process, width: int, height: int) -> li
     graphs = []
     for place, (key, title, role) in enumerate(_OF_PROCESS[:count]):
         values = board.process_history.series(process, key, until, stands=bool(present))
-        known = _known(values)
+        known = known_values(values)
         share = key != "gpu_memory_bytes"
         drawn = Graph(
             title=title,
@@ -76,7 +76,7 @@ def process_strip(board: Board, process: Process, width: int, height: int) -> li
         )
         graphs.append(drawn)
     title_line = _title(board, (f"pid {process.pid}", process.command or ""), width, hour=False)
-    return [title_line, *_side_by_side(board, graphs, width, height - 1)]
+    return [title_line, *side_by_side(board, graphs, width, height - 1)]
 
 
 def _present(board: Board, process: Process) -> tuple[float, Process | None]:
@@ -116,7 +116,8 @@ _OF_PROCESS = (
 )
 
 
-def _known(values: Sequence[float]) -> list[float]:
+def known_values(values: Sequence[float]) -> list[float]:
+    """Those that there are."""
     return [value for value in values if not math.isnan(value)]
 
 
@@ -124,7 +125,7 @@ def _of_device(board: Board, view: DeviceView, place: int, *, hour: bool) -> Gra
     key, title, role = GRAPHS[place]
     readable, until = fmt.readable(view), _moment(view, board)
     values = board.history.series(view.device.id, key, until, hour=hour, stands=readable)
-    known = _known(values)
+    known = known_values(values)
     present = tracked_values(view.reading)[TRACKED.index(key)]
     return Graph(
         title=title,
@@ -153,7 +154,8 @@ def _title(board: Board, names: tuple[str, str], width: int, *, hour: bool, lack
     )
 
 
-def _side_by_side(board: Board, graphs: list[Graph], width: int, height: int) -> list[Line]:
+def side_by_side(board: Board, graphs: list[Graph], width: int, height: int) -> list[Line]:
+    """Graphs beside each other, each with its title above."""
     each = (width - 1) // max(len(graphs), 1)
     drawn = [_drawn(board, drawing, each - 2, height) for drawing in graphs]
     lines = []
@@ -168,7 +170,7 @@ def _side_by_side(board: Board, graphs: list[Graph], width: int, height: int) ->
 def _drawn(board: Board, drawing: Graph, width: int, height: int) -> list[Line]:
     """Title with the present and the greatest value, and the graph below it."""
     kind = "ascii" if board.paint.glyphs.ascii_only else board.preferences.plot
-    known = _known(drawing.values)
+    known = known_values(drawing.values)
     now = fmt.NOTHING if drawing.now is None else drawing.write(drawing.now)
     left: Line = [(f"{drawing.title} ", "dim"), (now, "strong")]
     right: Line = [(f"max {drawing.write(max(known))}", "faint")] if known else []

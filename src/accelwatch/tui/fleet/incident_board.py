@@ -1,0 +1,105 @@
+"""What the Incidents screen shows: those that the hub tells, in order, filtered, folded."""
+
+from collections.abc import Hashable, Sequence
+
+from accelwatch.fleet.picture.incidents import SORTS, IncidentRow, Keeps, listed
+from accelwatch.fleet.picture.model import FleetView
+from accelwatch.fleet.wire import IncidentNow
+from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of
+
+_GREATEST_FIRST = frozenset({"worst", "newest"})
+
+
+class IncidentBoard:
+    """Mutable; belongs to the application's thread."""
+
+    def __init__(self) -> None:
+        self.rows: list[IncidentRow] = []
+        """What the list shows, in its order."""
+        self.over = True
+        """Whether those that are over are shown."""
+        self.sort = SORTS[0]
+        self.descending = True
+        self.filter_text = ""
+        self._keeps: Keeps | None = None
+        self._unfolded: set[str] = set()
+        self._told: Sequence[IncidentNow] = ()
+        self._by_id: dict[str, IncidentNow] = {}
+        self._places: dict[str, int] = {}
+
+    def take(self, view: FleetView) -> None:
+        """What a tick tells of incidents."""
+        if view.incidents is not self._told:
+            self._told = view.incidents
+            self._by_id = {told.incident.id: told for told in self._told}
+            self._unfolded &= self._by_id.keys()
+            self._arrange()
+
+    def _arrange(self) -> None:
+        self.rows = listed(
+            self._told,
+            keeps=self._keeps,
+            over=self.over,
+            unfolded=self._unfolded,
+            sort=self.sort,
+            descending=self.descending,
+        )
+        self._places = {row.incident.id: place for place, row in enumerate(self.rows)}
+
+    @property
+    def told(self) -> Sequence[IncidentNow]:
+        """All that the hub tells, whatever the filter."""
+        return self._told
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The names of the labels that incidents have."""
+        return labels_of(told.incident for told in self._told)
+
+    def incident(self, id_: str) -> IncidentNow | None:
+        """An incident by its id, if the hub tells of it."""
+        return self._by_id.get(id_)
+
+    def members(self, id_: str) -> list[IncidentNow]:
+        """Those that are part of a group."""
+        return [told for told in self._told if told.incident.part_of == id_]
+
+    def place_of(self, key: Hashable) -> int | None:
+        """Where an incident is on the list, by its id."""
+        return self._places.get(key)  # type: ignore[call-overload,no-any-return]  # any hashable
+
+    def beside(self, id_: str, step: int) -> IncidentNow | None:
+        """The incident so many rows on; None beyond the ends."""
+        place = self._places.get(id_)
+        wanted = -1 if place is None else place + step
+        return self.rows[wanted].told if 0 <= wanted < len(self.rows) else None
+
+    def unfolded(self, id_: str) -> bool:
+        """Whether the members of a group are shown below it."""
+        return id_ in self._unfolded
+
+    def fold(self, id_: str) -> None:
+        """Show the members of a group, or hide them."""
+        self._unfolded ^= {id_}
+        self._arrange()
+
+    def show_over(self, *, over: bool) -> None:
+        """Show those that are over too, or not."""
+        self.over = over
+        self._arrange()
+
+    def sort_by(self, name: str) -> None:
+        """Sort by something, or turn its order round."""
+        if name not in SORTS:
+            return
+        if self.sort == name:
+            self.descending = not self.descending
+        else:
+            self.sort, self.descending = name, name in _GREATEST_FIRST
+        self._arrange()
+
+    def set_filter(self, text: str) -> None:
+        """Show only what a text or a condition keeps. Raises ExpressionError."""
+        self._keeps = incident_filter(text, self.labels)
+        self.filter_text = " ".join(text.split())
+        self._arrange()

@@ -1,0 +1,161 @@
+"""The columns of the incidents: which of them fit a width, headings, an incident as one line. Pure."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import msgspec
+
+from accelwatch.display import printable
+from accelwatch.fleet.picture.incidents import (
+    MUTED,
+    OPEN,
+    OVER,
+    IncidentRow,
+    about,
+    moment,
+    standing,
+)
+from accelwatch.tui.drawing import columns
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, fit
+from accelwatch.tui.fleet.node_names import CommonEnds, shortened
+from accelwatch.tui.fleet.severities import severity_role, severity_sign
+
+
+class IncidentSight(msgspec.Struct, frozen=True, kw_only=True):
+    """How the incidents are looked at now."""
+
+    glyphs: Glyphs
+    now: float
+    """Unix seconds."""
+    ends: CommonEnds
+    """What the names of nodes have in common."""
+    unfolded: Callable[[str], bool]
+    silent: bool
+    """Whether nothing shown is of now."""
+
+    def cut(self, text: str, width: int, *, right: bool = False) -> str:
+        """Text of others in so many cells."""
+        shown = printable(text, ascii_only=self.glyphs.ascii_only)
+        return fit(shown, width, right=right, ellipsis=self.glyphs.ellipsis)
+
+
+Cell = Callable[[IncidentRow, IncidentSight, int], Line]
+IncidentColumn = Column[Cell]
+
+
+def _role(row: IncidentRow, role: str) -> str:
+    """What nobody is told of, and what is over, stands back."""
+    return {OPEN: role, MUTED: "dim", OVER: "faint"}[standing(row.incident)]
+
+
+def severity_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+    """Sign and word, or the sign alone."""
+    severity = row.incident.severity
+    sign = severity_sign(severity, sight.glyphs)
+    text = sign if width < 8 else f"{sign} {severity}"
+    return [(fit(text, width), _role(row, severity_role(severity)))]
+
+
+def age_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+    """Since when it has been so; of one that is over, since when it is."""
+    began = moment(row.incident.closed or row.incident.since)
+    return [(fit(fmt.ago(sight.now - began), width, right=True), _role(row, "dim"))]
+
+
+def place_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+    """Node and device, or what it is about; a group with its sign, its members set in."""
+    incident, glyphs = row.incident, sight.glyphs
+    before = glyphs.branch[:2] + " " if row.member else ""
+    if row.members:
+        before = glyphs.fold if sight.unfolded(incident.id) else glyphs.folded
+    what = about(incident)
+    if not what:
+        device = f" {incident.device_name}" if incident.device_name else ""
+        room = max(width - len(before) - len(device), 6)
+        what = shortened(incident.node, room, sight.ends, glyphs.ellipsis) + device
+    return [
+        (before, _role(row, "dim")),
+        (sight.cut(what, width - len(before)), _role(row, "strong")),
+    ]
+
+
+def title_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+    """What is wrong."""
+    return [(sight.cut(row.incident.title, width), _role(row, "text"))]
+
+
+def rule_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+    """The rule that weighs most, and how many more fire."""
+    more = len(row.incident.rules) - 1
+    text = f"{row.incident.rule} +{more}" if more > 0 else row.incident.rule
+    return [(sight.cut(text, width), _role(row, "dim"))]
+
+
+def job_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+    """Whose jobs it concerns."""
+    incident = row.incident
+    jobs = fmt.few([incident.job] if incident.job else incident.jobs, "jobs", 2)
+    users = fmt.few(incident.users, "users", 1)
+    return [(sight.cut(" ".join(filter(None, (jobs, users))), width), _role(row, "accent"))]
+
+
+def state_cell(row: IncidentRow, _: IncidentSight, width: int) -> Line:
+    """Open, muted or over; of a group how many it has."""
+    word = standing(row.incident)
+    total = row.told.members_total
+    text = f"{word} x{total}" if total else word
+    text = text if len(text) <= width else word
+    return [(fit(text, width), _role(row, "text"))]
+
+
+COLUMNS = (
+    IncidentColumn(
+        id="severity", title="SEVERITY", width=10, cell=severity_cell, rank=4, sort="worst"
+    ),
+    IncidentColumn(
+        id="age", title="AGE", width=6, cell=age_cell, rank=2, right=True, sort="newest"
+    ),
+    IncidentColumn(
+        id="place", title="WHERE", width=14, cell=place_cell, grow=2, most=30, sort="where"
+    ),
+    IncidentColumn(id="title", title="WHAT", width=26, cell=title_cell, grow=4, sort="title"),
+    IncidentColumn(
+        id="rule", title="RULE", width=18, cell=rule_cell, rank=6, grow=2, most=36, sort="rule"
+    ),
+    IncidentColumn(
+        id="job", title="WORK", width=12, cell=job_cell, rank=5, grow=1, most=24, sort="job"
+    ),
+    IncidentColumn(id="state", title="STATE", width=9, cell=state_cell, rank=3),
+)
+_SIGN = IncidentColumn(id="severity", title="", width=1, cell=severity_cell, sort="worst")
+
+
+@lru_cache(maxsize=16)
+def layout(width: int) -> tuple[tuple[IncidentColumn, int], ...]:
+    """The columns that fit, with the width of each."""
+    left = width - 1
+    chosen = fitting(COLUMNS, left, _SIGN)
+    return tuple(zip(chosen, filled(chosen, left - needed(chosen)), strict=True))
+
+
+def heading(width: int, glyphs: Glyphs, *, sort: str, descending: bool) -> Line:
+    """The titles, the sorted one marked."""
+    return columns.heading(layout(width), width, glyphs, sort=sort, descending=descending)
+
+
+def sort_at(width: int, x: int) -> str:
+    """What a click on a cell of the heading sorts by; empty for nothing."""
+    column = columns.at(layout(width), x)
+    return "" if column is None else column.sort
+
+
+def row_line(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+    """One incident."""
+    line: Line = [(" ", "text")]
+    for column, size in layout(width):
+        line += [*column.cell(row, sight, size), (" " * GAP, "text")]
+    shown = clipped(line, width)
+    return [(text, "faint") for text, _ in shown] if sight.silent else shown

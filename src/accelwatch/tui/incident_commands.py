@@ -1,0 +1,181 @@
+"""What keys do on the Incidents screen and on the page of one: look, filter, sort, fold, open a node."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from accelwatch.errors import ExpressionError
+from accelwatch.fleet.picture.incidents import SORTS, TITLES
+from accelwatch.fleet.wire import IncidentNow
+from accelwatch.tui.fleet.incident_columns import sort_at
+from accelwatch.tui.fleet.incident_filters import incident_filter
+from accelwatch.tui.state.actions import INCIDENT
+
+if TYPE_CHECKING:
+    from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.fleet_controller import FleetController
+    from accelwatch.tui.screens.incident import IncidentView
+    from accelwatch.tui.screens.incidents import IncidentsScreen
+
+
+class IncidentCommands:
+    """One method an action; False means that no incident is on the screen."""
+
+    def __init__(self, app: "Dashboard", controller: "FleetController") -> None:
+        self._app = app
+        self._controller = controller
+        self._board = controller.board.incidents
+        self._looked_at: IncidentView | None = None
+        """What the page that was opened last shows."""
+
+    @property
+    def _screen(self) -> "IncidentsScreen | None":
+        from accelwatch.tui.screens.incidents import IncidentsScreen
+
+        screen = self._app.screen
+        return screen if isinstance(screen, IncidentsScreen) else None
+
+    @property
+    def _on_page(self) -> bool:
+        return getattr(self._app.screen, "view_name", "") == INCIDENT
+
+    @property
+    def _told(self) -> IncidentNow | None:
+        """The incident that the keys are about."""
+        if self._on_page and self._looked_at is not None:
+            return self._looked_at.told
+        return self._screen.selected if self._screen is not None else None
+
+    def do_enter(self) -> bool:
+        """The page of the selected incident; from there its node."""
+        told, on_page = self._told, self._on_page
+        if not on_page and self._screen is None:
+            return False
+        if told is not None and on_page:
+            self._visit(told)
+        elif told is not None:
+            self._look(told)
+        return True
+
+    def _look(self, told: IncidentNow) -> None:
+        from accelwatch.tui.screens.incident import IncidentView, incident_screen
+
+        app, controller = self._app, self._controller
+        self._looked_at = view = IncidentView(controller.board, told, app.clock.wall)
+        app.push_screen(incident_screen(app.board, view, app.clock.wall, controller.look_into))
+        app.call_after_refresh(app.show)
+
+    def _visit(self, told: IncidentNow) -> None:
+        """Its node's Local view, the device selected."""
+        node = told.incident.node or next(iter(told.incident.nodes), "")
+        if not node or not self._controller.visit(node):
+            self._app.say(f"no node {node} in this fleet" if node else "it is about no node")
+            return
+        if told.incident.device:
+            self._app.board.selected_id = told.incident.device
+        self._app.board.heard = self._controller.heard
+        self._app.commands.open("local")
+
+    def do_back(self) -> bool:
+        """Clear the filter."""
+        if self._screen is None or not self._board.filter_text:
+            return False
+        self._board.set_filter("")
+        self._app.show()
+        return True
+
+    def do_filter(self) -> bool:
+        """Ask for a filter."""
+        from accelwatch.tui.local.filters import complaint
+        from accelwatch.tui.screens.prompt import PromptScreen
+
+        if self._screen is None:
+            return False
+        board = self._board
+
+        def wrong(text: str) -> str:
+            try:
+                incident_filter(text, board.labels)
+            except ExpressionError as error:
+                return complaint(error)
+            return ""
+
+        def taken(text: str | None) -> None:
+            if text is not None:
+                board.set_filter(text)
+                self._app.show()
+
+        hint = 'plain text, or a condition such as severity == "critical" and rack == "r07"'
+        prompt = PromptScreen(self._app.board, "Filter incidents", board.filter_text, hint, wrong)
+        self._app.push_screen(prompt, taken)
+        return True
+
+    def do_sort(self) -> bool:
+        """Ask for what incidents are sorted by."""
+        from accelwatch.tui.screens.choice import ChoiceScreen
+
+        if self._screen is None:
+            return False
+        choices = [(name, TITLES[name]) for name in SORTS]
+        picker = ChoiceScreen(self._app.board, "Sort incidents by", [], choices, self._board.sort)
+        self._app.push_screen(picker, lambda name: self.sort_by(name) if name else None)
+        return True
+
+    def sort_by(self, name: str) -> None:
+        """Sort by something, or turn its order round."""
+        self._board.sort_by(name)
+        self._app.show()
+
+    def sort_at(self, width: int, x: int) -> None:
+        """A click on a heading."""
+        self.sort_by(sort_at(width, x))
+
+    def do_sort_left(self) -> bool:
+        """What is to the left."""
+        return self._sort_step(-1)
+
+    def do_sort_right(self) -> bool:
+        """What is to the right."""
+        return self._sort_step(1)
+
+    def _sort_step(self, step: int) -> bool:
+        if self._screen is not None:
+            place = SORTS.index(self._board.sort)
+            self.sort_by(SORTS[(place + step) % len(SORTS)])
+        return self._screen is not None
+
+    def do_reverse(self) -> bool:
+        """Turn the order round."""
+        if self._screen is not None:
+            self.sort_by(self._board.sort)
+        return self._screen is not None
+
+    def do_tag(self) -> bool:
+        """Fold or unfold a group."""
+        screen = self._screen
+        if screen is not None:
+            screen.fold()
+        return screen is not None
+
+    def do_over(self) -> bool:
+        """Show those that are over too, or not."""
+        if self._screen is not None:
+            self._board.show_over(over=not self._board.over)
+            shown = "all that are over lately too" if self._board.over else "open ones only"
+            self._app.say(shown)
+            self._app.show()
+        return self._screen is not None
+
+    def do_copy(self) -> bool:
+        """The id of the incident."""
+        told = self._told
+        if told is not None:
+            self._app.commands.copied(told.incident.id)
+        return told is not None
+
+    def do_copy_row(self) -> bool:
+        """The incident as JSON."""
+        told = self._told
+        if told is not None:
+            self._app.commands.copied(msgspec.json.encode(told.incident).decode())
+        return told is not None

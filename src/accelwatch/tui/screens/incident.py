@@ -1,0 +1,111 @@
+"""One incident: where, since when, whose job, evidence with graphs, history, and its rule now."""
+
+from collections.abc import Callable
+
+from accelwatch.fleet.picture.model import Past
+from accelwatch.fleet.wire import IncidentNow
+from accelwatch.judging.explanation import Explanation
+from accelwatch.tui.drawing.lines import Line
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.incident_facts import IncidentFacts, lines
+from accelwatch.tui.screens.page import PageScreen
+from accelwatch.tui.state.actions import INCIDENT
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.incident_graphs import (
+    IncidentPast,
+    drawable,
+    incident_strip,
+    reasons,
+)
+
+_AGAIN_S = 5.0
+"""After how long the hub is asked anew."""
+
+
+class IncidentView:
+    """An incident that is looked at, and what the hub has answered about it."""
+
+    def __init__(self, fleet: FleetBoard, told: IncidentNow, now: Callable[[], float]) -> None:
+        self._fleet = fleet
+        self._now = now
+        self._told = told
+        self.gone = False
+        """Whether the hub tells of it no more."""
+        self.past = IncidentPast()
+        self.explanation: Explanation | None = None
+        self.unexplained = ""
+        """Why there is no explanation."""
+        self._asked = float("-inf")
+
+    @property
+    def told(self) -> IncidentNow:
+        """The incident as it was told last."""
+        newest = self._fleet.incidents.incident(self._told.incident.id)
+        self.gone = newest is None
+        self._told = newest or self._told
+        return self._told
+
+    def move(self, step: int) -> bool:
+        """Go to the incident above or below; false where there is none."""
+        beside = self._fleet.incidents.beside(self._told.incident.id, step)
+        if beside is None:
+            return False
+        self._told, self._asked = beside, float("-inf")
+        self.past, self.explanation, self.unexplained = IncidentPast(), None, ""
+        return True
+
+    def answered(
+        self, id_: str, explanation: Explanation | None, why: str, past: Past | None
+    ) -> None:
+        """What the hub has answered about an incident; of another than this one it is too late."""
+        if id_ == self._told.incident.id:
+            self.explanation, self.unexplained = explanation, why
+            self.past = IncidentPast(asked=True, past=past)
+
+    def due(self) -> bool:
+        """Whether the hub is to be asked now; then it is not for a while."""
+        now = self._now()
+        if now - self._asked < _AGAIN_S:
+            return False
+        self._asked = now
+        return True
+
+    def facts(self) -> IncidentFacts:
+        """All that there is to write."""
+        told = self.told
+        return IncidentFacts(
+            told=told,
+            now=self._now(),
+            gone=self.gone,
+            members=self._fleet.incidents.members(told.incident.id),
+            explanation=self.explanation,
+            unexplained=self.unexplained,
+            ungraphed=reasons(told.incident, self.past),
+        )
+
+
+def incident_screen(
+    board: Board,
+    view: IncidentView,
+    now: Callable[[], float],
+    ask: Callable[[IncidentView], None],
+) -> PageScreen:
+    """The screen; left and right go to the incidents beside it. `ask` has the hub asked about it."""
+
+    def write(width: int) -> list[Line]:
+        if view.due():
+            ask(view)
+        return lines(view.facts(), width, board.paint.glyphs)
+
+    def draw(width: int, height: int) -> list[Line]:
+        return incident_strip(board, view.told.incident, view.past, width, height)
+
+    def heights(rows: int) -> int:
+        if not drawable(view.told.incident, view.past):
+            return 0
+        return 9 if rows >= 36 else 7 if rows >= 20 else 0
+
+    def handle(action: str) -> bool:
+        return action in ("left", "right") and view.move(-1 if action == "left" else 1)
+
+    return PageScreen(board, INCIDENT, write, now, draw=draw, heights=heights, handle=handle)

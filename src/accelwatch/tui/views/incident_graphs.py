@@ -1,0 +1,159 @@
+"""The past of what an incident rests on as small graphs, its beginning marked; or why none. Pure."""
+
+import math
+from functools import partial
+
+import msgspec
+
+from accelwatch.display import quantity
+from accelwatch.fleet.picture.incidents import moment
+from accelwatch.fleet.picture.model import Past
+from accelwatch.judging.documents import IncidentDocument
+from accelwatch.tui.drawing import format as fmt
+from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
+from accelwatch.tui.state.board import Board
+from accelwatch.tui.views.strip_graphs import Graph, known_values, side_by_side
+
+_LEAST = 28
+"""Cells a graph needs."""
+_BESIDE = ("utilization_ratio", "power_watts", "temperature_celsius.gpu")
+"""What is drawn beside the evidence where there is room: it shows what happened to the work."""
+_ROLES = ("plot0", "plot1", "plot2", "plot3")
+_KEPT = "the hub keeps the past of six quantities, and of those that rules have windows over"
+
+
+class IncidentPast(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the past of the device of an incident."""
+
+    asked: bool = False
+    """Whether the hub has answered."""
+    past: Past | None = None
+
+
+def signals(incident: IncidentDocument) -> list[str]:
+    """What the evidence is about, each once."""
+    return list(dict.fromkeys(note.signal for note in incident.evidence if note.signal))
+
+
+def drawable(incident: IncidentDocument, known: IncidentPast) -> list[str]:
+    """The series that can be drawn: of the evidence first, then what is worth seeing beside it."""
+    past = known.past
+    if past is None:
+        return []
+    wanted = dict.fromkeys((*signals(incident), *_BESIDE))
+    return [path for path in wanted if _values(past, path)]
+
+
+def reasons(incident: IncidentDocument, known: IncidentPast) -> list[str]:
+    """Why there is no graph of something that the incident rests on."""
+    if not incident.device:
+        what = "a group" if incident.group else f"a {incident.scope}"
+        return [f"no graph: this is about {what}, and the hub keeps the past of devices"]
+    if not known.asked:
+        return []
+    if known.past is None:
+        return ["no graph: the hub has nothing of the last 15 minutes of this device"]
+    past = known.past
+    given = [
+        f"no graph of {signal}: {_KEPT}"
+        for signal in signals(incident)
+        if not _values(past, signal)
+    ]
+    if moment(incident.since) < _begin(past):
+        given.append(f"it began before the last {_minutes(past)} minutes, which graphs show")
+    return given
+
+
+def _minutes(past: Past) -> int:
+    return round((past.end - _begin(past)) / 60)
+
+
+def _begin(past: Past) -> float:
+    steps = max((len(values) for values in past.values.values()), default=0)
+    return past.end - steps * past.step_s
+
+
+def _known_part(past: Past, paths: list[str]) -> Past:
+    """The past of some series from where the first of them is known."""
+    lines = {path: past.values[path] for path in paths}
+    begins = (next(n for n, step in enumerate(line) if step is not None) for line in lines.values())
+    first = min(begins)
+    return msgspec.structs.replace(
+        past, values={path: line[first:] for path, line in lines.items()}
+    )
+
+
+def _values(past: Past, path: str) -> list[float]:
+    """The steps of a series, NaN where there is no value; nothing when there is none at all."""
+    steps = past.values.get(path, ())
+    values = [math.nan if step is None else float(step) for step in steps]
+    return values if known_values(values) else []
+
+
+def incident_strip(
+    board: Board, incident: IncidentDocument, known: IncidentPast, width: int, height: int
+) -> list[Line]:
+    """A title, as many graphs as fit, and below each a mark where it began."""
+    paths = drawable(incident, known)[: min(max((width - 1) // _LEAST, 1), len(_ROLES))]
+    if not paths or known.past is None or height < 4:
+        return []
+    past = _known_part(known.past, paths)
+    graphs = [_graph(incident, past, path, place) for place, path in enumerate(paths)]
+    drawn = side_by_side(board, graphs, width, height - 2)
+    return [
+        _title(board, incident, past, width),
+        *drawn,
+        _marks(board, incident, past, (width, len(graphs))),
+    ]
+
+
+def _graph(incident: IncidentDocument, past: Past, path: str, place: int) -> Graph:
+    values = _values(past, path)
+    expected = [
+        float(note.expected)
+        for note in incident.evidence
+        if note.signal == path and isinstance(note.expected, int | float)
+    ]
+    last = values[-1]
+    top = max(1.0 if path.endswith("_ratio") else 0.0, *known_values(values), *expected)
+    return Graph(
+        title=path.partition(".")[0].rpartition("_")[0] or path,
+        role=_ROLES[place],
+        values=values,
+        top=top or 1.0,
+        now=None if math.isnan(last) else last,
+        write=partial(quantity, path),
+    )
+
+
+def _title(board: Board, incident: IncidentDocument, past: Past, width: int) -> Line:
+    glyphs = board.paint.glyphs
+    span = f" last {_minutes(past)} min "
+    left: Line = [(f"{glyphs.rule} ", "rule"), (incident.device_name, "strong"), (" ", "text")]
+    fill = max(width - width_of(left) - len(span) - 1, 0)
+    right: Line = [(span, "dim"), (glyphs.rule, "rule")]
+    return clipped(spread([*left, (glyphs.rule * fill, "rule")], right, width), width)
+
+
+def _marks(board: Board, incident: IncidentDocument, past: Past, shape: tuple[int, int]) -> Line:
+    """Where it began, below each graph; `shape` is the width and how many graphs there are."""
+    width, count = shape
+    each = (width - 1) // count
+    glyphs = board.paint.glyphs
+    line: Line = [(" ", "text")]
+    for _ in range(count):
+        line += [(_mark(incident, past, each - 2, glyphs.up), "warn"), ("  ", "text")]
+    return clipped(line, width)
+
+
+def _mark(incident: IncidentDocument, past: Past, width: int, sign: str) -> str:
+    began, first = moment(incident.since), _begin(past)
+    if not first <= began <= past.end:
+        return " " * width
+    column = min(int((began - first) / (past.end - first) * width), width - 1)
+    words = f"began {fmt.clock_time(began)}"
+    if column + len(words) + 2 <= width:
+        return fit(f"{' ' * column}{sign} {words}", width)
+    before = max(column - len(words) - 1, 0)
+    text = f"{' ' * before}{words} {sign}" if column > len(words) else f"{' ' * column}{sign}"
+    return fit(text, width)

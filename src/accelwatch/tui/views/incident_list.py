@@ -1,0 +1,155 @@
+"""The incidents as a list, how many there are, and why there is none."""
+
+from collections.abc import Callable, Hashable, Iterable
+
+from accelwatch.fleet.picture.incidents import OVER, standing
+from accelwatch.fleet.wire import RulesNow
+from accelwatch.tui.drawing.glyphs import Glyphs
+from accelwatch.tui.drawing.lines import Line, clipped, in_role, paragraph, spread, width_of
+from accelwatch.tui.fleet import incident_columns as columns
+from accelwatch.tui.fleet.board import FleetBoard
+from accelwatch.tui.fleet.incident_columns import IncidentSight
+from accelwatch.tui.fleet.severities import SEVERITY_ROLES, severity_role, severity_sign
+from accelwatch.tui.state.board import Board
+
+_SWITCH_ON = (
+    "rules:",
+    "  packs: [nvidia, amd, host]",
+)
+
+
+class IncidentList:
+    """Incidents, members below their group."""
+
+    stride = 1
+
+    def __init__(self, board: Board, fleet: FleetBoard, now: Callable[[], float]) -> None:
+        self._board = board
+        self._fleet = fleet
+        self._now = now
+
+    def __len__(self) -> int:
+        return len(self._fleet.incidents.rows)
+
+    def heading(self, width: int) -> Line | None:
+        """The titles; without any row there is nothing for them to stand above."""
+        incidents = self._fleet.incidents
+        if not incidents.rows:
+            return None
+        glyphs = self._board.paint.glyphs
+        return columns.heading(width, glyphs, sort=incidents.sort, descending=incidents.descending)
+
+    def line(self, index: int, width: int, _: int, /) -> Line:
+        """One incident."""
+        fleet = self._fleet
+        sight = IncidentSight(
+            glyphs=self._board.paint.glyphs,
+            now=self._now(),
+            ends=fleet.ends,
+            unfolded=fleet.incidents.unfolded,
+            silent=fleet.silent,
+        )
+        return columns.row_line(fleet.incidents.rows[index], sight, width)
+
+    def key(self, index: int) -> Hashable:
+        """Its id."""
+        return self._fleet.incidents.rows[index].incident.id
+
+    def place(self, key: Hashable) -> int | None:
+        """Where an incident is."""
+        return self._fleet.incidents.place_of(key)
+
+    def bare(self, width: int) -> list[Line]:
+        """Why there is no row, and what to do."""
+        board = self._board
+        return why_none(self._fleet, width, board.paint.glyphs, archive=board.archive)
+
+
+def totals(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
+    """Open ones by severity, muted ones, those that are over; how many rules watch how much."""
+    view = fleet.view
+    rules = view.rules if view is not None else None
+    if view is None or rules is None or not rules.judged:
+        return [(" no picture of the incidents yet" if view is None else "", "dim")]
+    over = sum(standing(told.incident) == OVER for told in fleet.incidents.told)
+    left: Line = [(f" {sum(rules.open.values())} open  ", "strong"), *_counts(rules, glyphs)]
+    left += [(f"{rules.muted} muted  ", "dim")] if rules.muted else []
+    left += [(f"{over} over lately  ", "faint")] if over else []
+    left += [(f"{rules.untold} more, not listed  ", "warn")] if rules.untold else []
+    right: Line = [(f"{watched(fleet)} ", "dim")]
+    if width_of(left) + width_of(right) > width:
+        right = []
+    line = spread(left, right, width)
+    return in_role(line, "faint") if fleet.silent else clipped(line, width)
+
+
+def _counts(rules: RulesNow, glyphs: Glyphs) -> Iterable[tuple[str, str]]:
+    for severity in SEVERITY_ROLES:
+        count = rules.open.get(severity, 0)
+        if count:
+            text = f"{severity_sign(severity, glyphs)} {count} {severity}  "
+            yield text, severity_role(severity)
+
+
+def watched(fleet: FleetBoard) -> str:
+    """How many rules watch how many devices."""
+    view = fleet.view
+    rules = view.rules if view is not None else None
+    if view is None or rules is None:
+        return ""
+    sums = view.sums
+    return (
+        f"{_many(rules.rules, 'rule')} watch {_many(sums.devices_total, 'device')} of "
+        f"{_many(sums.nodes_total, 'node')}"
+    )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = False) -> list[Line]:
+    """Why no incident is shown, and what to do; nothing before the first tick."""
+    view, incidents = fleet.view, fleet.incidents
+    if view is None:
+        return []
+    rules = view.rules
+    if rules is None and archive:
+        what = "an archive has samples and judges nothing; incidents stand on its time line (2)"
+        return _advice(what, ("accelwatch rules backtest judges an archive",), width, glyphs)
+    if rules is None:
+        what = "this hub tells nothing of incidents: it is older than this dashboard"
+        return _advice(what, ("accelwatch incidents --hub URL asks it for them",), width, glyphs)
+    if not rules.judged:
+        return _no_rules(width, glyphs)
+    if incidents.filter_text and incidents.told:
+        what = f"no incident matches {incidents.filter_text}"
+        return _advice(what, ("Esc shows all, / asks for another filter",), width, glyphs)
+    if incidents.told:
+        what = f"no incident is open; {_many(len(incidents.told), 'incident')} over lately"
+        return _advice(what, ("o shows those that are over too",), width, glyphs)
+    return _advice(f"no incident: {watched(fleet)}", (), width, glyphs, role="ok")
+
+
+def _no_rules(width: int, glyphs: Glyphs) -> list[Line]:
+    what = "the hub has no rules, so nothing is judged and there are no incidents"
+    lines = _advice(
+        what, ("rules are switched on in the hub's configuration, which is then read again (SIGHUP):",),
+        width, glyphs,
+    )  # fmt: skip
+    lines += [[], *([(f"   {row}", "accent")] for row in _SWITCH_ON), []]
+    for text in (
+        "accelwatch rules list shows the rules that are shipped, docs/rules.md how to write others",
+        "the dashboard's own hub takes the same file: accelwatch fleet --config.file hub.yaml",
+    ):
+        lines += paragraph(" ", text, "dim", width, glyphs)
+    return [clipped(line, width) for line in lines]
+
+
+def _advice(
+    what: str, more: Iterable[str], width: int, glyphs: Glyphs, *, role: str = "strong"
+) -> list[Line]:
+    given: list[Line] = [[], *paragraph(" ", what, role, width, glyphs)]
+    for text in more:
+        given += paragraph(" ", text, "dim", width, glyphs)
+    return [clipped(line, width) for line in given]

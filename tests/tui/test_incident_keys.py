@@ -1,0 +1,249 @@
+"""Keys and mouse on the Incidents screen and on the page of one: filter, sort, look, go to the node."""
+
+import asyncio
+
+from accelwatch.tui.screens.incidents import IncidentsScreen
+from dashboards import board_of
+from fleets import FedFleet, FleetStage, fleet_view, following, on
+from seen_incidents import (
+    everything,
+    explanation,
+    hint,
+    low_power,
+    muted,
+    over,
+    past,
+    rules_now,
+    seen,
+)
+from tui.test_incident_screen import listed, of
+
+
+def test_a_filter_leaves_what_it_keeps_and_esc_clears_it() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "slash", *"48101", "enter")
+        assert listed(stage) == ["i1", "i7"]
+        assert "filter 48101 (2 incidents)" in stage.text()
+        await stage.press("escape")
+        assert stage.screen_name == "incidents"
+        assert len(listed(stage)) == 7
+        await stage.press("escape")
+        assert stage.screen_name == "fleet"
+
+    on(check, source=of(*everything()))
+
+
+def test_a_filter_that_nothing_matches_says_so() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "slash", *"zebra", "enter")
+        assert "no incident matches zebra" in stage.text()
+
+    on(check, source=of(low_power()))
+
+
+def test_a_condition_with_a_mistake_is_told_while_it_is_typed() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "slash", *"severty==1")
+        assert "severity" in stage.text().splitlines()[-1]
+        await stage.press("escape")
+        assert len(listed(stage)) == 1
+
+    on(check, source=of(low_power()))
+
+
+def test_sorting_by_keys_picker_and_heading() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "r")
+        assert listed(stage)[0] == "i3"
+        await stage.press("greater_than_sign")
+        assert listed(stage)[:2] == ["i30", "i6"]
+        await stage.press("less_than_sign", "less_than_sign")
+        assert listed(stage)[:3] == ["i1", "i7", "i6"]
+        assert listed(stage)[-1] == "i4"
+        await stage.press("s", "home", "down", "down", "enter")
+        assert stage.screen_name == "incidents"
+        row = next(n for n, line in enumerate(stage.text().splitlines()) if "WHERE" in line)
+        heading = stage.line_with("WHERE")
+        await stage.pilot.click(offset=(heading.index("RULE"), row))
+        await stage.pilot.pause()
+        assert "RULE▴" in stage.text()
+        assert listed(stage)[:2] == ["i6", "i7"]
+        await stage.pilot.click(offset=(heading.index("WHERE"), row))
+        await stage.pilot.pause()
+        assert "WHERE▴" in stage.text()
+
+    on(check, source=of(*everything()))
+
+
+def test_those_that_are_over_can_be_left_out() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "o")
+        assert "i3" not in listed(stage)
+        assert "open ones only" in stage.text()
+        await stage.tick(seen(over()))
+        assert "no incident is open; 1 incident over lately" in stage.text()
+        await stage.press("o")
+        assert listed(stage) == ["i3"]
+
+    on(check, source=of(*everything()))
+
+
+def test_a_page_tells_all_of_an_incident() -> None:
+    source = of(*everything())
+    source.past_of, source.explanation = past(), explanation()
+
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "down", "down", "down", "enter")
+        await stage.until("firing")
+        assert stage.screen_name == "incident"
+        for words in (
+            "Draws far less power than its job's other GPUs  i7",
+            "n002 nvidia3, rack r01, NVIDIA H100 80GB HBM3, serial 1650522000123",
+            "07:53:00, 7 min ago; fired 07:54:00",
+            "job 48101, of ada",
+            "look at cooling and clocks",
+            "restart, confidence low",
+            "https://runbooks.example/straggler",
+            "jobs.straggler, nvidia.gpu.throttled (NVIDIA's DCGM policies)",
+            "is 120 W, < 0.6 * peer_median(",
+            "value 120 · expected 372",
+            "since 07:53:30 · from nvml",
+            "07:53:00       began",
+            "07:56:20       rule      Slowed down by heat",
+            "fan replaced at noon (ada)",
+            "jobs.straggler on n002 nvidia3: firing",
+            "unknown   utilization_ratio > 0.5",
+            "stale",
+            "power 122 W",
+            "utilization 99 %",
+            "▴ began 07:53:00",
+            "no graph of throttle_active.thermal_hardware",
+        ):
+            assert words in stage.text(), words
+        assert source.explained == [("jobs.straggler", "n002/nvidia3")]
+
+    on(check, source=source, size=(140, 60))
+
+
+def test_a_page_follows_its_incident_and_stays_when_it_is_told_no_more() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "enter")
+        await stage.until("no rule is in force")
+        assert "nothing of the last 15 minutes" in stage.text()
+        await stage.wait(6.0)
+        await stage.until("no rule is in force")
+        assert len(stage.fed.explained) == 2
+        await stage.tick(seen())
+        assert "the hub tells of it no more" in stage.text()
+        assert "Draws far less power" in stage.text()
+
+    on(check, source=of(low_power()), size=(140, 60))
+
+
+def test_left_and_right_go_to_the_incidents_beside() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "enter", "left")
+        assert "GPU has fallen off the bus" in stage.text()
+        await stage.press("right")
+        assert "4 members" in stage.text()
+        assert "n026" in stage.text()
+        assert "this is about a group" in stage.text()
+        assert "the page of a member explains its rule" in stage.text()
+        await stage.press("right")
+        assert "job 48103: n005, n006" in stage.text()
+        await stage.press("escape")
+        assert stage.screen_name == "incidents"
+
+    on(check, source=of(*everything()), size=(140, 60))
+
+
+def test_doubt_silence_and_end_are_told_on_the_page() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", *["down"] * 4, "enter")
+        assert "anybody on the node could have written this" in stage.text()
+        assert "written by user space" in stage.text()
+        await stage.press("right")
+        assert "until 10:00:00 by ana (silence s4): a new board on Monday" in stage.text()
+        await stage.press("right")
+        assert "over 07:30:00 after 20 min" in stage.text()
+        assert "cleared after 1200 s" in stage.text()
+
+    on(check, source=of(*everything()), size=(140, 60))
+
+
+def test_enter_on_a_page_opens_the_node_with_its_device() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "enter", "enter")
+        assert stage.screen_name == "local"
+        assert stage.fed.opened == ["n002"]
+        await stage.press("escape")
+        assert stage.screen_name == "fleet"
+
+    on(check, source=of(low_power()))
+
+
+def test_a_node_that_the_fleet_has_not_is_said() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "enter", "enter")
+        assert "no node n009 in this fleet" in stage.text()
+        assert stage.screen_name == "incident"
+
+    on(check, source=FedFleet(seen(muted(), view=fleet_view(2))))
+
+
+def test_copying_gives_the_id_and_the_document() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "y")
+        assert "copied i7" in stage.text()
+        await stage.press("enter", "Y")
+        assert "characters" in stage.text()
+
+    on(check, source=of(low_power()))
+
+
+def test_a_click_selects_and_a_second_one_opens_the_page() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5")
+        row = next(
+            n for n, line in enumerate(stage.text().splitlines()) if "i7" in line or "Draws" in line
+        )
+        await stage.pilot.click(offset=(30, row))
+        await stage.pilot.pause()
+        screen = stage.app.screen
+        assert isinstance(screen, IncidentsScreen)
+        assert screen.incidents.selected_key == "i7"
+        await stage.pilot.click(offset=(30, row))
+        await stage.pilot.pause()
+        assert stage.screen_name == "incident"
+
+    on(check, source=of(*everything()))
+
+
+def test_help_and_footer_name_the_keys() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5")
+        footer = stage.text().splitlines()[-1]
+        for words in ("Enter detail", "/ filter", "s sort", "o over"):
+            assert words in footer
+        await stage.press("question_mark")
+        assert "Incidents: what the rules of a fleet's hub" in stage.text()
+
+    on(check, source=of(hint(), over()), size=(140, 70))
+
+
+def test_a_click_in_the_footer_does_what_it_says() -> None:
+    async def go() -> None:
+        source = FedFleet(seen(hint(), over()))
+        async with following(source, board=board_of()) as stage:
+            await stage.press("5")
+            footer = stage.text().splitlines()[-1]
+            await stage.pilot.click(offset=(footer.index("o over"), 39))
+            await stage.pilot.pause()
+            assert listed(stage) == ["i5"]
+
+    asyncio.run(go())
+
+
+def test_counts_of_how_judging_goes_leave_members_and_what_is_muted_out() -> None:
+    rules = rules_now(*everything())
+    assert (rules.open, rules.muted) == ({"critical": 1, "warning": 3, "info": 1}, 1)

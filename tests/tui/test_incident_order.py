@@ -1,0 +1,96 @@
+"""Which incidents are listed, in which order, by which filter; and what each is called."""
+
+import msgspec
+import pytest
+
+from accelwatch.errors import ExpressionError
+from accelwatch.fleet.picture.incidents import entity_of, listed, moment, place_of
+from accelwatch.fleet.wire import IncidentNow
+from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of
+from seen_incidents import everything, hint, job, lost, low_power, muted, over, storm
+
+
+def ids(*, sort: str = "worst", descending: bool = True, text: str = "") -> list[str]:
+    """Ids of the incidents that are listed."""
+    known = everything()
+    keeps = incident_filter(text, labels_of(told.incident for told in known))
+    rows = listed(known, keeps=keeps, sort=sort, descending=descending)
+    return [row.incident.id for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("", ["i1", "i30", "i6", "i7", "i5", "i4", "i3"]),
+        ("muted", ["i4"]),
+        ("ADA", ["i1", "i7"]),
+        ("n026", ["i30"]),
+        ('severity == "info"', ["i5"]),
+        ('severity == "critical" and state == "open"', ["i1", "i4"]),
+        ('node == "n002" and device == "nvidia3"', ["i7"]),
+        ('job == "48103"', ["i6"]),
+        ('user == "ada" and pool == "train"', ["i1", "i7"]),
+        ('matches(rule, "^storage") and group == ""', ["i25", "i26", "i27", "i28"]),
+    ],
+)
+def test_a_text_or_a_condition_keeps(text: str, kept: list[str]) -> None:
+    assert ids(text=text) == kept
+
+
+@pytest.mark.parametrize("text", ['severity == "loud"', "severty == 1", "pond == 'x'"])
+def test_a_condition_with_a_mistake_is_refused(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        incident_filter(text, ())
+
+
+@pytest.mark.parametrize(
+    ("sort", "descending", "first", "last"),
+    [
+        ("newest", True, "i30", "i4"),
+        ("newest", False, "i4", "i30"),
+        ("where", False, "i6", "i30"),
+        ("where", True, "i30", "i6"),
+        ("title", False, "i5", "i30"),
+        ("rule", False, "i6", "i30"),
+        ("job", False, "i1", "i4"),
+        ("job", True, "i6", "i4"),
+        ("worst", False, "i3", "i1"),
+    ],
+)
+def test_what_has_no_name_comes_last_either_way(
+    sort: str, descending: bool, first: str, last: str
+) -> None:
+    order = ids(sort=sort, descending=descending)
+    assert (order[0], order[-1]) == (first, last)
+
+
+def test_without_those_that_are_over() -> None:
+    rows = listed([over(), lost()], over=False)
+    assert [row.incident.id for row in rows] == ["i1"]
+
+
+@pytest.mark.parametrize(
+    ("told", "place", "entity"),
+    [
+        (low_power(), "n002 nvidia3", "n002/nvidia3"),
+        (job(), "job 48103: n005, n006", "job:48103"),
+        (storm()[0], "n025", "n025"),
+        (storm()[-1], "rack=r04: n025, n026, n027, n028", ""),
+        (muted(), "n009 nvidia0", "n009/nvidia0"),
+    ],
+)
+def test_what_it_is_called_and_how_the_hub_finds_it(
+    told: IncidentNow, place: str, entity: str
+) -> None:
+    assert place_of(told.incident) == place
+    assert entity_of(told.incident) == entity
+
+
+def test_a_rack_is_called_by_its_name() -> None:
+    rack = msgspec.structs.replace(job().incident, scope="rack", rack="r7", job="", nodes=())
+    assert (place_of(rack), entity_of(rack)) == ("rack r7", "rack:r7")
+
+
+def test_a_moment_that_makes_no_sense_is_none() -> None:
+    assert moment("noon") == moment(None) == 0.0
+    assert moment(hint().incident.since) > 1e9
