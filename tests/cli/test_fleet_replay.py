@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 
 from accelwatch.cli import history_command
 from accelwatch.cli.app import build
-from accelwatch.errors import UsageError
+from accelwatch.cli.fleet_replay import Replaying, judging_words
+from accelwatch.errors import AccelwatchError, UsageError
+from accelwatch.fleet.replay.archive import ReplayedArchive
 from replay_archives import bad_day
 
 
@@ -106,6 +108,8 @@ def test_strict_exits_with_6_when_something_is_lost(folder: Path) -> None:
         (("--filter", "power_wats > 1"), "did you mean power_watts"),
         (("--fields", "power_wats"), "power_watts"),
         (("--incidents", "none.ndjson"), "none.ndjson: cannot be read"),
+        (("--incidents", "a", "--rules", "b"), "--rules is for the back-test"),
+        (("--no-backtest", "--rules", "b"), "--rules is for the back-test"),
     ],
 )
 def test_what_makes_no_sense_is_refused(folder: Path, words: tuple[str, ...], says: str) -> None:
@@ -114,7 +118,30 @@ def test_what_makes_no_sense_is_refused(folder: Path, words: tuple[str, ...], sa
     assert says in said
 
 
-@pytest.mark.parametrize("words", [("--at", "1"), ("--incidents", "x")])
+def words_of(folder: Path, **asked: Any) -> list[str]:
+    return judging_words(Replaying(replay=folder, **asked), ReplayedArchive(folder))
+
+
+def test_incidents_are_looked_for_unless_they_are_given_or_not_wanted(folder: Path) -> None:
+    judged = json.loads(words_of(folder)[-1])
+    assert judged["folder"] == str(folder)
+    assert (judged["begin"], judged["end"]) == (1772323200.0, 1772323200.0 + 9 * 3600)
+    assert words_of(folder, no_backtest=True) == []
+    assert words_of(folder, incidents=Path("found.ndjson")) == []
+
+
+def test_the_rules_of_the_back_test_are_packs_and_files(folder: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "own.yaml"
+    rules.write_text(
+        "version: 1\nrules:\n  - id: x\n    title: X\n    when: power_watts > 1\n    severity: info\n"
+    )
+    judged = json.loads(words_of(folder, rules=["nvidia", str(rules)])[-1])
+    assert (judged["packs"], judged["files"]) == (["nvidia"], [str(rules)])
+    with pytest.raises(AccelwatchError, match=r"none\.yaml"):
+        words_of(folder, rules=["none.yaml"])
+
+
+@pytest.mark.parametrize("words", [("--at", "1"), ("--incidents", "x"), ("--no-backtest",)])
 def test_its_options_need_an_archive(words: tuple[str, ...]) -> None:
     result = CliRunner().invoke(build(), ["fleet", *words])
     assert result.exit_code == 2

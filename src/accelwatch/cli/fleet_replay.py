@@ -41,9 +41,20 @@ class Replaying(msgspec.Struct, frozen=True, kw_only=True):
         typer.Option(
             "--incidents",
             metavar="FILE",
-            help="With --replay: incidents for the time line, of rules backtest --format ndjson.",
+            help="With --replay: these incidents, of rules backtest --format ndjson, and no back-test.",
         ),
     ] = None
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="With --replay: look for incidents by this rule file or pack; all packs without.",
+        ),
+    ] = None
+    no_backtest: Annotated[
+        bool, typer.Option("--no-backtest", help="With --replay: do not look for incidents.")
+    ] = False
 
 
 NO_REPLAY = Replaying()
@@ -52,9 +63,11 @@ NO_REPLAY = Replaying()
 def check_replaying(replaying: Replaying, wanted: Targeting, asking: Asking) -> None:
     """Raise UsageError for options that contradict each other."""
     if replaying.replay is None:
-        if replaying.at is not None or replaying.incidents is not None:
-            raise UsageError("--at and --incidents go with --replay DIR")
+        if replaying != Replaying():
+            raise UsageError("--at, --incidents, --rules and --no-backtest go with --replay DIR")
         return
+    if replaying.rules and (replaying.no_backtest or replaying.incidents is not None):
+        raise UsageError("--rules is for the back-test; leave --incidents and --no-backtest out")
     if msgspec.structs.replace(wanted, no_state=False) != Targeting():
         raise UsageError(
             "--replay has its own nodes; leave --targets, -c, --hub and --state-dir out"
@@ -75,7 +88,7 @@ def run_replay(replaying: Replaying, asking: Asking, look: Look, *, printed: boo
     marks = _marks(replaying)
     if printed:
         return _print(replaying, asking)
-    return _show(replaying.replay, replaying.at, marks, look)
+    return _show(replaying, marks, look)
 
 
 def _marks(replaying: Replaying) -> "list[Mark]":
@@ -156,7 +169,34 @@ def _document(asking: Asking, answer: "Answer", view: "FleetView", name: str) ->
     return table_of(asking, answer, view, name)
 
 
-def _show(path: Path, at: str | None, marks: "list[Mark]", look: Look) -> int:
+def judging_words(replaying: Replaying, archive: "ReplayedArchive") -> list[str]:
+    """The words that start the back-test; none where incidents are given or not wanted.
+
+    Raises ConfigError for rules that cannot be read.
+    """
+    if replaying.no_backtest or replaying.incidents is not None:
+        return []
+    from accelwatch.cli.fleet_backtest import Judged
+    from accelwatch.cli.rules_command import load_rules
+    from accelwatch.rules.loading import pack_names
+
+    shipped, given = set(pack_names()), replaying.rules or []
+    files = tuple(name for name in given if name not in shipped)
+    packs = tuple(name for name in given if name in shipped)
+    if given:
+        load_rules([Path(name) for name in files], list(packs))
+    contents = archive.contents
+    judged = Judged(
+        folder=str(contents.folder),
+        begin=contents.first / 1000,
+        end=contents.last / 1000 + contents.interval_s,
+        files=files,
+        packs=packs,
+    )
+    return judged.command()
+
+
+def _show(replaying: Replaying, marks: "list[Mark]", look: Look) -> int:
     from accelwatch.cli.dashboard import override, run_to_end
     from accelwatch.display import utf8
     from accelwatch.fleet.replay.source import ArchiveSource
@@ -168,10 +208,12 @@ def _show(path: Path, at: str | None, marks: "list[Mark]", look: Look) -> int:
     preferences_path = path_of(os.environ)
     preferences, complaint = load(preferences_path)
     override(preferences, None, look.theme)
+    path = replaying.replay
+    assert path is not None
     archive = _opened(path)
-    source = ArchiveSource(archive, f"archive {path}", incidents=marks)
-    if at is not None:
-        source.seek(_moment(at, archive, archive.contents.first))
+    judging = judging_words(replaying, archive)
+    source = ArchiveSource(archive, f"archive {path}", incidents=marks, judging=judging)
+    source.seek(_moment(replaying.at, archive, archive.contents.first))
     looks = looks_for(os.environ, utf8=utf8(sys.stdout), ascii_only=look.ascii_only)
     app = Dashboard(
         Board(preferences, looks), None, fleet=source, preferences_path=preferences_path

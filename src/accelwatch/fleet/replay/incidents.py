@@ -45,7 +45,7 @@ def mark_of(line: bytes) -> Mark:
         level=told.level,
         node=node or several,
         device=told.device or "",
-        rule=told.rule or told.scope or "incident",
+        rule=(told.rule or told.scope or "incident").partition(",")[0],
     )
 
 

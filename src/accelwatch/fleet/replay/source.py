@@ -3,7 +3,7 @@
 import asyncio
 import bisect
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -15,6 +15,7 @@ from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.timeline import Mark, Playback, Timeline
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.incidents import in_order
+from accelwatch.fleet.replay.judging import Judging
 from accelwatch.fleet.replay.node import ArchivedNode
 from accelwatch.fleet.replay.pace import Pace
 from accelwatch.fleet.replay.worker import ReadingThread
@@ -35,9 +36,10 @@ class ArchiveSource:
         name: str,
         *,
         incidents: Iterable[Mark] = (),
+        judging: Sequence[str] = (),
         clock: Clock | None = None,
     ) -> None:
-        """`name` is what is looked at, in a few words."""
+        """`name` is what is looked at, in a few words; `judging` starts what looks for incidents."""
         self._clock = clock or SystemClock()
         self._archive = archive
         self.name = name
@@ -49,6 +51,10 @@ class ArchiveSource:
         self._survey = self._archive.survey
         self._incidents = in_order(incidents)
         self._timeline = self._archive.timeline()
+        self._looking = self._timeline.note
+        """How the survey goes."""
+        self._judging = judging
+        self._judging_note = ""
         self._with_incidents()
         self._view: FleetView | None = None
         self._problem: Problem | None = None
@@ -134,14 +140,19 @@ class ArchiveSource:
         self._pace.loop = not self._pace.loop
         self._go()
 
-    def set_incidents(self, marks: Iterable[Mark]) -> None:
-        """The incidents that are known by now."""
-        self._incidents = in_order(marks)
-        self._with_incidents()
-        self._changed()
+    def _found(self, marks: Iterable[Mark], note: str) -> None:
+        """The incidents that are known by now, and how the search goes."""
+        known = in_order(marks)
+        if known != self._incidents or note != self._judging_note:
+            self._incidents, self._judging_note = known, note
+            self._with_incidents()
+            self._changed()
 
     def _with_incidents(self) -> None:
-        self._timeline = msgspec.structs.replace(self._timeline, incidents=self._incidents)
+        notes = [note for note in (self._looking, self._judging_note) if note]
+        self._timeline = msgspec.structs.replace(
+            self._timeline, incidents=self._incidents, note="; ".join(notes)
+        )
 
     def pause(self) -> None:
         """Stop, or go on; at the end, begin again."""
@@ -195,7 +206,10 @@ class ArchiveSource:
         self._changed = changed
         self._thread.begin(self._survey.steps())
         self._pace.begin()
-        watching = asyncio.create_task(self._watch())
+        beside = [asyncio.create_task(self._watch())]
+        if self._judging:
+            judging = Judging(self._judging, self._pace.first, self._pace.last, self._found)
+            beside.append(asyncio.create_task(judging.run()))
         try:
             while True:
                 self._moved.clear()
@@ -204,9 +218,10 @@ class ArchiveSource:
                     async with asyncio.timeout(self._wait()):
                         await self._moved.wait()
         finally:
-            watching.cancel()
+            for task in beside:
+                task.cancel()
             self._thread.end()
-            await asyncio.gather(watching, return_exceptions=True)
+            await asyncio.gather(*beside, return_exceptions=True)
 
     def _wait(self) -> float | None:
         """Seconds to the next picture; None until somebody moves."""
@@ -243,6 +258,7 @@ class ArchiveSource:
             wait = min(2 * wait, _SURVEY_S)
             complete = await self._thread.call(lambda: self._survey.complete)
             self._timeline = await self._thread.call(self._archive.timeline)
+            self._looking = self._timeline.note
             self._with_incidents()
             self._moved.set()  # more is known of who is expected
 

@@ -160,7 +160,8 @@ def situation(line: Timeline, moment: float, width: int, glyphs: Glyphs) -> Line
 
 def _counts(line: Timeline) -> str:
     alerts = sum(mark.level == ALERT for mark in line.incidents)
-    return f"{alerts} alerts, {len(line.incidents) - alerts} to watch; none open  "
+    plural = "" if alerts == 1 else "s"
+    return f"{alerts} alert{plural}, {len(line.incidents) - alerts} to watch; none open  "
 
 
 def open_at(marks: Sequence[Mark], moment: float) -> list[Mark]:

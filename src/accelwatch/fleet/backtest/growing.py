@@ -1,0 +1,70 @@
+"""A back-test told while it runs: each line as soon as somebody would have been told, and how it ended.
+
+For who shows incidents while they are being found; who wants each line once and in order has `run`.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from accelwatch.fleet.backtest.calendar import Maintenance
+from accelwatch.fleet.backtest.causes import Cause, Causes, is_over
+from accelwatch.fleet.backtest.incidents import Backtest
+from accelwatch.fleet.backtest.line import Line
+from accelwatch.fleet.backtest.suspects import suspects
+from accelwatch.history.reader import Archive
+
+TELL_EVERY_S = 1800.0
+"""Of the archive, between two words on how far it has come."""
+
+
+class Reached(msgspec.Struct, frozen=True, tag="reached"):
+    """It was judged up to here, Unix seconds."""
+
+    until: float
+
+
+class Found(msgspec.Struct, frozen=True, tag="found"):
+    """An incident, as it stands now; the same number again means that it is over, or not any more."""
+
+    number: int
+    line: Line
+
+
+class _Open:
+    """A line whose end is not settled."""
+
+    def __init__(self, number: int, cause: Cause, line: Line) -> None:
+        self.number, self.cause, self.line = number, cause, line
+
+    def changed(self) -> Found | None:
+        """The line, if its end is another one than was told."""
+        if self.cause.closed == self.line.closed:
+            return None
+        self.line.closed = self.cause.closed
+        return Found(self.number, self.line)
+
+
+def growing(archive: Archive, backtest: Backtest) -> Iterator[Found | Reached]:
+    """What is found, while the archive is played. Raises ArchiveError."""
+    maintenance = Maintenance(archive.maintenance())
+    causes = Causes(
+        dict(backtest.judge.rules),
+        lambda incident: suspects(backtest.ground, incident),
+        maintenance.until,
+    )
+    going_on: list[_Open] = []
+    number, following = 0, backtest.started
+    for step in backtest.steps():
+        for cause, line in causes.step(step.changed, step.time):
+            number += 1
+            going_on.append(_Open(number, cause, line))
+            yield Found(number, line)
+        for one in going_on:
+            if (found := one.changed()) is not None:
+                yield found
+        going_on = [one for one in going_on if not is_over(one.cause, step.time)]
+        if step.time >= following:
+            following = step.time + TELL_EVERY_S
+            yield Reached(step.time)
+    yield Reached(backtest.time)
