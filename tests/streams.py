@@ -1,5 +1,7 @@
 """A reader of an agent's stream made of what a hub reads it with: frames, then a source of a node."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from accelwatch.fleet.follow.frames import FrameReader
@@ -12,6 +14,8 @@ from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import BackendStatus, DeviceView
 from machines import NOW
 
@@ -38,6 +42,11 @@ class StreamFollower:
     def backends(self) -> tuple[BackendStatus, ...]:
         """What the devices are read through."""
         return _backends(self._source.backends.backends)
+
+    @property
+    def own(self) -> Mapping[Series, Number]:
+        """What the agent says of its own collecting."""
+        return self._source.own
 
     def feed(self, message: Message | PackedTick) -> tuple[DeviceView, ...] | None:
         """Views of the devices, the host last, when the message was a tick. Raises TargetFault."""

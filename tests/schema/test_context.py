@@ -6,9 +6,11 @@ import pytest
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import CompactEncoder, Message, Tick, is_spare
 from accelwatch.schema.context import (
+    MAX_OWN,
     MAX_PROCESSES,
     Event,
     Findings,
+    Own,
     Owners,
     Processes,
     processes_message,
@@ -184,6 +186,37 @@ def test_a_new_stream_is_told_a_bounded_past() -> None:
     past = [one for one in messages if isinstance(one, Event)]
     assert len(past) == BACKLOG
     assert past[-1].event == events[-1]
+
+
+def test_what_the_agent_says_of_itself_comes_back() -> None:
+    encoder, decoder = CompactEncoder(), StreamFollower()
+    up, took, cpu = ("collector_up", "nvidia"), ("collector_duration_seconds", "nvidia"), ("x",)
+
+    def told_at(later_s: float, **own: float) -> list[Own]:
+        said = {up: own["up"], took: own["took"], cpu: 1.0}
+        if own.get("vanished"):
+            said["collector_vanished_quantities", "nvidia"] = own["vanished"]
+        messages = encoder.messages(snapshot(time=NOW + later_s, own=said))
+        for message in messages:
+            decoder.feed(message)
+        return [one for one in messages if isinstance(one, Own)]
+
+    (first,) = told_at(0.0, up=1, took=0.1)
+    assert first == Own(series=(up, took), values=(1, 0.1))
+    assert told_at(LOOK_EVERY_S, up=1, took=0.1) == []
+    assert told_at(2 * LOOK_EVERY_S, up=1, took=0.2) == []
+    assert told_at(NUMBERS_EVERY_S, up=1, took=0.3) == [Own(values=(1, 0.3))]
+    assert decoder.own == {up: 1, took: 0.3}
+    assert told_at(NUMBERS_EVERY_S + LOOK_EVERY_S, up=0, took=0.3) == [Own(values=(0, 0.3))]
+    (more,) = told_at(NUMBERS_EVERY_S + 2 * LOOK_EVERY_S, up=0, took=0.3, vanished=2)
+    assert len(more.series) == 3
+    assert decoder.own == {up: 0, took: 0.3, ("collector_vanished_quantities", "nvidia"): 2}
+
+
+def test_an_agent_says_a_bounded_number_of_series_of_itself() -> None:
+    own = {("collector_device_series", "nvidia", f"d{at}"): 1 for at in range(MAX_OWN + 9)}
+    (message,) = [one for one in told(CompactEncoder(), snapshot(own=own)) if isinstance(one, Own)]
+    assert len(message.series) == len(message.values) == MAX_OWN
 
 
 def test_what_only_a_newer_agent_sends_is_told_from_nonsense() -> None:

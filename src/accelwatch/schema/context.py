@@ -1,22 +1,26 @@
-"""What a stream tells beside its ticks, when it changes: owners, processes, findings, backends, events.
+"""What a stream tells beside its ticks, when it changes: owners, processes, findings, backends, events,
+and what the agent says of itself.
 
 Ticks carry numbers only. These messages name a device by the `slot` of its layout; a reader that does
 not know a kind of message skips it.
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import BackendStatus, EventCount, Owner, ReadFailure
 
 MAX_PROCESSES = 16
 """Processes of a device that are told, those with the most device memory."""
 MAX_OWNERS = 64
+MAX_OWN = 512
+"""Series of an agent's own that are told."""
 MAX_USERS = 8
 _MAX_TEXT = 256
 _MAX_EVENT_TEXT = 1000
@@ -82,7 +86,15 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag="event"):
     event: ErrorEvent
 
 
-Context = Owners | Processes | Findings | Backends | Event
+class Own(msgspec.Struct, frozen=True, kw_only=True, tag="own"):
+    """What the agent says of its own collecting: series of the `collector_*` families."""
+
+    series: Annotated[tuple[Series, ...], msgspec.Meta(max_length=MAX_OWN)] = ()
+    """What the values mean; empty where it is as in the message before."""
+    values: Annotated[tuple[float | int, ...], msgspec.Meta(max_length=MAX_OWN)] = ()
+
+
+Context = Owners | Processes | Findings | Backends | Event | Own
 
 _ROW = tuple(name for name in ProcessRow.__struct_fields__ if name != "absent")
 

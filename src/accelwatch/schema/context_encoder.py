@@ -7,17 +7,20 @@ import math
 from collections.abc import Mapping
 
 from accelwatch.schema.context import (
+    MAX_OWN,
     Backends,
     Context,
     Event,
     Findings,
+    Own,
     event_message,
     identities,
     owners_message,
     processes_message,
 )
 from accelwatch.schema.event import ErrorEvent
-from accelwatch.schema.reading import Process
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number, Process
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 
 LOOK_EVERY_S = 5.0
@@ -28,6 +31,17 @@ BACKLOG = 64
 """Events of before that a new stream is told."""
 SAME_FAULT_S = 5.0
 """An event that takes another's place in the store within this time is that one, better known."""
+
+
+_AT_ONCE = frozenset({"collector_up", "collector_vanished_quantities"})
+_OWN = _AT_ONCE | {
+    "collector_duration_seconds",
+    "collector_last_success_timestamp_seconds",
+    "collector_cycles_total",
+    "collector_unavailable_quantities",
+    "collector_device_series",
+}
+"""What an agent tells of itself."""
 
 
 class EventNumbers:
@@ -105,6 +119,8 @@ class ContextEncoder:
         self._looked: float | None = None
         self._devices: dict[int, _Sent] = {}
         self._backends = Backends()
+        self._own: dict[Series, Number] = {}
+        self._own_at = 0.0
         self._events: dict[int, ErrorEvent] | None = None
 
     def messages(self, snapshot: Snapshot, slots: Mapping[str, int]) -> list[Context]:
@@ -129,10 +145,25 @@ class ContextEncoder:
         if backends != self._backends:
             self._backends = backends
             messages.append(backends)
+        self._look_at_own(snapshot, messages)
         for view in (*snapshot.devices, snapshot.node) if snapshot.node else snapshot.devices:
             slot = slots.get(view.device.id)
             if slot is not None:
                 self._device(slot, view, snapshot.time, messages)
+
+    def _look_at_own(self, snapshot: Snapshot, messages: list[Context]) -> None:
+        """Times of reads are others each time: they alone are told again after a while only."""
+        own = {key: value for key, value in snapshot.own.items() if key[0] in _OWN}
+        own = dict(list(own.items())[:MAX_OWN])
+        before = self._own
+        late = abs(snapshot.time - self._own_at) >= NUMBERS_EVERY_S
+        if own == before or not (late or _news_of_own(own) != _news_of_own(before)):
+            return
+        self._own, self._own_at = own, snapshot.time
+        series = () if own.keys() == before.keys() else tuple(own)
+        values = own if series else {key: own[key] for key in before}
+        self._own = dict(values)
+        messages.append(Own(series=series, values=tuple(values.values())))
 
     def _device(self, slot: int, view: DeviceView, now: float, messages: list[Context]) -> None:
         sent = self._devices.get(slot)
@@ -151,6 +182,11 @@ class ContextEncoder:
         if processes is not None and _worth_telling(sent, processes, now):
             sent.processes, sent.processes_at = processes, now
             messages.append(processes_message(slot, processes))
+
+
+def _news_of_own(own: Mapping[Series, Number]) -> dict[Series, Number]:
+    """What is told as soon as it changes: which series there are, and whether collecting goes well."""
+    return {key: value if key[0] in _AT_ONCE else 0 for key, value in own.items()}
 
 
 def _worth_telling(sent: _Sent, processes: tuple[Process, ...], now: float) -> bool:

@@ -24,7 +24,7 @@ from accelwatch.fleet.state.source import (
 from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.target import targets_of
 from accelwatch.schema.compact import Hello, Layout
-from accelwatch.schema.context import Event, Findings, Owners
+from accelwatch.schema.context import Event, Findings, Own, Owners
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import Series
@@ -300,6 +300,20 @@ def test_messages_beside_the_ticks_are_bounded() -> None:
     for number in range(MAX_WAITING_EVENTS + 5):
         take(source, event(number))
     assert [one.sequence for one in source.events] == list(range(MAX_WAITING_EVENTS))
+
+
+def test_what_an_agent_says_of_itself_is_of_its_present_stream() -> None:
+    source = greeted()
+    up = ("collector_up", "nvidia")
+    take(source, Own(values=(1.0,)))
+    assert source.own == {}
+    take(source, Own(series=(up,), values=(1,)))
+    take(source, Own(series=(up,), values=()))
+    assert source.own == {up: 1}
+    take(source, Own(values=(0,)))
+    assert source.own == {up: 0}
+    source.begin_stream()
+    assert source.own == {}
 
 
 def test_an_exposition_replaces_the_devices_before() -> None:

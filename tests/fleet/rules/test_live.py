@@ -304,3 +304,23 @@ def test_explain_says_how_much_of_a_window_there_is() -> None:
         hub.clock.advance(1)
     parts = explain(text, hub.rules[text].tree, Row(hub.columns, hub.row("a", 0)))
     assert parts[1].reason == "power_watts avg 5m has 32 % of its samples"
+
+
+def test_what_an_agent_says_of_itself_is_seen_on_its_node() -> None:
+    text = "collector_up.nvidia == 0"
+    hub = Hub(text, 'max(collector_vanished_quantities.nvidia, "1m")')
+    hub.tell("a", view(0))
+    hub.tell("b", view(0))
+    hub.bring()
+    assert hub.truth(text) is UNKNOWN
+    (source,) = hub.fleet.nodes["a"].sources.values()
+    source.own = {("collector_up", "nvidia"): 0, ("collector_vanished_quantities", "nvidia"): 3}
+    hub.bring()
+    assert hub.truth(text) is True
+    assert hub.truth(text, node="b") is UNKNOWN
+    hub.tell("a", view(0), host(collector_up=1))
+    hub.bring()
+    assert hub.truth(text) is True
+    source.own = {("collector_up", "nvidia"): math.inf}
+    hub.bring()
+    assert hub.truth(text) is UNKNOWN

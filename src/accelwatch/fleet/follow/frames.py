@@ -11,7 +11,7 @@ import msgspec
 
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.schema.compact import Hello, Layout, is_spare
-from accelwatch.schema.context import Event, Findings, Owners
+from accelwatch.schema.context import Event, Findings, Own, Owners
 from accelwatch.schema.frames import FrameSizeError, Splitter
 
 MAX_SLOTS = 1024
@@ -54,7 +54,7 @@ class RawBackends(msgspec.Struct, frozen=True, kw_only=True, tag="backends"):
     errors: msgspec.Raw = msgspec.Raw(b"\x90")
 
 
-RawContext = Owners | RawProcesses | Findings | RawBackends | Event
+RawContext = Owners | RawProcesses | Findings | RawBackends | Event | Own
 Received = Hello | Layout | RawTick | RawContext
 
 

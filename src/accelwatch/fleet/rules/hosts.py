@@ -1,6 +1,7 @@
 """What hosts tell of themselves, for each of their devices: current numbers and windows by node."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,10 +16,15 @@ from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
 
 _AT_ONCE = 48
 """Nodes that are asked without a rest."""
 _LEAST = 64
+
+
+def _finite(number: Number | None) -> float:
+    return math.nan if number is None or not math.isfinite(number) else float(number)
 
 
 class Hosts:
@@ -57,10 +63,20 @@ class Hosts:
     def _told(self, node: Node) -> tuple[list[float], float, float]:
         host = node.host
         source = None if host is None else node.origin(host)
-        if host is None or source is None or source.arrived is None:
+        own = next((one for one in node.sources.values() if one.own), None)
+        told = source or own
+        if told is None or told.arrived is None:
             return [math.nan] * len(self._series), math.nan, 1.0
-        numbers = [math.nan if one is None else float(one) for one in host.numbers(self._series)]
-        return numbers, source.arrived, source.interval_s
+        if host is None or source is None:
+            numbers: Sequence[Number | None] = [None] * len(self._series)
+        else:
+            numbers = host.numbers(self._series)
+        said: Mapping[Series, Number] = {} if own is None else own.own
+        whole = [
+            said.get(key) if number is None else number
+            for key, number in zip(self._series, numbers, strict=True)
+        ]
+        return [_finite(one) for one in whole], told.arrived, told.interval_s
 
     def _take(self, names: list[str], arrived: Floats, interval_s: Floats) -> None:
         now, place = self._fleet.clock.monotonic(), {one: at for at, one in enumerate(self._series)}

@@ -22,8 +22,10 @@ from accelwatch.fleet.table.columns import ColumnStore
 from accelwatch.fleet.table.pick import count_of
 from accelwatch.fleet.target import Target
 from accelwatch.schema.compact import STREAM, Hello, Layout
-from accelwatch.schema.context import Event, Findings, Owners
+from accelwatch.schema.context import Event, Findings, Own, Owners
 from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 
 MAX_SERIES = 10_000
@@ -73,6 +75,8 @@ class TargetSource:
         """The devices of the newest tick by id, without the host."""
         self.host: FleetDevice | None = None
         self.backends = RawBackends()
+        self.own: dict[Series, Number] = {}
+        """What the agent says of its own collecting."""
         self.events: list[Event] = []
         """Events that arrived since the tick before, at most MAX_WAITING_EVENTS."""
         self.noted = 0
@@ -90,6 +94,7 @@ class TargetSource:
         """A new connection: slots and sequence begin anew, devices stay until its first tick."""
         self.events = []
         self.opening = True
+        self.own = {}
         self._slots = {}
         self._present = ()
         self._sequence = 0
@@ -182,6 +187,10 @@ class TargetSource:
                 self.events.append(message)
         elif isinstance(message, RawBackends):
             self.backends = message
+        elif isinstance(message, Own):
+            series = message.series or tuple(self.own)
+            if len(series) == len(message.values):
+                self.own = dict(zip(series, message.values, strict=True))
         elif (device := self._slots.get(message.slot)) and message.slot < MAX_CONTEXT_SLOTS:
             device.usage = _with_context(device.usage, message)
             self.noted += 1
