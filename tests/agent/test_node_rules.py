@@ -367,3 +367,38 @@ def test_a_clock_that_is_set_makes_no_event_older_or_younger(tmp_path: Path, jum
         for one in node.see(events=(event,), time=machines.NOW + node.at + jump_s)
     ]
     assert changes == [(29, Transition.CLEARED)]
+
+
+def test_a_state_or_an_event_is_judged_before_the_interval_is_over(tmp_path: Path) -> None:
+    async def story() -> None:
+        clock = ManualClock()
+        feed = FakeFeed(machines.snapshot(power(0, 100.0)))
+        evaluator = NodeEvaluator(feed, clock, 0.01)
+        evaluator.pace(3600.0)
+        loaded = load([rules_file(tmp_path, "id: a, title: t, when: power_watts < 0")])
+        evaluator.set_rules(loaded, lambda _node, _event: True)
+        await evaluator.wait()
+        for snapshot in (
+            machines.snapshot(machines.lost_view(0)),
+            machines.snapshot(machines.lost_view(0), events=(xid(machines.NOW),)),
+        ):
+            await evaluator.evaluate()
+            waiting = asyncio.ensure_future(evaluator.wait())
+            # A value can wait.
+            for watts in (200.0, 300.0):
+                await asyncio.sleep(0.02)
+                now = feed.snapshot()
+                values = machines.snapshot(*now.devices, events=now.events, version=str(watts))
+                feed.put(values)
+            await asyncio.sleep(0.02)
+            assert not waiting.done()
+            feed.put(snapshot)
+            await asyncio.wait_for(waiting, 20)
+        feed.fault = RuntimeError("the store is broken")
+        waiting = asyncio.ensure_future(evaluator.wait())
+        await asyncio.sleep(0)
+        feed.put(snapshot)
+        await asyncio.wait_for(waiting, 20)
+        evaluator.close()
+
+    play(story)

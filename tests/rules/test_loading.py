@@ -261,3 +261,11 @@ def test_files_that_say_the_same_are_checked_once(tmp_path: Path) -> None:
     assert loaded_rules(settings) is loaded
     file.write_text(text.replace("> 1", "> 2"))
     assert loaded_rules(settings).rules["own"].when.text == "power_watts > 2"
+
+
+@pytest.mark.parametrize("written", ["", " 5"])
+def test_rules_that_are_no_list_are_refused_and_break_nothing(tmp_path: Path, written: str) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(f"version: 1\nrules:{written}\n")
+    with pytest.raises(ConfigError, match="rules.yaml:2: rules: Expected"):
+        load([file])

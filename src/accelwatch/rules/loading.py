@@ -183,6 +183,8 @@ class _FileLoader:
     def _rules(self, defaults: Defaults) -> dict[str, Rule]:
         rules: dict[str, Rule] = {}
         items = self._document.data.get("rules", [])
+        if not isinstance(items, list):
+            return rules  # which was told with the file's shape
         for place, document in self._document.structs(items, RuleDocument, ("rules",)):
             select = self._selection(document, Part(self._document, place))
             if self._concerned is not None and not self._concerned(document.scope, select):

@@ -27,7 +27,9 @@ logger = logging.getLogger(__name__)
 _GATHER = 0.05
 """Share of an interval after a change in which the cycles of other backends join the tick."""
 _REST = 0.5
-"""Share of an interval after a tick in which there is no other."""
+"""Share of an interval after a tick in which there is no other, but for what cannot wait."""
+_SPACING = 0.2
+"""Share of an interval after a tick in which there is none at all."""
 
 
 class NodeEvaluator:
@@ -85,16 +87,47 @@ class NodeEvaluator:
         return self._is_news("" if self._snapshot is None else self._snapshot.host, event)
 
     async def wait(self) -> None:
-        """Return soon after the next change of what is read, or when it is time without one."""
+        """Return soon after the next change of what is read, or when it is time without one.
+
+        A device in another state, and an event, do not wait for the end of the interval.
+        """
         if self._unsubscribe is None:
             self._unsubscribe = self._feed.subscribe(self._changed.set)
-        else:
-            await asyncio.sleep(self._interval_s - self.collect_s * (1 - _REST))
+        elif await self._urgent(self._interval_s - self.collect_s * (1 - _REST)):
+            return
         self._changed.clear()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.collect_s * (1 - _REST)):
+            # A change that comes late must not be missed by a tick just before it, time after time.
+            async with asyncio.timeout(self.collect_s):
                 await self._changed.wait()
                 await asyncio.sleep(self.collect_s * _GATHER)
+
+    async def _urgent(self, rest_s: float) -> bool:
+        """Rest for so long, or until something has changed that does not wait; whether it has."""
+        spacing_s = min(self.collect_s * _SPACING, rest_s)
+        await asyncio.sleep(spacing_s)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(rest_s - spacing_s):
+                while True:
+                    await self._changed.wait()
+                    self._changed.clear()
+                    if self._stands_otherwise():
+                        await asyncio.sleep(self.collect_s * _GATHER)
+                        return True
+        return False
+
+    def _stands_otherwise(self) -> bool:
+        """Whether a device is in another state than at the last tick, or an event has come."""
+        before = self._snapshot
+        try:
+            now = self._feed.snapshot()
+        except Exception:  # noqa: BLE001
+            return True  # the tick meets it as well, and tells
+        return (
+            before is None
+            or before.events != now.events
+            or [one.state for one in before.devices] != [one.state for one in now.devices]
+        )
 
     async def evaluate(self) -> list[VerdictChange]:
         """What has changed since the tick before."""
