@@ -95,7 +95,7 @@ class FleetJudge:
         if self._off != self.budgets.switched_off.keys():
             self._program = self._compiled()
         await self.columns.bring(work)
-        now, wall = self._ground.monotonic(), self.columns.now
+        now, wall = self._ground.monotonic(), self._ground.wall()
         self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for}
         changes: list[VerdictChange] = []
         selected: Columns | None = None
