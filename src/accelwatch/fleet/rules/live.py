@@ -86,6 +86,8 @@ class FleetColumns:
         self._health = _placed(size, moment.rows, moment.health.astype(np.intp), -1)
         self._node_state = _placed(size, moment.rows, moment.node_state.astype(np.intp), -1)
         await self._hosts.bring(work)
+        for _ in self._past.prepare():
+            await work.rest()
         await self._said.bring(np.flatnonzero(self.here), work)
         self._heard.bring(self._now)
 

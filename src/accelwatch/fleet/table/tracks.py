@@ -201,9 +201,14 @@ class Track:
         """A part of the open bucket."""
         return self._planes[part].now
 
-    def closed(self, part: Part, count: int) -> Floats:
-        """A part of so many closed buckets, a bucket a line, oldest first."""
-        return self._planes[part].past.each(self.bucket - count, self.bucket - 1)
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self._rows
+
+    def closed(self, part: Part, count: int, rows: range | None = None) -> Floats:
+        """A part of so many closed buckets, a bucket a line, oldest first; of all rows, or of some."""
+        return self._planes[part].past.each(self.bucket - count, self.bucket - 1, rows)
 
     def edges(self, count: int) -> tuple[Floats, Floats]:
         """Means of the oldest and the newest of so many closed buckets that have samples, by row.
