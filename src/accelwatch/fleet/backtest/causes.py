@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from accelwatch.fleet.backtest.line import ALERT, GROUP, Line, level_of, line_of
+from accelwatch.incidents.grouping import may_be_one_of_many
 from accelwatch.incidents.incident import Incident
 from accelwatch.rules.document import Scope
 from accelwatch.rules.rule import Rule
@@ -97,8 +98,9 @@ class Causes:
     def _wait_s(self, incident: Incident) -> float:
         """How long it may become part of a group before anybody is told."""
         rule = self._rules.get(incident.rule)
-        waits = rule is not None and rule.group is not None and rule.group.by not in _ALONE
-        return STORM_WAIT_S if waits and not incident.members else 0.0
+        if rule is None or rule.group is None or incident.members or rule.group.by in _ALONE:
+            return 0.0
+        return STORM_WAIT_S if may_be_one_of_many(incident, rule) else 0.0
 
     def _close(self, cause: Cause, incident: Incident) -> None:
         cause.open_.discard(incident.id)
