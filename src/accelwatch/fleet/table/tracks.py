@@ -121,6 +121,8 @@ class Track:
         """Its buckets begin `shift` seconds later than whole tens."""
         self.shift = shift
         self.bucket = bucket_of(now, shift)
+        self._first = self.bucket
+        """No samples are older."""
         self._rows = rows
         self._planes: dict[Part, _Plane] = {}
         self._last: Floats = np.full(rows, math.nan)
@@ -215,7 +217,7 @@ class Track:
 
         Most rows have some in the first buckets that are looked at, so that the rest is left alone.
         """
-        oldest, newest = self.bucket - count, self.bucket - 1
+        oldest, newest = max(self.bucket - count, self._first), self.bucket - 1
         some = np.flatnonzero(self._planes[Part.COUNT].closed(self.bucket, count) > 0)
         return (
             self._first_mean(range(oldest, newest + 1), some),
