@@ -172,11 +172,6 @@ class Groups:
         return _closed(incident, Moment(now, MomentKind.CLOSED, text))
 
 
-def may_be_one_of_many(incident: Incident, rule: Rule) -> bool:
-    """Whether a rule groups its incidents, and this one has what they are grouped by."""
-    return rule.group is not None and _key(incident, rule) is not None
-
-
 def _key(incident: Incident, rule: Rule) -> Key | None:
     by = _grouping(rule).by
     value = _value(incident, by)
@@ -197,9 +192,7 @@ def _value(incident: Incident, by: str) -> str | None:
         "driver_version": incident.facts.driver_version,
     }
     name = by.removeprefix(_LABEL)
-    value = own[by] if by in own else incident.facts.labels.get(name, "")
-    # Where nobody says in which rack nodes stand, they stand in one.
-    return value or ("unknown" if by == "rack" else None)
+    return (own[by] if by in own else incident.facts.labels.get(name, "")) or None
 
 
 def _what_to_do(rule: Rule) -> str:
@@ -229,6 +222,9 @@ def _with_members(group: Incident, new: list[Incident], now: float) -> Incident:
         members=(*group.members, *(one.id for one in new)),
         nodes=tuple(nodes)[:MOST_NODES],
     )
+    last = group.timeline[-1] if group.timeline else None
+    if last is not None and last.time == now:
+        return grown  # a storm that comes in parts is one moment
     text = f"{len(new)} more, {len(grown.members)} in all"
     return with_moment(grown, Moment(now, MomentKind.GREW, text))
 

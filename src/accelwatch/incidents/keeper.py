@@ -48,6 +48,8 @@ class Keeper:
         self._describe = describe
         self._next_id = next_id
         self._kept: dict[Key, Incident] = {}
+        self._keys: dict[str, Key] = {}
+        """Of what is kept, by id."""
         self._groups = Groups(next_id)
         self._ended: dict[str, float] = {}
         """When incidents that may come back were closed by this process, in monotonic seconds."""
@@ -59,10 +61,17 @@ class Keeper:
             if incident.members or incident.entity.group:
                 groups.append(incident)
             else:
-                self._kept[incident.family, incident.entity] = incident
+                self._keep((incident.family, incident.entity), incident)
         members = self.members()
         for group in groups:
             self._groups.restore(group, (one for one in members.get(group.id, ()) if one.is_open))
+
+    def _keep(self, key: Key, incident: Incident) -> None:
+        before = self._kept.get(key)
+        if before is not None and before.id != incident.id:
+            self._keys.pop(before.id, None)
+        self._kept[key] = incident
+        self._keys[incident.id] = key
 
     @property
     def open(self) -> list[Incident]:
@@ -136,7 +145,7 @@ class Keeper:
         else:
             after = _sight(change, incident)
         if after is not None:
-            self._kept[key] = after
+            self._keep(key, after)
         return after
 
     def _fired(
@@ -241,13 +250,13 @@ class Keeper:
         return [(one, rule) for one, rule in pairs if rule is not None and rule.group is not None]
 
     def _join(self, id_: str, group: Incident, now: float) -> Incident | None:
-        for key, incident in self._kept.items():
-            if incident.id == id_ and incident.group != group.id:
-                joined = msgspec.structs.replace(incident, group=group.id)
-                moment = Moment(now, MomentKind.JOINED, f"part of {group.id}: {group.title}")
-                self._kept[key] = with_moment(joined, moment)
-                return self._kept[key]
-        return None
+        key = self._keys.get(id_)
+        if key is None or self._kept[key].group == group.id:
+            return None
+        joined = msgspec.structs.replace(self._kept[key], group=group.id)
+        moment = Moment(now, MomentKind.JOINED, f"part of {group.id}: {group.title}")
+        self._kept[key] = with_moment(joined, moment)
+        return self._kept[key]
 
     def _forget(self, now: float, at: float) -> None:
         over = [
@@ -256,7 +265,9 @@ class Keeper:
             if not incident.is_open and not self._may_return(incident, now, at)
         ]
         for key in over:
-            self._ended.pop(self._kept.pop(key).id, None)
+            gone = self._kept.pop(key).id
+            self._ended.pop(gone, None)
+            self._keys.pop(gone, None)
 
 
 def _without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> Incident:

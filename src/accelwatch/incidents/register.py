@@ -29,7 +29,7 @@ from accelwatch.incidents.journal.records import (
 from accelwatch.incidents.journal.writer import JournalWriter
 from accelwatch.incidents.keeper import Describe, Keeper
 from accelwatch.incidents.muting import Mute, Muting, Quiet
-from accelwatch.incidents.silence import Maintenance, Silence
+from accelwatch.incidents.silence import Silence
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import VerdictChange
@@ -41,7 +41,7 @@ COMMIT_WAIT_S = 2.0
 MOST_CLOSED = 1000
 """Closed incidents that are kept in memory, the latest."""
 _AT_ONCE = 200
-"""Incidents held against silences before others have their turn."""
+"""Incidents that are worked on before others have their turn."""
 
 Heard = Callable[[Sequence[Incident]], None]
 """Who is told of incidents that have changed."""
@@ -109,8 +109,15 @@ class Register:
         self, changes: Iterable[VerdictChange], now: float, at: float | None = None
     ) -> None:
         """What a tick has brought; `now` in Unix seconds, `at` in monotonic ones."""
+        waiting = list(changes)
+        changed: dict[str, Incident] = {}
         async with self._changing:
-            await self._changed(self._keeper.step(changes, now, at), now)
+            for begin in range(0, len(waiting) or 1, _AT_ONCE):
+                part = waiting[begin : begin + _AT_ONCE]
+                changed.update((one.id, one) for one in self._keeper.step(part, now, at))
+                if begin + _AT_ONCE < len(waiting):
+                    await asyncio.sleep(0)
+            await self._changed(list(changed.values()), now)
 
     async def remember(self, seen: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
@@ -166,12 +173,6 @@ class Register:
         async with self._changing:
             return await self._set(quiet, quiet.named)
 
-    async def announce(self, windows: Iterable[Maintenance]) -> None:
-        """Heed the windows that a scheduler keeps, instead of those that it announced before."""
-        async with self._changing:
-            self._muting.announce(windows)
-            await self._advance()
-
     async def unmute(self, id_: str, actor: str) -> tuple[Quiet, str]:
         """End a silence or window; how it is now, and what is wrong with the journal, if anything.
 
@@ -216,17 +217,25 @@ class Register:
         """
         if self._writer is None:
             return self._journal_problem
+        batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
+        writing = asyncio.ensure_future(self._writer.commit(batch))
         try:
-            batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
-            await asyncio.wait_for(self._writer.commit(batch), COMMIT_WAIT_S)
+            await asyncio.wait_for(asyncio.shield(writing), COMMIT_WAIT_S)
         except (JournalError, TimeoutError) as error:
             problem = str(error) or f"the journal has not been written for {COMMIT_WAIT_S:g} s"
             if problem != self._unwritten:
                 logger.error("%s", problem)
             self._unwritten = problem
+            # Where nothing else is to be written, only this tells that all is well again.
+            writing.add_done_callback(self._written_late)
         else:
             self._unwritten = ""
         return self._unwritten
+
+    def _written_late(self, writing: "asyncio.Future[None]") -> None:
+        error = None if writing.cancelled() else writing.exception()
+        if not writing.cancelled():
+            self._unwritten = "" if error is None else str(error)
 
     def _next_id(self) -> str:
         return self.next_id("i")

@@ -1,6 +1,7 @@
 """What a verdict rests on, in lines for people: the parts of a condition that hold, and their values."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -153,8 +154,12 @@ def _happened(text: str, node: Node, pattern: EventPattern, environment: Environ
     )
 
 
+_compiled = lru_cache(maxsize=4096)(generate_rule)
+"""A storm asks for the same parts of a rule ten thousand times."""
+
+
 def _raw(node: Node, environment: Environment) -> Raw:
-    return generate_rule(node)(environment)
+    return _compiled(node)(environment)
 
 
 def _plain(value: object) -> float | str | None:

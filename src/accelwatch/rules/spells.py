@@ -1,6 +1,6 @@
 """How far each rule has come on each entity, whoever judges them: one by one, or in columns."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.rules.rule import Rule
@@ -62,25 +62,30 @@ class Spells:
         `judged` has all entities whose condition holds or that have a spell; who has a spell and is not
         in it is not there, which is unknown and not healthy.
         """
-        before = self._spells.get(rule.id, {})
-        after: dict[Entity, Spell] = {}
-        changes: list[VerdictChange] = []
-        for entity in (*judged, *(one for one in before if one not in judged)):
-            had = before.get(entity)
+        steps = self.steps(rule, judged, now, wall, witness)
+        return [change for change in steps if change is not None]
+
+    def steps(
+        self, rule: Rule, judged: Mapping[Entity, Truths], now: float, wall: float, witness: Witness
+    ) -> Iterator[VerdictChange | None]:
+        """The same an entity at a time, whether something has changed of it or not."""
+        spells = self._spells.setdefault(rule.id, {})
+        for entity in (*judged, *(one for one in spells if one not in judged)):
+            had = spells.get(entity)
             spell, transition = advance(had, judged.get(entity, _UNSEEN), now, rule.timing)
             if spell is not None:
-                after[entity] = spell
-            if transition is not None:
-                began = next(one.since for one in (had, spell) if one is not None)
-                changes.append(
-                    VerdictChange(
-                        rule=rule.id,
-                        entity=entity,
-                        transition=transition,
-                        time=wall,
-                        since=wall - (now - began),
-                        evidence=witness(entity) if transition is Transition.FIRED else (),
-                    )
-                )
-        self._spells[rule.id] = after
-        return changes
+                spells[entity] = spell
+            elif had is not None:
+                del spells[entity]
+            if transition is None:
+                yield None
+                continue
+            began = next(one.since for one in (had, spell) if one is not None)
+            yield VerdictChange(
+                rule=rule.id,
+                entity=entity,
+                transition=transition,
+                time=wall,
+                since=wall - (now - began),
+                evidence=witness(entity) if transition is Transition.FIRED else (),
+            )

@@ -67,7 +67,7 @@ EXPECTED = (
         severity=WARNING,
         rule="service.node_silent",
         since=(18, 21.5),
-        closed=(27, 28),
+        closed=(26.5, 28),
         evidence="node_state is down",
     ),
     Expected(

@@ -55,10 +55,6 @@ class Ground(Protocol):
         """Seconds that only grow."""
         ...
 
-    def wall(self) -> float:
-        """Unix seconds, for people."""
-        ...
-
     def row_of(self, entity: Entity, here: Bools) -> int | None:
         """The row that answers for an entity: of several the first that is here."""
         ...

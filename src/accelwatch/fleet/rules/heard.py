@@ -78,19 +78,18 @@ class EventColumns:
         self._who: dict[int, tuple[str, ...]] = {}
         """Of the device that a row was last given to."""
 
-    def bring(self, now: float | None = None) -> None:
-        """What has come since; `now` is Unix time as if nobody had set the clock since we began."""
+    def bring(self) -> None:
+        """What has come since."""
         size = self._hearing.size
         for pattern, last in self._last.items():
             self._last[pattern] = grown(last, size, -math.inf)
         self._begin_anew()
-        wall = self._hearing.wall()
-        now = wall if now is None else now
+        now = self._hearing.wall()
         for noted in self._hearing.after(self._sequence):
             self._sequence = noted.sequence
             rows = self._hearing.rows_of(noted.node, noted.event.device_id)
             if rows:
-                self._add(noted, rows, min(now - (wall - noted.event.time), now))
+                self._add(noted, rows, min(noted.event.time, now))
 
     def _begin_anew(self) -> None:
         """Rows in which another device stands have heard of nothing; after a boot it is the same one."""

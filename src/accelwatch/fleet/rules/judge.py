@@ -5,6 +5,7 @@ The condition and the selection of every rule are worked out for all devices in 
 Whether the fleet is a live one or that of an archive, only its ground knows.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import thread_time_ns
 from typing import NamedTuple
@@ -28,6 +29,8 @@ from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
 from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
 
+_AT_ONCE = 64
+"""Entities of a rule that are judged without a rest."""
 _OVER = Truths(when=False, clear=True)
 
 
@@ -68,6 +71,8 @@ class FleetJudge:
         self._asked_for = sorted(_needs(judged).rules)
         """Rules whose firing others ask for."""
         self._dormancy = Dormancy({rule.id: rule for rule in judged}, self._absent)
+        self._now = 0.0
+        """Monotonic seconds of this tick."""
         self._fired: dict[str, Bools] = {}
         self._off: frozenset[str] = frozenset()
         self._program = self._compiled()
@@ -95,7 +100,7 @@ class FleetJudge:
         if self._off != self.budgets.switched_off.keys():
             self._program = self._compiled()
         await self.columns.bring(work)
-        now, wall = self._ground.monotonic(), self._ground.wall()
+        self._now = self._ground.monotonic()
         self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for}
         changes: list[VerdictChange] = []
         selected: Columns | None = None
@@ -112,31 +117,45 @@ class FleetJudge:
                 continue
             # What it costs to tell of those on which it fires is no fault of the rule.
             self.budgets.spent(part.rule, spent_ns)
-            changes += self._judge(self.rules[part.rule], selected, truths, now, wall)
+            changes += await self._judge(self.rules[part.rule], selected, truths, work)
             selected = None
             await work.rest()
             spent_ns, begun = 0, self._clock_ns()
         return changes
 
-    def _judge(
-        self, rule: Rule, selected: Columns | None, when: Columns, now: float, wall: float
+    async def _judge(
+        self, rule: Rule, selected: Columns | None, when: Columns, work: LongWork
     ) -> list[VerdictChange]:
+        """The changes of one rule; where it has begun on many, others have their turn between them."""
         meant = when.true if selected is None else when.true & selected.true
         rows = np.flatnonzero(meant & self.columns.here)
         if not len(rows) and not self.spells.of(rule.id):
             return []
         judged: dict[Entity, Truths] = {}
         places: dict[Entity, int] = {}
-        for entity, row in (*self._begun(rule), *self._ground.entities(rule.scope, rows)):
+        concerned = itertools.chain(self._begun(rule), self._ground.entities(rule.scope, rows))
+        for entity, row in concerned:
             if entity not in places:
                 places[entity] = row
                 judged[entity] = self._truths(rule, selected, when, row)
+                await self._pause(len(places), work)
         judged.update(dict.fromkeys(self._ended(rule), _OVER))
 
         def witness(entity: Entity) -> tuple[Evidence, ...]:
             return evidence_of(rule, Row(self.columns, places[entity]))
 
-        return self.spells.advance(rule, judged, now, wall, witness)
+        changes: list[VerdictChange] = []
+        steps = self.spells.steps(rule, judged, self._now, self.columns.now, witness)
+        for count, change in enumerate(steps):
+            if change is not None:
+                changes.append(change)
+            await self._pause(count, work)
+        return changes
+
+    @staticmethod
+    async def _pause(count: int, work: LongWork) -> None:
+        if count % _AT_ONCE == _AT_ONCE - 1:
+            await work.rest()
 
     def _truths(self, rule: Rule, selected: Columns | None, when: Columns, row: int) -> Truths:
         meant = True if selected is None else _at(selected, row)
@@ -152,7 +171,7 @@ class FleetJudge:
 
     def _begun(self, rule: Rule) -> Iterator[tuple[Entity, int]]:
         """Entities on which a rule has begun and that are there, each with a row."""
-        for entity in self.spells.of(rule.id):
+        for entity in tuple(self.spells.of(rule.id)):
             row = self.row_of(entity)
             if row is not None and self.columns.here[row]:
                 yield entity, row

@@ -65,16 +65,12 @@ class Buckets:
             folds[begin : begin + part.shape[1]] = whole
         return folds
 
-    def each(self, first: int, last: int, rows: range | None = None) -> Floats:
-        """The buckets `first` to `last` themselves, a bucket a line; of all rows, or of some."""
+    def each(self, first: int, last: int) -> Floats:
+        """The buckets `first` to `last` themselves, a bucket a line."""
         at = [bucket % self.count for bucket in range(first, last + 1)]
-        rows = range(self._rows) if rows is None else rows
-        numbers: Floats = np.empty((len(at), len(rows)))
+        numbers: Floats = np.empty((len(at), self._rows))
         for begin, part in self._places():
-            low, high = max(rows.start, begin), min(rows.stop, begin + part.shape[1])
-            if low < high:
-                here = part[at, low - begin : high - begin]
-                numbers[:, low - rows.start : high - rows.start] = here
+            numbers[:, begin : begin + part.shape[1]] = part[at]
         return numbers
 
     def read(self, row: int, first: int, last: int) -> list[float]:
