@@ -7,7 +7,8 @@ from accelwatch.errors import ExpressionError
 from accelwatch.fleet.picture.incidents import entity_of, listed, moment, place_of
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of
-from seen_incidents import everything, hint, job, lost, low_power, muted, over, storm
+from accelwatch.tui.views.incident_graphs import IncidentPast, drawable, reasons
+from seen_incidents import everything, hint, job, lost, low_power, muted, over, past, storm
 
 
 def ids(*, sort: str = "worst", descending: bool = True, text: str = "") -> list[str]:
@@ -89,6 +90,24 @@ def test_what_it_is_called_and_how_the_hub_finds_it(
 def test_a_rack_is_called_by_its_name() -> None:
     rack = msgspec.structs.replace(job().incident, scope="rack", rack="r7", job="", nodes=())
     assert (place_of(rack), entity_of(rack)) == ("rack r7", "rack:r7")
+
+
+def test_growth_of_a_counter_is_drawn_and_what_is_not_kept_is_said() -> None:
+    incident = low_power().incident
+    throttled = "throttle_active.thermal_hardware"
+    known = IncidentPast(asked=True, past=past())
+    assert drawable(incident, known) == ["power_watts", "utilization_ratio"]
+    whys = [why.partition(":")[0] for why in reasons(incident, known)]
+    assert whys == [f"no graph of {throttled}"]
+    growing = msgspec.structs.replace(past(), growth={throttled: [None] * 80 + [0.2] * 10})
+    known = IncidentPast(asked=True, past=growing)
+    assert drawable(incident, known)[1] == throttled
+    assert reasons(incident, known) == []
+
+
+def test_what_began_before_the_graphs_is_said() -> None:
+    known = IncidentPast(asked=True, past=past())
+    assert "began before the last 15 minutes" in reasons(muted().incident, known)[-1]
 
 
 def test_a_moment_that_makes_no_sense_is_none() -> None:

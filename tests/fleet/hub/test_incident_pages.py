@@ -117,3 +117,26 @@ def test_what_makes_no_sense_is_told(path: str, code: int, says: str) -> None:
             assert says in await running.get(path, code)
 
     asyncio.run(main())
+
+
+def test_history_has_what_rules_have_windows_over(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        "version: 1\nrules:\n"
+        "- {id: size, title: Size, when: 'avg(memory_size_bytes, \"1m\") < 9', severity: info}\n"
+        "- {id: use, title: Use, when: 'rate(energy_joules_total, \"1m\") > 9', severity: info}\n",
+        encoding="utf-8",
+    )
+
+    async def main() -> None:
+        rules = RuleSettings(files=(str(file),), interval_s=0.1)
+        async with agent() as one, hub(one.address, rules=rules) as running:
+            await running.devices(one.address, 8)
+            path = f"/v1/nodes/{one.address}/history?device={machines.device(0).id}"
+            page = await until(running, path, lambda page: "memory_size_bytes" in page["values"])
+            size = page["values"]["memory_size_bytes"]
+            assert size[-1] == pytest.approx(float(machines.values(0)["memory_size_bytes",]))
+            assert len(size) == len(page["values"]["power_watts"])
+            assert page["growth"]["energy_joules_total.hardware"][-1] == 0.0
+
+    asyncio.run(main())

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import machines
+from accelwatch.fleet.api.events import event_row
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.state.events import NODE_CAPACITY, OWN_CAPACITY, EventLog, Noted
 from accelwatch.fleet.state.transitions import Transitions
@@ -13,6 +14,9 @@ from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent, severity
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.tui.drawing.glyphs import UNICODE
+from accelwatch.tui.drawing.lines import plain
+from accelwatch.tui.fleet.events import event_line
 from hub_bench import Bench
 
 NODE = "http://n1:9410"
@@ -230,3 +234,29 @@ def test_the_hub_takes_no_event_of_a_node_for_its_own() -> None:
     assert len(log.of("n1")) == 2
     log.forget("n1")
     assert len(log) == 0
+
+
+def test_the_events_of_a_dashboard_tell_a_bad_minute() -> None:
+    watch = Watch()
+    watch.look(3, *WELL)
+    watch.look(60)
+    watch.look(2, *WELL)
+    began = watch.bench.clock.wall() + 1
+    hung = machines.view(1, state=DeviceState.UNRESPONSIVE, state_since=began)
+    watch.look(60, device(0), hung)
+    watch.look(2, *WELL)
+    now = watch.bench.clock.wall()
+    lines = [plain(event_line(event_row(noted), 140, now, UNICODE)) for noted in watch.own()]
+    for line, words in zip(
+        lines,
+        (
+            ("▲ warning", "node_stale", "the node was last heard 11 s ago"),
+            ("✕ critical", "node_down", "the node was last heard 31 s ago"),
+            ("· info", "node_recovered", "the node is heard again after 61 s"),
+            ("✕ critical", name(1), "the device hangs"),
+            ("· info", name(1), "the device is well again, unresponsive for 60 s"),
+        ),
+        strict=True,
+    ):
+        for word in words:
+            assert word in line

@@ -176,6 +176,8 @@ class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):
     step_s: int
     end: str
     values: dict[str, list[float | None]]
+    growth: dict[str, list[float | None]] = {}
+    """By how much counters have grown a second, as far as rules ask for it."""
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):

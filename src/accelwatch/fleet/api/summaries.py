@@ -1,6 +1,7 @@
 """The documents of the API, made from the fleet's state."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from accelwatch.fleet.api.documents import FaultNote, HistoryDocument, NodeSummary, TargetNote
@@ -11,7 +12,9 @@ from accelwatch.fleet.state.history import STEP_S
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.snapshots import snapshot_of
 from accelwatch.fleet.state.source import TargetSource
+from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.wire import SCHEMA, Conflict, FleetDocument
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.moments import timestamp
 from accelwatch.schema.series import path_of
 from accelwatch.schema.wire import to_document
@@ -83,13 +86,19 @@ def node_snapshot(fleet: Fleet, node: Node) -> dict[str, Any]:
     return to_document(snapshot_of(fleet, node))
 
 
+def _by_path(steps: Mapping[Series, Steps]) -> dict[str, Steps]:
+    return {path_of(series): values for series, values in steps.items()}
+
+
 def history_document(fleet: Fleet, node: Node, device_id: str) -> HistoryDocument:
     """Recent history of a device; without any values when nothing is kept of it."""
     kept = fleet.history(node, device_id)
+    wanted, growth = fleet.wanted_past(node, device_id)
     return HistoryDocument(
         node=node.name,
         device=device_id,
         step_s=STEP_S,
         end=timestamp(fleet.clock.wall()),
-        values={path_of(series): values for series, values in kept.items()},
+        values=_by_path({**wanted, **kept}),
+        growth=_by_path(growth),
     )

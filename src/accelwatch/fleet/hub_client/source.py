@@ -38,7 +38,9 @@ async def past_of(session: HubSession, node: str, device: str) -> Past | None:
     with contextlib.suppress(TargetFault, msgspec.DecodeError, WireError):
         history = _decode(await session.document(node_path(node, "/history"), {"device": device}))
         if history.values:
-            return Past(step_s=history.step_s, end=unix_seconds(history.end), values=history.values)
+            end = unix_seconds(history.end)
+            values, growth = history.values, history.growth
+            return Past(step_s=history.step_s, end=end, values=values, growth=growth)
     return None
 
 

@@ -82,6 +82,8 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of the last step."""
     values: Mapping[str, Sequence[float | None]]
     """Path of a quantity (`power_watts`, `temperature_celsius.gpu`) to its steps, oldest first."""
+    growth: Mapping[str, Sequence[float | None]] = {}
+    """The same of counters: by how much they have grown a second."""
 
 
 class FleetSource(Protocol):

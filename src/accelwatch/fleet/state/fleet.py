@@ -17,7 +17,7 @@ from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.events import EventLog, counted, first_seen
 from accelwatch.fleet.state.groups import GroupIndex
-from accelwatch.fleet.state.history import STEP_S, History
+from accelwatch.fleet.state.history import STEP_S, STEPS, History
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
 from accelwatch.fleet.state.keeping import open_inventory
 from accelwatch.fleet.state.liveness import Thresholds
@@ -25,6 +25,7 @@ from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import TargetSource
 from accelwatch.fleet.state.table import Table
 from accelwatch.fleet.table.columns import ColumnStore
+from accelwatch.fleet.table.windows import Steps
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.wire import StoreState
 from accelwatch.schema.context import Event
@@ -190,6 +191,13 @@ class Fleet:
         row = self.table.rows.get((node.name, device_id))
         step = int(self.clock.monotonic() // STEP_S)
         return {} if row is None else self._history.rows(row, step)
+
+    def wanted_past(
+        self, node: Node, device_id: str
+    ) -> tuple[dict[Series, Steps], dict[Series, Steps]]:
+        """What rules have windows over, of a device and as long as its history: values, and growths."""
+        row = self.table.rows.get((node.name, device_id))
+        return ({}, {}) if row is None else self.table.windows.told(row, STEPS)
 
     def fail(self, key: str, fault: TargetFault) -> None:
         """An attempt to read a target failed."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.fleet.table.belief import Floats
-from accelwatch.fleet.table.buckets import Buckets, bucket_of
+from accelwatch.fleet.table.buckets import BUCKET_S, Buckets, bucket_of
 from accelwatch.fleet.table.rows import grown
 
 GAP_S = 300.0
@@ -57,6 +57,8 @@ _FORMS = {
     Part.SPAN: _Form(np.float32, 0, np.add),
 }
 _COUNTERS = frozenset({Part.RISE, Part.SPAN})
+_TOLD = (Part.SUM, Part.MOST, Part.LEAST, Part.RISE, Part.TRUE)
+"""Parts that tell what was in a bucket, the best first."""
 
 
 class Sample(NamedTuple):
@@ -193,6 +195,28 @@ class Track:
                 now = self._planes[part].now
                 np.add(now, grew, out=now, where=counts)
 
+    def told(self, row: int, count: int) -> tuple[bool, list[float | None]]:
+        """Means of a row's last `count` buckets, the open one last, or by how much it grew a second.
+
+        Whether it is growth; None for a bucket without samples, or from before any was kept.
+        """
+        part = next((one for one in _TOLD if one in self._planes), None)
+        if part is None:
+            return False, []
+        counts = self._last_of(Part.COUNT, row, count)
+        numbers = self._last_of(part, row, count)
+        whole = [
+            value / _share_of(part, number) if number and math.isfinite(value) else None
+            for number, value in zip(counts, numbers, strict=True)
+        ]
+        return part is Part.RISE, [*[None] * (count - len(whole)), *whole]
+
+    def _last_of(self, part: Part, row: int, count: int) -> list[float]:
+        plane, samples = self._planes[part], self._planes[Part.COUNT]
+        closed = min(count - 1, plane.past.count, samples.past.count)
+        before = plane.past.read(row, self.bucket - closed, self.bucket - 1)
+        return [*before, float(plane.now[row])]
+
     def total(self, part: Part, count: int) -> Floats:
         """A part over the open bucket and so many closed ones."""
         return self._planes[part].total(self.bucket, count)
@@ -230,6 +254,13 @@ class Track:
             means[there] = sums.each(bucket, bucket)[0][there] / count[has]
             rows = rows[~has]
         return means
+
+
+def _share_of(part: Part, samples: float) -> float:
+    """By what the number of a bucket is divided: growth is told a second, a sum and a share a sample."""
+    if part is Part.RISE:
+        return BUCKET_S
+    return samples if part in (Part.SUM, Part.TRUE) else 1.0
 
 
 def bytes_a_row(wanted: Mapping[Part, int]) -> int:

@@ -29,6 +29,10 @@ MOST_S = 86_400.0
 _SHOWN = 3
 
 
+Steps = list[float | None]
+"""What was in buckets, oldest first; None where there is nothing."""
+
+
 class WindowsError(UsageError):
     """Windows that are asked for would take too much memory; the text names the dearest."""
 
@@ -132,6 +136,20 @@ class Windows:
             if new.any():
                 fresh = np.where(new, values(series)[:count], math.nan)
                 track.add(Sample(fresh, arrived), gap_s)
+
+    def told(self, row: int, count: int) -> tuple[dict[Series, Steps], dict[Series, Steps]]:
+        """What a row told in the last `count` buckets of all series that somebody wants windows over.
+
+        Means of each bucket, oldest first; and of series of which only growth is kept, growth a second.
+        A series without any number is left out.
+        """
+        values: dict[Series, Steps] = {}
+        growth: dict[Series, Steps] = {}
+        for series, track in self._tracks.items() if row < self._rows else ():
+            grows, steps = track.told(row, count)
+            if any(step is not None for step in steps):
+                (growth if grows else values)[series] = steps
+        return values, growth
 
     def _grow(self, used: int) -> None:
         """Room for the rows that are used, as far as there may be."""

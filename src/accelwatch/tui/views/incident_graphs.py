@@ -1,6 +1,7 @@
 """The past of what an incident rests on as small graphs, its beginning marked; or why none. Pure."""
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -19,7 +20,7 @@ _LEAST = 28
 _BESIDE = ("utilization_ratio", "power_watts", "temperature_celsius.gpu")
 """What is drawn beside the evidence where there is room: it shows what happened to the work."""
 _ROLES = ("plot0", "plot1", "plot2", "plot3")
-_KEPT = "the hub keeps the past of six quantities, and of those that rules have windows over"
+_KEPT = "the hub keeps the past of six quantities, and of those over which rules have windows"
 
 
 class IncidentPast(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ def _begin(past: Past) -> float:
 
 def _known_part(past: Past, paths: list[str]) -> Past:
     """The past of some series from where the first of them is known."""
-    lines = {path: past.values[path] for path in paths}
+    lines = {path: _steps(past, path) for path in paths}
     begins = (next(n for n, step in enumerate(line) if step is not None) for line in lines.values())
     first = min(begins)
     return msgspec.structs.replace(
@@ -83,10 +84,13 @@ def _known_part(past: Past, paths: list[str]) -> Past:
     )
 
 
+def _steps(past: Past, path: str) -> Sequence[float | None]:
+    return past.values.get(path) or past.growth.get(path, ())
+
+
 def _values(past: Past, path: str) -> list[float]:
     """The steps of a series, NaN where there is no value; nothing when there is none at all."""
-    steps = past.values.get(path, ())
-    values = [math.nan if step is None else float(step) for step in steps]
+    values = [math.nan if step is None else float(step) for step in _steps(past, path)]
     return values if known_values(values) else []
 
 
@@ -122,8 +126,17 @@ def _graph(incident: IncidentDocument, past: Past, path: str, place: int) -> Gra
         values=values,
         top=top or 1.0,
         now=None if math.isnan(last) else last,
-        write=partial(quantity, path),
+        write=partial(_written, path, grows=path in past.growth),
     )
+
+
+def _written(path: str, value: float, *, grows: bool) -> str:
+    """A value as people see it; of seconds that have grown in a second their share."""
+    if not grows:
+        return quantity(path, value)
+    if path.partition(".")[0].endswith("_seconds_total"):
+        return fmt.percent(value)
+    return f"{quantity(path, float(value))}/s"
 
 
 def _title(board: Board, incident: IncidentDocument, past: Past, width: int) -> Line:
