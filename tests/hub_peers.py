@@ -14,8 +14,10 @@ from accelwatch.agent.own_metrics import OwnMetrics
 from accelwatch.agent.scrape import Scrape as AgentScrape
 from accelwatch.agent.server import AgentServer
 from accelwatch.clock import SystemClock
+from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings, Web
 from accelwatch.exposition.selection import Selection
+from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.hub.foreign import foreign_reader
 from accelwatch.fleet.hub.hub import Hub
 from accelwatch.fleet.hub.model import HubSettings, State
@@ -231,6 +233,8 @@ async def hub(
     protection: Protection | None = None,
     web: Web | None = None,
     rules: RuleSettings | None = None,
+    alerts: Alerts | None = None,
+    evidence: Evidence | None = None,
 ) -> AsyncIterator[Running]:
     """A running hub."""
     settings = HubSettings(
@@ -239,6 +243,8 @@ async def hub(
         state=state or State(),
         web=web or Web(listen_address=("127.0.0.1:0",)),
         rules=rules or RuleSettings(),
+        alerts=alerts or Alerts(),
+        evidence=evidence or Evidence(),
     )
     async with served_hub(
         settings, interval_s=0.05, state_dir=state_dir, protection=protection

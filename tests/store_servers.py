@@ -76,9 +76,10 @@ class StoreServer:
 
 
 @contextlib.asynccontextmanager
-async def _started(
+async def started(
     command: Sequence[str], url: str, ready: str, log: Path
 ) -> AsyncIterator[StoreServer]:
+    """A program, once its page `ready` answers 200."""
     with log.open("wb") as file:
         process = await asyncio.create_subprocess_exec(*command, stdout=file, stderr=file)
     session = aiohttp.ClientSession()
@@ -100,7 +101,8 @@ async def _started(
         await process.wait()
 
 
-def _installed(name: str) -> str:
+def installed(name: str) -> str:
+    """Where a program is; skips the test without it."""
     found = shutil.which(name)
     if found is None:
         pytest.skip(f"{name} is not installed (.ci/run installs it)")
@@ -135,7 +137,7 @@ class Stores:
         config = self._folder / f"prometheus-{port}.yml"
         config.write_bytes(msgspec.yaml.encode(whole))
         command = (
-            _installed("prometheus"),
+            installed("prometheus"),
             f"--config.file={config}",
             f"--storage.tsdb.path={self._folder / f'prometheus-{port}'}",
             f"--web.listen-address=127.0.0.1:{port}",
@@ -145,7 +147,7 @@ class Stores:
         )
         url = f"http://127.0.0.1:{port}/{prefix}".rstrip("/")
         log = self._folder / f"prometheus-{port}.log"
-        async with _started(command, url, "/-/ready", log) as server:
+        async with started(command, url, "/-/ready", log) as server:
             yield server
 
     @contextlib.asynccontextmanager
@@ -155,7 +157,7 @@ class Stores:
         """A VictoriaMetrics, which scrapes jobs as well."""
         port = free_port()
         command = [
-            _installed("victoria-metrics"),
+            installed("victoria-metrics"),
             f"-httpListenAddr=127.0.0.1:{port}",
             f"-storageDataPath={self._folder / f'victoria-{port}'}",
             "-memory.allowedBytes=256MB",
@@ -168,5 +170,5 @@ class Stores:
             command.append(f"-promscrape.config={config}")
         log = self._folder / f"victoria-{port}.log"
         url = f"http://127.0.0.1:{port}"
-        async with _started(command, url, "/health", log) as server:
+        async with started(command, url, "/health", log) as server:
             yield server

@@ -114,6 +114,16 @@ _KINDS = (
     EventKind(name="device", codes=("device",), help="a device's changes of state"),
     EventKind(name="node", codes=("node",), help="a node's changes of state"),
     EventKind(name="boot", codes=("boot",), help="the node was started"),
+    EventKind(
+        name="alertmanager",
+        codes=("alertmanager",),
+        help="alerts that an Alertmanager has pushed to the hub; one that fires is happening now",
+    ),
+    EventKind(
+        name="evidence",
+        codes=("evidence",),
+        help="what others have pushed to the hub; what has begun is happening now",
+    ),
     EventKind(name="any", codes=(), help="every event"),
 )
 

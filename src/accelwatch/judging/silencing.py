@@ -114,11 +114,11 @@ def window_of(asked: NewMaintenance, id_: str, now: float, user: str) -> Mainten
 
 def _span(asked: _Span, now: float) -> tuple[float, float]:
     """Unix seconds of beginning and end."""
-    starts = _moment("from", asked.starts) if asked.starts else now
+    starts = moment_of("from", asked.starts) if asked.starts else now
     if bool(asked.until) == bool(asked.lasts):
         raise UsageError('say until when: either "for": "2h", or "until" with a time')
     lasts = asked.lasts
-    ends = starts + durations.seconds(lasts) if lasts else _moment("until", asked.until)
+    ends = starts + durations.seconds(lasts) if lasts else moment_of("until", asked.until)
     if ends <= max(starts, now):
         raise UsageError("it would be over before it begins, or is over already")
     if ends - now > LONGEST_S:
@@ -126,7 +126,8 @@ def _span(asked: _Span, now: float) -> tuple[float, float]:
     return starts, ends
 
 
-def _moment(name: str, text: str) -> float:
+def moment_of(name: str, text: str) -> float:
+    """Unix seconds of RFC 3339 with its zone. Raises UsageError that begins with `name`."""
     try:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:

@@ -35,7 +35,7 @@ class ErrorEvent(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds at which the fault was reported."""
     text: str
     source: str
-    """`nvml`, `kernel_log`, `sysfs`, `collector`."""
+    """`nvml`, `kernel_log`, `sysfs`, `collector`; `hub`; `pushed` for what others have told a hub."""
     device_id: str = ""
     subject: str = ""
     trusted: bool = True
@@ -48,6 +48,8 @@ FATAL = frozenset(
 )
 """Categories that make a device's health degraded."""
 SEVERITIES = ("critical", "warning", "info")
+SEVERITY = "severity"
+"""In `detail` of what others have pushed: how bad they say it is."""
 
 
 RECOVERED = frozenset({"device_recovered", "node_recovered"})
@@ -58,4 +60,6 @@ def severity(event: ErrorEvent) -> str:
     """`critical` for what is fatal, `info` for what is an application's, over or untrusted."""
     if event.category is Category.APPLICATION or not event.trusted or event.code in RECOVERED:
         return "info"
+    if event.source == "pushed" and (said := event.detail.get(SEVERITY)) in SEVERITIES:
+        return str(said)
     return "critical" if event.category in FATAL else "warning"

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from accelwatch.fleet.api.alertmanager_webhook import AlertmanagerMessage
 from accelwatch.fleet.api.documents import (
     Acknowledged,
     DevicesPage,
@@ -16,6 +17,7 @@ from accelwatch.fleet.api.documents import (
     NodesPage,
     NodeSummary,
 )
+from accelwatch.fleet.api.evidence_documents import EvidencePage, EvidenceTaken, NewEvidences
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.incidents.incident import IncidentState
@@ -54,6 +56,10 @@ _ANSWERS = (
     NewSilence,
     NewMaintenance,
     Closing,
+    EvidencePage,
+    EvidenceTaken,
+    NewEvidences,
+    AlertmanagerMessage,
 )
 _NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
 _REFUSALS = {
@@ -185,6 +191,13 @@ def _paths() -> dict[str, Any]:
         },
         "/v1/maintenance/{id}": {
             "delete": _operation("End maintenance", "MaintenanceChanged", (id_, by))
+        },
+        "/v1/evidence": {
+            **_get("What others have told and is not over", "EvidencePage"),
+            "post": _taking("Tell of nodes and devices", "NewEvidences", "EvidenceTaken"),
+        },
+        "/v1/evidence/alertmanager": {
+            "post": _taking("Webhook of an Alertmanager", "AlertmanagerMessage", "EvidenceTaken")
         },
         "/v1/explain": _get(
             "A rule on an entity, part by part, now",

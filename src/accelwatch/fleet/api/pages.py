@@ -9,6 +9,8 @@ import msgspec
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.api.documents import Acknowledged, GroupRow, GroupsPage, HistoryDocument
 from accelwatch.fleet.api.events import begin_of, event_condition, events_page
+from accelwatch.fleet.api.evidence_pages import PATH as EVIDENCE
+from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.http import index_page, listed, states_of
 from accelwatch.fleet.api.names import columns, condition
@@ -22,6 +24,7 @@ from accelwatch.fleet.api.summaries import (
     node_summary,
 )
 from accelwatch.fleet.api.totals import Totals, counted
+from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.slices import Turns
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.inventory import InventoryError
@@ -84,9 +87,11 @@ class HubPages:
         peers: "PeerPages | None" = None,
         incidents: IncidentPages | None = None,
         silences: SilencePages | None = None,
+        evidence: EvidencePages | None = None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something."""
         self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
+        self._evidence = evidence or EvidencePages(fleet, Evidence)
         self._incidents = incidents or IncidentPages(lambda: None)
         self._peers = peers
         self._fleet = fleet
@@ -120,7 +125,7 @@ class HubPages:
         """The methods that a path takes; empty when there is no such path."""
         if path in self._pages or path == STREAM:
             return _READ
-        if methods := methods_of_silences(path):
+        if methods := methods_of_silences(path) or self._evidence.methods(path):
             return methods
         if path.startswith(INCIDENT) and len(path) > len(INCIDENT):
             return _READ
@@ -134,6 +139,8 @@ class HubPages:
             return plain(200, "")
         if path in (SILENCES, MAINTENANCE):
             return self._silences.page(path, query, headers)
+        if path == EVIDENCE:
+            return self._evidence.page(query, headers)
         if path.startswith(INCIDENT):
             return self._incidents.incident(path.removeprefix(INCIDENT), headers)
         if path.startswith(NODE):
@@ -147,6 +154,8 @@ class HubPages:
             return refusal
         if methods_of_silences(change.path):
             return await self._silences.act(change)
+        if self._evidence.methods(change.path):
+            return await self._evidence.act(change)
         return await self._acknowledge(change.path, change.query, change.headers)
 
     async def _acknowledge(self, path: str, query: Query, headers: Headers) -> Page:

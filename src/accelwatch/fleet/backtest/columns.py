@@ -224,7 +224,7 @@ class ArchiveColumns:
 
     def newest(self, pattern: EventPattern) -> float:
         """When a pattern was matched last by anybody."""
-        return self._events.newest.get(pattern, -math.inf)
+        return self._events.newest(pattern)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
         """How many matches there were."""

@@ -75,6 +75,10 @@ class Heard:
         row = self._roster.row(node, device_id) if device_id else None
         return self._roster.rows(node) if row is None else [row]
 
+    def standing(self) -> tuple[()]:
+        """Nothing: an archive has events, not what stood beside them."""
+        return ()
+
     def who(self, row: int) -> tuple[str, ...]:
         """Whose row it is."""
         return tuple(self._roster.devices[row]) if row < len(self._roster.devices) else ()

@@ -16,6 +16,7 @@ from accelwatch.config.reader import Reader, Values, build, place_of
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.fleet.archive.settings import History, check_history
 from accelwatch.fleet.dialects.precedence import precedence
+from accelwatch.fleet.evidence_settings import Evidence
 from accelwatch.fleet.follow.access import check_access
 from accelwatch.fleet.scrape_settings import REFUSED, Scrape
 from accelwatch.fleet.state.liveness import Thresholds
@@ -60,6 +61,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     federation: Federation = Federation()
     rules: RuleSettings = RuleSettings()
     alerts: Alerts = Alerts()
+    evidence: Evidence = Evidence()
     history: History = History()
     web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512, max_connections=1024)
     log: Log = Log()

@@ -15,6 +15,7 @@ from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.own import RenderOwn
@@ -84,6 +85,7 @@ class HubServer:
             may_act=self._may_act,
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
             incidents=IncidentPages(lambda: hub.rules),
+            evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence),
             silences=SilencePages(lambda: hub.rules, clock, lambda: hub.fleet.nodes),
         )
         hub.peers.also_write(pages.own)

@@ -12,6 +12,7 @@ from accelwatch.expr.event_match import matcher
 from accelwatch.expr.needs import EventNeed
 from accelwatch.expr.tree import EventPattern
 from accelwatch.fleet.state.events import Noted
+from accelwatch.fleet.state.evidence import STANDS, Standing
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.schema.event import ErrorEvent
@@ -49,6 +50,10 @@ class Hearing(Protocol):
         """The rows that an event concerns; without a device those of the node."""
         ...
 
+    def standing(self) -> Iterable[Standing]:
+        """What others have told and is not over: it is happening now."""
+        ...
+
     def who(self, row: int) -> tuple[str, ...]:
         """What tells the device in a row from another; nothing where there is none."""
         ...
@@ -71,8 +76,11 @@ class EventColumns:
         self._times: dict[EventPattern, deque[tuple[float, int]]] = {
             pattern: deque(maxlen=MOST_REMEMBERED) for pattern, length in longest.items() if length
         }
-        self.newest: dict[EventPattern, float] = {}
+        self._newest: dict[EventPattern, float] = {}
         """When each pattern was matched last by anybody, Unix seconds."""
+        self._standing: dict[EventPattern, dict[int, ErrorEvent]] = {}
+        """By row, of patterns that match what stands now."""
+        self._now = 0.0
         self._sequence = 0
         self._generation = np.zeros(0, dtype=np.uint32)
         self._who: dict[int, tuple[str, ...]] = {}
@@ -87,9 +95,22 @@ class EventColumns:
         now = self._hearing.wall()
         for noted in self._hearing.after(self._sequence):
             self._sequence = noted.sequence
+            if STANDS in noted.event.detail:
+                continue
             rows = self._hearing.rows_of(noted.node, noted.event.device_id)
             if rows:
                 self._add(noted, rows, min(noted.event.time, now))
+        self._stand(now)
+
+    def _stand(self, now: float) -> None:
+        """What stands is asked for anew at every tick: its end is no event that has to be heard."""
+        self._now, self._standing = now, {}
+        for one in self._hearing.standing():
+            rows = self._hearing.rows_of(one.node, one.event.device_id)
+            for pattern, matches in self._matchers.items() if rows else ():
+                if matches(one.event):
+                    there = self._standing.setdefault(pattern, {})
+                    there.update(dict.fromkeys(rows, one.event))
 
     def _begin_anew(self) -> None:
         """Rows in which another device stands have heard of nothing; after a boot it is the same one."""
@@ -117,7 +138,7 @@ class EventColumns:
         news = self._is_news(noted)
         for pattern, matches in self._matchers.items():
             if matches(noted.event):
-                self.newest[pattern] = max(time, self.newest.get(pattern, -math.inf))
+                self._newest[pattern] = max(time, self._newest.get(pattern, -math.inf))
                 if news:
                     self._remember(pattern, noted.event, rows, time)
                 if pattern in self._times:
@@ -134,12 +155,25 @@ class EventColumns:
 
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
         """The event whose time `last` tells; None without one."""
-        return self._latest.get((pattern, row))
+        standing = self._standing.get(pattern, {}).get(row)
+        return standing or self._latest.get((pattern, row))
 
     def last(self, pattern: EventPattern, size: int) -> Floats:
         """Unix seconds of the last match, minus infinity without one; NaN where nobody listens."""
         found = self._last.get(pattern)
-        return np.full(size, math.nan) if found is None else grown(found, size, -math.inf)
+        if found is None:
+            return np.full(size, math.nan)
+        found = grown(found, size, -math.inf)
+        if pattern in self._standing:
+            found = found.copy()
+            found[list(self._standing[pattern])] = self._now
+        return found
+
+    def newest(self, pattern: EventPattern) -> float:
+        """When it was matched last by anybody, minus infinity for never."""
+        if pattern in self._standing:
+            return self._now
+        return self._newest.get(pattern, -math.inf)
 
     def occurrences(self, pattern: EventPattern, begin: float, size: int) -> Floats:
         """How many matches there were since `begin`."""
@@ -147,4 +181,6 @@ class EventColumns:
         if times is None:
             return np.full(size, math.nan)
         rows = [row for time, row in times if time >= begin]
+        standing = self._standing.get(pattern, {})
+        rows += [row for row, event in standing.items() if event.time >= begin]
         return np.bincount(np.array(rows, dtype=np.intp), minlength=size).astype(np.float64)

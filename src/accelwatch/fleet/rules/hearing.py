@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accelwatch.fleet.state.events import Noted
+from accelwatch.fleet.state.evidence import Standing
 from accelwatch.fleet.state.fleet import Fleet
 
 
@@ -41,6 +42,10 @@ class FleetHearing:
             return [] if row is None else [row]
         seats = table.seats(node)
         return [] if seats is None else list(seats.rows)
+
+    def standing(self) -> Iterable[Standing]:
+        """What others have told and is not over."""
+        return self._fleet.evidence.all()
 
     def who(self, row: int) -> tuple[str, ...]:
         """Node, id, serial and uuid of the device in a row; nothing where there is none."""

@@ -161,7 +161,7 @@ class FleetColumns:
 
     def newest(self, pattern: EventPattern) -> float:
         """When a pattern was matched last by anybody."""
-        return self._heard.newest.get(pattern, -math.inf)
+        return self._heard.newest(pattern)
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
         """How many matches there were."""

@@ -16,6 +16,8 @@ from accelwatch.fleet.follow.frames import Received
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.claims import Claims
 from accelwatch.fleet.state.events import EventLog, counted, first_seen
+from accelwatch.fleet.state.evidence import EvidenceBoard
+from accelwatch.fleet.state.evidence_file import EvidenceFile
 from accelwatch.fleet.state.groups import GroupIndex
 from accelwatch.fleet.state.history import STEP_S, STEPS, History
 from accelwatch.fleet.state.inventory import Changes, Expected, InventoryError
@@ -54,6 +56,11 @@ class Fleet:
         self.table = Table(self._history.clear)
         self.groups = GroupIndex(self.table)
         self.events = EventLog()
+        self.evidence = EvidenceBoard(clock.wall)
+        """What others have told and is not over."""
+        self.evidence_file = EvidenceFile(state_dir)
+        for standing in self.evidence_file.read():
+            self.evidence.begin(standing)
         self._claims = Claims()
         self.messages_total = 0
         self.lacking: Callable[[], tuple[str, ...]] = tuple

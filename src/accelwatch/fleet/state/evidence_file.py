@@ -1,0 +1,53 @@
+"""The file in which standing evidence outlives the hub; one that cannot be read is left as it is."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.fleet.state.evidence import Standing
+from accelwatch.store.counts import write_atomically
+
+FILE = "evidence.json"
+_VERSION = 1
+
+
+class _Document(msgspec.Struct, frozen=True, kw_only=True):
+    version: int
+    standing: tuple[Standing, ...] = ()
+
+
+class EvidenceFile:
+    """Evidence in a folder; without one it is kept in memory only."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._path = None if folder is None else folder / FILE
+        self.problem = ""
+        """Why nothing is kept; empty when all is well."""
+
+    def read(self) -> tuple[Standing, ...]:
+        """What stood when it was written last."""
+        if self._path is None:
+            return ()
+        try:
+            document = msgspec.json.decode(self._path.read_bytes(), type=_Document)
+        except FileNotFoundError:
+            return ()
+        except (OSError, msgspec.MsgspecError) as error:
+            self.problem = f"{self._path}: evidence that stood is not known: {error}"
+            return ()
+        if document.version != _VERSION:
+            self.problem = f"{self._path}: written by version {document.version} of the file"
+            return ()
+        return document.standing
+
+    def write(self, standing: Iterable[Standing]) -> str:
+        """Write all of it, on any thread; what went wrong, or empty."""
+        if self._path is None or self.problem:
+            return self.problem
+        document = _Document(version=_VERSION, standing=tuple(standing))
+        try:
+            write_atomically(self._path, msgspec.json.encode(document))
+        except OSError as error:
+            return f"{self._path}: {error.strerror}"
+        return ""
