@@ -140,9 +140,9 @@ class View:
         """A window over what was told so far."""
         keeper = self._world.keepers.get(self.member.node)
         past = None if keeper is None else keeper.past(self.member.device or HOST, key)
-        need = WindowNeed(kind, key, seconds, quantile)
         if past is None or keeper is None:
             return None
+        need = WindowNeed(kind, key, seconds, quantile)
         return past.window(self._world.now, need, keeper.interval_s)
 
     def last(self, pattern: EventPattern) -> float | None:
