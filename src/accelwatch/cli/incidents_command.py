@@ -103,15 +103,11 @@ def show_incidents(id_: str | None, wanted: IncidentFlags, hub: HubFlags) -> int
     return OK
 
 
-def place_of(incident: dict[str, Any]) -> str:
-    """Where it is, in few words."""
-    named = ", ".join(incident["nodes"][:4])
-    if incident["group"]:
-        return f"{incident['group']}: {named}" if named else str(incident["group"])
-    if incident["node"]:
-        return f"{incident['node']} {incident['device_name'] or incident['device']}".strip()
-    about = f"job {incident['job']}" if incident["job"] else f"rack {incident['rack']}"
-    return f"{about}: {named}" if named else about
+def _place_of(incident: dict[str, Any]) -> str:
+    from accelwatch.fleet.picture.incidents import place_of
+    from accelwatch.judging.documents import IncidentDocument
+
+    return place_of(msgspec.convert(incident, IncidentDocument))
 
 
 def muted_by(incident: dict[str, Any]) -> str:
@@ -137,7 +133,7 @@ def _table(incidents: list[dict[str, Any]]) -> bytes:
             one["id"],
             one["severity"] if one["state"] == "open" else "over",
             one["since"].partition(".")[0],
-            printable(place_of(one)),
+            printable(_place_of(one)),
             printable(one["title"] + _aside(one)),
         )
         for one in incidents
@@ -155,7 +151,7 @@ def _whole(incident: dict[str, Any]) -> bytes:
 
     lines = [
         f"{incident['id']}  {incident['severity']}  {incident['state']}  {incident['title']}",
-        f"where      {place_of(incident)}",
+        f"where      {_place_of(incident)}",
         f"since      {incident['since']}",
     ]
     told = {

@@ -48,3 +48,12 @@ def test_nothing_is_told_of_ages_of_empty_rows_and_of_rows_beyond() -> None:
     assert feed.windows.told(0, 3) == ({USED: [None, None, 1.0]}, {})
     assert feed.windows.told(1, 3) == ({}, {})
     assert feed.windows.told(PART * 8, 3) == ({}, {})
+
+
+def test_windows_of_different_lengths_over_one_series_go_together() -> None:
+    feed = Feed(1)
+    feed.windows.want(POWER, 20, "avg")
+    feed.windows.want(POWER, 60, "max")
+    feed.run([float(number) for number in range(1, 40)])
+    values, _ = feed.windows.told(0, 5)
+    assert values == {POWER: [None, None, 14.5, 24.5, 34.5]}

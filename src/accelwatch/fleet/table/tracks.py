@@ -203,17 +203,16 @@ class Track:
         part = next((one for one in _TOLD if one in self._planes), None)
         if part is None:
             return False, []
-        counts = self._last_of(Part.COUNT, row, count)
-        numbers = self._last_of(part, row, count)
+        planes = self._planes[Part.COUNT], self._planes[part]
+        closed = min(count - 1, *(plane.past.count for plane in planes))
+        counts, numbers = (self._last_of(plane, row, closed) for plane in planes)
         whole = [
             value / _share_of(part, number) if number and math.isfinite(value) else None
             for number, value in zip(counts, numbers, strict=True)
         ]
         return part is Part.RISE, [*[None] * (count - len(whole)), *whole]
 
-    def _last_of(self, part: Part, row: int, count: int) -> list[float]:
-        plane, samples = self._planes[part], self._planes[Part.COUNT]
-        closed = min(count - 1, plane.past.count, samples.past.count)
+    def _last_of(self, plane: _Plane, row: int, closed: int) -> list[float]:
         before = plane.past.read(row, self.bucket - closed, self.bucket - 1)
         return [*before, float(plane.now[row])]
 
