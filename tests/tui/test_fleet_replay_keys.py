@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from accelwatch.clock import ManualClock
+from accelwatch.fleet.picture.timeline import Mark
 from accelwatch.fleet.replay.archive import ReplayedArchive
 from accelwatch.fleet.replay.source import ArchiveSource
 from accelwatch.tui.app import Dashboard
@@ -63,10 +64,14 @@ class ReplayStage(Stage):
 
 
 @contextlib.asynccontextmanager
-async def replaying(folder: Path, size: tuple[int, int] = (120, 40)) -> AsyncIterator[ReplayStage]:
+async def replaying(
+    folder: Path, size: tuple[int, int] = (120, 40), incidents: Sequence[Mark] = MARKS
+) -> AsyncIterator[ReplayStage]:
     """The dashboard, stopped at the beginning."""
     clock = ManualClock()
-    source = ArchiveSource(ReplayedArchive(folder), "archive fleet", incidents=MARKS, clock=clock)
+    source = ArchiveSource(
+        ReplayedArchive(folder), "archive fleet", incidents=incidents, clock=clock
+    )
     source.pause()
     app = Dashboard(board_of(), None, fleet=source, clock=clock)
     async with app.run_test(size=size) as pilot:
@@ -146,6 +151,35 @@ def test_to_incidents_and_back(folder: Path) -> None:
         assert stage.moment == SILENT_FROM + 5 * MINUTE
 
     on(folder, check)
+
+
+def test_the_incidents_screen_has_those_of_the_moment(folder: Path) -> None:
+    async def check(stage: ReplayStage) -> None:
+        await stage.shown("n", "5")
+        assert "1 open  ▲ 1 warning" in stage.text()
+        await stage.shown("n")
+        assert "2 open  ✕ 1 critical  ▲ 1 warning" in stage.text()
+        await stage.shown("end", "home", "enter")
+        await stage.until("an archive is only looked at")
+        assert "device_lost" in stage.line_with("rule")
+        await stage.press("escape", "2")
+        await stage.shown("home")
+        assert stage.moment == DAY
+        await stage.press("5")
+        await stage.until("no incident is known up to this moment")
+
+    on(folder, check)
+
+
+def test_where_nobody_looks_for_incidents_the_screen_says_so(folder: Path) -> None:
+    async def go() -> None:
+        async with replaying(folder, incidents=()) as stage:
+            await stage.press("5")
+            await stage.until("nobody looks for incidents in this archive")
+            await stage.press("2", "n")
+            assert "no incidents are known" in stage.text()
+
+    asyncio.run(go())
 
 
 def test_to_events_and_back(folder: Path) -> None:

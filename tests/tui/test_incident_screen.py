@@ -156,12 +156,12 @@ def test_an_older_hub_is_told_apart_from_one_without_rules() -> None:
     on(check, source=FedFleet(fleet_view(4)))
 
 
-def test_an_archive_judges_nothing_and_says_what_does() -> None:
+def test_an_archive_in_which_nobody_looks_for_incidents_says_what_does() -> None:
     fleet = FleetBoard(Preferences(), lambda: 0.0, "an archive")
     for _ in fleet.count(fleet_view(2)):
         pass
     said = texts(why_none(fleet, 100, UNICODE, archive=True))
-    assert "accelwatch rules backtest" in said
+    assert "accelwatch rules backtest has found: --incidents FILE" in said
     assert "older" not in said
 
 

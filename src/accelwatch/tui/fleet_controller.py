@@ -60,6 +60,10 @@ class FleetController:
         self._asides: set[asyncio.Task[None]] = set()
         self._remembering: asyncio.Task[None] | None = None
 
+    def now(self) -> float:
+        """Unix seconds that ages are told from: of the recorded moment, else of now."""
+        return self.board.wall(self._app.clock.wall())
+
     def begin(self) -> None:
         """Start following."""
         self.source.set_interval(self._app.board.preferences.fleet_interval_s)

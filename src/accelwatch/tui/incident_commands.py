@@ -61,8 +61,8 @@ class IncidentCommands:
         from accelwatch.tui.screens.incident import IncidentView, incident_screen
 
         app, controller = self._app, self._controller
-        self._looked_at = view = IncidentView(controller.board, told, app.clock.wall)
-        app.push_screen(incident_screen(app.board, view, app.clock.wall, controller.look_into))
+        self._looked_at = view = IncidentView(controller.board, told, controller.now)
+        app.push_screen(incident_screen(app.board, view, controller.now, controller.look_into))
         app.call_after_refresh(app.show)
 
     def _visit(self, told: IncidentNow) -> None:

@@ -25,7 +25,7 @@ def _fleet(app: "Dashboard") -> Screen[None]:
 
     controller = app.fleet_controller
     assert controller is not None
-    return FleetScreen(app.board, controller.board, app.clock.wall, controller.source.player)
+    return FleetScreen(app.board, controller.board, controller.now, controller.source.player)
 
 
 def _device(app: "Dashboard") -> Screen[None]:
@@ -62,8 +62,9 @@ def _problems(app: "Dashboard") -> Screen[None]:
 def _incidents(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.incidents import IncidentsScreen
 
-    assert app.fleet_controller is not None
-    return IncidentsScreen(app.board, app.fleet_controller.board, app.clock.wall)
+    controller = app.fleet_controller
+    assert controller is not None
+    return IncidentsScreen(app.board, controller.board, controller.now)
 
 
 def _settings(app: "Dashboard") -> Screen[None]:

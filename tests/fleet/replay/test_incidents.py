@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.picture.timeline import Mark
+from accelwatch.fleet.picture.timeline import Mark, Reason
+from accelwatch.fleet.replay.incident_notes import LATELY_S, rules_now, told_at
 from accelwatch.fleet.replay.incidents import mark_of, read_marks
+from accelwatch.fleet.wire import MOST_OPEN
 
 LINE: dict[str, Any] = {
     "opened": 1767225690.0,
@@ -22,7 +24,9 @@ LINE: dict[str, Any] = {
     "rule": "device_lost",
     "channels": ["log"],
     "advice": "reboot",
-    "explanation": [],
+    "explanation": [
+        {"signal": "device_up", "value": 0, "expected": 1, "z": None, "since": 1767225660.0}
+    ],
 }
 
 
@@ -38,6 +42,12 @@ def test_a_line_is_a_mark() -> None:
         node="node017",
         device="nvidia:GPU-1",
         rule="device_lost",
+        rules=("device_lost",),
+        scope="device",
+        job="4711",
+        nodes=("node017",),
+        advice="reboot",
+        reasons=(Reason(signal="device_up", value=0, expected=1, since=1767225660.0),),
     )
 
 
@@ -78,3 +88,46 @@ def test_a_bad_line_is_named(tmp_path: Path, text: bytes, says: str) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="none: cannot be read: No such file"):
         read_marks(tmp_path / "none")
+
+
+def at(now: float, *lines: bytes) -> dict[str, tuple[str, str | None]]:
+    """Standing and end of what is told at a moment, by rule."""
+    told = told_at([mark_of(one) for one in lines], now)
+    return {one.incident.rule: (one.incident.state, one.incident.closed) for one in told}
+
+
+def test_nothing_is_told_before_it_was_known() -> None:
+    begun = line(opened=100.0, closed=200.0, rule="a")
+    assert at(99.9, begun) == {}
+    assert at(100.0, begun) == {"a": ("open", None)}
+    assert at(199.9, begun) == {"a": ("open", None)}
+    assert at(200.0, begun) == {"a": ("closed", "1970-01-01T00:03:20.000Z")}
+    assert at(200.0 + LATELY_S + 1, begun) == {}
+    assert at(1e9, line(opened=100.0, closed=None, rule="b")) == {"b": ("open", None)}
+
+
+def test_an_incident_as_the_incidents_screen_wants_it() -> None:
+    [told] = told_at([mark_of(line())], 1767225700.0)
+    found = told.incident
+    assert (found.severity, found.scope, found.node) == ("critical", "device", "node017")
+    assert (found.device, found.device_name, found.vendor) == ("nvidia:GPU-1", "1", "nvidia")
+    assert (found.jobs, found.advice, found.confidence) == (("4711",), "reboot", "")
+    assert [note.text for note in found.evidence] == ["device_up is 0, 1 expected"]
+    assert found.since == found.evidence[0].since == "2026-01-01T00:01:00.000Z"
+    assert [note.kind for note in found.timeline] == ["opened"]
+
+
+def test_a_group_is_no_node() -> None:
+    many = mark_of(line(scope="group", node=None, device=None, nodes=["a", "b"], level="watch"))
+    [told] = told_at([many], 1767225700.0)
+    assert (told.incident.group, told.incident.node, told.nodes_total) == ("2 nodes", "", 2)
+    assert told.incident.severity == "warning"
+    assert rules_now([told]).open == {"warning": 1}
+
+
+def test_the_worst_and_the_latest_are_told_where_there_are_too_many() -> None:
+    lines = [line(opened=float(n), closed=None, level="watch", rule=f"r{n}") for n in range(1100)]
+    lines.append(line(opened=1200.0, closed=None, rule="alert"))
+    found = at(2000.0, *lines)
+    assert len(found) == MOST_OPEN
+    assert "alert" in found

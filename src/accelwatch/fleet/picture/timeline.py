@@ -9,6 +9,16 @@ ALERT, WATCH = "alert", "watch"
 """Levels of an incident: it wakes somebody, or is worth a look."""
 
 
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that an incident rests on; None for what does not apply."""
+
+    signal: str
+    value: float | str | None = None
+    expected: float | str | None = None
+    since: float | None = None
+    """Unix seconds."""
+
+
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """An incident on the time line; times in Unix seconds."""
 
@@ -18,7 +28,17 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     level: str = ALERT
     node: str = ""
     device: str = ""
+    """Its id."""
     rule: str = ""
+    """The one that weighs most."""
+    rules: tuple[str, ...] = ()
+    scope: str = ""
+    """`device`, `node`, `job` or `group`."""
+    job: str = ""
+    nodes: tuple[str, ...] = ()
+    """All that are concerned, best suspect first."""
+    advice: str = ""
+    reasons: tuple[Reason, ...] = ()
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.errors import UsageError
-from accelwatch.fleet.picture.timeline import ALERT, WATCH, Mark
+from accelwatch.fleet.picture.timeline import ALERT, WATCH, Mark, Reason
 
 MOST = 100_000
 """Marks that are kept; a back-test that finds more is of no use to a person."""
@@ -21,9 +21,12 @@ class _Line(msgspec.Struct, frozen=True):
     level: str = ALERT
     node: str | None = None
     device: str | None = None
+    job: str | None = None
     rule: str | None = None
     scope: str | None = None
     nodes: tuple[str, ...] = ()
+    advice: str | None = None
+    explanation: tuple[Reason, ...] = ()
 
 
 _decode = msgspec.json.Decoder(_Line).decode
@@ -39,13 +42,20 @@ def mark_of(line: bytes) -> Mark:
         raise ValueError(f"level is alert or watch, not {told.level[:40]!r}")
     node = told.node or (told.nodes[0] if len(told.nodes) == 1 else "")
     several = f"{len(told.nodes)} nodes" if len(told.nodes) > 1 and not told.node else ""
+    rules = tuple((told.rule or told.scope or "incident").split(","))
     return Mark(
         opened=told.opened,
         closed=told.closed,
         level=told.level,
         node=node or several,
         device=told.device or "",
-        rule=(told.rule or told.scope or "incident").partition(",")[0],
+        rule=rules[0],
+        rules=rules,
+        scope=told.scope or ("device" if told.device else "node"),
+        job=told.job or "",
+        nodes=told.nodes,
+        advice=told.advice or "",
+        reasons=told.explanation,
     )
 
 

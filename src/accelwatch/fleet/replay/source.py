@@ -4,6 +4,7 @@ import asyncio
 import bisect
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -14,6 +15,7 @@ from accelwatch.expr import Expression
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
 from accelwatch.fleet.picture.timeline import Mark, Playback, Timeline
 from accelwatch.fleet.replay.archive import ReplayedArchive
+from accelwatch.fleet.replay.incident_notes import rules_now, told_at
 from accelwatch.fleet.replay.incidents import in_order
 from accelwatch.fleet.replay.judging import Judging
 from accelwatch.fleet.replay.node import ArchivedNode
@@ -49,7 +51,7 @@ class ArchiveSource:
         self._pace = Pace(contents.first / 1000, contents.last / 1000, self._clock.monotonic)
         self._thread = ReadingThread("archive")
         self._survey = self._archive.survey
-        self._incidents = in_order(incidents)
+        self._incidents = self._inside(incidents)
         self._timeline = self._archive.timeline()
         self._looking = self._timeline.note
         """How the survey goes."""
@@ -142,11 +144,20 @@ class ArchiveSource:
 
     def _found(self, marks: Iterable[Mark], note: str) -> None:
         """The incidents that are known by now, and how the search goes."""
-        known = in_order(marks)
+        known = self._inside(marks)
         if known != self._incidents or note != self._judging_note:
             self._incidents, self._judging_note = known, note
             self._with_incidents()
-            self._changed()
+            self._moved.set()
+
+    def _inside(self, marks: Iterable[Mark]) -> list[Mark]:
+        """Those that were open at any time of the archive."""
+        first, last = self._pace.first, self._pace.last
+        return in_order(
+            mark
+            for mark in marks
+            if mark.opened <= last and (mark.closed is None or mark.closed >= first)
+        )
 
     def _with_incidents(self) -> None:
         notes = [note for note in (self._looking, self._judging_note) if note]
@@ -178,14 +189,15 @@ class ArchiveSource:
     def seek_incident(self, step: int) -> str:
         """Go to where the next incident was opened, or the one before; what it is, in words."""
         now = self._pace.moment
-        opened = [mark.opened for mark in self._incidents]
+        opened = [mark.opened for mark in self._incidents if mark.opened >= self._pace.first]
+        begun = self._incidents[len(self._incidents) - len(opened) :]
         later, earlier = bisect.bisect_right(opened, now), bisect.bisect_left(opened, now) - 1
         at = later if step > 0 else earlier
         if not 0 <= at < len(opened):
             which = "later" if step > 0 else "earlier"
             return f"no {which} incident" if opened else "no incidents are known"
         self.seek(opened[at])
-        return _told(self._incidents[at])
+        return _told(begun[at])
 
     async def seek_event(self, step: int) -> str:
         """Go to the next event, or the one before; what it is, in words."""
@@ -239,11 +251,20 @@ class ArchiveSource:
             self._problem = Problem(text=str(error).partition("\n")[0], since=since)
         else:
             arrived = self._clock.monotonic()
-            self._view = msgspec.structs.replace(view, arrived_s=arrived)
+            self._view = msgspec.structs.replace(view, arrived_s=arrived, **self._judged(now))
             self._problem = None
         for node in self._nodes:
             node.look()
         self._changed()
+
+    def _judged(self, now: int) -> dict[str, Any]:
+        """What is known of incidents; nothing where nobody looks for them."""
+        if not self._judging and not self._incidents:
+            return {}
+        told = told_at(self._incidents, now / 1000)
+        if self._view is not None and told == self._view.incidents:
+            told = self._view.incidents
+        return {"rules": rules_now(told), "incidents": told}
 
     def _made(self, now: int, text: str) -> FleetView:
         """On the reading thread. Raises ExpressionError."""

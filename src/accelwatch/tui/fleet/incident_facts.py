@@ -96,7 +96,7 @@ def _facts(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
         "since": _since(incident, facts.now),
         "work": _work(incident),
         "what to do": incident.what_to_do,
-        "advice": f"{incident.advice}, confidence {incident.confidence}",
+        "advice": _advice(incident),
         "runbook": incident.runbook,
         "muted": _muted(incident, facts.now),
         "rule": _rules(incident),
@@ -116,6 +116,12 @@ def _fact(name: str, text: str, role: str, width: int, glyphs: Glyphs) -> list[L
     head = f" {fit(name, _HEAD)}"
     rows = paragraph(head, text, role, width, glyphs)
     return [[(head_text, "dim"), *rest] for (head_text, _), *rest in rows]
+
+
+def _advice(incident: IncidentDocument) -> str:
+    """What to do, and how sure the rule is, where it says so."""
+    sure = f"confidence {incident.confidence}" if incident.confidence else ""
+    return ", ".join(part for part in (incident.advice, sure) if part)
 
 
 def _since(incident: IncidentDocument, now: float) -> str:

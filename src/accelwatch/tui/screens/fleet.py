@@ -1,7 +1,6 @@
 """Screen 2: the nodes of a fleet worst first, or a light for each device; totals above, events below."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar
 
 from textual import events
@@ -33,11 +32,6 @@ _FRESH_S = 1.5
 """A younger picture is about to be replaced anyway."""
 
 
-def _moment(fleet: FleetBoard, now: Callable[[], float]) -> float:
-    """Unix seconds that the picture is of: those of a recording, else of now."""
-    return fleet.wall(now())
-
-
 class FleetScreen(Screen[None], inherit_bindings=False):
     """What an operator of many machines looks at."""
 
@@ -55,7 +49,7 @@ class FleetScreen(Screen[None], inherit_bindings=False):
         super().__init__()
         self.board = board
         self.fleet = fleet
-        self._now = now = partial(_moment, fleet, now)
+        self._now = now
         self.time_line = TimeLine(board, player) if player is not None else None
         self._rows = FleetList(board, fleet)
         self.event_rows = EventList(board, fleet, now)

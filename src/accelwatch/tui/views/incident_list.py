@@ -95,7 +95,7 @@ def watched(fleet: FleetBoard) -> str:
     """How many rules watch how many devices."""
     view = fleet.view
     rules = view.rules if view is not None else None
-    if view is None or rules is None:
+    if view is None or rules is None or view.recorded:
         return ""
     sums = view.sums
     return (
@@ -115,8 +115,12 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
         return []
     rules = view.rules
     if rules is None and archive:
-        what = "an archive has samples and judges nothing; incidents stand on its time line (2)"
-        return _advice(what, ("accelwatch rules backtest judges an archive",), width, glyphs)
+        what = "nobody looks for incidents in this archive"
+        more = (
+            "leave --no-backtest out, or give what accelwatch rules backtest has found: "
+            "--incidents FILE",
+        )
+        return _advice(what, more, width, glyphs)
     if rules is None:
         what = "this hub tells nothing of incidents: it is older than this dashboard"
         return _advice(what, ("accelwatch incidents --hub URL asks it for them",), width, glyphs)
@@ -128,6 +132,8 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
     if incidents.told:
         what = f"no incident is open; {_many(len(incidents.told), 'incident')} over lately"
         return _advice(what, ("o shows those that are over too",), width, glyphs)
+    if archive:
+        return _advice("no incident is known up to this moment", (), width, glyphs)
     return _advice(f"no incident: {watched(fleet)}", (), width, glyphs, role="ok")
 
 
