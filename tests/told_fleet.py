@@ -49,6 +49,7 @@ class ToldFleet:
             *targets_of(["a"], {"rack": "r1", "pool": "train"}),
             *targets_of(["b"], {"rack": "r1", "pool": "dev"}),
         ]
+        self.targets = targets
         self.fleet.set_targets(targets)
         self.keys = {one.node: one.key for one in targets}
 

@@ -17,9 +17,11 @@ from accelwatch.fleet.rules.live import FleetColumns
 from accelwatch.fleet.rules.program import Program, column_of
 from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.moment import brought
 from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
+from accelwatch.fleet.target import targets_of
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
@@ -324,3 +326,39 @@ def test_what_an_agent_says_of_itself_is_seen_on_its_node() -> None:
     source.own = {("collector_up", "nvidia"): math.inf}
     hub.bring()
     assert hub.truth(text) is UNKNOWN
+
+
+GROWING = (
+    *CURRENT,
+    'event("xid", code == 79)',
+    'count("xid", code == 79, within="1h") > 0',
+    'avg(power_watts, "1m") > 642',
+    'avg(host_blocked_processes, "1m") > 3',
+    'power_watts > peer_median(power_watts, by="rack")',
+    'peers_affected("a.b", by="node") == 2',
+)
+
+
+@pytest.mark.parametrize("text", GROWING)
+def test_devices_that_come_while_rules_are_judged_wait_for_the_next_tick(text: str) -> None:
+    """Others have their turn within a tick: nodes tell, pages bring the table, rows become more."""
+    hub = Hub(text, firing=lambda _: np.ones(64, dtype=np.bool_))
+    hub.tell("a", view(0), view(1), host(host_blocked_processes=5))
+    hub.tell("b", view(0), view(1))
+    hub.bring()
+    size = hub.columns.size
+    more = targets_of([f"m{at}" for at in range(10)], {"rack": "r1"})
+    hub.fleet.set_targets([*hub.targets, *more])
+    for one in more:
+        uuids = [f"{one.node}-{at}" for at in range(8)]
+        views = [view(at, device=machines.device(at, uuid=uuid)) for at, uuid in enumerate(uuids)]
+        views.append(host(host_blocked_processes=1))
+        hub.fleet.read(one.key, views, hub.clock.wall(), 1.0)
+    asyncio.run(brought(hub.fleet, {POWER, ENERGY}, LongWork().rest))
+    assert hub.fleet.table.rows.size > size
+    assert hub.columns.size == size
+    still = Hub(text, firing=lambda _: np.ones(64, dtype=np.bool_))
+    still.tell("a", view(0), view(1), host(host_blocked_processes=5))
+    still.tell("b", view(0), view(1))
+    still.bring()
+    assert hub.truth(text) is still.truth(text)

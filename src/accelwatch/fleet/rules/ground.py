@@ -78,7 +78,8 @@ def first_of_group(
     """The first row of a group that is here."""
     if name not in names:
         return None
-    rows = np.flatnonzero((of_row == names.index(name)) & here[: len(of_row)])
+    known = min(len(of_row), len(here))  # rows become more within a tick
+    rows = np.flatnonzero((of_row[:known] == names.index(name)) & here[:known])
     return int(rows[0]) if len(rows) else None
 
 

@@ -106,5 +106,8 @@ class Hosts:
 
     def _by_row(self, values: Floats, size: int) -> Floats:
         """For each row what is known of its node; rows that are empty have some node's."""
-        found: Floats = values[self._fleet.table.node[:size]]
+        nodes = self._fleet.table.node[:size]
+        # A node that has come since is none of those that were asked.
+        asked = np.minimum(nodes, len(values) - 1)
+        found: Floats = np.where(nodes == asked, values[asked], math.nan)
         return found

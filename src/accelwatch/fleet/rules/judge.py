@@ -173,7 +173,7 @@ class FleetJudge:
         """Entities on which a rule has begun and that are there, each with a row."""
         for entity in tuple(self.spells.of(rule.id)):
             row = self.row_of(entity)
-            if row is not None and self.columns.here[row]:
+            if row is not None and row < self.columns.size and self.columns.here[row]:
                 yield entity, row
 
     def _ended(self, rule: Rule) -> Iterator[Entity]:

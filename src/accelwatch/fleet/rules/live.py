@@ -32,7 +32,7 @@ Some = TypeVar("Some", bound=np.generic)
 
 
 class FleetColumns:
-    """All rows of the table, empty ones among them: `here` says which are devices.
+    """All rows of the table at the beginning of a tick, empty ones too: `here` says which are devices.
 
     A silent node's numbers are missing. A device that several jobs share counts to the first by name.
     """
@@ -111,10 +111,14 @@ class FleetColumns:
 
     def _number(self, key: Key) -> Floats:
         if isinstance(key, str):
-            return self._age_s if key == "sample_age_s" else self._said.number(key, self.size)
+            return (
+                self._age_s
+                if key == "sample_age_s"
+                else self._whole(self._said.number(key, self.size))
+            )
         if of_host(key):
             return self._hosts.number(key, self.size)
-        values = self._fleet.table.planes.column(key).values
+        values = self._whole(self._fleet.table.planes.column(key).values)
         values = np.where(self._speaks, values, math.nan)
         instead = standing_number(key, self._state, self._health)
         return (
@@ -129,7 +133,10 @@ class FleetColumns:
             return self._coded(key, self._health, HEALTHS)
         if key == "node_state":
             return self._coded(key, self._node_state, NODE_STATES)
-        return self._said.text(key, self.size)
+        texts = self._said.text(key, self.size)
+        if len(texts.codes) == self.size:
+            return texts
+        return Texts(texts.codes[: self.size], texts.words)
 
     def _coded(self, key: str, codes: Places, words: tuple[str, ...]) -> Texts:
         before = self._states.get(key)
@@ -157,7 +164,7 @@ class FleetColumns:
 
     def last(self, pattern: EventPattern) -> Floats:
         """Unix seconds of the last match."""
-        return self._heard.last(pattern, self.size)
+        return self._heard.last(pattern, self.size)[: self.size]
 
     def newest(self, pattern: EventPattern) -> float:
         """When a pattern was matched last by anybody."""
@@ -165,7 +172,7 @@ class FleetColumns:
 
     def occurrences(self, pattern: EventPattern, seconds: int) -> Floats:
         """How many matches there were."""
-        return self._heard.occurrences(pattern, self._now - seconds, self.size)
+        return self._heard.occurrences(pattern, self._now - seconds, self.size)[: self.size]
 
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
         """The last match of a row."""
@@ -175,10 +182,15 @@ class FleetColumns:
         """Rows in groups; made anew only when somebody has moved."""
         belonging = self._fleet.groups.by(by)
         kept = self._groups.get(by)
-        if kept is None or kept[0] is not belonging:
-            codes = belonging.of_row.astype(np.intp)
-            kept = self._groups[by] = belonging, Groups(codes, len(belonging.names))
-        return kept[1]
+        if kept is not None and kept[0] is belonging and len(kept[1].codes) == self.size:
+            return kept[1]
+        codes = belonging.of_row[: self.size].astype(np.intp)
+        come_since = (codes >= 0) & ~self.here
+        codes[come_since] = -1
+        made = Groups(codes, len(belonging.names))
+        if not come_since.any():
+            self._groups[by] = belonging, made
+        return made
 
     def firing(self, rule: str) -> Bools | None:
         """Where another rule is firing."""
