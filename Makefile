@@ -9,8 +9,10 @@ STAMP  := $(VENV)/.installed
 run: $(STAMP)
 	@$(BIN)/accelwatch welcome
 
+# Much of the suite waits for real servers, so that two processes take little more than half the time of one.
+# PYTEST_ARGS="-n 0 tests/rules" runs a folder in one process.
 test: $(STAMP)
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 check: format lint types contracts test
 

@@ -201,7 +201,7 @@ def test_no_permission_for_one_device_costs_its_row_only(h100: NvmlScenario) -> 
 
 
 def test_watch_writes_a_document_a_line(h100: NvmlScenario) -> None:
-    run = accelwatch("--json", "-w", "250ms", "-n", "3", environ=h100.environment())
+    run = accelwatch("--json", "-w", "250ms", "-n", "3", *PATIENT, environ=h100.environment())
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()
     assert len(lines) == 3
@@ -211,7 +211,7 @@ def test_watch_writes_a_document_a_line(h100: NvmlScenario) -> None:
 
 def test_a_watched_csv_has_one_header(h100: NvmlScenario) -> None:
     words = ("--format", "csv", "--fields", "index,power_watts", "-w", "250ms", "-n", "3")
-    lines = accelwatch(*words, environ=h100.environment()).stdout.splitlines()
+    lines = accelwatch(*words, *PATIENT, environ=h100.environment()).stdout.splitlines()
     assert lines.count("index,power_watts") == 1
     assert len(lines) == 1 + 3 * 8
 
@@ -221,7 +221,7 @@ def test_a_watched_file_is_whole_each_time(h100: NvmlScenario, tmp_path: Path) -
     words = ("-w", "250ms", "-n", "2", "-o", str(target))
     accelwatch("--format", "csv", "--fields", "index", *words, *PATIENT, environ=h100.environment())
     assert target.read_text().splitlines() == ["index", *map(str, range(8))]
-    accelwatch("--query-gpu=index", "--format=csv", *words, environ=h100.environment())
+    accelwatch("--query-gpu=index", "--format=csv", *words, *PATIENT, environ=h100.environment())
     assert target.read_text().splitlines() == ["index", *map(str, range(8))]
 
 

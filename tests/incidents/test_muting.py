@@ -142,3 +142,24 @@ def test_neither_silences_nor_windows_are_without_number() -> None:
     watch.muting.check_room(Silence)
     with pytest.raises(UsageError, match="1000 windows of maintenance already"):
         watch.muting.check_room(Maintenance)
+
+
+def test_what_a_scheduler_announces_mutes_until_it_says_otherwise() -> None:
+    watch = Watch(now=START)
+    watch.muting.announce([window("n1", id_="slurm:bios")])
+    assert watch.at(START)
+    assert watch.look(incident(1), incident(2)) == ["i1"]
+    assert watch.by("i1") == "slurm:bios"
+    assert [each.id for each in watch.muting.windows] == ["slurm:bios"]
+    assert watch.muting.get("slurm:bios") is None
+    assert watch.muting.is_announced("slurm:bios")
+    assert not watch.muting.is_announced("m1")
+    watch.muting.announce([window("n1", id_="slurm:bios")])
+    assert not watch.at(START)
+    watch.muting.announce([window("n2", id_="slurm:bios")])
+    assert watch.at(START)
+    assert watch.look(incident(1), incident(2)) == ["i1", "i2"]
+    assert (watch.by("i1"), watch.by("i2")) == ("", "slurm:bios")
+    watch.muting.announce([])
+    assert watch.at(START)
+    assert watch.look(incident(1), incident(2)) == ["i2"]

@@ -172,6 +172,11 @@ class Groups:
         return _closed(incident, Moment(now, MomentKind.CLOSED, text))
 
 
+def may_be_one_of_many(incident: Incident, rule: Rule) -> bool:
+    """Whether a rule groups its incidents, and this one has what they are grouped by."""
+    return rule.group is not None and _key(incident, rule) is not None
+
+
 def _key(incident: Incident, rule: Rule) -> Key | None:
     by = _grouping(rule).by
     value = _value(incident, by)
@@ -192,7 +197,9 @@ def _value(incident: Incident, by: str) -> str | None:
         "driver_version": incident.facts.driver_version,
     }
     name = by.removeprefix(_LABEL)
-    return (own[by] if by in own else incident.facts.labels.get(name, "")) or None
+    value = own[by] if by in own else incident.facts.labels.get(name, "")
+    # Where nobody says in which rack nodes stand, they stand in one.
+    return value or ("unknown" if by == "rack" else None)
 
 
 def _what_to_do(rule: Rule) -> str:

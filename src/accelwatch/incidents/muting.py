@@ -40,7 +40,8 @@ class Muting:
     ) -> None:
         self._silences = {silence.id: silence for silence in silences}
         self._windows = {window.id: window for window in windows}
-        self._in_force: frozenset[str] = frozenset()
+        self._announced: tuple[Maintenance, ...] = ()
+        self._in_force: tuple[Quiet, ...] = ()
         self._mutes: dict[str, Mute] = {}
 
     @property
@@ -51,7 +52,8 @@ class Muting:
     @property
     def windows(self) -> list[Maintenance]:
         """Those that are not over, the first to begin first."""
-        return sorted(self._windows.values(), key=lambda window: (window.starts, window.id))
+        windows = (*self._windows.values(), *self._announced)
+        return sorted(windows, key=lambda window: (window.starts, window.id))
 
     def check_room(self, kind: type[Quiet]) -> None:
         """Raise UsageError when there are too many already."""
@@ -67,9 +69,17 @@ class Muting:
         else:
             self._windows[quiet.id] = quiet
 
+    def announce(self, windows: Iterable[Maintenance]) -> None:
+        """The windows that somebody else keeps, instead of those that he announced before."""
+        self._announced = tuple(windows)[:MOST_WINDOWS]
+
     def get(self, id_: str) -> Quiet | None:
-        """The silence or window of an id, if it is not over."""
+        """The silence or window of an id, if it is ours and not over."""
         return self._silences.get(id_) or self._windows.get(id_)
+
+    def is_announced(self, id_: str) -> bool:
+        """Whether somebody else keeps the window of an id."""
+        return any(window.id == id_ for window in self._announced)
 
     @property
     def idle(self) -> bool:
@@ -81,8 +91,10 @@ class Muting:
         self._silences = {id_: kept for id_, kept in self._silences.items() if now < kept.ends}
         self._windows = {id_: kept for id_, kept in self._windows.items() if now < kept.ends}
         before = self._in_force
-        quiet: tuple[Quiet, ...] = (*self._silences.values(), *self._windows.values())
-        self._in_force = frozenset(kept.id for kept in quiet if kept.starts <= now)
+        self._announced = tuple(window for window in self._announced if now < window.ends)
+        windows = (*self._windows.values(), *self._announced)
+        quiet: tuple[Quiet, ...] = (*self._silences.values(), *windows)
+        self._in_force = tuple(kept for kept in quiet if kept.starts <= now)
         return self._in_force != before
 
     def mute_of(self, id_: str) -> Mute | None:
@@ -119,12 +131,12 @@ class Muting:
         if not self._in_force:
             return None
         labels = incident.labels()
-        for silence in self._silences.values():
-            if silence.mutes(labels, now):
-                return _mute(silence)
-        for window in self._windows.values():
-            if window.covers(incident.nodes, now):
-                return _mute(window)
+        for quiet in self._in_force:
+            if isinstance(quiet, Silence):
+                if quiet.mutes(labels, now):
+                    return _mute(quiet)
+            elif quiet.covers(incident.nodes, now):
+                return _mute(quiet)
         return None
 
     def _of_group(self, group: Incident, members: Sequence[Incident], now: float) -> Mute | None:

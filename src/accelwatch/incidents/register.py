@@ -29,7 +29,7 @@ from accelwatch.incidents.journal.records import (
 from accelwatch.incidents.journal.writer import JournalWriter
 from accelwatch.incidents.keeper import Describe, Keeper
 from accelwatch.incidents.muting import Mute, Muting, Quiet
-from accelwatch.incidents.silence import Silence
+from accelwatch.incidents.silence import Maintenance, Silence
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import VerdictChange
@@ -172,6 +172,12 @@ class Register:
         """Put a silence or window in force; what is wrong with the journal, if anything."""
         async with self._changing:
             return await self._set(quiet, quiet.named)
+
+    async def announce(self, windows: Iterable[Maintenance]) -> None:
+        """Heed the windows that a scheduler keeps, instead of those that it announced before."""
+        async with self._changing:
+            self._muting.announce(windows)
+            await self._advance()
 
     async def unmute(self, id_: str, actor: str) -> tuple[Quiet, str]:
         """End a silence or window; how it is now, and what is wrong with the journal, if anything.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
-from accelwatch.errors import UnmetError
+from accelwatch.errors import UnmetError, UsageError
 from accelwatch.incidents.silence import Maintenance, Silence, named
 from accelwatch.judging.paths import MAINTENANCE, SILENCES, id_below, to_close
 from accelwatch.judging.silence_documents import (
@@ -115,7 +115,10 @@ class SilencePages:
         silences = id_below(SILENCES, change.path)
         id_ = silences or id_below(MAINTENANCE, change.path)
         kind: type[Silence | Maintenance] = Silence if silences else Maintenance
-        if not isinstance(runner.register.muting.get(id_), kind):
+        muting = runner.register.muting
+        if muting.is_announced(id_):
+            raise UsageError(f"{id_[:100]} is kept by the scheduler; end it there")
+        if not isinstance(muting.get(id_), kind):
             what = "silence" if silences else "maintenance"
             raise UnmetError(f"no {what} {id_[:100]!r}, or it is over")
         ended, problem = await runner.register.unmute(id_, actor)

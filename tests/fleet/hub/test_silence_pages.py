@@ -12,6 +12,7 @@ import pytest
 
 import machines
 from accelwatch.config.model import RuleSettings, Web
+from accelwatch.incidents.silence import Maintenance
 from accelwatch.web.web_config import Protection
 from agent.credentials import basic
 from hub_peers import Running, agent, hub
@@ -108,6 +109,17 @@ def test_maintenance_mutes_its_nodes_and_names_those_that_are_not_known(
             assert not ended["maintenance"]["in_force"]
             assert (await running.get("/v1/incidents/i1"))["muted_by"] is None
 
+            assert running.hub.rules is not None
+            reserved = Maintenance(
+                id="slurm:bios", nodes=(node,), starts=1.0, ends=4e9, by="slurm", reason="x"
+            )
+            await running.hub.rules.register.announce([reserved])
+            assert (await running.get("/v1/incidents/i1"))["muted_by"]["id"] == "slurm:bios"
+            (listed,) = (await running.get(MAINTENANCE))["maintenance"]
+            assert (listed["id"], listed["mutes"]) == ("slurm:bios", 1)
+            said = await delete(running, f"{MAINTENANCE}/slurm:bios", 400)
+            assert "kept by the scheduler" in said
+
     played(story)
 
 
@@ -183,45 +195,44 @@ def test_a_hub_without_rules_has_nobody_to_silence() -> None:
 NODES = {"nodes": ["n1"], "for": "1h", "reason": "BIOS"}
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "says"),
-    [
-        (SILENCES, {**SWAP, "matchers": []}, "say whom to silence"),
-        (SILENCES, {**SWAP, "matchers": [""]}, "say whom to silence"),
-        (SILENCES, {**SWAP, "matchers": ["n1"]}, "'n1' is no matcher"),
-        (SILENCES, {**SWAP, "matchers": ["a=b"] * 17}, "more than 16"),
-        (SILENCES, {**SWAP, "for": "soon"}, "'soon' is no duration"),
-        (SILENCES, {**SWAP, "for": "0"}, "would be over before it begins"),
-        (SILENCES, {**SWAP, "until": "2030-01-01T00:00:00Z"}, "either"),
-        (SILENCES, {**SWAP, "for": ""}, "either"),
-        (SILENCES, {**SWAP, "for": "91d"}, "beyond 90 days"),
-        (SILENCES, {**SWAP, "reason": " "}, "reason: say why"),
-        (SILENCES, {**SWAP, "reason": "x" * 501}, "reason: more than 500"),
-        (SILENCES, {**SWAP, "by": "x" * 101}, "by: more than 100"),
-        (SILENCES, {**SWAP, "form": "2h"}, "unknown field `form`"),
-        (SILENCES, {"matchers": ["a=b"], "for": "1h"}, "missing required field `reason`"),
-        (SILENCES, [1], "Expected `object`"),
-        (MAINTENANCE, {**NODES, "nodes": []}, "nodes: name some"),
-        (MAINTENANCE, {**NODES, "nodes": ["n1", " "]}, "nodes: name some"),
-        (MAINTENANCE, {**NODES, "all": True}, "nodes: name some"),
-        (MAINTENANCE, {**NODES, "nodes": ["n[9-1]"]}, "runs backwards"),
-        (MAINTENANCE, {**NODES, "nodes": ["n[1-4096]", "x"]}, "more than 4096"),
-        (MAINTENANCE, {**NODES, "from": "2030-01-01T00:00:00"}, "no time with its zone"),
-        (MAINTENANCE, {**NODES, "from": "tomorrow"}, "from: 'tomorrow' is no time"),
-        (
-            MAINTENANCE,
-            {"nodes": ["n1"], "until": "2020-01-01T00:00:00Z", "reason": "x"},
-            "is over already",
-        ),
-    ],
-)
-def test_what_makes_no_sense_is_told(
-    rules: RuleSettings, path: str, body: object, says: str
-) -> None:
+REFUSED: list[tuple[str, Any, str]] = [
+    (SILENCES, {**SWAP, "matchers": []}, "say whom to silence"),
+    (SILENCES, {**SWAP, "matchers": [""]}, "say whom to silence"),
+    (SILENCES, {**SWAP, "matchers": ["n1"]}, "'n1' is no matcher"),
+    (SILENCES, {**SWAP, "matchers": ["a=b"] * 17}, "more than 16"),
+    (SILENCES, {**SWAP, "for": "soon"}, "'soon' is no duration"),
+    (SILENCES, {**SWAP, "for": "0"}, "would be over before it begins"),
+    (SILENCES, {**SWAP, "until": "2030-01-01T00:00:00Z"}, "either"),
+    (SILENCES, {**SWAP, "for": ""}, "either"),
+    (SILENCES, {**SWAP, "for": "91d"}, "beyond 90 days"),
+    (SILENCES, {**SWAP, "reason": " "}, "reason: say why"),
+    (SILENCES, {**SWAP, "reason": "x" * 501}, "reason: more than 500"),
+    (SILENCES, {**SWAP, "by": "x" * 101}, "by: more than 100"),
+    (SILENCES, {**SWAP, "form": "2h"}, "unknown field `form`"),
+    (SILENCES, {"matchers": ["a=b"], "for": "1h"}, "missing required field `reason`"),
+    (SILENCES, [1], "Expected `object`"),
+    (MAINTENANCE, {**NODES, "nodes": []}, "nodes: name some"),
+    (MAINTENANCE, {**NODES, "nodes": ["n1", " "]}, "nodes: name some"),
+    (MAINTENANCE, {**NODES, "all": True}, "nodes: name some"),
+    (MAINTENANCE, {**NODES, "nodes": ["n[9-1]"]}, "runs backwards"),
+    (MAINTENANCE, {**NODES, "nodes": ["n[1-4096]", "x"]}, "more than 4096"),
+    (MAINTENANCE, {**NODES, "from": "2030-01-01T00:00:00"}, "no time with its zone"),
+    (MAINTENANCE, {**NODES, "from": "tomorrow"}, "from: 'tomorrow' is no time"),
+    (
+        MAINTENANCE,
+        {"nodes": ["n1"], "until": "2020-01-01T00:00:00Z", "reason": "x"},
+        "is over already",
+    ),
+]
+
+
+def test_what_makes_no_sense_is_told(rules: RuleSettings) -> None:
     async def story() -> None:
         async with hub(rules=rules) as running:
-            assert says in await running.post(path, 400, json=body)
-            assert not (await running.get(path))[path.rpartition("/")[2]]
+            for path, body, says in REFUSED:
+                assert says in await running.post(path, 400, json=body)
+            assert not (await running.get(SILENCES))["silences"]
+            assert not (await running.get(MAINTENANCE))["maintenance"]
 
     played(story)
 

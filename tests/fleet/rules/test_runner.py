@@ -490,3 +490,31 @@ def test_a_new_process_ends_what_another_one_switched_off(site: Site) -> None:
         await after.stop()
 
     play(story)
+
+
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_makes_no_event_older_or_younger(site: Site, jump_s: float) -> None:
+    text = XID.replace("code == 79)", 'code == 79, within="30s")')
+    site.file.write_text(text, encoding="utf-8")
+
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.watts(500.0)
+        hear(site, 0.0)
+        await site.tick(runner)
+        assert [one.rule for one in runner.open] == ["xid"]
+        site.clock.step_wall(jump_s)
+        for _ in range(29):
+            site.watts(500.0)
+            await site.tick(runner)
+            assert [one.rule for one in runner.open] == ["xid"]
+        for _ in range(3):
+            site.watts(500.0)
+            await site.tick(runner)
+        assert runner.open == []
+        # What it says of itself is by the clock of the wall.
+        assert abs((runner.closed[0].closed or 0.0) - site.clock.wall()) < 5
+        await runner.stop()
+
+    play(story)

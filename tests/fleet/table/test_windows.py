@@ -496,3 +496,22 @@ def test_a_fleet_fills_its_windows_tick_by_tick() -> None:
         bench.fleet.close()
 
     asyncio.run(main())
+
+
+def test_a_long_quantile_is_worked_out_in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accelwatch.fleet.table.window._CELLS_AT_ONCE", 12)
+    feed = Feed(5, 1.0, 0)
+    window = feed.windows.want(POWER, 60, "quantile", quantile=0.9)
+    for at in range(75):
+        feed.tick([Saying(float(at * (row + 1) % 17)) for row in range(5)])
+    assert len(list(window.prepare())) == 3
+    check(feed, [window])
+    assert list(window.prepare()) == []
+    feed.tick([Saying(1.0)] * 5, after_s=10.0)
+    steps = window.prepare()
+    next(steps)
+    feed.tick([Saying(9.0)] * 5, after_s=10.0)
+    assert list(steps) == []
+    check(feed, [window])
+    gauge = feed.windows.want(POWER, 60, "avg")
+    assert list(gauge.prepare()) == []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from accelwatch.fleet.backtest.line import ALERT, GROUP, Line, level_of, line_of
+from accelwatch.incidents.grouping import may_be_one_of_many
 from accelwatch.incidents.incident import Incident
 from accelwatch.rules.document import Scope
 from accelwatch.rules.rule import Rule
@@ -66,7 +67,7 @@ class Causes:
             self._hear(incident, now)
         ripe = [one for until, one in self._waiting.values() if until <= now]
         for incident in sorted(ripe, key=_order):
-            until = self._worked_on_until(_nodes(incident), now)
+            until = self._worked_on_until(self._blamed(incident) or _nodes(incident), now)
             if until is not None and until > now:
                 self._waiting[incident.id] = until, incident
                 continue
@@ -97,8 +98,9 @@ class Causes:
     def _wait_s(self, incident: Incident) -> float:
         """How long it may become part of a group before anybody is told."""
         rule = self._rules.get(incident.rule)
-        waits = rule is not None and rule.group is not None and rule.group.by not in _ALONE
-        return STORM_WAIT_S if waits and not incident.members else 0.0
+        if rule is None or rule.group is None or incident.members or rule.group.by in _ALONE:
+            return 0.0
+        return STORM_WAIT_S if may_be_one_of_many(incident, rule) else 0.0
 
     def _close(self, cause: Cause, incident: Incident) -> None:
         cause.open_.discard(incident.id)
@@ -107,7 +109,7 @@ class Causes:
 
     def _tell(self, incident: Incident, now: float) -> Line | None:
         """The line of an incident, or None for one that adds nothing to what was told."""
-        suspects = self._suspects(incident) if incident.entity.scope is Scope.JOB else ()
+        suspects = self._blamed(incident)
         cause = self._of.get(incident.id) or self._same(incident, suspects, now)
         level = level_of(incident)
         if cause is not None:
@@ -121,6 +123,9 @@ class Causes:
             cause = self._begun(incident, line, now)
         cause.lines.append(line)
         return line
+
+    def _blamed(self, incident: Incident) -> Sequence[str]:
+        return self._suspects(incident) if incident.entity.scope is Scope.JOB else ()
 
     def _begun(self, incident: Incident, line: Line, now: float) -> Cause:
         located = line.node is not None
@@ -152,20 +157,29 @@ class Causes:
         fitting = [
             one
             for one in self._recent
-            if self._is_near(one, now) and _belongs(incident, suspects, one)
+            if (_is_near(one, now) or _adds_nothing(incident, one))
+            and _belongs(incident, suspects, one)
         ]
         return max(fitting, key=lambda one: one.grew, default=None)
-
-    def _is_near(self, cause: Cause, now: float) -> bool:
-        if cause.closed is not None and now - cause.closed < AGAIN_S:
-            return True
-        return now - cause.grew <= TOGETHER_S
 
     def _forget(self, now: float) -> None:
         self._recent = [one for one in self._recent if not is_over(one, now)]
         if len(self._of) > 4 * len(self._recent) + 256:
             kept = {id(one) for one in self._recent}
             self._of = {id_: one for id_, one in self._of.items() if id(one) in kept}
+
+
+def _is_near(cause: Cause, now: float) -> bool:
+    if cause.closed is not None and now - cause.closed < AGAIN_S:
+        return True
+    return now - cause.grew <= TOGETHER_S
+
+
+def _adds_nothing(incident: Incident, cause: Cause) -> bool:
+    """Whether what goes on explains an incident, however late it comes."""
+    device = incident.entity.device
+    alone = level_of(incident) == ALERT and device not in ("", cause.device)
+    return cause.closed is None and not alone
 
 
 def is_over(cause: Cause, now: float) -> bool:

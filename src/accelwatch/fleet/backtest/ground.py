@@ -56,6 +56,10 @@ class ArchiveGround:
         """Seconds that only grow."""
         return self.now
 
+    def wall(self) -> float:
+        """Unix seconds of the archive."""
+        return self.now
+
     def row_of(self, entity: Entity, here: Bools) -> int | None:
         """The row that answers for an entity: of several the first that is here."""
         if entity.scope is Scope.DEVICE:

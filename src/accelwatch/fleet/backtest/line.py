@@ -76,7 +76,7 @@ def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Seq
         nodes=nodes,
         rule=",".join(dict.fromkeys((incident.rule, *incident.rules))),
         channels=_channels(incident.evidence, rules),
-        advice=incident.advice,
+        advice=_advice(incident, rules, scope),
         explanation=[_explained(one, incident.since) for one in incident.evidence],
     )
 
@@ -85,6 +85,13 @@ def _scope(incident: Incident, nodes: Sequence[str]) -> str:
     if incident.entity.group:
         return GROUP if len(nodes) > 1 else Scope.NODE
     return GROUP if incident.entity.scope is Scope.RACK else incident.entity.scope
+
+
+def _advice(incident: Incident, rules: Sequence[Rule], scope: str) -> Advice:
+    """Many of one node are mended as one of them is."""
+    if incident.entity.group and scope != GROUP and rules:
+        return rules[0].advice
+    return incident.advice
 
 
 def _explained(evidence: Evidence, since: float) -> Explained:

@@ -2,7 +2,8 @@
 
 import heapq
 from collections.abc import Iterator
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from accelwatch.fleet.rules.columns import Places
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.history.samples import Group, Samples
 from accelwatch.schema.metrics import Series
+
+Some = TypeVar("Some")
 
 
 class Told(NamedTuple):
@@ -64,14 +67,22 @@ def _parts(
     """Each part with its interval's number and its table's; `steps` are their length and beginning."""
     step_s, begin = steps
     step, zero = round(step_s * 1000), round(begin * 1000)
-    for group in groups:
+    for group, values in _ahead((one, _matrix(one, series)) for one in groups):
         numbers = -((zero - group.times) // step)
-        values = _matrix(group, series)
         seconds = group.times / 1000
         cuts = np.flatnonzero(np.diff(numbers)) + 1
         for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(numbers)], strict=True):
             told = Told(group.entity[first:last], seconds[first:last], values[:, first:last])
             yield int(numbers[first]), table, told
+
+
+def _ahead(made: Iterator[Some]) -> Iterator[Some]:
+    """The same, the next one made on a thread while this one is used: two are in memory at most."""
+    with ThreadPoolExecutor(1, thread_name_prefix="read-ahead") as pool:
+        following = pool.submit(next, made, None)
+        while (one := following.result()) is not None:
+            following = pool.submit(next, made, None)
+            yield one
 
 
 def _matrix(group: Group, series: tuple[Series, ...]) -> Floats:

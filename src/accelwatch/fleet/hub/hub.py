@@ -18,6 +18,7 @@ from accelwatch.fleet.follow.frames import RawTick, Received
 from accelwatch.fleet.follow.poll import Exposed, ReadExposition
 from accelwatch.fleet.follow.session import Client
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.transitions import Transitions
@@ -73,6 +74,10 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
         self._complaint = ""
         self._state_dir = state_dir
+        self._slurm = SlurmMaintenance(
+            lambda: self.settings.targets.slurm,
+            lambda: None if self.rules is None else self.rules.register,
+        )
         self.rules: RuleRunner | None = None
         """Judges the fleet, where rules are configured."""
 
@@ -90,6 +95,7 @@ class Hub:
         self._tasks = [
             loop.create_task(self._watch.run(), name="targets"),
             loop.create_task(self._keep(), name="inventory"),
+            loop.create_task(self._slurm.run(), name="maintenance"),
         ]
 
     async def reload(self, settings: HubSettings) -> None:

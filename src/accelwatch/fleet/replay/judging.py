@@ -5,7 +5,11 @@ It never keeps the screen waiting, and what befalls it is a note on the time lin
 
 import asyncio
 import contextlib
+import subprocess
+import tempfile
+import threading
 from collections.abc import Callable, Sequence
+from typing import IO
 
 import msgspec
 
@@ -17,8 +21,6 @@ _MOST_LINE = 1 << 20
 _MOST_SAID = 4096
 _GATHER_S = 0.5
 """Between two times that what was found is told."""
-_END_S = 2.0
-"""How long the process may take to end before it is killed."""
 
 
 class _Message(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ Tell = Callable[[Sequence[Mark], str], None]
 
 
 class Judging:
-    """Follows one such process."""
+    """Follows one such process; a thread waits for what it says."""
 
     def __init__(self, command: Sequence[str], start: float, end: float, tell: Tell) -> None:
         """`start` and `end` are the span that is judged, Unix seconds."""
@@ -47,45 +49,49 @@ class Judging:
         self._share = 0.0
 
     async def run(self) -> None:
-        """Until the process has ended, or this is cancelled; then it is ended."""
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                limit=_MOST_LINE,
-            )
-        except OSError as error:
-            self._say(f"no back-test: {error.strerror}")
-            return
-        telling = asyncio.create_task(self._keep_telling())
-        try:
-            fault = await self._follow(process)
-        finally:
-            telling.cancel()
-            _terminate(process)  # at once: whoever cancels may do so again while we wait
-            await asyncio.gather(telling, return_exceptions=True)
-            await _ended(process)
+        """Until the process has ended, or this is cancelled; then it is killed."""
+        with tempfile.TemporaryFile() as complaints:
+            try:
+                process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=complaints,
+                )
+            except OSError as error:
+                self._say(f"no back-test: {error.strerror}")
+                return
+            fault = await self._followed(process)
+            if fault is None:
+                fault = _last_line(complaints) or "it has ended"
         self._say(f"no back-test: {fault}" if fault else "")
 
-    async def _follow(self, process: asyncio.subprocess.Process) -> str:
-        """Take all it finds; what is wrong with it, empty when it has come to the end."""
-        assert process.stdout is not None
-        assert process.stderr is not None
-        complaint = asyncio.create_task(process.stderr.read(_MOST_SAID))
+    async def _followed(self, process: "subprocess.Popen[bytes]") -> str | None:
+        """What is wrong with what it says; empty when it has come to its end, None when it failed."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[str | None] = loop.create_future()
+
+        def hear(line: bytes) -> None:
+            if not ended.done():
+                try:
+                    self._take(line)
+                except ValueError as error:
+                    ended.set_result(str(error))
+
+        def end(status: int) -> None:
+            if not ended.done():
+                ended.set_result("" if status == 0 else None)
+
+        reading = threading.Thread(
+            target=_read, args=(process, loop, hear, end), name="judging", daemon=True
+        )
+        reading.start()
+        telling = asyncio.create_task(self._keep_telling())
         try:
-            while line := await process.stdout.readline():
-                self._take(line)
-            said = (await complaint).decode("utf-8", "replace").strip()
-            if await process.wait() == 0:
-                return ""
-        except ValueError as error:  # a line that is too long, or makes no sense
-            return str(error)
+            return await ended
         finally:
-            complaint.cancel()
-            await asyncio.gather(complaint, return_exceptions=True)
-        return printable(said.rpartition("\n")[2]) or "it has ended"
+            telling.cancel()
+            process.kill()  # the thread takes leave of it
 
     def _take(self, line: bytes) -> None:
         """Raises ValueError for what is no message."""
@@ -108,18 +114,24 @@ class Judging:
         self._tell(tuple(self._marks.values()), note)
 
 
-def _terminate(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+def _read(
+    process: "subprocess.Popen[bytes]",
+    loop: asyncio.AbstractEventLoop,
+    hear: Callable[[bytes], None],
+    end: Callable[[int], None],
+) -> None:
+    """On a thread: hand on every line, then how it ended."""
+    assert process.stdout is not None
+    with contextlib.suppress(RuntimeError), process.stdout:  # nobody waits in a loop that is closed
+        while line := process.stdout.readline(_MOST_LINE):
+            loop.call_soon_threadsafe(hear, line)
+    status = process.wait()
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(end, status)
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    """Nothing is left of the process."""
-    try:
-        async with asyncio.timeout(_END_S):
-            await process.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+def _last_line(said: IO[bytes]) -> str:
+    """The last that a process complained of."""
+    said.seek(0, 2)
+    said.seek(max(said.tell() - _MOST_SAID, 0))
+    return printable(said.read().decode("utf-8", "replace").strip().rpartition("\n")[2])

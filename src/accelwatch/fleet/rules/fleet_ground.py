@@ -33,6 +33,10 @@ class FleetGround:
         """Seconds that only grow."""
         return self._fleet.clock.monotonic()
 
+    def wall(self) -> float:
+        """Unix seconds, for people."""
+        return self._fleet.clock.wall()
+
     def row_of(self, entity: Entity, here: Bools) -> int | None:
         """The row that answers for an entity: of several the first that is here."""
         if entity.scope is Scope.DEVICE:

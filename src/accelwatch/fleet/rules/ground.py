@@ -55,6 +55,10 @@ class Ground(Protocol):
         """Seconds that only grow."""
         ...
 
+    def wall(self) -> float:
+        """Unix seconds, for people."""
+        ...
+
     def row_of(self, entity: Entity, here: Bools) -> int | None:
         """The row that answers for an entity: of several the first that is here."""
         ...

@@ -86,20 +86,21 @@ class EventColumns:
         self._who: dict[int, tuple[str, ...]] = {}
         """Of the device that a row was last given to."""
 
-    def bring(self) -> None:
-        """What has come since."""
+    def bring(self, now: float | None = None) -> None:
+        """What has come since; `now` is Unix time as if nobody had set the clock since we began."""
         size = self._hearing.size
         for pattern, last in self._last.items():
             self._last[pattern] = grown(last, size, -math.inf)
         self._begin_anew()
-        now = self._hearing.wall()
+        wall = self._hearing.wall()
+        now = wall if now is None else now
         for noted in self._hearing.after(self._sequence):
             self._sequence = noted.sequence
             if STANDS in noted.event.detail:
                 continue
             rows = self._hearing.rows_of(noted.node, noted.event.device_id)
             if rows:
-                self._add(noted, rows, min(noted.event.time, now))
+                self._add(noted, rows, min(now - (wall - noted.event.time), now))
         self._stand(now)
 
     def _stand(self, now: float) -> None:

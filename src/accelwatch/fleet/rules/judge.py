@@ -71,8 +71,8 @@ class FleetJudge:
         self._asked_for = sorted(_needs(judged).rules)
         """Rules whose firing others ask for."""
         self._dormancy = Dormancy({rule.id: rule for rule in judged}, self._absent)
-        self._now = 0.0
-        """Monotonic seconds of this tick."""
+        self._now = self._wall = 0.0
+        """Monotonic and Unix seconds of this tick."""
         self._fired: dict[str, Bools] = {}
         self._off: frozenset[str] = frozenset()
         self._program = self._compiled()
@@ -100,7 +100,7 @@ class FleetJudge:
         if self._off != self.budgets.switched_off.keys():
             self._program = self._compiled()
         await self.columns.bring(work)
-        self._now = self._ground.monotonic()
+        self._now, self._wall = self._ground.monotonic(), self._ground.wall()
         self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for}
         changes: list[VerdictChange] = []
         selected: Columns | None = None
@@ -145,7 +145,7 @@ class FleetJudge:
             return evidence_of(rule, Row(self.columns, places[entity]))
 
         changes: list[VerdictChange] = []
-        steps = self.spells.steps(rule, judged, self._now, self.columns.now, witness)
+        steps = self.spells.steps(rule, judged, self._now, self._wall, witness)
         for count, change in enumerate(steps):
             if change is not None:
                 changes.append(change)

@@ -59,6 +59,7 @@ class FleetColumns:
         self._groups: dict[str, tuple[Belonging, Groups]] = {}
         self._numbers: dict[Key, Floats] = {}
         self._states: dict[str, Texts] = {}
+        self._began = fleet.clock.wall() - fleet.clock.monotonic()
         self._now = fleet.clock.wall()
         self.here: Bools = np.zeros(0, dtype=np.bool_)
         """Which rows are devices, present or expected."""
@@ -76,7 +77,7 @@ class FleetColumns:
         fleet.table.sample(fleet.clock.monotonic())
         moment = await whole_moment(fleet, nodes, work.rest)
         size = fleet.table.rows.size
-        self._now = fleet.clock.wall()
+        self._now = self._began + fleet.clock.monotonic()
         self._numbers = {}
         self.here = _placed(size, moment.rows, np.ones(len(moment.rows), dtype=np.bool_), False)
         self._speaks = _placed(size, moment.rows, moment.speaks, False)
@@ -85,8 +86,10 @@ class FleetColumns:
         self._health = _placed(size, moment.rows, moment.health.astype(np.intp), -1)
         self._node_state = _placed(size, moment.rows, moment.node_state.astype(np.intp), -1)
         await self._hosts.bring(work)
+        for _ in self._past.prepare():
+            await work.rest()
         await self._said.bring(np.flatnonzero(self.here), work)
-        self._heard.bring()
+        self._heard.bring(self._now)
 
     def close(self) -> None:
         """Let go of the windows."""
@@ -99,7 +102,7 @@ class FleetColumns:
 
     @property
     def now(self) -> float:
-        """Unix seconds."""
+        """Unix seconds as if nobody had set the clock since we began: events are as old as they are."""
         return self._now
 
     def number(self, key: Key) -> Floats:

@@ -1,7 +1,7 @@
 """The windows that rules ask for, held as long as the rules are in force."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,11 @@ class Past:
         for one in self._held.values():
             self._windows.let_go(one)
         self._held = {}
+
+    def prepare(self) -> Iterator[None]:
+        """Small steps after which all windows are quick to be had."""
+        for one in tuple(self._held.values()):
+            yield from one.prepare()
 
     def window(self, asked: Asked) -> Floats | None:
         """By row; None for one that was not asked for."""

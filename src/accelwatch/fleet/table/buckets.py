@@ -65,12 +65,16 @@ class Buckets:
             folds[begin : begin + part.shape[1]] = whole
         return folds
 
-    def each(self, first: int, last: int) -> Floats:
-        """The buckets `first` to `last` themselves, a bucket a line."""
+    def each(self, first: int, last: int, rows: range | None = None) -> Floats:
+        """The buckets `first` to `last` themselves, a bucket a line; of all rows, or of some."""
         at = [bucket % self.count for bucket in range(first, last + 1)]
-        numbers: Floats = np.empty((len(at), self._rows))
+        rows = range(self._rows) if rows is None else rows
+        numbers: Floats = np.empty((len(at), len(rows)))
         for begin, part in self._places():
-            numbers[:, begin : begin + part.shape[1]] = part[at]
+            low, high = max(rows.start, begin), min(rows.stop, begin + part.shape[1])
+            if low < high:
+                here = part[at, low - begin : high - begin]
+                numbers[:, low - rows.start : high - rows.start] = here
         return numbers
 
     def read(self, row: int, first: int, last: int) -> list[float]:

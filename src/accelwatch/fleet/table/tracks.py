@@ -123,6 +123,8 @@ class Track:
         """Its buckets begin `shift` seconds later than whole tens."""
         self.shift = shift
         self.bucket = bucket_of(now, shift)
+        self._first = self.bucket
+        """No samples are older."""
         self._rows = rows
         self._planes: dict[Part, _Plane] = {}
         self._last: Floats = np.full(rows, math.nan)
@@ -224,16 +226,21 @@ class Track:
         """A part of the open bucket."""
         return self._planes[part].now
 
-    def closed(self, part: Part, count: int) -> Floats:
-        """A part of so many closed buckets, a bucket a line, oldest first."""
-        return self._planes[part].past.each(self.bucket - count, self.bucket - 1)
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self._rows
+
+    def closed(self, part: Part, count: int, rows: range | None = None) -> Floats:
+        """A part of so many closed buckets, a bucket a line, oldest first; of all rows, or of some."""
+        return self._planes[part].past.each(self.bucket - count, self.bucket - 1, rows)
 
     def edges(self, count: int) -> tuple[Floats, Floats]:
         """Means of the oldest and the newest of so many closed buckets that have samples, by row.
 
         Most rows have some in the first buckets that are looked at, so that the rest is left alone.
         """
-        oldest, newest = self.bucket - count, self.bucket - 1
+        oldest, newest = max(self.bucket - count, self._first), self.bucket - 1
         some = np.flatnonzero(self._planes[Part.COUNT].closed(self.bucket, count) > 0)
         return (
             self._first_mean(range(oldest, newest + 1), some),

@@ -1,7 +1,7 @@
 """One window over the recent past of a series: what it makes of its samples, how far they cover it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 
 import numpy as np
@@ -15,6 +15,8 @@ from accelwatch.schema.metrics import Series, by_key
 
 LEAST_COVERAGE = 0.5
 """With fewer of the expected samples than this a window's value is not known."""
+_CELLS_AT_ONCE = 1 << 14
+"""Means that are sorted in one step, which takes about half a millisecond."""
 
 
 class Kind(StrEnum):
@@ -137,7 +139,28 @@ class Window:
 
     def quantiles(self) -> Floats:
         """The quantile of the means of the closed buckets."""
-        return self._known(self._once(lambda: (_quantile(self._means(), self.quantile),))[0])
+        return self._known(self._once(self._whole_quantiles)[0])
+
+    def _whole_quantiles(self) -> tuple[Floats]:
+        return (_quantile(self._means(range(self._track.rows)), self.quantile),)
+
+    def prepare(self) -> Iterator[None]:
+        """Small steps after which its value is quick to be had; nothing where it is so anyway.
+
+        A bucket that is closed between two steps makes them useless: then there are no more.
+        """
+        version, rows = self._track.version, self._track.rows
+        if self.kind is not Kind.QUANTILE or self._folded[0] == version:
+            return
+        found = np.full(rows, math.nan)
+        step = max(_CELLS_AT_ONCE // self.count, 1)
+        for begin in range(0, rows, step):
+            some = range(begin, min(begin + step, rows))
+            found[begin : some.stop] = _quantile(self._means(some), self.quantile)
+            yield
+            if (self._track.version, self._track.rows) != (version, rows):
+                return
+        self._folded = version, (found,)
 
     def changed(self) -> Floats:
         """1 or 0."""
@@ -159,10 +182,10 @@ class Window:
             self._folded = self._track.version, folds
         return folds
 
-    def _means(self) -> Floats:
-        """Means of the closed buckets, a bucket a line; NaN without samples."""
-        counts = self._track.closed(Part.COUNT, self.count)
-        sums = self._track.closed(Part.SUM, self.count)
+    def _means(self, rows: range) -> Floats:
+        """Means of the closed buckets of some rows, a bucket a line; NaN without samples."""
+        counts = self._track.closed(Part.COUNT, self.count, rows)
+        sums = self._track.closed(Part.SUM, self.count, rows)
         return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)
 
     def samples(self) -> Floats:

@@ -106,6 +106,8 @@ class SlurmSd(msgspec.Struct, frozen=True, kw_only=True):
     """Name or path of the command."""
     slurm_conf: Path | None = None
     """The cluster's configuration, for SLURM_CONF."""
+    maintenance: bool = True
+    """Whether nobody is told of nodes that Slurm has reserved for maintenance."""
     refresh_s: Long = field(default=60.0, name="refresh_interval")
     timeout_s: Short = field(default=10.0, name="timeout")
     scrape: Credentials = Credentials()

@@ -1,10 +1,10 @@
 """Targets from Slurm: the nodes of a cluster with their partitions and states."""
 
-from accelwatch.command import CommandResult, run
 from accelwatch.errors import UsageError
 from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.cache import TargetCache
 from accelwatch.fleet.targets.rules import Rules
+from accelwatch.fleet.targets.scontrol import Scontrol, why
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.fleet.targets.slurm_nodes import (
     SlurmNode,
@@ -16,8 +16,6 @@ from accelwatch.fleet.targets.slurm_nodes import (
     place_of,
 )
 
-_MAX_BYTES = 256 << 20
-"""JSON of a node is 3 KB; of 20,000 nodes 60 MB."""
 _NO_JSON = ("unrecognized option", "invalid option", "Unable to find plugin")
 
 
@@ -26,6 +24,7 @@ class SlurmTargets:
 
     def __init__(self, settings: SlurmSd, rules: Rules) -> None:
         self._settings = settings
+        self._scontrol = Scontrol(settings)
         self._rules = rules
         self._speaks_json = True
         self.kept = TargetCache()
@@ -42,7 +41,9 @@ class SlurmTargets:
     def _targets(self) -> list[Target]:
         switches = {}
         if self._settings.switch_label:
-            switches = leaf_switches(self._printed("--oneliner", "show", "topology").decode())
+            switches = leaf_switches(
+                self._scontrol.printed("--oneliner", "show", "topology").decode()
+            )
         targets: list[Target] = []
         for node in self._nodes():
             if is_wanted(node, self._settings):
@@ -52,33 +53,13 @@ class SlurmTargets:
 
     def _nodes(self) -> list[SlurmNode]:
         if self._speaks_json:
-            result = self._run("--all", "show", "nodes", "--json")
+            result = self._scontrol.run("--all", "show", "nodes", "--json")
             if result.ok:
                 return nodes_of_json(result.output)
             complaint = result.errors.decode("utf-8", "replace")
             if result.failure or not any(word in complaint for word in _NO_JSON):
-                raise UsageError(_why(result))
+                raise UsageError(why(result))
             self._speaks_json = False  # an old one, or built without a JSON library
-        return nodes_of_text(self._printed("--all", "--oneliner", "show", "nodes").decode())
-
-    def _printed(self, *words: str) -> bytes:
-        result = self._run(*words)
-        if not result.ok:
-            raise UsageError(_why(result))
-        return result.output
-
-    def _run(self, *words: str) -> CommandResult:
-        conf = self._settings.slurm_conf
-        return run(
-            [self._settings.scontrol, *words],
-            timeout_s=self._settings.timeout_s,
-            environ={"SLURM_CONF": conf} if conf else None,
-            max_bytes=_MAX_BYTES,
+        return nodes_of_text(
+            self._scontrol.printed("--all", "--oneliner", "show", "nodes").decode()
         )
-
-
-def _why(result: CommandResult) -> str:
-    if result.failure:
-        return f"scontrol: {result.failure}"
-    lines = result.errors.decode("utf-8", "replace").strip().splitlines()
-    return f"scontrol ended with {result.status}: {lines[-1][:200] if lines else 'no message'}"

@@ -55,7 +55,7 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
     for line in text.splitlines():
         if not line.strip():
             continue
-        pairs = _pairs(line)
+        pairs = pairs_of(line)
         if not pairs.get("NodeName"):
             raise UsageError(f"a line of scontrol that is no node: {line[:80]!r}")
         nodes.append(
@@ -72,7 +72,7 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
     return nodes
 
 
-def _pairs(line: str) -> dict[str, str]:
+def pairs_of(line: str) -> dict[str, str]:
     """The first of each key: those at the end may stand in a reason or comment that somebody wrote."""
     return {key: value.strip() for key, value in reversed(_PAIR.findall(line))}
 
@@ -123,7 +123,7 @@ def leaf_switches(text: str) -> dict[str, str]:
     """
     by_node: dict[str, str] = {}
     for line in text.splitlines():
-        pairs = _pairs(line)
+        pairs = pairs_of(line)
         if pairs.get("SwitchName") and pairs.get("Level") == "0":
             for part in _listed(pairs.get("Nodes")):
                 for node in expand(part):

@@ -1,0 +1,68 @@
+"""Keeps a hub's register told of the maintenance that Slurm has reserved nodes for."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.targets.settings import SlurmSd
+from accelwatch.fleet.targets.slurm_reservations import reservations
+from accelwatch.incidents.register import Register
+from accelwatch.incidents.silence import Maintenance
+
+logger = logging.getLogger(__name__)
+
+_Cluster = tuple[str, str | None]
+"""Command and configuration: several sections may find targets of one cluster."""
+_IDLE_S = 5.0
+"""Between two looks at whether there is a cluster to ask."""
+
+
+class SlurmMaintenance:
+    """Asks the clusters that targets come from; one that does not answer keeps its windows."""
+
+    def __init__(
+        self,
+        clusters: Callable[[], Sequence[SlurmSd]],
+        register: Callable[[], Register | None],
+        ask: Callable[[SlurmSd], list[Maintenance]] = reservations,
+    ) -> None:
+        """`clusters` gives the settings in force, `register` who is told, None while nobody judges."""
+        self._clusters = clusters
+        self._register = register
+        self._ask = ask
+        self._answers: dict[_Cluster, list[Maintenance]] = {}
+        self._complaint = ""
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            clusters = await self.look()
+            await asyncio.sleep(min((one.refresh_s for one in clusters), default=_IDLE_S))
+
+    async def look(self) -> list[SlurmSd]:
+        """Ask each cluster once; those that were asked."""
+        register = self._register()
+        clusters = [one for one in self._clusters() if one.maintenance]
+        if register is None or not (clusters or self._answers):
+            return []
+        complaints = []
+        answers: dict[_Cluster, list[Maintenance]] = {}
+        for settings in clusters:
+            cluster = settings.scontrol, settings.slurm_conf
+            if cluster in answers:
+                continue
+            try:
+                answers[cluster] = await asyncio.to_thread(self._ask, settings)
+            except (UsageError, OSError) as error:
+                answers[cluster] = self._answers.get(cluster, [])
+                complaints.append(str(error))
+        self._answers = answers
+        self._complain("; ".join(complaints))
+        await register.announce([window for windows in answers.values() for window in windows])
+        return clusters
+
+    def _complain(self, complaint: str) -> None:
+        if complaint and complaint != self._complaint:
+            logger.error("reservations for maintenance are not known: %s", complaint)
+        self._complaint = complaint

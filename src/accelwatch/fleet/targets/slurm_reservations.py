@@ -1,0 +1,56 @@
+"""Slurm's reservations for maintenance (flag MAINT) as windows of maintenance.
+
+They are Slurm's: it is asked again and again, nothing of them is written down, and they end there.
+"""
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.targets.scontrol import Scontrol
+from accelwatch.fleet.targets.settings import SlurmSd
+from accelwatch.fleet.targets.slurm_nodes import pairs_of
+from accelwatch.host_ranges import expand, listed
+from accelwatch.incidents.silence import Maintenance
+
+_UNIX_SECONDS = {"SLURM_TIME_FORMAT": "%s"}
+"""Else times are written in the zone and form of whoever asks."""
+_MAINTENANCE = "MAINT"
+
+
+def reservations(settings: SlurmSd) -> list[Maintenance]:
+    """The windows that a cluster has announced or that go on. Blocks. Raises UsageError."""
+    scontrol = Scontrol(settings)
+    printed = scontrol.printed("--oneliner", "show", "reservations", environ=_UNIX_SECONDS)
+    return windows_of(printed.decode("utf-8", "replace"))
+
+
+def windows_of(text: str) -> list[Maintenance]:
+    """The reservations of `scontrol --oneliner show reservations` with the flag MAINT.
+
+    One without nodes (licenses only) is left out: no nodes would mean all of them. Raises UsageError.
+    """
+    windows = []
+    for line in text.splitlines():
+        pairs = pairs_of(line)
+        name, nodes = pairs.get("ReservationName", ""), pairs.get("Nodes", "")
+        if not name or _MAINTENANCE not in pairs.get("Flags", "").split(","):
+            continue
+        ranges = tuple(listed(nodes)) if nodes != "(null)" else ()
+        if not ranges:
+            continue
+        for part in ranges:
+            expand(part)
+        try:
+            starts, ends = float(pairs["StartTime"]), float(pairs["EndTime"])
+        except (KeyError, ValueError):
+            raise UsageError(f"a reservation of scontrol without times: {line[:80]!r}") from None
+        windows.append(
+            Maintenance(
+                id=f"slurm:{name}",
+                nodes=ranges,
+                starts=starts,
+                ends=ends,
+                by="slurm",
+                verified=True,
+                reason=f"Slurm reservation {name}",
+            )
+        )
+    return windows

@@ -1,0 +1,114 @@
+"""Slurm's reservations for maintenance: a real controller where there is one, and a hub that is told."""
+
+import asyncio
+import logging
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from accelwatch.errors import UsageError
+from accelwatch.fleet.hub.slurm_maintenance import SlurmMaintenance
+from accelwatch.fleet.targets.settings import SlurmSd
+from accelwatch.fleet.targets.slurm_reservations import reservations, windows_of
+from accelwatch.incidents.incident import Facts
+from accelwatch.incidents.register import Register
+from accelwatch.incidents.silence import Maintenance
+from slurm_cluster import slurm_cluster
+
+# As Slurm 22.05 prints them.
+BIOS = (
+    "ReservationName=bios StartTime=1795346631 EndTime=1826882631 Duration=365-00:00:00"
+    " Nodes=c001,n[001-002] NodeCnt=2 CoreCnt=128 Features=(null) PartitionName=(null)"
+    " Flags=MAINT,IGNORE_JOBS,SPEC_NODES TRES=cpu=128 Users=root State=ACTIVE"
+)
+
+
+def test_reservations_for_maintenance_are_windows() -> None:
+    (window,) = windows_of(f"{BIOS}\n{BIOS.replace('MAINT,', '').replace('=bios', '=course')}\n")
+    assert window == Maintenance(
+        id="slurm:bios",
+        nodes=("c001", "n[001-002]"),
+        starts=1795346631.0,
+        ends=1826882631.0,
+        by="slurm",
+        verified=True,
+        reason="Slurm reservation bios",
+    )
+    assert windows_of("No reservations in the system\n") == []
+
+
+def test_one_without_nodes_is_not_one_of_all_nodes() -> None:
+    assert windows_of(BIOS.replace("c001,n[001-002]", "(null)")) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("1795346631", "Unknown"), ("n[001-002]", "n[002-001]")]
+)
+def test_what_cannot_be_read_is_refused(before: str, after: str) -> None:
+    with pytest.raises(UsageError):
+        windows_of(BIOS.replace(before, after))
+
+
+def test_a_real_controller_tells_them() -> None:
+    with tempfile.TemporaryDirectory(prefix="slurm") as name, slurm_cluster(Path(name)) as slurm:
+        settings = SlurmSd(slurm_conf=str(slurm.conf))
+        assert reservations(settings) == []
+        made = ("create", "reservation", "users=root", "duration=60", "starttime=now")
+        slurm.scontrol(*made, "ReservationName=bios", "nodes=n[001-002]", "flags=maint,ignore_jobs")
+        slurm.scontrol(*made, "ReservationName=course", "nodes=n004")
+        (window,) = reservations(settings)
+        assert (window.id, window.nodes) == ("slurm:bios", ("n[001-002]",))
+        assert window.ends - window.starts == 3600
+        assert abs(window.starts - time.time()) < 600
+
+
+class Cluster:
+    """Answers as it is told."""
+
+    def __init__(self) -> None:
+        self.answer: list[Maintenance] | UsageError = []
+        self.asked = 0
+
+    def __call__(self, _: SlurmSd) -> list[Maintenance]:
+        self.asked += 1
+        if isinstance(self.answer, UsageError):
+            raise self.answer
+        return self.answer
+
+
+def test_a_cluster_that_does_not_answer_keeps_its_windows(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster, sections = Cluster(), [SlurmSd(), SlurmSd(partitions=("train",))]
+    register = Register({}, lambda _: Facts(), wall=lambda: 1795346700.0)
+    judging: list[Register] = []
+    slurm = SlurmMaintenance(lambda: sections, lambda: next(iter(judging), None), cluster)
+
+    async def story() -> None:
+        cluster.answer = windows_of(BIOS)
+        await slurm.look()
+        assert cluster.asked == 0, "nobody judges"
+        judging.append(register)
+        assert await slurm.look() == sections
+        assert cluster.asked == 1, "two sections, one cluster"
+        assert [window.id for window in register.muting.windows] == ["slurm:bios"]
+        cluster.answer = UsageError("scontrol ended with 1: no contact")
+        with caplog.at_level(logging.ERROR):
+            await slurm.look()
+            await slurm.look()
+        assert [window.id for window in register.muting.windows] == ["slurm:bios"]
+        (told,) = caplog.messages
+        assert "no contact" in told
+        cluster.answer = []
+        await slurm.look()
+        assert register.muting.windows == []
+
+        cluster.answer = windows_of(BIOS)
+        await slurm.look()
+        sections[:] = [SlurmSd(maintenance=False)]
+        assert await slurm.look() == []
+        assert register.muting.windows == []
+
+    asyncio.run(story())
