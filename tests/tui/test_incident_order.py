@@ -105,6 +105,12 @@ def test_growth_of_a_counter_is_drawn_and_what_is_not_kept_is_said() -> None:
     assert reasons(incident, known) == []
 
 
+def test_a_word_is_not_drawn_and_that_is_said() -> None:
+    known = IncidentPast(asked=True, past=past())
+    (why,) = reasons(lost().incident, known)
+    assert why == "no graph of device_up: it has no number that could be drawn"
+
+
 def test_what_began_before_the_graphs_is_said() -> None:
     known = IncidentPast(asked=True, past=past())
     assert "began before the last 15 minutes" in reasons(muted().incident, known)[-1]

@@ -20,6 +20,7 @@ _LEAST = 28
 _BESIDE = ("utilization_ratio", "power_watts", "temperature_celsius.gpu")
 """What is drawn beside the evidence where there is room: it shows what happened to the work."""
 _ROLES = ("plot0", "plot1", "plot2", "plot3")
+_NO_NUMBER = "it has no number that could be drawn"
 _KEPT = "the hub keeps the past of six quantities, and of those over which rules have windows"
 
 
@@ -55,8 +56,9 @@ def reasons(incident: IncidentDocument, known: IncidentPast) -> list[str]:
     if known.past is None:
         return ["no graph: the hub has nothing of the last 15 minutes of this device"]
     past = known.past
+    numbers = {note.signal for note in incident.evidence if isinstance(note.value, int | float)}
     given = [
-        f"no graph of {signal}: {_KEPT}"
+        f"no graph of {signal}: {_KEPT if signal in numbers else _NO_NUMBER}"
         for signal in signals(incident)
         if not _values(past, signal)
     ]
