@@ -144,6 +144,19 @@ def test_neither_silences_nor_windows_are_without_number() -> None:
         watch.muting.check_room(Maintenance)
 
 
+def test_the_nodes_of_all_windows_are_bounded() -> None:
+    watch = Watch(*(window("n[1-4000]", id_=f"m{number}") for number in range(4)))
+    watch.muting.check_nodes(window("n[1-4000]"))
+    with pytest.raises(UsageError, match="more than 20000 nodes"):
+        watch.muting.check_nodes(window("n[1-4001]"))
+
+
+def test_maintenance_of_every_node_mutes_also_what_is_of_none() -> None:
+    watch = Watch(window(), window("n2", id_="m2"))
+    assert watch.look(incident(1), incident(2), incident(3, nodes=())) == ["i1", "i2", "i3"]
+    assert [watch.by(id_) for id_ in ("i1", "i2", "i3")] == ["m1", "m2", "m1"]
+
+
 def test_what_a_scheduler_announces_mutes_until_it_says_otherwise() -> None:
     watch = Watch(now=START)
     watch.muting.announce([window("n1", id_="slurm:bios")])

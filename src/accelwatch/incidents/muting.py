@@ -14,7 +14,8 @@ from accelwatch.incidents.silence import Maintenance, Operator, Silence
 
 MOST_SILENCES = 200
 MOST_WINDOWS = 1000
-"""Each is held against each incident, so neither is unbounded."""
+MOST_NODES = 20_000
+"""Of all windows together. All of these are held against incidents, so none is unbounded."""
 
 Quiet = Silence | Maintenance
 
@@ -42,6 +43,8 @@ class Muting:
         self._windows = {window.id: window for window in windows}
         self._announced: tuple[Maintenance, ...] = ()
         self._in_force: tuple[Quiet, ...] = ()
+        self._covering: dict[str | None, list[tuple[Maintenance, frozenset[str]]]] = {}
+        """Windows in force by each of their nodes, those of every node by None."""
         self._mutes: dict[str, Mute] = {}
 
     @property
@@ -61,6 +64,15 @@ class Muting:
             raise UsageError(f"there are {MOST_SILENCES} silences already; end some")
         if kind is Maintenance and len(self._windows) >= MOST_WINDOWS:
             raise UsageError(f"there are {MOST_WINDOWS} windows of maintenance already; end some")
+
+    def check_nodes(self, window: Maintenance) -> None:
+        """Raise UsageError when there would be too many nodes in windows."""
+        named = sum(len(kept.names) for kept in self._windows.values())
+        if named + len(window.names) > MOST_NODES:
+            raise UsageError(
+                f"there would be more than {MOST_NODES} nodes in windows of maintenance; "
+                "end some, or announce it for every node"
+            )
 
     def set(self, quiet: Quiet) -> None:
         """Have one more, or the same one changed."""
@@ -95,7 +107,15 @@ class Muting:
         windows = (*self._windows.values(), *self._announced)
         quiet: tuple[Quiet, ...] = (*self._silences.values(), *windows)
         self._in_force = tuple(kept for kept in quiet if kept.starts <= now)
-        return self._in_force != before
+        if self._in_force == before:
+            return False
+        self._covering = {}
+        for kept in self._in_force:
+            if isinstance(kept, Maintenance):
+                names = kept.names
+                for name in names or (None,):
+                    self._covering.setdefault(name, []).append((kept, names))
+        return True
 
     def mute_of(self, id_: str) -> Mute | None:
         """What mutes an incident, as it was when it was last looked at."""
@@ -131,12 +151,14 @@ class Muting:
         if not self._in_force:
             return None
         labels = incident.labels()
-        for quiet in self._in_force:
-            if isinstance(quiet, Silence):
-                if quiet.mutes(labels, now):
-                    return _mute(quiet)
-            elif quiet.covers(incident.nodes, now):
-                return _mute(quiet)
+        for silence in self._silences.values():
+            if silence.mutes(labels, now):
+                return _mute(silence)
+        concerned = set(incident.nodes)
+        first = incident.nodes[0] if concerned else None
+        for window, names in (*self._covering.get(first, ()), *self._covering.get(None, ())):
+            if window.starts <= now < window.ends and (not names or concerned <= names):
+                return _mute(window)
         return None
 
     def _of_group(self, group: Incident, members: Sequence[Incident], now: float) -> Mute | None:

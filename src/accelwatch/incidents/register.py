@@ -42,6 +42,8 @@ MOST_CLOSED = 1000
 """Closed incidents that are kept in memory, the latest."""
 _AT_ONCE = 200
 """Incidents that are worked on before others have their turn."""
+_AT_ONCE_S = 0.002
+"""How long incidents are held against silences before others have their turn."""
 
 Heard = Callable[[Sequence[Incident]], None]
 """Who is told of incidents that have changed."""
@@ -152,9 +154,12 @@ class Register:
         of_groups = {group.id for group in groups}
         singles = [incident for incident in incidents if incident.id not in of_groups]
         changed: list[Incident] = []
-        for at in range(0, len(singles), _AT_ONCE):
-            changed += self._muting.look(singles[at : at + _AT_ONCE], members, now)
-            await asyncio.sleep(0)
+        began = time.perf_counter()
+        for incident in singles:
+            changed += self._muting.look((incident,), members, now)
+            if time.perf_counter() - began > _AT_ONCE_S:
+                await asyncio.sleep(0)
+                began = time.perf_counter()
         return [*changed, *self._muting.look(groups, members, now)]
 
     async def look_at_mutes(self) -> None:

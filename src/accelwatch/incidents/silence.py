@@ -46,16 +46,27 @@ class Matcher(msgspec.Struct, frozen=True):
             case Operator.IS_NOT:
                 return actual != self.value
             case Operator.MATCHES:
-                return _pattern(self.value)(actual) is True
+                return _looked_at(self.value, actual) is True
         # A text too long for the pattern is neither: nothing is muted by what cannot be told.
-        return _pattern(self.value)(actual) is False
+        return _looked_at(self.value, actual) is False
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it costs more than to compare."""
+        return self.operator in (Operator.MATCHES, Operator.MATCHES_NOT)
 
     def __str__(self) -> str:
         value = self.value.replace(",", "\\,")
         return f"{self.name}{self.operator}{value}"
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=8192)
+def _looked_at(pattern: str, text: str) -> Raw:
+    """What a pattern says of a text; rules, racks and models are few, and asked for again and again."""
+    return _pattern(pattern)(text)
+
+
+@lru_cache(maxsize=4096)
 def _pattern(text: str) -> Callable[[Raw], Raw]:
     return compile_pattern(rf"\A(?:{text})\Z", ignore_case=False)
 
@@ -99,9 +110,15 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
 
     def mutes(self, labels: Mapping[str, str], now: float) -> bool:
         """Whether an incident with these labels is muted now."""
-        return self.starts <= now < self.ends and all(
-            matcher.matches(labels) for matcher in self.matchers
-        )
+        if not self.starts <= now < self.ends:
+            return False
+        patterns = []
+        for matcher in self.matchers:
+            if matcher.is_pattern:
+                patterns.append(matcher)
+            elif not matcher.matches(labels):
+                return False
+        return all(matcher.matches(labels) for matcher in patterns)
 
     @property
     def named(self) -> str:

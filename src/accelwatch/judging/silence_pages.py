@@ -99,7 +99,7 @@ class SilencePages:
         register, now = runner.register, self._clock.wall()
         asked = asked_for(change.body, NewMaintenance)
         register.muting.check_room(Maintenance)
-        window_of(asked, "", now, change.user)
+        register.muting.check_nodes(window_of(asked, "", now, change.user))
         window = window_of(asked, register.next_id("m"), now, change.user)
         problem = await register.mute(window)
         document = window_document(window, now, _counts(runner))
