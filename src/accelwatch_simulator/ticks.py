@@ -12,7 +12,9 @@ import msgspec
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.compact import LETTERS, DeviceTick, Hello, Layout, packed, packed_device
 from accelwatch.schema.frames import frame
+from accelwatch.schema.metrics import Series
 from accelwatch.schema.packed import pack
+from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.version import __version__
 from accelwatch_simulator.conditions import NodeCondition
@@ -175,15 +177,21 @@ def _standing(view: DeviceView) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 
 def _device_tick(slot: int, unit: Unit, view: DeviceView) -> DeviceTick:
-    whole = view.reading.absent.get(("*",))
+    values, absent = view.reading.values, view.reading.absent
+    whole = absent.get(("*",))
     letter = "" if whole is None else LETTERS[whole]
-    values = view.reading.values
+
+    def told(series: Series) -> Number | str:
+        """The value, or the letter of its own reason."""
+        found = values.get(series)
+        return letter or LETTERS[absent.get(series, Absence.ERROR)] if found is None else found
+
     return DeviceTick(
         slot,
         view.state.value,
         view.state_since,
         view.health.value,
         view.sample_time,
-        tuple(values.get(series, letter) for series in unit.plan.series),
+        tuple(map(told, unit.plan.series)),
         letter,
     )

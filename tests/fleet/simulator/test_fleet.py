@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,9 +14,11 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, by_key
+from accelwatch.schema.packed import unpack
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.nodes import Dialect
+from accelwatch_simulator.ticks import TickWriter
 
 FleetOf = Callable[..., Fleet]
 PAGE = Path(__file__).resolve().parents[3] / "docs/fleet/simulator.md"
@@ -315,3 +318,22 @@ def test_a_fleet_that_cannot_be_is_refused(changes: dict[str, object], message: 
     plan = SimPlan(**changes)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=message):
         build_fleet(plan, ManualClock())
+
+
+def test_a_quantity_that_is_absent_has_its_letter_in_packed_ticks(
+    tmp_path: Path, fleet_of: FleetOf
+) -> None:
+    file = tmp_path / "scenario.yaml"
+    faults = (
+        "{kind: absent, nodes: n001, device: 0, at: 0s, quantity: power_watts, reason: permission}"
+    )
+    file.write_text(f"scenario: 1\nfaults: [{faults}]\n", encoding="utf-8")
+    fleet = fleet_of(scenario=file, nodes=1, devices=2)
+    node, moment = fleet.nodes[0], fleet.moment(10.0)
+    condition = fleet.condition(node, moment)
+    _, told = TickWriter(fleet).devices(node, moment, condition, as_bytes=True)
+    series = node.units[0].plan.series
+    values = unpack(msgspec.msgpack.decode(told)[0][5])
+    assert len(values) == len(series)
+    letters = {one: value for one, value in zip(series, values, strict=True) if value in ("p", "")}
+    assert letters == {("power_watts",): "p"}
