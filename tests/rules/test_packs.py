@@ -29,6 +29,7 @@ XID_TABLE = json.loads((PACKS / "nvidia-xid.json").read_text(encoding="utf-8"))[
 BY_CLASS = {
     "application": "nvidia.xid.application",
     "contained": "nvidia.xid.contained",
+    "contained_error": "nvidia.xid.contained_error",
     "follow_up": "nvidia.xid.follow_up",
     "info": "nvidia.xid.notice",
     "lost": "nvidia.lost",
