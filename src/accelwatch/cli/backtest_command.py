@@ -104,15 +104,14 @@ def _archive(source: Source) -> Iterator[Path]:
 
             replayed(source.replay, folder, complain)
         else:
-            from accelwatch.cli.history_command import history_export
+            from accelwatch.cli.history_command import StoreAccess, history_export
             from accelwatch.errors import UsageError
 
             if source.begin is None:
                 raise UsageError("--prometheus needs --from, such as --from 7d")
             assert source.prometheus is not None
-            history_export(
-                source.prometheus, source.begin, source.end or "now", folder, source.interval, None
-            )
+            access = StoreAccess(url=source.prometheus)
+            history_export(access, source.begin, source.end or "now", folder, source.interval)
         yield folder
 
 

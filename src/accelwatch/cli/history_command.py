@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from accelwatch.cli.output import complain, write_stdout
 from accelwatch.exit_codes import NOTHING_READ, OK
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.tsdb.settings import Store
     from accelwatch.history.check import Finding
     from accelwatch.history.summary import Summary
 
@@ -132,9 +134,43 @@ def _check(folder: _Folder, as_json: _Json = False) -> None:
     raise typer.Exit(history_check(folder, as_json))
 
 
-def history_export(
-    url: str, begin: str, end: str, output: Path, interval: str, node_label: list[str] | None
-) -> int:
+class StoreAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """Which store is asked for what, and what it is shown; secrets are in files only."""
+
+    url: str
+    node_label: tuple[str, ...] = ()
+    matchers: str = ""
+    tenant: str = ""
+    user: str = ""
+    password_file: str | None = None
+    token_file: str | None = None
+    ca_file: str | None = None
+
+
+def _store(access: StoreAccess) -> "Store":
+    """The same as settings. Raises ConfigError, UsageError."""
+    from accelwatch.errors import UsageError
+    from accelwatch.fleet.scrape_settings import Authorization, BasicAuth, TlsConfig
+    from accelwatch.fleet.tsdb.settings import NODE_LABELS, RemoteWrite, Store, check_peers
+
+    if bool(access.user) != (access.password_file is not None):
+        raise UsageError("--user goes with --password-file")
+    basic = BasicAuth(username=access.user, password_file=access.password_file)
+    store = Store(
+        url=access.url,
+        node_labels=(*access.node_label, *NODE_LABELS),
+        timeout_s=60.0,
+        matchers=access.matchers,
+        tenant=access.tenant,
+        basic_auth=basic if access.user else BasicAuth(),
+        authorization=Authorization(credentials_file=access.token_file),
+        tls_config=TlsConfig(ca_file=access.ca_file),
+    )
+    check_peers(store, RemoteWrite())
+    return store
+
+
+def history_export(access: StoreAccess, begin: str, end: str, output: Path, interval: str) -> int:
     """Make an archive of what a store has. Raises AccelwatchError."""
     import asyncio
     import time
@@ -143,7 +179,6 @@ def history_export(
     from accelwatch.durations import seconds
     from accelwatch.errors import UsageError
     from accelwatch.fleet.archive.export import Export
-    from accelwatch.fleet.tsdb.settings import NODE_LABELS, RemoteWrite, Store, check_peers
 
     now = time.time()
     first, last, step = moment(begin, now), moment(end, now), seconds(interval)
@@ -151,8 +186,7 @@ def history_export(
         raise UsageError(f"--from {begin} is not before --to {end}")
     if not 1 <= step <= 3600:
         raise UsageError(f"--interval is 1s to 1h, not {interval}")
-    store = Store(url=url, node_labels=(*(node_label or ()), *NODE_LABELS), timeout_s=60.0)
-    check_peers(store, RemoteWrite())
+    store = _store(access)
     following = [first]
 
     def tell(at: float) -> None:
@@ -214,6 +248,32 @@ def _export(
         list[str] | None,
         typer.Option("--node-label", metavar="NAME", help="A label that names the node."),
     ] = None,
+    matchers: Annotated[
+        str, typer.Option("--matchers", metavar="TEXT", help='Of every query: cluster="a".')
+    ] = "",
+    tenant: Annotated[
+        str, typer.Option("--tenant", metavar="NAME", help="Sent as X-Scope-OrgID.")
+    ] = "",
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="With --password-file.")] = "",
+    password_file: Annotated[
+        str | None, typer.Option("--password-file", metavar="FILE", help="The user's password.")
+    ] = None,
+    token_file: Annotated[
+        str | None, typer.Option("--token-file", metavar="FILE", help="A bearer token.")
+    ] = None,
+    ca_file: Annotated[
+        str | None, typer.Option("--ca-file", metavar="FILE", help="Who signs the store.")
+    ] = None,
 ) -> None:
     """Make an archive of what a Prometheus-compatible store has; exit code 1 if that is nothing."""
-    raise typer.Exit(history_export(prometheus, begin, end, output, interval, node_label))
+    access = StoreAccess(
+        url=prometheus,
+        node_label=tuple(node_label or ()),
+        matchers=matchers,
+        tenant=tenant,
+        user=user,
+        password_file=password_file,
+        token_file=token_file,
+        ca_file=ca_file,
+    )
+    raise typer.Exit(history_export(access, begin, end, output, interval))
