@@ -1,4 +1,4 @@
-"""How fast `accelwatch rules backtest` plays archives: 63 nodes of 8 devices, a sample each 30 s, all packs.
+"""How fast `accelwatch rules backtest` plays archives of 63 nodes of 8 devices, a sample each 30 s.
 
     python benchmarks/backtest.py [DAYS] [FOLDER]
 
