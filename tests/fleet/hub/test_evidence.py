@@ -25,6 +25,9 @@ defaults: {keep: 0}
 rules:
 - {id: hot, title: Hot, when: 'event("alertmanager", code == "alertmanager_Hot")', severity: critical}
 - {id: disk, title: Disk, scope: node, when: 'node.any(event("evidence", severity == "critical"))'}
+- id: stood
+  title: Stood
+  when: count("evidence", code == "evidence_disk", within="1h") >= 1 and since("evidence") < 60
 - {id: often, title: Often, when: 'count("evidence", code == "evidence_odd", within="1h") >= 2'}
 """
 PATH, WEBHOOK = "/v1/evidence", "/v1/evidence/alertmanager"
@@ -64,7 +67,7 @@ def message(status: str, **labels: str) -> dict[str, Any]:
         "status": status,
         "labels": {"alertname": "Hot", **labels},
         "annotations": {"summary": "a GPU is hot"},
-        "startsAt": "2026-11-22T10:00:00.123456789Z",
+        "startsAt": "2020-01-31T10:00:00.123456789Z",
         "endsAt": "0001-01-01T00:00:00Z",
         "generatorURL": "",
         "fingerprint": "f00d",
@@ -76,15 +79,16 @@ def test_an_alert_of_a_device_is_an_incident_until_it_is_resolved(rules: RuleSet
     async def story() -> None:
         async with judged(rules) as (running, node):
             firing = message("firing", instance=node, uuid=str(UUID), severity="critical")
+            bad = machines.view(1).device.id
             answer = await running.post(WEBHOOK, json=firing)
             assert answer == {"taken": 1, "unplaced": [], "refused": [], "problem": ""}
-            await running.until(lambda: opened(running) == [("hot", machines.view(1).device.id)])
+            await running.until(lambda: opened(running) == [("hot", bad)])
             (rests_on,) = (await running.get("/v1/incidents"))["incidents"][0]["evidence"]
             assert (rests_on["source"], rests_on["signal"]) == ("pushed", "alertmanager_Hot")
             assert rests_on["text"] == "alertmanager_Hot: a GPU is hot"
             (standing,) = (await running.get(PATH))["standing"]
             assert (standing["node"], standing["severity"]) == (node, "critical")
-            assert standing["since"] == "2026-11-22T10:00:00.123Z"
+            assert standing["since"] == "2020-01-31T10:00:00.123Z"
             assert standing["by"] == "somebody (unverified)"
 
             await running.post(WEBHOOK, json=firing)  # told again, it is the same
@@ -103,7 +107,8 @@ def test_evidence_happens_or_begins_and_ends(rules: RuleSettings) -> None:
         async with judged(rules) as (running, node):
             begun = {"code": "disk", "node": node, "severity": "critical", "status": "began"}
             await running.post(PATH, json={"source": "nhc", "evidence": [begun]})
-            await running.until(lambda: opened(running) == [("disk", "")])
+            both = [("stood", machines.view(at).device.id) for at in (0, 1)]
+            await running.until(lambda: sorted(opened(running)) == [("disk", ""), *both])
             ended = {"code": "disk", "node": node, "status": "ended"}
             await running.post(PATH, json={"source": "other", "evidence": [ended]})
             assert len((await running.get(PATH))["standing"]) == 1
@@ -139,6 +144,28 @@ def test_who_is_meant_is_found_by_several_names(rules: RuleSettings) -> None:
             body = {"source": "me", "evidence": [lost, nobody]}
             answer = await running.post(PATH, json=body)
             assert (answer["taken"], answer["unplaced"]) == (0, ["evidence_x", "evidence_y"])
+
+    played(story)
+
+
+def test_an_end_is_known_by_its_key_where_nobody_knows_whom_it_was_about(
+    rules: RuleSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        async with judged(rules) as (running, _):
+            await running.post(WEBHOOK, json=message("firing", uuid=str(UUID)))
+            gone = message("resolved", uuid="GPU-that-has-gone")
+            assert (await running.post(WEBHOOK, json=gone))["taken"] == 1
+            assert (await running.get(PATH))["standing"] == []
+            # One of which nothing is known at all is told, and in the log once.
+            for _ in range(2):
+                answer = await running.post(WEBHOOK, json=gone)
+                assert (answer["taken"], answer["unplaced"]) == (0, ["alertmanager_Hot"])
+            told = [one for one in caplog.messages if "about nobody" in one]
+            assert told == [
+                "evidence about nobody that the hub knows is not kept "
+                "source=alertmanager code=alertmanager_Hot count=1"
+            ]
 
     played(story)
 
@@ -210,6 +237,7 @@ def test_evidence_outlives_the_hub_and_a_damaged_file_is_left_alone(
         async with judged(rules, state_dir=tmp_path) as (running, _):
             answer = await running.post(WEBHOOK, json=firing)
             assert "evidence that stood is not known" in answer["problem"]
+            assert answer["problem"] in running.hub.fleet.problems
             assert (tmp_path / "evidence.json").read_bytes() == b"{"
 
     played(story)

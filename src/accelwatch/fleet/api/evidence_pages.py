@@ -1,6 +1,7 @@
 """Evidence that others push: taken, placed, noted among the events, kept for as long as it stands."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 import msgspec
@@ -25,6 +26,8 @@ from accelwatch.schema.moments import timestamp
 from accelwatch.web.json_page import json_page
 from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, plain
 
+logger = logging.getLogger(__name__)
+
 PATH = "/v1/evidence"
 ALERTMANAGER = "/v1/evidence/alertmanager"
 MOST_AT_ONCE = 1000
@@ -40,6 +43,7 @@ class EvidencePages:
         self._fleet = fleet
         self._settings = settings
         self._writing = asyncio.Lock()
+        self._told_of: tuple[str, ...] = ()
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty for paths of somebody else."""
@@ -70,10 +74,13 @@ class EvidencePages:
         refused: list[str] = []
         for one, event in events:
             place = self._placed(one)
+            if one.status == "ended" and self._end(one, event, place):
+                continue
             if place is None:
                 unplaced.append(event.code)
-            elif not self._take(one, source, place, event):
+            elif not self._take(one, place, event):
                 refused.append(event.code)
+        self._complain(source, unplaced)
         answer = EvidenceTaken(
             taken=len(events) - len(unplaced) - len(refused),
             unplaced=tuple(unplaced),
@@ -106,19 +113,24 @@ class EvidencePages:
         # Evidence of a device that is not there is none of its node.
         return None if found is not None and one.device and not found.device else found
 
-    def _take(self, one: NewEvidence, source: str, place: Place, event: ErrorEvent) -> bool:
+    def _end(self, one: NewEvidence, event: ErrorEvent, place: Place | None) -> bool:
+        """What stood is over, also where its device has gone meanwhile; whether it is known which."""
+        ended = self._fleet.evidence.end(_key(one, event, place)) if one.key or place else None
+        if ended is not None:
+            there = self._fleet.nodes.get(ended.node)
+            device = None if there is None else there.devices.get(ended.event.device_id)
+            name = "" if device is None else device.device.name
+            of = Place(ended.node, ended.event.device_id, name)
+            self._note(of, event, "ended")
+        return ended is not None or place is not None
+
+    def _take(self, one: NewEvidence, place: Place, event: ErrorEvent) -> bool:
         board = self._fleet.evidence
         event = msgspec.structs.replace(event, device_id=place.device)
         if one.status == "happened":
             self._fleet.events.note(place.node, place.name, event)
             return True
-        own = one.key or "\x1f".join((event.code, place.node, place.device))
-        key = f"{source}\x1f{own[:_LONGEST_KEY]}"
-        if one.status == "ended":
-            ended = board.end(key)
-            if ended is not None:
-                self._note(place, event, "ended")
-            return True
+        key = _key(one, event, place)
         new = board.get(key) is None
         until = self._fleet.clock.wall() + self._settings().keep_s
         if not board.begin(Standing(key=key, node=place.node, event=event, until=until)):
@@ -127,16 +139,29 @@ class EvidencePages:
             self._note(place, event, "began")
         return True
 
+    def _complain(self, source: str, unplaced: list[str]) -> None:
+        """Say once that evidence is about nobody; who pushes may not look at the answer."""
+        if unplaced and (source, *unplaced) != self._told_of:
+            self._told_of = (source, *unplaced)
+            text = "evidence about nobody that the hub knows is not kept source=%s code=%s count=%d"
+            logger.warning(text, source, unplaced[0], len(unplaced))
+
     def _note(self, place: Place, event: ErrorEvent, what: str) -> None:
         text = event.text if what == "began" else f"over: {event.text}"
         detail = {**event.detail, STANDS: what}
-        noted = msgspec.structs.replace(event, text=text, detail=detail)
+        noted = msgspec.structs.replace(event, text=text, detail=detail, device_id=place.device)
         self._fleet.events.note(place.node, place.name, noted)
 
     async def _written(self) -> str:
         async with self._writing:
             standing = tuple(self._fleet.evidence.all())
             return await asyncio.to_thread(self._fleet.evidence_file.write, standing)
+
+
+def _key(one: NewEvidence, event: ErrorEvent, place: Place | None) -> str:
+    """By what the end of something is known, also where nobody knows any more of whom it was."""
+    own = one.key or "\x1f".join((event.code, *(place or ())))
+    return f"{event.subject}\x1f{own[:_LONGEST_KEY]}"
 
 
 def _told(body: bytes) -> NewEvidences:

@@ -322,8 +322,9 @@ class Fleet:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with the inventory and with finding targets."""
-        return (*self.forgetful, *self.lacking())
+        """What is wrong with the inventory, standing evidence, and finding targets."""
+        evidence = (self.evidence_file.problem,) if self.evidence_file.problem else ()
+        return (*self.forgetful, *evidence, *self.lacking())
 
     async def flush(self) -> None:
         """Write down what has changed. Raises InventoryError; what could not be written is kept."""
