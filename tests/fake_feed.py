@@ -23,6 +23,10 @@ class FakeFeed:
             raise self.fault
         return self._snapshot
 
+    def standing(self) -> object:
+        states = tuple((one.device.id, one.state) for one in self._snapshot.devices)
+        return self._snapshot.events, states
+
     def put(self, snapshot: Snapshot) -> None:
         """Another snapshot; who listens is told."""
         self._snapshot = snapshot

@@ -6,9 +6,11 @@ import pytest
 from accelwatch.schema import wire
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.metrics import host_metrics, reading_metrics
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import absences, with_absences
+from accelwatch.store.reports import Events
 from store.reporting import Node, device, power
 
 
@@ -135,3 +137,20 @@ def test_listeners_hear_of_completed_cycles_until_they_leave(node: Node) -> None
     leave()
     node.cycle()
     assert len(heard) == 1
+
+
+def test_how_a_node_stands_changes_with_states_and_events_and_not_with_values(node: Node) -> None:
+    standing = node.store.standing()
+    node.read("n:0", power(watts=301.0))
+    node.cycle()
+    assert node.store.standing() == standing
+    node.failed("n:0", Absence.TIMEOUT)
+    hung = node.store.standing()
+    assert hung != standing
+    for subject in ("", "0000:ff:00.0"):  # at once, and when its device is known
+        before = node.store.standing()
+        event = ErrorEvent(
+            code="xid_79", category=Category.BUS, time=1.0, text="", source="x", subject=subject
+        )
+        node.store.apply(Events(backend="x", events=(event,)))
+        assert node.store.standing() != before

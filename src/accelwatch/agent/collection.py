@@ -57,6 +57,10 @@ class Collection:
         """What is known now."""
         return self._annotate(self._shown.snapshot())
 
+    def standing(self) -> object:
+        """What is another when a device comes, goes or is in another state, or an event has come."""
+        return self._shown.standing()
+
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after changes; returns its end."""
         self._listeners.append(listener)

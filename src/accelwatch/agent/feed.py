@@ -18,6 +18,10 @@ class Feed(Protocol):
         """Everything known now."""
         ...
 
+    def standing(self) -> object:
+        """What is another when a device comes, goes or is in another state, or an event has come."""
+        ...
+
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` after changes worth telling; returns its end."""
         ...

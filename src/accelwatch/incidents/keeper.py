@@ -286,7 +286,7 @@ def _without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> 
         return with_moment(kept, Moment(now, MomentKind.NOTE, text))
     if incident.timeline and incident.timeline[-1].kind is MomentKind.ORPHANED:
         return incident
-    text = f"rule {gone} is gone from the rule files, or off; close it by hand"
+    text = f"rule {gone} is gone from the rule files, or off; close it with: accelwatch incidents close"
     return with_moment(incident, Moment(now, MomentKind.ORPHANED, text))
 
 

@@ -48,6 +48,8 @@ class EventStore:
         self._entries: deque[_Entry] = deque(maxlen=RING)
         self._pending: deque[tuple[float, ErrorEvent]] = deque(maxlen=_PENDING)
         self.counts: Counts = counts or {}
+        self.told = 0
+        """Events so far."""
 
     def add(self, events: Iterable[ErrorEvent], moment: float) -> bool:
         """Take events in at a monotonic moment; whether a counter changed."""
@@ -56,6 +58,7 @@ class EventStore:
             placed = self._placed(event)
             if placed.device_id == "" and event.subject:
                 self._pending.append((moment, event))
+                self.told += 1
             else:
                 changed |= self._record(placed)
         return changed
@@ -98,6 +101,7 @@ class EventStore:
             twin.event = _richer(twin.event, event)
             return False
         self._entries.append(_Entry(event))
+        self.told += 1
         if not event.trusted:
             return False
         self._count(event)

@@ -146,6 +146,10 @@ class Store:
             own=self._own.series([(row.backend, view) for row, view in views], vendors),
         )
 
+    def standing(self) -> object:
+        """What is another when a device comes, goes or is in another state, or an event has come."""
+        return self._events.told, tuple((row.device.id, row.state) for row in self._rows)
+
     def close(self) -> None:
         """Let what persists be written."""
         if self._count_file is not None:

@@ -45,6 +45,7 @@ class NodeEvaluator:
         self._is_news: IsNews = lambda _node, _event: True
         self._interval_s = collect_s
         self._snapshot: Snapshot | None = None
+        self._standing: object = None
         self.budgets = Budgets()
         """What rules may cost."""
         self._judge = NodeJudge({}, collect_s)
@@ -118,20 +119,11 @@ class NodeEvaluator:
 
     def _stands_otherwise(self) -> bool:
         """Whether a device is in another state than at the last tick, or an event has come."""
-        before = self._snapshot
-        try:
-            now = self._feed.snapshot()
-        except Exception:  # noqa: BLE001
-            return True  # the tick meets it as well, and tells
-        return (
-            before is None
-            or before.events != now.events
-            or [one.state for one in before.devices] != [one.state for one in now.devices]
-        )
+        return self._feed.standing() != self._standing
 
     async def evaluate(self) -> list[VerdictChange]:
         """What has changed since the tick before."""
-        self._snapshot = self._feed.snapshot()
+        self._snapshot, self._standing = self._feed.snapshot(), self._feed.standing()
         return self._judge.tick(self._snapshot, self.clock.monotonic())
 
     def facts(self, entity: Entity) -> Facts:
