@@ -141,5 +141,6 @@ def test_a_fault_is_an_incident_and_a_signed_notice_and_so_is_its_end(tmp_path: 
             last = await one.told(before + 1)
             assert last["data"]["where"].startswith(f"{host} nvidia5")
             assert len(one.there.requests) == before + 1
+            assert len(one.incidents()) == 3
 
     asyncio.run(story())

@@ -397,3 +397,29 @@ def test_a_state_or_an_event_is_judged_before_the_interval_is_over(tmp_path: Pat
         evaluator.close()
 
     play(story)
+
+
+def test_what_rests_on_an_event_is_not_over_because_nobody_tells_it_again(site: Site) -> None:
+    when = 'event(\\"xid\\", code == 79, within=\\"10m\\")'
+    rules_file(site.folder, f'id: xid, title: t, when: "{when}"')
+
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        await site.tick(runner, events=(xid(site.clock.wall()),))
+        assert len(runner.open) == 1
+        await runner.stop()
+        site.clock.advance(60.0)
+        runner = site.runner()
+        await runner.start()
+        for at in range(2):
+            await site.tick(runner, events=())
+            assert [one.id for one in runner.open] == ["i1"]
+            rules_file(site.folder, f'id: xid, title: t{at}, when: "{when}"')
+            await runner.look_again()
+        site.clock.advance(600.0)
+        await site.tick(runner, events=())
+        assert runner.open == []
+        await runner.stop()
+
+    play(story)

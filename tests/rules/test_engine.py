@@ -291,6 +291,7 @@ def test_evidence_of_events_has_their_text_and_their_trust(tmp_path: Path) -> No
             text="xid_79: GPU has fallen off the bus",
             since=1005.0,
             source="kernel_log",
+            event=event,
         ),
     )
 

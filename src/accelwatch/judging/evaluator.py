@@ -1,6 +1,6 @@
 """What a rule runner needs of those who work rules out: one node's evaluator, or a fleet's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from accelwatch.clock import Clock
@@ -45,6 +45,10 @@ class Evaluator(Protocol):
 
     def set_rules(self, loaded: RuleSet, is_news: IsNews) -> None:
         """Other rules from now on. Raises WindowsError for those too dear; then all stays."""
+        ...
+
+    def recall(self, events: Sequence[ErrorEvent]) -> None:
+        """Take up events that an earlier process heard, and that open incidents rest on."""
         ...
 
     async def wait(self) -> None:

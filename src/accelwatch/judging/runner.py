@@ -83,6 +83,8 @@ class RuleRunner:
         loaded = await self._register.begin(self._folder, self.rules, wall)
         self._news = News(loaded.seen, self._has_open, self._clock.wall)
         take_up(self.open, self._evaluator.spells, wall, now)
+        rested_on = (shown.event for one in self.open for shown in one.evidence)
+        self._evaluator.recall([event for event in rested_on if event is not None])
         self._begun_at = now
         if self._teller is not None:
             self._teller.remember(loaded.seen, wall)

@@ -151,6 +151,7 @@ def _happened(text: str, node: Node, pattern: EventPattern, environment: Environ
         since=event.time,
         source=event.source,
         trusted=event.trusted,
+        event=event,
     )
 
 

@@ -4,6 +4,7 @@ import msgspec
 
 from accelwatch.rules.document import Scope
 from accelwatch.rules.timing import Transition
+from accelwatch.schema.event import ErrorEvent
 
 
 class Entity(msgspec.Struct, frozen=True, order=True):
@@ -38,6 +39,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
     trusted: bool = True
     """False for what user space may have forged."""
+    event: ErrorEvent | None = None
+    """The event, if it is one: what rests on it must not end because nobody tells it again."""
 
 
 class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):

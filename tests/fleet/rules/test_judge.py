@@ -238,6 +238,7 @@ def test_an_event_has_its_text_and_its_trust_as_evidence(
             since=machines.NOW,
             source="kernel_log",
             trusted=trusted,
+            event=event,
         ),
     )
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.rules.facts import facts_of
@@ -48,6 +48,8 @@ class NodeEvaluator:
         self._standing: object = None
         self.budgets = Budgets()
         """What rules may cost."""
+        self._recalled: Sequence[ErrorEvent] = ()
+        """Events before this process that an open incident rests on; the kernel tells them once."""
         self._judge = NodeJudge({}, collect_s)
         self._changed = asyncio.Event()
         self._unsubscribe: Callable[[], None] | None = None
@@ -80,9 +82,18 @@ class NodeEvaluator:
     def _begin(self) -> None:
         before = self._judge
         self._judge = NodeJudge(
-            self._loaded.rules, self._interval_s, is_news=self._news, budgets=self.budgets
+            self._loaded.rules,
+            self._interval_s,
+            is_news=self._news,
+            budgets=self.budgets,
+            recalled=self._recalled,
         )
         self._judge.take_over(before)
+
+    def recall(self, events: Sequence[ErrorEvent]) -> None:
+        """Take up events that an earlier process heard."""
+        self._recalled = events
+        self._begin()
 
     def _news(self, event: ErrorEvent) -> bool:
         return self._is_news("" if self._snapshot is None else self._snapshot.host, event)

@@ -1,7 +1,7 @@
 """Rules on the snapshots of one node: tick by tick, which verdicts have changed. Time is given."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.agent.rules import sight
 from accelwatch.agent.rules.sight import lookups_of
@@ -37,10 +37,12 @@ class NodeJudge:
         listened: bool = True,
         patience_s: float = UNRESOLVED_S,
         budgets: Budgets | None = None,
+        recalled: Sequence[ErrorEvent] = (),
     ) -> None:
         """`interval_s` is the time between two ticks; an event that is no news is counted only."""
         self._is_news = is_news
         self._listened = listened
+        self._recalled = recalled
         self._patience_s = patience_s
         self.rules = judged_here(rules)
         self.engine = Engine(self.rules, time.thread_time_ns, budgets)
@@ -123,6 +125,10 @@ class NodeJudge:
         return self.engine.is_firing(rule, self.entity(device))
 
     def _hear(self, snapshot: Snapshot, at: float) -> None:
+        recalled, self._recalled = self._recalled, ()
+        for before in recalled:
+            now, ago_s = self._steady(snapshot, at), snapshot.time - before.time
+            self.keeper.heard.add(before, now, ago_s=ago_s)
         self._numbers.assign(snapshot.events, snapshot.time)
         numbered = self._numbers.numbered
         if numbered is not self._numbered:

@@ -1,7 +1,7 @@
 """The rules of a hub worked out: in columns over the whole fleet, once in a while."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
@@ -19,6 +19,7 @@ from accelwatch.rules.budget import Budgets
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import Entity, VerdictChange
+from accelwatch.schema.event import ErrorEvent
 
 
 class FleetEvaluator:
@@ -68,6 +69,9 @@ class FleetEvaluator:
             raise
         self.budgets.forgive(self._loaded.rules, loaded.rules)
         self._loaded, self._judge = loaded, judge
+
+    def recall(self, events: Sequence[ErrorEvent]) -> None:
+        """Agents tell theirs again to a hub that has begun anew."""
 
     async def wait(self) -> None:
         """Return when it is time for the next tick."""
