@@ -47,6 +47,7 @@ def collect_settings(settings: Settings, state_dir: Path | None) -> CollectSetti
         processes=collect.processes,
         argv=collect.argv,
         wake_suspended=collect.wake_suspended,
+        expect=collect.expect,
         root=collect.root,
         state_dir=None if state_dir is None else str(state_dir),
         excluded=collect.exclude,

@@ -8,6 +8,7 @@ from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Reading
 from accelwatch.schema.snapshot import DeviceView
+from accelwatch.store.own import SelfMetrics
 from accelwatch.store.vanished import Vanished
 
 COUNT = ("collector_vanished_quantities", "nvidia")
@@ -78,3 +79,15 @@ def test_a_device_that_was_away_begins_anew() -> None:
     vanished.series([("nvidia", view())])
     assert vanished.series([]) == {}
     assert vanished.series([("nvidia", view(power_watts=Absence.ERROR))])[COUNT] == 0
+
+
+def test_how_many_devices_there_are_and_must_be() -> None:
+    there, gone = view(), view(DeviceState.LOST, number=1)
+    part = msgspec.structs.replace(
+        view(number=2), device=msgspec.structs.replace(machines.device(2), parent_id="x")
+    )
+    views = [("nvidia", one) for one in (there, gone, part)]
+    own = SelfMetrics(1.0, expect=8).series(views, {})
+    assert own["collector_devices",] == 1
+    assert own["collector_devices_expected",] == 8
+    assert ("collector_devices",) not in SelfMetrics(1.0).series(views, {})

@@ -10,7 +10,17 @@ from msgspec import field
 
 from accelwatch.agent_address import DEFAULT_ADDRESS
 from accelwatch.config.alerts import Alerts
-from accelwatch.config.field_types import Address, Count, Group, Host, Long, Moment, Path, Short
+from accelwatch.config.field_types import (
+    Address,
+    Count,
+    Expected,
+    Group,
+    Host,
+    Long,
+    Moment,
+    Path,
+    Short,
+)
 
 
 class Collect(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +34,8 @@ class Collect(msgspec.Struct, frozen=True, kw_only=True):
     argv: bool = False
     exclude: tuple[str, ...] = ()
     wake_suspended: bool = False
+    expect: Expected = 0
+    """Devices that there must be, without partitions; 0: nobody says."""
     root: Path = "/"
     options: dict[str, dict[str, object]] = {}
 

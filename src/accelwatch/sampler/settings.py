@@ -30,6 +30,8 @@ class CollectSettings(msgspec.Struct, frozen=True, kw_only=True):
     processes: bool = True
     argv: bool = False
     wake_suspended: bool = False
+    expect: int = 0
+    """Devices that there must be; 0: nobody says."""
     root: str = "/"
     """Prefix of /sys, /proc and /dev."""
     state_dir: str | None = None

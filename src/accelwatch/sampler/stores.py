@@ -21,5 +21,6 @@ def store_for(settings: CollectSettings, clock: Clock) -> Store:
         groups=settings.groups,
         one_shot=settings.one_shot,
         root=Path(settings.root),
+        expect=settings.expect,
         count_file=count_file,
     )

@@ -33,7 +33,14 @@ SAME_FAULT_S = 5.0
 """An event that takes another's place in the store within this time is that one, better known."""
 
 
-_AT_ONCE = frozenset({"collector_up", "collector_vanished_quantities"})
+_AT_ONCE = frozenset(
+    {
+        "collector_up",
+        "collector_vanished_quantities",
+        "collector_devices",
+        "collector_devices_expected",
+    }
+)
 _OWN = _AT_ONCE | {
     "collector_duration_seconds",
     "collector_last_success_timestamp_seconds",

@@ -4,8 +4,9 @@ from collections import Counter
 
 from accelwatch.accumulate import WINDOW_S
 from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Number
-from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.snapshot import DeviceView, is_host, whole_devices
 from accelwatch.store.reports import Cycle, Heartbeat
 from accelwatch.store.usage import cpu_seconds, resident_bytes
 from accelwatch.store.vanished import Vanished
@@ -24,8 +25,10 @@ class _Collector:
 class SelfMetrics:
     """Series of the `collector_*` and `exporter_*` families that the collection fills."""
 
-    def __init__(self, interval_s: float) -> None:
+    def __init__(self, interval_s: float, expect: int = 0) -> None:
+        """`expect` devices must be there; 0: nobody says."""
         self._interval_s = interval_s
+        self._expect = expect
         self._collectors: dict[str, _Collector] = {}
         self._heartbeat: Heartbeat | None = None
         self._cpu_before_s = 0.0
@@ -71,6 +74,10 @@ class SelfMetrics:
                 own["collector_last_success_timestamp_seconds", name] = collector.last_success
             for result, total in sorted(collector.cycles.items()):
                 own["collector_cycles_total", name, result] = total
+        if self._expect:
+            devices = whole_devices(view for _, view in views if not is_host(view.device))
+            own["collector_devices_expected",] = self._expect
+            own["collector_devices",] = sum(one.state is not DeviceState.LOST for one in devices)
         own.update(_unavailable(views))
         own.update(self._vanished.series(views))
         own.update(self._usage())

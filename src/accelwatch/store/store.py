@@ -53,6 +53,7 @@ class Store:
         groups: frozenset[str] = frozenset(),
         one_shot: bool = False,
         root: Path = Path("/"),
+        expect: int = 0,
         count_file: "CountFile | None" = None,
         host: str | None = None,
     ) -> None:
@@ -73,7 +74,7 @@ class Store:
             count_file.load() if count_file else None,
             ambiguous=self._rows.ambiguous,
         )
-        self._own = SelfMetrics(interval_s)
+        self._own = SelfMetrics(interval_s, expect)
         self._listeners: list[Listener] = []
         self.version = 0
         """Grows with every change."""
