@@ -42,6 +42,8 @@ BY_CLASS = {
     "unused": "nvidia.xid.undocumented",
     "watch": "nvidia.xid.watch",
 }
+BY_CODE = {94: "nvidia.xid.contained_error"}
+"""Xids that have a rule of their own within their class."""
 BY_ACTION = {"none": 0, "restart": 1, "reset": 2, "reboot": 3, "replace": 4}
 MOST_BYTES = 256 << 20
 DEVICES = 8000
@@ -159,7 +161,7 @@ def test_each_xid_is_of_the_rule_of_its_class(row: dict[str, str | int | None]) 
     elif kind == "nvlink":
         assert rules_of(code, Category.LINK_FATAL) == {BY_CLASS[kind]}
     else:
-        assert rules_of(code) == {BY_CLASS[kind]}
+        assert rules_of(code) == {BY_CODE.get(code, BY_CLASS[kind])}
 
 
 def test_a_code_of_a_newer_driver_is_seen() -> None:
@@ -171,7 +173,7 @@ def test_no_xid_is_taken_more_lightly_than_nvidia_takes_it() -> None:
     for row in XID_TABLE:
         action = wanted.get(str(row["immediate"]))
         if action is not None and row["class"] != "unused":
-            rule = packs()[BY_CLASS[row["class"]]]
+            rule = packs()[BY_CODE.get(row["xid"], BY_CLASS[row["class"]])]
             assert BY_ACTION[rule.advice.value] >= BY_ACTION[action], row
             assert rule.severity is Severity.CRITICAL, row
 
