@@ -15,7 +15,7 @@ from accelwatch.schema.metrics import Series
 
 LOOK_BACK_MS = 3_660_000
 """An hour for graphs, and a little before it."""
-_HELD_BYTES = 192 << 20
+_HELD_BYTES = 96 << 20
 """Of row groups that were read; what a moment needs is held however large it is."""
 
 

@@ -24,6 +24,8 @@ class ReadingThread:
         self._told = threading.Condition()
         self._thread: threading.Thread | None = None
         self._ended = False
+        self._fault: Exception | None = None
+        """What has ended the background before its end."""
 
     def begin(self, background: Iterator[None]) -> None:
         """Start, with what is to be done between calls."""
@@ -39,13 +41,16 @@ class ReadingThread:
             self._told.notify()
 
     async def call(self, call: Callable[[], Result]) -> Result:
-        """What the call gives or raises, from the thread."""
+        """What the call gives or raises, from the thread; else what the background has raised."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
         with self._told:
             self._wanted.append((call, done, loop))
             self._told.notify()
-        return await done
+        result = await done
+        if self._fault is not None:
+            raise self._fault
+        return result
 
     def _work(self) -> None:
         idle = False
@@ -57,9 +62,17 @@ class ReadingThread:
                     return
                 work = self._wanted.popleft() if self._wanted else None
             if work is None:
-                idle = next(self._background, _DONE) is _DONE
+                idle = self._step()
             else:
                 _answer(*work)
+
+    def _step(self) -> bool:
+        """One step of the background; whether there is none any more."""
+        try:
+            return next(self._background, _DONE) is _DONE
+        except Exception as error:  # noqa: BLE001 - raised where somebody waits
+            self._fault = error
+            return True
 
 
 _DONE = object()
