@@ -121,7 +121,7 @@ def test_shipped_rules_say_the_same() -> None:
 
 
 def test_who_stands_still_is_asked_once() -> None:
-    """The clock is read before and after each rule that is worked out."""
+    """The clock is read before the first rule that is worked out, and after each."""
     rules = drawn_rules(
         ["power_watts > 1", 'max(power_watts, "5m") > 1', 'count("xid", within="1h") > 3']
     )
@@ -141,6 +141,6 @@ def test_who_stands_still_is_asked_once() -> None:
         stir = Stir(engine.attention)
         world.tick(1000.0 + at, stir)
         engine.step(world.subjects(), 1000.0 + at, 1000.0 + at, stir)
-        worked.append(len(readings) // 2)
+        worked.append(max(len(readings) - 1, 0))
         readings.clear()
     assert worked == [3, *[0] * 8]
