@@ -1,27 +1,33 @@
 """Rules as alerting rules of Prometheus: promtool takes them, and they fire for whom our engine does."""
 
+import contextlib
 import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import Phase, given, settings
 
-from accelwatch.expr.promql import Assumed
+from accelwatch.errors import ExpressionError
+from accelwatch.expr.promql import Assumed, PromqlError, condition
+from accelwatch.expr.rule import compile_rule
 from accelwatch.rules.loading import load, pack_file, pack_names
 from accelwatch.rules.prometheus import AlertingRule, Untranslated, exported
 from accelwatch.rules.prometheus_file import rule_file
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.testing import Play, read_case
 from promtool_worlds import write_tests
+from rule_worlds import conditions
 
 ITEMS = Path(__file__).with_name("promql_items.yaml")
 UNTRANSLATED = {"nvidia.lost_again: fires on the second event"}
 """An event that was before its counter began is none that Prometheus can tell from a new one."""
 
-MOST_CASES = 3
-"""Of a rule's own tests: one in which it fires, at idle, on missing data."""
+KINDS = ("fires", "does not fire on missing data")
+"""Of a rule's own tests the first of each kind."""
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +126,7 @@ def test_packs_fire_for_whom_our_engine_does(
         ]
         files += [
             path.name
-            for path in write_tests(tmp_path, rule, plays[:MOST_CASES], 150.0, evaluated_s=60.0)
+            for path in write_tests(tmp_path, rule, _first(plays), 150.0, evaluated_s=60.0)
         ]
     assert len(files) >= len(chosen) > 30
     run(promtool, "test", "rules", *files, folder=tmp_path)
@@ -128,6 +134,11 @@ def test_packs_fire_for_whom_our_engine_does(
 
 def _plays(rule: Rule) -> list[tuple[str, Play]]:
     return [(case.name, read_case(case)) for case in rule.tests]
+
+
+def _first(plays: list[tuple[str, Play]]) -> list[tuple[str, Play]]:
+    kinds = [[one for one in plays if one[0].startswith(kind)][:1] for kind in KINDS]
+    return [one for kind in kinds for one in kind]
 
 
 def _shape(expr: str) -> str:
@@ -175,6 +186,9 @@ def test_windows_need_half_of_their_samples(tmp_path: Path) -> None:
         ("power_watts / 0 > 2", 60.0, "a division by zero"),
         ("index > 2", 60.0, "agents do not expose index"),
         ('boot_id == "5"', 60.0, "agents do not expose boot_id"),
+        ('power_watts > peer_median(3, by="rack")', 60.0, "the same for all peers"),
+        ("node.count(power_watts > 5 or age(power_watts) > 9) < 3", 60.0, "left out"),
+        ("missing(power_watts > 5 or age(power_watts) > 9)", 60.0, "left out"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_said_has_its_reason(
@@ -195,6 +209,28 @@ def test_of_several_what_cannot_be_said_is_left_out_and_told(tmp_path: Path) -> 
     # What is not known never makes its opposite true.
     reason = refused(tmp_path, "not (power_watts > 5 or age(power_watts) > 9)")
     assert "age(power_watts) > 9" in reason
+
+
+def test_whatever_can_be_said_is_taken(promtool: str, tmp_path: Path) -> None:
+    """Rules that are drawn are said so that promtool takes them, or are refused with a reason."""
+    said_: list[str] = []
+
+    @settings(max_examples=40, deadline=None, database=None, phases=[Phase.generate])
+    @given(conditions)
+    def draw(text: str) -> None:
+        try:
+            tree = compile_rule(text).tree
+        except ExpressionError:
+            return
+        with contextlib.suppress(PromqlError):
+            said_.append(condition("device", None, [(text, tree)], Assumed(scrape_s=10.0)).text)
+
+    draw()
+    rules = [{"alert": f"a{at}", "expr": text} for at, text in enumerate(said_)]
+    assert rules
+    path = tmp_path / "drawn.yml"
+    path.write_bytes(msgspec.json.encode({"groups": [{"name": "drawn", "rules": rules}]}))
+    run(promtool, "check", "rules", str(path), folder=tmp_path)
 
 
 def test_what_differs_and_what_is_needed_is_told(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ _FACTORS = {
 }
 
 
+_OF_CONSTANTS: Mapping[str, Callable[..., float]] = {"abs": abs, "min": min, "max": max}
+
+
 def arithmetic(word: str, left: Query, right: Query) -> Query:
     """`left word right`, of constants their value. Raises PromqlError."""
     if left.scalar is not None and right.scalar is not None:
@@ -55,6 +58,9 @@ def invoked(name: str, values: list[Query]) -> Query:
     """A function of the language over numbers. Raises PromqlError."""
     if name in _FACTORS:
         return arithmetic("*", values[0], constant(_FACTORS[name]))
+    scalars = [one.scalar for one in values if one.scalar is not None]
+    if name in _OF_CONSTANTS and len(scalars) == len(values):
+        return constant(_OF_CONSTANTS[name](*scalars))
     if name == "abs":
         return called("abs", values[0].text)
     if name in ("min", "max"):

@@ -74,7 +74,7 @@ def condition(
         place.remarks.text = text
         true = truth(part, place).true
         if true is None:
-            why = "; ".join(one for one in place.remarks.notes if one.startswith("left out"))
+            why = "; ".join(place.remarks.lefts)
             raise PromqlError(why or "the condition is never true")
         found.append(true)
     whole = reduce(lambda one, other: joined(one, "and", other), found)
@@ -213,9 +213,10 @@ def _present(node: Node, place: Place) -> Truth:
             if told.scalar is not None:
                 return Truth(place.everybody, None)
         case _ if node.type is Type.BOOL:
-            both_ways = truth(node, place)
+            both_ways = place.remarks.whole(lambda: truth(node, place))
             sure = either(both_ways.true, both_ways.false)
-            assert sure is not None, "a condition is something for somebody"
+            if sure is None:
+                raise PromqlError("a condition that is never known")
             told = sure
         case _:
             raise PromqlError("whether there is a text that is no field")

@@ -17,6 +17,8 @@ def peers(node: Peers, place: Place, number: Number) -> Query:
     group = Group(node.by, place)
     members = Group(node.by, group.members)
     values = number(node.operand, group.members)
+    if values.scalar is not None:
+        raise PromqlError("a number that is the same for all peers")
     several = joined(group.folded("count", values), ">=", constant(LEAST_PEERS + 1))
     level = joined(group.folded("quantile 0.5", values, numbers=True), "and", several)
     if node.kind == "median":
@@ -54,7 +56,8 @@ def number_of(node: Fold, place: Place, condition: Condition) -> Query:
     group = Group(node.by, place)
     if node.operand is None:
         return group.number(group.everybody)
-    inner = condition(node.operand, group.members)
+    operand = node.operand
+    inner = place.remarks.whole(lambda: condition(operand, group.members))
     if inner.true is None and inner.false is None:
         raise PromqlError("a condition that is never known")
     truths = _as_numbers(inner)

@@ -4,11 +4,11 @@ All vectors about devices have the same labels, those of the target and `vendor`
 about nodes have those of the target. So whatever is joined needs no list of labels.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from accelwatch.expr.promql.query import PromqlError, Query, called, joined
+from accelwatch.expr.promql.query import PromqlError, Query, Truth, called, joined
 from accelwatch.expr.tree import Span
 from accelwatch.schema.metrics import by_key
 
@@ -46,11 +46,22 @@ class Remarks:
     """Of the part that is being said."""
     notes: dict[str, None] = field(default_factory=dict)
 
+    lefts: list[str] = field(default_factory=list)
+    """What was left out, in order."""
+
     def left_out(self, span: Span, reason: PromqlError) -> None:
         """A part that is not known in Prometheus."""
-        self.notes[f"left out, as if it were not known: {self.text[slice(*span)]} ({reason})"] = (
-            None
-        )
+        part = self.text[slice(*span)]
+        self.lefts.append(f"left out, as if it were not known: {part} ({reason})")
+        self.notes[self.lefts[-1]] = None
+
+    def whole(self, said: Callable[[], Truth]) -> Truth:
+        """A condition that is counted: what is left out of it changes the number. Raises PromqlError."""
+        before = len(self.lefts)
+        truth = said()
+        if len(self.lefts) > before:
+            raise PromqlError(self.lefts[-1])
+        return truth
 
 
 @dataclass(frozen=True, slots=True)
