@@ -105,9 +105,9 @@ class ProvingGround:
         *,
         interval_s: float = 20.0,
         exporters: Sequence[Write] = (),
-        packs: Sequence[str] = (),
+        rules: Path | None = None,
     ) -> None:
-        """With `exporters` nodes have these pages and no agents."""
+        """With `exporters` nodes have these pages and no agents; a file of rules is instead of packs."""
         self.clock = ManualClock(wall=START)
         self.interval_s = interval_s
         self.simulated = Fleet(
@@ -121,7 +121,8 @@ class ProvingGround:
         self.fleet = HubFleet(self.clock, Thresholds(), None)
         self._transitions = Transitions(self.fleet)
         self._tellers = list(self._telling(exporters))
-        settings = RuleSettings(packs=tuple(packs) or tuple(pack_names()))
+        packed = RuleSettings(packs=tuple(pack_names()))
+        settings = packed if rules is None else RuleSettings(files=(str(rules),))
         self.heard: list[Incident] = []
         """Every incident at each of its changes, in order."""
         self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.heard.extend)
