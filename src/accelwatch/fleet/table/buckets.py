@@ -56,11 +56,13 @@ class Buckets:
 
     def fold(self, how: np.ufunc, first: int, last: int) -> Floats:
         """What `how` makes of the buckets `first` to `last`, all of which are still here; by row."""
-        folds: Floats = np.full(self._rows, self._empty, dtype=np.float64)
+        # Counts, and the least and the most, are exact in any width: only sums have to be wide.
+        width = np.uint32 if self._width == np.uint8 else np.float64 if how is np.add else None
+        folds: Floats = np.empty(self._rows)
         begin_at, end_at = first % self.count, last % self.count + 1
         cuts = [(begin_at, end_at)] if begin_at < end_at else [(begin_at, self.count), (0, end_at)]
         for begin, part in self._places():
-            cut_folds = [how.reduce(part[cut[0] : cut[1]], axis=0, dtype=float) for cut in cuts]
+            cut_folds = [how.reduce(part[cut[0] : cut[1]], axis=0, dtype=width) for cut in cuts]
             whole = cut_folds[0] if len(cut_folds) == 1 else how(*cut_folds)
             folds[begin : begin + part.shape[1]] = whole
         return folds

@@ -154,7 +154,7 @@ class Windows:
     def _grow(self, used: int) -> None:
         """Room for the rows that are used, as far as there may be."""
         wanted = min(-(-used // PART) * PART, self._pace.size)
-        if self._asked:
+        if self._asked and wanted > self._rows:
             wanted = min(wanted, MOST_BYTES // _row_bytes(self._asked))
         if wanted > self._rows:
             self._rows = wanted
