@@ -130,10 +130,10 @@ class Windows:
         pace.interval_s = np.maximum(rows.interval_s[:count], self._tick_s)
         new = (arrived != self._arrived) & ~np.isnan(arrived)
         self._arrived = arrived.copy()
-        gap_s = 3 * pace.interval_s
+        gap_s, any_new = 3 * pace.interval_s, bool(new.any())
         for series, track in self._tracks.items():
             track.roll(now)
-            if new.any():
+            if any_new:
                 fresh = np.where(new, values(series)[:count], math.nan)
                 track.add(Sample(fresh, arrived), gap_s)
 
