@@ -206,7 +206,7 @@ class _FileLoader:
     ) -> Rule:
         part = Part(self._document, place)
         if not _ID.fullmatch(written.id) or len(written.id) > 100:
-            part.complain("id", "small letters, digits, _ and dots, such as nvidia.gpu.lost")
+            part.complain("id", "small letters, digits, _ and dots, such as nvidia.lost")
         line = self._document.line((*place, "id"))
         return Rule(
             id=written.id,
