@@ -50,6 +50,7 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             id_, severity, since, *rest = out.split()
             assert (id_, severity) == ("i1", "critical")
             assert since.startswith("20")
+            assert since.endswith("Z")
             assert " ".join(rest) == f"{one.address} {DEVICE} A GPU is lost"
 
             code, out, _ = await typed("incidents", "i1", *asking)
