@@ -116,6 +116,12 @@ Options = TypeVar("Options", bound=msgspec.Struct)
 
 def options_of(context: SinkContext, kind: type[Options]) -> Options:
     """The sink's options as a struct of its own. Raises ConfigError, without the values."""
+    from accelwatch.located_yaml.complaint import unknown
+
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for key in context.options:
+        if key not in known:
+            raise ConfigError(f"{key}: {unknown(key, known)}")
     try:
         return msgspec.convert(dict(context.options), kind)
     except msgspec.ValidationError as error:

@@ -19,7 +19,8 @@ MAIL = {"host": "mail", "sender": "gpus@example.org", "to": ["ops@example.org"]}
     [
         ("webhook", {}, "missing required field `url`"),
         ("webhook", {"url": 7}, "Expected `str`, got `int` - at `url`"),
-        ("webhook", {"url": URL, "urk": 1}, "unknown field `urk`"),
+        ("webhook", {"url": URL, "urk": 1}, "urk: unknown key; did you mean url?"),
+        ("slack", {"zzz": 1}, "zzz: unknown key; expected one of api, channel, token, url"),
         ("webhook", {"url": "file:///etc/passwd"}, "url: expected a URL"),
         ("webhook", {"url": "https://me:pw@example.org"}, "no user or password"),
         ("webhook", {"url": "https://exa mple.org"}, "url: expected a URL"),
