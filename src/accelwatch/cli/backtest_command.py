@@ -118,7 +118,7 @@ def _archive(source: Source) -> Iterator[Path]:
 def _span(source: Source, archive: "Archive") -> tuple[float | None, float | None]:
     from time import time
 
-    from accelwatch.cli.history_command import moment
+    from accelwatch.cli.history_command import moment, moment_text
     from accelwatch.errors import UsageError
 
     now = archive.description.end if source.history is not None else time()
@@ -126,6 +126,12 @@ def _span(source: Source, archive: "Archive") -> tuple[float | None, float | Non
     end = None if source.end in (None, "now") else moment(source.end, now)
     if begin is not None and end is not None and begin >= end:
         raise UsageError(f"--from {source.begin} is not before --to {source.end}")
+    first, last = archive.description.start, archive.description.end
+    if (begin is not None and begin > last) or (end is not None and end < first):
+        complain(
+            f"nothing was recorded then: the archive goes from {moment_text(first)} "
+            f"to {moment_text(last)}"
+        )
     return begin, end
 
 

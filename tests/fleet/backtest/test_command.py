@@ -56,6 +56,11 @@ def test_incidents_on_stdout_and_gaps_on_stderr(tmp_path: Path, rules: str) -> N
     assert run(*played, "--rule", "my.fan")[1] == ""
     later = str(plan.start + 1600)
     assert run(*played, "--from", later)[1] == ""
+    assert "nothing was recorded" not in run(*played, "--from", later)[2]
+    for span in (("--from", "2030-01-01"), ("--to", "2020-01-01")):
+        code, out, said = run(*played, *span)
+        assert (code, out) == (0, "")
+        assert "nothing was recorded then: the archive goes from 2026-01-01 00:00:0" in said
 
 
 def test_what_cannot_be_played_is_said(tmp_path: Path, rules: str) -> None:
