@@ -275,12 +275,18 @@ def test_changed_files_are_taken_up_and_broken_ones_told_once(
         runner = site.runner()
         await runner.start()
         await site.tick(runner, machines.view(0), machines.lost_view(1))
+        before = site.file.read_text("utf-8")
         site.file.write_text("version: 1\nrules: [{id: BAD, title: t, when: 'x'}]", "utf-8")
         for _ in range(2):
             await runner.look_again()
         assert list(runner.rules.rules) == ["gpu.lost"]
         assert caplog.text.count("rules refused") == 1
         assert any("rules refused" in one for one in runner.problems)
+        site.file.write_text(before, "utf-8")
+        with caplog.at_level("INFO"):
+            await runner.look_again()
+        assert caplog.text.count("rule files are well again") == 1
+        assert not any("refused" in one for one in runner.problems)
         rules_file(site.folder, 'id: other, title: t, when: "power_watts < 0"')
         await runner.look_again()
         assert list(runner.rules.rules) == ["other"]

@@ -158,6 +158,8 @@ class RuleRunner:
             rules = await asyncio.to_thread(loaded_rules, self._settings)
             if rules.digest != self.rules.digest:
                 await self._replace(rules)
+            elif self._refused:
+                logger.info("rule files are well again count=%d", len(rules.rules))
         except (AccelwatchError, OSError) as error:
             refused = f"rules refused, those before stay in force: {error}"
             if refused != self._refused:
