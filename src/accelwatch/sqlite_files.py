@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,13 +36,15 @@ def keep_private(path: Path) -> None:
     """Let nobody else read a database that is there or about to be: names and serials of a fleet.
 
     SQLite gives its companions the mode of the file, but does not mend those that are there. What cannot
-    be changed is somebody else's, and opening it tells what is wrong.
+    be changed is somebody else's, and opening it tells what is wrong. Rights are only taken away: a file
+    that was made read-only stays so.
     """
     with contextlib.suppress(OSError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE))
     for companion in COMPANIONS:
         with contextlib.suppress(OSError):
-            os.chmod(f"{path}{companion}", _MODE)  # noqa: PTH101 - a name, not a path of parts
+            file = Path(f"{path}{companion}")
+            file.chmod(stat.S_IMODE(file.stat().st_mode) & _MODE)
 
 
 def check_version(database: sqlite3.Connection, version: int) -> None:
