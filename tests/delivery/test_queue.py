@@ -20,7 +20,8 @@ from accelwatch.delivery.queue import (
 )
 from accelwatch.delivery.routing import Routes
 from accelwatch.incidents.incident import Incident
-from accelwatch.rules.document import Severity
+from accelwatch.rules.document import Scope, Severity
+from accelwatch.rules.verdict import Entity
 from incident_samples import START, incident, later, over, storm
 
 TAKEN = Outcome(status=Status.DELIVERED, reference="m1")
@@ -164,6 +165,54 @@ def test_a_second_incident_waits_for_what_it_may_be_part_of() -> None:
     assert scene.send() == ["opened i1"]
     assert scene.after(9.9).send() == []
     assert scene.after(0.2).send() == ["opened i2"]
+
+
+def test_what_waits_waits_on_while_others_of_its_family_begin() -> None:
+    scene = Scene().tell(incident(1))
+    assert scene.send() == ["opened i1"]
+    for number in range(2, 6):
+        scene.after(6.0).tell(incident(number))
+        assert scene.send() == []
+    said = scene.after(10.0).send()
+    assert sorted(said) == [f"opened i{number}" for number in range(2, 6)]
+
+
+def test_those_of_another_family_keep_nobody_waiting() -> None:
+    scene = Scene().tell(incident(1), incident(2))
+    scene.send()
+    scene.after(6.0).tell(incident(3, family="other"))
+    assert scene.after(4.1).send() == ["opened i2"]
+
+
+def test_nothing_waits_for_more_than_a_minute() -> None:
+    scene = Scene().tell(incident(1))
+    scene.send()
+    for number in range(2, 14):
+        scene.after(5.0).tell(incident(number))
+        assert scene.send() == []
+    assert scene.after(5.0).tell(incident(14)).send() == ["opened i2"]
+
+
+def test_what_becomes_worse_while_it_waits_waits_no_more() -> None:
+    low = incident(2, severity=Severity.WARNING)
+    scene = Scene().tell(incident(1), low)
+    scene.send()
+    scene.after(6.0).tell(incident(3))
+    assert scene.tell(later(low, scene.now, severity=Severity.CRITICAL)).send() == ["opened i2"]
+
+
+def test_a_group_of_the_fleet_waits_for_nobody() -> None:
+    (group,) = storm(30)[-1:]
+    wide = later(group, START, entity=Entity(scope=Scope.DEVICE, group="fleet"))
+    scene = Scene().tell(incident(1), wide)
+    assert sorted(scene.send()) == ["opened i1", "opened i99"]
+
+
+def test_a_smaller_group_may_become_part_of_another() -> None:
+    scene = Scene().tell(incident(1), *storm(3)[-1:])
+    assert scene.send() == ["opened i1"]
+    scene.tell(later(storm(3)[-1], START + 1, group="i100"))
+    assert scene.after(60).send() == []
 
 
 def test_what_is_muted_is_not_told_until_it_is_heard_again() -> None:

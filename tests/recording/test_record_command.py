@@ -22,8 +22,7 @@ from recording.shots import numbers, shot
 from standins import NvmlScenario
 
 _COMMAND = """
-import signal, sys, typer
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup would have it ignored
+import sys, typer
 from accelwatch.cli.entry import guarded
 from accelwatch.cli.record import record_command
 app = typer.Typer(pretty_exceptions_enable=False)

@@ -17,6 +17,7 @@ from accelwatch.alert import Notice, NoticeKind, Outcome, Status
 from accelwatch.backoff import doubled
 from accelwatch.delivery.message import NEVER, Key, Message, decoded, encoded
 from accelwatch.delivery.routing import Plan, Routes
+from accelwatch.incidents.grouping import FLEET
 from accelwatch.incidents.incident import Incident
 
 MOST_MESSAGES = 10_000
@@ -25,6 +26,8 @@ GIVEN_UP_S = 86_400.0
 KEPT_S = 86_400.0
 """How long a message is remembered whose incident is over: it may come back."""
 EDIT_EVERY_S = 5.0
+MOST_WAITS = 6
+"""So many times the wait for a storm is the longest that what begins is held back."""
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 600.0
 
@@ -64,6 +67,9 @@ class Queue:
         self._agenda: dict[str, list[tuple[float, int, Key]]] = {name: [] for name in traits}
         self._numbers = itertools.count()
         self._last_begun: dict[str, float] = {}
+        self._last_of_family: dict[tuple[str, str], float] = {}
+        self._held: dict[Key, str] = {}
+        """Those that begin and wait for others of their family, which is given."""
         self._in_flight: dict[str, Key] = {}
         self._changes: set[Key] = set()
         self.untold = 0
@@ -95,7 +101,10 @@ class Queue:
                 self._drop(message)
                 return False
             if message.seen != incident.updated:
-                due = min(message.due, plan.due) if _rises(message, incident) else message.due
+                due = message.due
+                if _rises(message, incident):
+                    self._held.pop(message.key, None)
+                    due = min(due, plan.due)
                 self._say(message, incident, NoticeKind.OPENED, max(due, now), now)
             return True
         if not incident.is_open:
@@ -114,6 +123,7 @@ class Queue:
             message.told_closed = False
             return self._say(message, incident, NoticeKind.OPENED, plan.due, now)
         if _rises(message, incident):
+            self._held.pop(message.key, None)
             kind = message.notice.kind if message.waits else NoticeKind.UPDATED
             return self._say(message, incident, kind, plan.due, now)
         if message.waits and not self._flies(message):
@@ -163,7 +173,8 @@ class Queue:
             return False
         last = self._last_begun.get(name, -NEVER)
         self._last_begun[name] = now
-        storm = 0.0 <= now - last < self._storm_wait_s and not incident.members
+        storm = 0.0 <= now - last < self._storm_wait_s and incident.entity.group != FLEET
+        self._last_of_family[name, incident.family] = now
         message = Message(
             incident=incident.id,
             sink=name,
@@ -174,7 +185,23 @@ class Queue:
             remind_s=plan.remind_s,
         )
         self._keep(message)
+        if storm:
+            self._held[message.key] = incident.family
         self._plan(message, max(plan.due, now + self._storm_wait_s if storm else now), now)
+        return True
+
+    def _gathers(self, message: Message, now: float) -> bool:
+        """Whether others of its family still begin, so that it may turn out to be one of many."""
+        family = self._held.get(message.key)
+        if family is None:
+            return False
+        last = self._last_of_family[message.sink, family]
+        due = min(last, message.queued + MOST_WAITS * self._storm_wait_s - self._storm_wait_s)
+        due += self._storm_wait_s
+        if not now < due <= now + self._storm_wait_s:
+            del self._held[message.key]
+            return False
+        self._plan(message, due, now)
         return True
 
     def post(self, sink: str, id_: str, notice: Notice, now: float) -> None:
@@ -204,6 +231,7 @@ class Queue:
         if self._messages.pop(message.key, None) is None:
             return
         self._count[message.sink] -= 1
+        self._held.pop(message.key, None)
         self._changes.add(message.key)
         sinks = self._of_incident[message.incident]
         sinks.discard(message.sink)
@@ -238,6 +266,8 @@ class Queue:
         while self.due_at(sink, now) <= now:
             _, _, key = heapq.heappop(self._agenda[sink])
             message = self._messages[key]
+            if self._gathers(message, now):
+                continue
             if self._ready(message, now):
                 self._in_flight[sink] = key
                 return message

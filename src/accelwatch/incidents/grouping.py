@@ -27,6 +27,8 @@ from accelwatch.rules.verdict import (
 
 Key = tuple[str, str]
 """Family, and what its members have in common (`rack=r7`)."""
+FLEET = "fleet"
+"""What members have in common that need have nothing in common but their family."""
 _LABEL = "labels."
 
 
@@ -89,13 +91,31 @@ class Groups:
         for gathering in self._gatherings.values():
             gathering.members.pop(closed.id, None)
 
+    def yield_to(self, storm: Incident, now: float) -> list[Incident]:
+        """Give the members of a storm up to it, and the groups that have none left; those groups."""
+        joining, given = set(storm.members), []
+        for key, gathering in list(self._gatherings.items()):
+            if key[0] != storm.family:
+                continue
+            left = {id_: one for id_, one in gathering.members.items() if id_ not in joining}
+            if len(left) == len(gathering.members):
+                continue
+            gathering.members = left
+            if gathering.incident is None or any(one.is_open for one in left.values()):
+                continue
+            del self._gatherings[key]
+            text = f"part of {storm.id}: {storm.title}"
+            within = msgspec.structs.replace(gathering.incident, group=storm.id)
+            given.append(with_moment(within, Moment(now, MomentKind.JOINED, text)))
+        return given
+
     def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
         """Close a group by hand; None for one that is not open."""
         for key, gathering in self._gatherings.items():
             incident = gathering.incident
             if incident is not None and incident.id == id_ and incident.is_open:
                 del self._gatherings[key]
-                return _closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
+                return closed_at(incident, Moment(now, MomentKind.CLOSED, note, actor))
         return None
 
     def _grown(self, key: Key, rule: Rule, now: float, at: float) -> Incident | None:
@@ -109,47 +129,16 @@ class Groups:
         if gathering.incident is None:
             if len({one.entity for one in recent}) < gathering.rule.at_least:
                 return None
-            gathering.incident = self._begun(key, rule, recent, now)
+            gathering.incident = group_of(self._next_id(), key[1], rule, recent, now)
             return gathering.incident
         known = set(gathering.incident.members)
         new = [one for one in recent if one.id not in known]
         if not new:
             return None
-        grown = _with_members(gathering.incident, new, now)
-        title = _title(rule, grown.nodes, len(grown.members), key)
+        grown = with_members(gathering.incident, new, now)
+        title = title_of(rule, grown.nodes, len(grown.members), key[1])
         gathering.incident = msgspec.structs.replace(grown, title=title)
         return gathering.incident
-
-    def _begun(self, key: Key, rule: Rule, members: list[Incident], now: float) -> Incident:
-        worst = max(members, key=lambda one: one.severity.weight)
-        first = min(members, key=lambda one: one.opened)
-        nodes = tuple(dict.fromkeys(node for one in members for node in one.nodes))
-        title = _title(rule, nodes, len(members), key)
-        return Incident(
-            id=self._next_id(),
-            family=rule.family,
-            rule=rule.id,
-            rules=(rule.id,),
-            rule_digest=rule.digest,
-            title=title,
-            entity=Entity(scope=rule.scope, group=key[1]),
-            facts=_shared(members),
-            severity=worst.severity,
-            confidence=rule.confidence,
-            # Nobody is taken out for what befalls many: the cause is somewhere else.
-            advice=Advice.WAIT,
-            since=min(one.since for one in members),
-            opened=now,
-            updated=now,
-            evidence=first.evidence[:MOST_EVIDENCE],
-            nodes=nodes[:MOST_NODES],
-            members=tuple(one.id for one in members),
-            trusted=any(one.trusted for one in members),
-            what_to_do=_what_to_do(rule),
-            runbook=rule.runbook,
-            source=rule.source,
-            timeline=(Moment(now, MomentKind.OPENED, title),),
-        )
 
     def _calmed(self, key: Key, now: float, at: float) -> Incident | None:
         gathering = self._gatherings[key]
@@ -169,7 +158,7 @@ class Groups:
             return None
         del self._gatherings[key]
         text = f"none of its {len(incident.members)} members is open any more"
-        return _closed(incident, Moment(now, MomentKind.CLOSED, text))
+        return closed_at(incident, Moment(now, MomentKind.CLOSED, text))
 
 
 def may_be_one_of_many(incident: Incident, rule: Rule) -> bool:
@@ -180,14 +169,12 @@ def may_be_one_of_many(incident: Incident, rule: Rule) -> bool:
 def _key(incident: Incident, rule: Rule) -> Key | None:
     by = _grouping(rule).by
     value = _value(incident, by)
-    return (
-        None if value is None else (incident.family, "fleet" if by == "fleet" else f"{by}={value}")
-    )
+    return None if value is None else (incident.family, FLEET if by == FLEET else f"{by}={value}")
 
 
 def _value(incident: Incident, by: str) -> str | None:
     """What an incident has in common with others; None when it is not known."""
-    if by == "fleet":
+    if by == FLEET:
         return ""
     own = {
         "node": incident.entity.node,
@@ -209,11 +196,44 @@ def _what_to_do(rule: Rule) -> str:
     return "look for one cause: storage, fabric, power, cooling, a roll-out"
 
 
-def _title(rule: Rule, nodes: tuple[str, ...], members: int, key: Key) -> str:
-    """`GPU has fallen off the bus: 30 nodes at once, rack r7`."""
-    shared = "" if key[1] == "fleet" else f", {key[1].removeprefix(_LABEL).replace('=', ' ', 1)}"
+def title_of(rule: Rule, nodes: tuple[str, ...], members: int, place: str) -> str:
+    """`GPU has fallen off the bus: 30 nodes at once, rack r7`; `place` is `rack=r7` or `fleet`."""
+    shared = "" if place == FLEET else f", {place.removeprefix(_LABEL).replace('=', ' ', 1)}"
     many = f"{len(nodes)} nodes" if len(nodes) > 1 else f"{members} {rule.scope.value}s"
     return f"{rule.title}: {many} at once{shared}".replace("driver_version", "driver version")
+
+
+def group_of(id_: str, place: str, rule: Rule, members: list[Incident], now: float) -> Incident:
+    """The incident of a group that begins; `place` is what its members have in common."""
+    worst = max(members, key=lambda one: one.severity.weight)
+    first = min(members, key=lambda one: one.opened)
+    nodes = tuple(dict.fromkeys(node for one in members for node in one.nodes))
+    title = title_of(rule, nodes, len(members), place)
+    return Incident(
+        id=id_,
+        family=rule.family,
+        rule=rule.id,
+        rules=(rule.id,),
+        rule_digest=rule.digest,
+        title=title,
+        entity=Entity(scope=rule.scope, group=place),
+        facts=_shared(members),
+        severity=worst.severity,
+        confidence=rule.confidence,
+        # Nobody is taken out for what befalls many: the cause is somewhere else.
+        advice=Advice.WAIT,
+        since=min(one.since for one in members),
+        opened=now,
+        updated=now,
+        evidence=first.evidence[:MOST_EVIDENCE],
+        nodes=nodes[:MOST_NODES],
+        members=tuple(one.id for one in members),
+        trusted=any(one.trusted for one in members),
+        what_to_do=_what_to_do(rule),
+        runbook=rule.runbook,
+        source=rule.source,
+        timeline=(Moment(now, MomentKind.OPENED, title),),
+    )
 
 
 def _grouping(rule: Rule) -> Grouping:
@@ -222,7 +242,8 @@ def _grouping(rule: Rule) -> Grouping:
     return rule.group
 
 
-def _with_members(group: Incident, new: list[Incident], now: float) -> Incident:
+def with_members(group: Incident, new: list[Incident], now: float) -> Incident:
+    """A group that has grown; its title is still the old one."""
     nodes = dict.fromkeys((*group.nodes, *(node for one in new for node in one.nodes)))
     grown = msgspec.structs.replace(
         group,
@@ -254,6 +275,7 @@ def _shared(members: list[Incident]) -> Facts:
     )
 
 
-def _closed(group: Incident, moment: Moment) -> Incident:
+def closed_at(group: Incident, moment: Moment) -> Incident:
+    """A group that is over."""
     closed = msgspec.structs.replace(group, state=IncidentState.CLOSED, closed=moment.time)
     return with_moment(closed, moment)

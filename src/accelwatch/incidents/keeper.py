@@ -19,6 +19,7 @@ from accelwatch.incidents.incident import (
     MomentKind,
     with_moment,
 )
+from accelwatch.incidents.storm import Storms
 from accelwatch.rules.document import Severity
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
@@ -51,6 +52,7 @@ class Keeper:
         self._keys: dict[str, Key] = {}
         """Of what is kept, by id."""
         self._groups = Groups(next_id)
+        self._storms = Storms(next_id)
         self._ended: dict[str, float] = {}
         """When incidents that may come back were closed by this process, in monotonic seconds."""
         self._restore(incidents)
@@ -64,7 +66,11 @@ class Keeper:
                 self._keep((incident.family, incident.entity), incident)
         members = self.members()
         for group in groups:
-            self._groups.restore(group, (one for one in members.get(group.id, ()) if one.is_open))
+            if group.group and group.is_open:
+                self._storms.add_group(group)
+                continue
+            layer = self._storms if group.storm else self._groups
+            layer.restore(group, (one for one in members.get(group.id, ()) if one.is_open))
 
     def _keep(self, key: Key, incident: Incident) -> None:
         before = self._kept.get(key)
@@ -77,7 +83,7 @@ class Keeper:
     def open(self) -> list[Incident]:
         """Everything that is going on, groups included, in the order in which it was opened."""
         single = (one for one in self._kept.values() if one.is_open)
-        return sorted((*single, *self._groups.open), key=lambda one: one.opened)
+        return sorted((*single, *self._groups.open, *self._storms.open), key=lambda one: one.opened)
 
     def set_rules(self, rules: Mapping[str, Rule], now: float) -> list[Incident]:
         """Other rules from now on; the incidents that have lost theirs."""
@@ -106,14 +112,33 @@ class Keeper:
                 changed[incident.id] = incident
                 if not incident.is_open:
                     self._ended[incident.id] = at
-        for incident in self._groups.step(self._members(changed.values()), now, at):
+        for incident in self._grouped(list(changed.values()), now, at):
             changed[incident.id] = incident
-            for member in incident.members:
+            for member in incident.members if not incident.group else ():
                 joined = self._join(member, incident, now)
                 if joined is not None:
                     changed[joined.id] = joined
         self._forget(now, at)
         return list(changed.values())
+
+    def _grouped(self, changed: list[Incident], now: float, at: float) -> list[Incident]:
+        """The groups that a tick has changed: what rules ask for, and storms above them."""
+        before = {one.id for one in self._groups.open}
+        free = (one for one in changed if not self._storms.has(one.group))
+        groups = self._groups.step(self._members(free), now, at)
+        storms = self._storms.step(changed, self._groups.open, self._rules, now, at)
+        given = [
+            one
+            for storm in storms
+            if storm.storm and storm.is_open
+            for one in self._groups.yield_to(storm, now)
+        ]
+        # Of a group that would begin and be given up in one tick nobody needs to know.
+        known = [one for one in given if one.id in before]
+        for group in known:
+            self._storms.add_group(group)
+        gone = {one.id for one in given}
+        return [*(one for one in groups if one.id not in gone), *known, *storms]
 
     def members(self) -> dict[str, list[Incident]]:
         """The incidents that are part of a group, by the id of the group."""
@@ -129,8 +154,11 @@ class Keeper:
             if incident.id == id_ and incident.is_open:
                 self._kept[key] = _closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
                 self._groups.left(self._kept[key])
+                self._storms.left(self._kept[key])
                 return self._kept[key]
-        return self._groups.close(id_, now, actor, note)
+        return self._groups.close(id_, now, actor, note) or self._storms.close(
+            id_, now, actor, note
+        )
 
     def _apply(self, change: VerdictChange, at: float) -> Incident | None:
         rule = self._rules.get(change.rule)
@@ -252,6 +280,8 @@ class Keeper:
     def _join(self, id_: str, group: Incident, now: float) -> Incident | None:
         key = self._keys.get(id_)
         if key is None or self._kept[key].group == group.id:
+            return None
+        if not group.storm and self._storms.has(self._kept[key].group):
             return None
         joined = msgspec.structs.replace(self._kept[key], group=group.id)
         moment = Moment(now, MomentKind.JOINED, f"part of {group.id}: {group.title}")

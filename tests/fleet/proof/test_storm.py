@@ -1,19 +1,28 @@
-"""Ten thousand incidents at once: the hub goes on, tells of one, and forgets none."""
+"""Many incidents at once: the hub goes on, tells of one, and forgets none."""
 
 import asyncio
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
+import pytest
 
 import machines
+from accelwatch.alert import Outcome, Status
 from accelwatch.clock import ManualClock
+from accelwatch.config.alerts import Alerts, SinkSettings
 from accelwatch.config.model import RuleSettings
+from accelwatch.delivery.notice import notice_of
+from accelwatch.delivery.queue import Queue, Traits
+from accelwatch.delivery.routing import Routes
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.liveness import Thresholds
 from accelwatch.fleet.target import targets_of
+from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.register import MOST_CLOSED
 from accelwatch.judging.runner import RuleRunner
+from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import DeviceView
 
 NODES, DEVICES = 1250, 8
@@ -95,5 +104,84 @@ def test_ten_thousand_at_once_are_one_and_are_all_known(tmp_path: Path) -> None:
         assert [one.id for one in again.runner.open] == [group.id]
         assert len(again.runner.closed) == MOST_CLOSED
         await again.runner.stop()
+
+    asyncio.run(story())
+
+
+class ShippedSite:
+    """Thirty nodes, in racks of five or none, under the shipped rules, and who is told."""
+
+    def __init__(self, folder: Path, *, racks: bool) -> None:
+        self.clock = ManualClock(wall=machines.NOW)
+        self.fleet = Fleet(self.clock, Thresholds(), None)
+        self.targets = [
+            target
+            for at in range(30)
+            for target in targets_of([f"n{at:02d}"], {"rack": f"r{at % 6}"} if racks else {})
+        ]
+        self.fleet.set_targets(self.targets)
+        settings = RuleSettings(packs=("nvidia", "service"), interval_s=3600.0)
+        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self._heard)
+        alerts = Alerts(sinks=(SinkSettings(name="a", type="x"),))
+        self.queue = Queue(
+            Routes(alerts),
+            {"a": Traits()},
+            lambda one, kind, sequence: notice_of(one, kind, sequence=sequence),
+            alerts.storm_wait_s,
+        )
+        self.said: list[str] = []
+
+    def _heard(self, incidents: Sequence[Incident]) -> None:
+        for incident in incidents:
+            self.queue.changed(incident, False, self.clock.wall())
+
+    async def tick(self, lost: dict[str, int], silent: Collection[str] = ()) -> None:
+        """Two seconds later: how many devices each node has lost, and who says nothing."""
+        self.clock.advance(2.0)
+        for one in self.targets:
+            if one.node not in silent:
+                views = devices(one.node, 500.0)
+                gone = lost.get(one.node, 0)
+                views = [
+                    msgspec.structs.replace(view, state=DeviceState.LOST) if at < gone else view
+                    for at, view in enumerate(views)
+                ]
+                self.fleet.read(one.key, views, self.clock.wall(), 1.0)
+        await self.runner.tick()
+        now = self.clock.wall()
+        while (message := self.queue.next("a", now)) is not None:
+            self.said.append(f"{message.notice.kind.value}: {message.notice.title}")
+            self.queue.settle(message, message.notice, Outcome(status=Status.DELIVERED), now)
+
+    @property
+    def top(self) -> list[Incident]:
+        """What is open, serious and part of nothing."""
+        return [one for one in self.runner.open if not one.group and one.severity != "info"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "racks"),
+    [("one-device", True), ("all-devices", False), ("silent", True), ("silent", False)],
+)
+def test_thirty_nodes_within_a_minute_are_one_incident_and_two_messages(
+    tmp_path: Path, fault: str, *, racks: bool
+) -> None:
+    async def story() -> None:
+        site = ShippedSite(tmp_path, racks=racks)
+        await site.runner.start()
+        await site.tick({})
+        befallen: list[str] = []
+        # A silent node is one only after two minutes.
+        for at in range(120 if fault == "silent" else 40):
+            befallen += [one.node for one in site.targets[at : at + 1]]
+            each = {"one-device": 1, "all-devices": DEVICES, "silent": 0}[fault]
+            await site.tick(dict.fromkeys(befallen, each), befallen if fault == "silent" else ())
+        (storm,) = site.top
+        assert "30 nodes at once" in storm.title
+        assert sorted(storm.nodes) == sorted(befallen)
+        assert len(storm.members) == 30 * max(each, 1)
+        assert len(site.said) <= 2, site.said
+        assert "nodes at once" in site.said[-1]
+        await site.runner.stop()
 
     asyncio.run(story())

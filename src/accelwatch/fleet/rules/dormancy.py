@@ -62,8 +62,9 @@ class Dormancy:
 
 def _is_over(event: Event, columns: Moments) -> bool:
     limit = event.seconds if event.kind in (EventUse.HAPPENED, EventUse.COUNT) else math.inf
-    newest = columns.newest(event.pattern)
-    return columns.now - newest > limit or newest == -math.inf
+    return columns.now - columns.newest(event.pattern) > limit or (
+        columns.newest(event.pattern) == -math.inf
+    )
 
 
 def may_hold(rule: Rule, facts: Facts) -> bool:
