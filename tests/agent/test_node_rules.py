@@ -208,7 +208,11 @@ def test_a_lost_device_is_an_incident_until_it_is_back(site: Site) -> None:
         for rule, named, complaint in (
             ("gpu.cold", entity, "no rule 'gpu.cold' is in force"),
             ("gpu.lost", "n01/nvidia7", "no device 'nvidia7' on n01"),
-            ("gpu.lost", "n01", "gpu.lost is about a device, and n01 is none"),
+            (
+                "gpu.lost",
+                "n01",
+                "gpu.lost has no node to judge: it is about a device, such as n12/nvidia3",
+            ),
         ):
             with pytest.raises(UnmetError, match=complaint):
                 pages.explanation({"rule": [rule], "entity": [named]}, {})

@@ -22,6 +22,7 @@ rules:
   when: state == "lost" or power_watts < 1
   severity: critical
   what_to_do: reboot the node
+- {id: node.dark, title: It is dark, scope: node, when: node.all(power_watts < 1)}
 """
 DEVICE = machines.device(1).name
 
@@ -49,6 +50,7 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             id_, severity, since, *rest = out.split()
             assert (id_, severity) == ("i1", "critical")
             assert since.startswith("20")
+            assert since.endswith("Z")
             assert " ".join(rest) == f"{one.address} {DEVICE} A GPU is lost"
 
             code, out, _ = await typed("incidents", "i1", *asking)
@@ -65,7 +67,7 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
 
             code, out, said = await typed("incidents", "--severity", "info", *asking)
             assert (code, out) == (0, "")
-            assert "nothing; 1 rules are in force" in said
+            assert "nothing; 2 rules are in force" in said
 
             entity = f"{one.address}/{DEVICE}"
             code, out, _ = await typed("rules", "explain", "gpu.lost", entity, *asking)
@@ -79,6 +81,18 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             code, _, said = await typed("rules", "explain", "gpu.hot", entity, *asking)
             assert code != 0
             assert "no rule 'gpu.hot' is in force" in said
+
+            code, _, said = await typed("rules", "explain", "gpu.los", entity, *asking)
+            assert code != 0
+            assert "no rule 'gpu.los' is in force; did you mean gpu.lost?" in said
+
+            code, _, said = await typed("rules", "explain", "gpu.lost", one.address, *asking)
+            assert code != 0
+            assert "it is about a device, such as n12/nvidia3" in said
+
+            code, _, said = await typed("rules", "explain", "node.dark", "n99", *asking)
+            assert code != 0
+            assert "no node 'n99' is known here" in said
 
             code, _, said = await typed("rules", "explain", "gpu.lost", f"{entity}9", *asking)
             assert code != 0

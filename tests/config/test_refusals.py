@@ -17,9 +17,9 @@ BAD = [
     ("collekt: {}", "F:1: collekt: unknown key; did you mean collect?"),
     (
         "a: 1\nb: 2",
-        "F:1: a: unknown key; expected one of alerts, collect, exposition, log, rules, state_dir,"
-        " web, workloads\nF:2: b: unknown key; expected one of alerts, collect, exposition, log, rules,"
-        " state_dir, web, workloads",
+        "F:1: a: unknown key; expected one of alerts, collect, exposition, hub, log, rules, state_dir,"
+        " web, workloads\nF:2: b: unknown key; expected one of alerts, collect, exposition, hub, log,"
+        " rules, state_dir, web, workloads",
     ),
     ("collect:\n  intervall: 1s", "F:2: collect.intervall: unknown key; did you mean interval?"),
     (
@@ -104,9 +104,17 @@ BAD = [
     ("- 1", "F:1: a mapping is expected at the top"),
     ("a: &x 1\nb: *x", "F:2: aliases are not taken; write it out"),
     ("collect: {", "F:1: bad YAML: expected the node content, but found '<stream end>'"),
-    ("a: b: c", "F:1: bad YAML: mapping values are not allowed here"),
-    ("collect:\n\tinterval: 1", "F:2: bad YAML: found character '\\t' that cannot start any token"),
-    (b"\xff\xfe\xfd", "F: bad YAML: truncated data"),
+    (
+        "a: b: c",
+        "F:1: bad YAML: mapping values are not allowed here; "
+        "put text that has a ': ' in it in quotes",
+    ),
+    (
+        "collect:\n\tinterval: 1",
+        "F:2: bad YAML: found character '\\t' that cannot start any token; "
+        "put the text in quotes, and indent with spaces",
+    ),
+    (b"\xff\xfe\xfd", "F: bad YAML: truncated data; write it as UTF-8"),
     (
         "state_dir: !!python/object:os.system x",
         "F:1: state_dir: 'x' is out of place; expected a path",

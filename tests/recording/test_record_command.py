@@ -22,7 +22,8 @@ from recording.shots import numbers, shot
 from standins import NvmlScenario
 
 _COMMAND = """
-import sys, typer
+import signal, sys, typer
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup would have it ignored
 from accelwatch.cli.entry import guarded
 from accelwatch.cli.record import record_command
 app = typer.Typer(pretty_exceptions_enable=False)

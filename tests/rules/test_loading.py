@@ -183,7 +183,9 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_lacks_its_version(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "") == "0.yaml:1: version: is missing"
+    wanted = "0.yaml:1: version: the version of the format is needed; write version: 1"
+    assert refusal(tmp_path, "") == wanted
+    assert refusal(tmp_path, HOT.replace("version: 1", "version: 7")) == wanted
 
 
 def test_the_digest_follows_what_a_rule_says_but_not_its_tests(tmp_path: Path) -> None:

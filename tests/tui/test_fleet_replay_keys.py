@@ -313,6 +313,7 @@ def test_the_line_takes_what_the_terminal_has(folder: Path, rows: int, lines: in
 
 def test_ages_do_not_grow_while_a_moment_is_looked_at(folder: Path) -> None:
     async def check(stage: ReplayStage) -> None:
+        await stage.surveyed()
         await stage.shown("n")
         before = stage.line_with("node001")
         clock = stage.app.clock

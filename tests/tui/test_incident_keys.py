@@ -2,9 +2,11 @@
 
 import asyncio
 
+from accelwatch.rules.verdict import Evidence
 from accelwatch.tui.screens.incidents import IncidentsScreen
 from dashboards import board_of
 from fleets import FedFleet, FleetStage, fleet_view, following, on
+from incident_samples import incident
 from seen_incidents import (
     everything,
     explanation,
@@ -15,6 +17,7 @@ from seen_incidents import (
     past,
     rules_now,
     seen,
+    told,
 )
 from tui.test_incident_screen import listed, of
 
@@ -86,6 +89,17 @@ def test_those_that_are_over_can_be_left_out() -> None:
         assert listed(stage) == ["i3"]
 
     on(check, source=of(*everything()))
+
+
+def test_what_a_rule_has_met_is_not_told_as_what_is_expected() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "enter")
+        await stage.until("state is lost")
+        assert "value lost" in stage.text()
+        assert "expected" not in stage.text()
+
+    state = Evidence(signal="state", text="state is lost", value="lost", expected="lost")
+    on(check, source=of(told(incident(1, evidence=(state,)))))
 
 
 def test_a_page_tells_all_of_an_incident() -> None:

@@ -23,7 +23,7 @@ CHECK_OPTIONS: tuple[Option, ...] = (
            help="Only a reason, of at most 200 ASCII characters."),
     Option(name="as_json", flags=("--json",), kind=bool, default=False, help="As JSON."),
     *_OF_MACHINE,
-    Option(name="timeout", flags=("--timeout",), kind=str, default="1s", metavar="DURATION",
+    Option(name="timeout", flags=("--timeout",), kind=str, default="5s", metavar="DURATION",
            help="It ends by then, whatever a driver does."),
 )  # fmt: skip
 _BY_FLAG = {flag: option for option in CHECK_OPTIONS for flag in option.flags}
@@ -41,7 +41,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     backend: tuple[str, ...] = ()
     collect: tuple[str, ...] = ()
     root: str = "/"
-    timeout: str = "1s"
+    timeout: str = "5s"
 
     @property
     def reads_here(self) -> bool:

@@ -132,7 +132,7 @@ def _table(incidents: list[dict[str, Any]]) -> bytes:
         (
             one["id"],
             one["severity"] if one["state"] == "open" else "over",
-            one["since"].partition(".")[0],
+            one["since"].partition(".")[0].removesuffix("Z") + "Z",
             printable(_place_of(one)),
             printable(one["title"] + _aside(one)),
         )

@@ -1,14 +1,26 @@
 """Why a rule fires on an entity, or does not: every part of it with what it is now."""
 
+from collections.abc import Iterable
+
+from accelwatch.errors import UnmetError
 from accelwatch.expr.environment import Environment
 from accelwatch.expr.explain import Part, explain
 from accelwatch.expr.kleene import MISSING, UNKNOWN, Truth
 from accelwatch.judging.explanation import Explanation, PartRow
+from accelwatch.rules.document import Scope
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Phase
 from accelwatch.rules.verdict import Entity
+from accelwatch.schema.metrics import nearest
 
+_MOST_OF_ID = 100
+_EXAMPLES = {
+    Scope.DEVICE: "n12/nvidia3",
+    Scope.NODE: "n12",
+    Scope.JOB: "job:4711",
+    Scope.RACK: "rack:r7",
+}
 _TRUTHS = {True: "true", False: "false", None: ""}
 
 
@@ -32,6 +44,21 @@ def explained(rule: Rule, entity: Entity, spells: Spells, environment: Environme
             if expression is not None
             for part in explain(expression.text, expression.tree, environment)
         ),
+    )
+
+
+def no_such_rule(id_: str, known: Iterable[str]) -> UnmetError:
+    """That no rule of this id is in force, and which one may be meant."""
+    close = nearest(id_[:_MOST_OF_ID], list(known))
+    hint = f"; did you mean {close}?" if close else ""
+    return UnmetError(f"no rule {id_[:_MOST_OF_ID]!r} is in force{hint}")
+
+
+def wrong_scope(rule: Rule, entity: Entity) -> UnmetError:
+    """That a rule is not about such an entity, and how to name one that it is about."""
+    return UnmetError(
+        f"{rule.id} has no {entity.scope} to judge: it is about a {rule.scope}, "
+        f"such as {_EXAMPLES[rule.scope]}"
     )
 
 

@@ -72,7 +72,7 @@ class IncidentPages:
         """`Explanation`. Raises UsageError, UnmetError."""
         rule, entity = only(query, "rule"), only(query, "entity")
         if not rule or not entity:
-            raise UsageError("rule and entity are needed: ?rule=nvidia.gpu.lost&entity=n12/nvidia3")
+            raise UsageError("rule and entity are needed: ?rule=nvidia.lost&entity=n12/nvidia3")
         runner = self._runner()
         if runner is None:
             raise UnmetError("there are no rules here")

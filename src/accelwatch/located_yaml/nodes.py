@@ -18,6 +18,17 @@ _FAST: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _STRING = f"{_TAG}str"
 
+_MENDS = {
+    "cannot start any token": "put the text in quotes, and indent with spaces",
+    "mapping values are not allowed here": "put text that has a ': ' in it in quotes",
+    "unexpected end of stream": "a quote that was opened above is not closed",
+    "expected <block end>": "it is indented otherwise than what stands beside it",
+    "truncated data": "write it as UTF-8",
+    "invalid start byte": "write it as UTF-8",
+    "invalid continuation byte": "write it as UTF-8",
+}
+"""What to do, by a part of the parser's words."""
+
 Place = tuple[str | int, ...]
 """Where something is in a document: keys and list positions from the top."""
 
@@ -118,7 +129,8 @@ def _bad_yaml(file: str, error: Exception) -> str:
         getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be parsed"
     )
     place = file if mark is None else f"{file}:{mark.line + 1}"
-    return f"{place}: bad YAML: {problem}"
+    mend = "; ".join(text for sign, text in _MENDS.items() if sign in problem)
+    return f"{place}: bad YAML: {problem}" + (f"; {mend}" if mend else "")
 
 
 def line(thing: Any) -> int:

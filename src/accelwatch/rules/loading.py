@@ -17,6 +17,7 @@ from accelwatch.located_yaml.document import Document, parse, read
 from accelwatch.located_yaml.nodes import Place, read_file
 from accelwatch.rules.checks import Part, action_of, canary_of, grouping_of, seconds_of
 from accelwatch.rules.document import (
+    VERSION,
     CaseDocument,
     Defaults,
     FileDocument,
@@ -167,9 +168,12 @@ class _FileLoader:
     def load(self) -> RuleSet:
         """Its rules and profiles. Raises ConfigError."""
         document = self._document
-        shape = document.struct(
-            document.data if document.data is not None else {}, FileDocument, ()
-        )
+        data = document.data if document.data is not None else {}
+        if isinstance(data, dict) and data.get("version") != VERSION:
+            document.complain(
+                ("version",), f"the version of the format is needed; write version: {VERSION}"
+            )
+        shape = document.struct(data, FileDocument, ())
         rules: dict[str, Rule] = {}
         profiles: tuple[Profile, ...] = ()
         if shape is not None:
@@ -206,7 +210,7 @@ class _FileLoader:
     ) -> Rule:
         part = Part(self._document, place)
         if not _ID.fullmatch(written.id) or len(written.id) > 100:
-            part.complain("id", "small letters, digits, _ and dots, such as nvidia.gpu.lost")
+            part.complain("id", "small letters, digits, _ and dots, such as nvidia.lost")
         line = self._document.line((*place, "id"))
         return Rule(
             id=written.id,

@@ -121,6 +121,24 @@ def test_a_constant_holds_for_all_rows() -> None:
     assert truths(compile_rule("node.count() > 0 or 1 / 0 > 1"), columns) == [None, None]
 
 
+def test_a_part_that_is_true_of_nobody_spares_the_dearer_ones() -> None:
+    everybody = np.ones(2, dtype=np.bool_)
+    dear = 'peer_median(clock_hertz.sm, by="node") > 1 and power_watts > '
+    for text, asked in (
+        (dear + "500", [POWER]),
+        (dear + "150", [POWER, ("clock_hertz", "sm")]),
+        (dear + "500 or power_watts > 150", [POWER]),
+    ):
+        columns = Asked(
+            2,
+            numbers={POWER: np.array([100.0, 200.0])},
+            grouped={"node": Groups(np.zeros(2, dtype=np.intp), 1)},
+        )
+        (found,) = Program({"a": compile_rule(text)}).run(columns, among=lambda _: everybody)
+        assert found.truths.true.tolist() == [False, " or " in text]
+        assert columns.seen == [str(one) for one in asked], text
+
+
 def test_each_rule_is_charged_for_its_own_time() -> None:
     times = iter([0, 50, 100, 700])
     rules = {name: compile_rule("power_watts > 1") for name in "ab"}

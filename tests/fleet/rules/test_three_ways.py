@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from random import Random
 
 import numpy as np
 from hypothesis import given, settings
@@ -60,6 +61,21 @@ def test_a_condition_is_the_same_to_all_three(scene: tuple[RuleExpression, World
         assert not (true[at] and false[at])
         assert found is expected, rule.text
         assert rule.evaluate(Row(columns, at)) is expected, rule.text
+
+
+@settings(max_examples=150, deadline=None)
+@given(scenes(conditions), st.randoms(use_true_random=False))
+def test_among_some_rows_it_is_told_where_it_is_true(
+    scene: tuple[RuleExpression, World], random: Random
+) -> None:
+    rule, columns = compile_rule(scene[0].text), columns_of(scene[1])
+    (whole,) = Program({"a": rule}).run(columns)
+    among = np.array([random.random() < 0.7 for _ in scene[1].rows], dtype=np.bool_)
+    before = among.copy()
+    (some,) = Program({"a": rule}).run(columns, among=lambda _: among)
+    assert some.truths.true.tolist() == (whole.truths.true & among).tolist(), rule.text
+    assert not some.truths.false.any()
+    assert among.tolist() == before.tolist(), "it belongs to who has given it"
 
 
 @settings(max_examples=150, deadline=None)

@@ -12,7 +12,7 @@ from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError
 from accelwatch.incidents.incident import Facts
 from accelwatch.judging.evaluator import IsNews
-from accelwatch.judging.explaining import explained
+from accelwatch.judging.explaining import explained, no_such_rule, wrong_scope
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Scope
@@ -145,12 +145,12 @@ class NodeEvaluator:
         """A rule on an entity (`n12/nvidia3`, `nvidia3`, `n12`) now. Raises UnmetError."""
         known = self._judge.rules.get(rule)
         if known is None:
-            raise UnmetError(f"no rule {rule[:100]!r} is in force")
+            raise no_such_rule(rule, self._judge.rules)
         wanted = self._named(entity)
         for subject in self._judge.seen.get(known.scope, ()):
             if subject.entity == wanted:
                 return explained(known, wanted, self.spells, subject.environment)
-        raise UnmetError(f"{known.id} is about a {known.scope}, and {entity[:100]} is none")
+        raise wrong_scope(known, wanted)
 
     def _named(self, text: str) -> Entity:
         host = "" if self._snapshot is None else self._snapshot.host

@@ -62,9 +62,8 @@ class Dormancy:
 
 def _is_over(event: Event, columns: Moments) -> bool:
     limit = event.seconds if event.kind in (EventUse.HAPPENED, EventUse.COUNT) else math.inf
-    return columns.now - columns.newest(event.pattern) > limit or (
-        columns.newest(event.pattern) == -math.inf
-    )
+    newest = columns.newest(event.pattern)
+    return columns.now - newest > limit or newest == -math.inf
 
 
 def may_hold(rule: Rule, facts: Facts) -> bool:

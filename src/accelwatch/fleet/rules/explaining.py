@@ -3,7 +3,7 @@
 from accelwatch.errors import UnmetError
 from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.rules.row import Row
-from accelwatch.judging.explaining import explained
+from accelwatch.judging.explaining import explained, no_such_rule, wrong_scope
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.document import Scope
 from accelwatch.rules.verdict import Entity
@@ -13,10 +13,13 @@ def explained_on(judge: FleetJudge, rule_id: str, entity: Entity) -> Explanation
     """Every part of a rule on an entity. Raises UnmetError for a rule or an entity that is not there."""
     rule = judge.rules.get(rule_id)
     if rule is None:
-        raise UnmetError(f"no rule {rule_id[:100]!r} is in force")
+        raise no_such_rule(rule_id, judge.rules)
+    if entity.scope is not rule.scope:
+        raise wrong_scope(rule, entity)
     row = judge.row_of(entity)
     if row is None or row >= judge.columns.size or not judge.columns.here[row]:
-        raise UnmetError(f"nothing is known of {entity}")
+        name = str(entity).removeprefix(f"{entity.scope} ")
+        raise UnmetError(f"no {entity.scope} {name[:100]!r} is known here")
     return explained(rule, entity, judge.spells, Row(judge.columns, row))
 
 

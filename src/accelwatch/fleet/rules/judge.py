@@ -109,15 +109,22 @@ class FleetJudge:
         def is_asked(part: _Part) -> bool:
             return awake[part.rule] or bool(self.spells.of(part.rule))
 
+        def among(part: _Part) -> Bools | None:
+            """Of a rule that has begun on nobody it is enough to know where it is true."""
+            if self.spells.of(part.rule):
+                return None
+            return self.columns.here if selected is None else self.columns.here & selected.true
+
         spent_ns, begun = 0, self._clock_ns()
-        for part, truths in self._program.run(self.columns, is_asked):
+        for part, truths in self._program.run(self.columns, is_asked, among):
             spent_ns += self._clock_ns() - begun
             if part.selects:
                 selected, begun = truths, self._clock_ns()
                 continue
             # What it costs to tell of those on which it fires is no fault of the rule.
             self.budgets.spent(part.rule, spent_ns)
-            changes += await self._judge(self.rules[part.rule], selected, truths, work)
+            if np.count_nonzero(truths.true) or self.spells.of(part.rule):
+                changes += await self._judge(self.rules[part.rule], selected, truths, work)
             selected = None
             await work.rest()
             spent_ns, begun = 0, self._clock_ns()
@@ -129,8 +136,6 @@ class FleetJudge:
         """The changes of one rule; where it has begun on many, others have their turn between them."""
         meant = when.true if selected is None else when.true & selected.true
         rows = np.flatnonzero(meant & self.columns.here)
-        if not len(rows) and not self.spells.of(rule.id):
-            return []
         judged: dict[Entity, Truths] = {}
         places: dict[Entity, int] = {}
         concerned = itertools.chain(self._begun(rule), self._ground.entities(rule.scope, rows))

@@ -30,6 +30,8 @@ class Buckets:
         self._empty = empty
         self._parts: list[Plane] = []
         self._rows = 0
+        self._filled: int | None = None
+        """The newest bucket in which any number is not 0."""
 
     def grow(self, rows: int) -> None:
         """Make room for as many rows."""
@@ -47,6 +49,8 @@ class Buckets:
         at = bucket % self.count
         for begin, part in self._places():
             part[at] = values[begin : begin + part.shape[1]]
+        if np.count_nonzero(values):
+            self._filled = bucket
 
     def skip(self, first: int, last: int) -> None:
         """Leave these buckets empty."""
@@ -56,11 +60,15 @@ class Buckets:
 
     def fold(self, how: np.ufunc, first: int, last: int) -> Floats:
         """What `how` makes of the buckets `first` to `last`, all of which are still here; by row."""
-        folds: Floats = np.full(self._rows, self._empty, dtype=np.float64)
+        if not self._empty and (self._filled is None or self._filled < first):
+            return np.zeros(self._rows)
+        # Counts, and the least and the most, are exact in any width: only sums have to be wide.
+        width = np.uint32 if self._width == np.uint8 else np.float64 if how is np.add else None
+        folds: Floats = np.empty(self._rows)
         begin_at, end_at = first % self.count, last % self.count + 1
         cuts = [(begin_at, end_at)] if begin_at < end_at else [(begin_at, self.count), (0, end_at)]
         for begin, part in self._places():
-            cut_folds = [how.reduce(part[cut[0] : cut[1]], axis=0, dtype=float) for cut in cuts]
+            cut_folds = [how.reduce(part[cut[0] : cut[1]], axis=0, dtype=width) for cut in cuts]
             whole = cut_folds[0] if len(cut_folds) == 1 else how(*cut_folds)
             folds[begin : begin + part.shape[1]] = whole
         return folds
@@ -93,6 +101,7 @@ class Buckets:
         """The same with room for another number of buckets, of which `newest` was closed last."""
         made = Buckets(count, np.uint8 if self._width == np.uint8 else np.float32, self._empty)
         made.grow(self._rows)
+        made._filled = self._filled
         for bucket in range(newest - min(count, self.count) + 1, newest + 1):
             for (_, old), (_, new) in zip(self._places(), made._places(), strict=True):
                 new[bucket % count] = old[bucket % self.count]

@@ -130,10 +130,10 @@ class Windows:
         pace.interval_s = np.maximum(rows.interval_s[:count], self._tick_s)
         new = (arrived != self._arrived) & ~np.isnan(arrived)
         self._arrived = arrived.copy()
-        gap_s = 3 * pace.interval_s
+        gap_s, any_new = 3 * pace.interval_s, bool(new.any())
         for series, track in self._tracks.items():
             track.roll(now)
-            if new.any():
+            if any_new:
                 fresh = np.where(new, values(series)[:count], math.nan)
                 track.add(Sample(fresh, arrived), gap_s)
 
@@ -154,7 +154,7 @@ class Windows:
     def _grow(self, used: int) -> None:
         """Room for the rows that are used, as far as there may be."""
         wanted = min(-(-used // PART) * PART, self._pace.size)
-        if self._asked:
+        if self._asked and wanted > self._rows:
             wanted = min(wanted, MOST_BYTES // _row_bytes(self._asked))
         if wanted > self._rows:
             self._rows = wanted

@@ -191,11 +191,14 @@ def _said(note: EvidenceNote) -> str:
 
 
 def _more(note: EvidenceNote, now: float, glyphs: Glyphs) -> str:
-    """Value and what was expected as the rule had them, in base units; since when; from where."""
+    """Value and what was expected as the rule had them, in base units; since when; from where.
+
+    What a rule asks for by `==` is what it has met, and not what is to be.
+    """
     parts = []
     if note.value is not None:
         parts.append(f"value {_plain(note.value)}")
-    if note.expected is not None:
+    if note.expected is not None and note.expected != note.value:
         parts.append(f"expected {_plain(note.expected)}")
     if note.since:
         parts.append(f"since {when(moment(note.since), now)}")

@@ -1,0 +1,51 @@
+"""Buckets of the past are folded quickly, and to what a plain fold of them comes to."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accelwatch.fleet.table.buckets import PART, Buckets
+
+KEPT = 300
+FORMS = [
+    (np.uint8, 0.0, np.add),
+    (np.float32, 0.0, np.add),
+    (np.float32, math.nan, np.fmin),
+    (np.float32, math.nan, np.fmax),
+]
+
+
+@pytest.mark.parametrize(("width", "empty", "how"), FORMS)
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_a_fold_is_that_of_its_buckets(
+    width: type[np.float32] | type[np.uint8], empty: float, how: np.ufunc, data: st.DataObject
+) -> None:
+    """The greatest counts too, over so many buckets that they do not go into a byte; and no numbers."""
+    draw = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    buckets = Buckets(KEPT, width, empty)
+    rows = data.draw(st.sampled_from([3, PART + 2]))
+    buckets.grow(rows)
+    most = data.draw(st.sampled_from([0, 1, 3, 255]))
+    last = data.draw(st.integers(1, 2 * KEPT))
+    for bucket in range(last + 1):
+        numbers = draw.integers(0 if width is np.uint8 else -most, most + 1, rows)
+        put = numbers.astype(np.float64) if bucket % 3 == 0 else np.full(rows, empty)
+        buckets.put(bucket, put)
+    for first in {last, max(last - 40, 0), max(last - KEPT + 1, 0)}:
+        expected = how.reduce(buckets.each(first, last), axis=0)
+        np.testing.assert_array_equal(buckets.fold(how, first, last), expected)
+
+
+def test_what_is_older_than_a_fold_is_not_in_it() -> None:
+    buckets = Buckets(10, np.float32, 0.0)
+    buckets.grow(2)
+    for bucket in range(20):
+        buckets.put(bucket, np.array([-1.0, 0.0]) if bucket == 12 else np.zeros(2))
+    assert buckets.fold(np.add, 12, 19).tolist() == [-1.0, 0.0]
+    assert buckets.fold(np.add, 13, 19).tolist() == [0.0, 0.0]
+    longer = buckets.resized(15, 19)
+    assert longer.fold(np.add, 12, 19).tolist() == [-1.0, 0.0]
