@@ -23,6 +23,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         scenario.set(index, "uuid", UUID)
     for index in range(8):
         scenario.set(index, "temperature_c", 50 + index)
+        # Above every pid that Linux gives out: one that is given out may end while it is looked at.
+        scenario.processes(index, [{"pid": 5_000_000 + index, "kind": "c", "memory": 1 << 30}])
     scenario.write()
     return dict(scenario.environment())
 
