@@ -61,6 +61,14 @@ def test_both_are_rows_and_marked(node: Node) -> None:
     assert errors == [(own_id(0), "duplicate_uuid"), (own_id(1), "duplicate_uuid")]
 
 
+def test_what_was_read_before_goes_by_the_new_id_at_once(node: Node) -> None:
+    for _ in range(2):  # also once it has been worked out for a snapshot
+        reading = node.view(own_id(0)).reading
+        assert reading.device_id == own_id(0)
+        assert reading.values["power_watts",] == 100.0
+        assert [process.device_id for process in reading.processes or ()] == [own_id(0)]
+
+
 def test_what_one_has_gathered_stays_its_own(node: Node) -> None:
     node.read("slot0", reading(100.0))
     node.read("slot1", reading(200.0))

@@ -13,6 +13,7 @@ from accelwatch.schema.reading import Reading, foreign_note, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import ReadFailure, is_host
 from accelwatch.store.gaps import gaps
+from accelwatch.store.namesakes import Named
 from accelwatch.store.reports import CRASHED, Failure
 
 _PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
@@ -58,6 +59,13 @@ class Row:
     def is_host(self) -> bool:
         """Whether the row is the host itself."""
         return is_host(self.device)
+
+    def go_by(self, named: Named) -> None:
+        """Go by another id, and what was read by the old one with it."""
+        self.device, self.duplicate = named.device, named.duplicate
+        if self.reading is not None and self.reading.device_id != named.device.id:
+            self.reading = of_device(self.reading, named.device.id)
+            self._whole = None
 
     def succeed(self, reading: Reading, moment: float, wall: float) -> None:
         """A good reading has come."""

@@ -121,9 +121,9 @@ class Rows:
             # Where another row has the id by now, deleting it would lose that one.
             if entry.device.id != row.device.id and self._rows.get(row.device.id) is row:
                 del self._rows[row.device.id]
-                row.device = entry.device
+                row.go_by(entry)
                 self._put(row)
-            row.device, row.duplicate = entry.device, entry.duplicate
+            row.go_by(entry)
 
     def _put(self, row: Row) -> None:
         self._rows[row.device.id] = row
