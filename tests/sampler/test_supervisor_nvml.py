@@ -49,9 +49,8 @@ def test_a_hung_gpu_is_one_row(agent: Agent, scenario: NvmlScenario) -> None:
     assert hung.reading.absent == {("*",): Absence.TIMEOUT}
     assert hung.device.model == "NVIDIA H100 80GB HBM3"
     late = ("collector_cycles_total", "nvidia", "timeout")
-    cycles = snapshot.own.get(
-        late, 0
-    )  # the row is told before the cycle that it belongs to is over
+    # The row is told before the cycle that it belongs to is over.
+    cycles = snapshot.own.get(late, 0)
     snapshot = agent.until(
         lambda s: (
             s.own.get(late, 0) > cycles + 3
