@@ -16,6 +16,7 @@ import msgspec
 
 from accelwatch.errors import PluginError
 
+ACTIONS = "accelwatch.actions"
 ALERTS = "accelwatch.alerts"
 BACKENDS = "accelwatch.backends"
 EXPORTERS = "accelwatch.exporters"

@@ -1,0 +1,59 @@
+"""The protocol that an action plug-in fulfils."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Protocol
+
+import msgspec
+
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import NodeSeen, Observed
+from accelwatch.action.step import Begun, Committed, Proposal, Recovery, Step, StepKind, Told
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.errors import AccelwatchError
+
+
+class ActionUnavailableError(AccelwatchError):
+    """Whoever is asked does not answer now: nothing is known, nothing may be concluded."""
+
+
+class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What an action gets from its surroundings; tests replace all of it."""
+
+    name: str
+    """Its name in the configuration."""
+    options: Mapping[str, object] = {}
+    """Its own section of the configuration; secrets in it are resolved already."""
+    clock: Clock = msgspec.field(default_factory=SystemClock)
+    environ: Mapping[str, str] = {}
+
+
+class Action(Protocol):
+    """One way to act. For one event loop; no call blocks it, and every call ends in bounded time."""
+
+    intents: ClassVar[frozenset[IntentKind]]
+    """What it can be asked for."""
+    steps: ClassVar[Mapping[str, StepKind]]
+
+    async def survey(self) -> Sequence[NodeSeen]:
+        """All nodes at once. Raises ActionUnavailableError."""
+        ...
+
+    async def observe(self, intent: Intent) -> Observed:
+        """How things stand for an intent, read now. Raises ActionUnavailableError."""
+        ...
+
+    def propose(self, intent: Intent, observed: Observed) -> Proposal:
+        """The next step towards it, or why there is none. Pure: the same answer to the same question."""
+        ...
+
+    async def perform(self, step: Step, operation: Committed) -> Told:
+        """Do one step. Raises nothing: what goes wrong is told."""
+        ...
+
+    def recover(self, begun: Begun, observed: Observed) -> Recovery:
+        """What has become of a step whose end nobody saw. Pure."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what it holds."""
+        ...

@@ -1,0 +1,91 @@
+"""What is wanted of a node or a job, in words that no scheduler owns."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+MOST_REASON = 200
+"""Characters of a reason, in ASCII, so that every scheduler keeps it whole."""
+
+
+class IntentKind(StrEnum):
+    """What can be wanted."""
+
+    QUARANTINE = "quarantine"
+    """No new work comes to the node."""
+    RELEASE = "release"
+    """Our own mark is gone from the node, and it takes work unless somebody else holds it."""
+    FENCE = "fence"
+    """Nothing of what ran on the node runs any more, and that is proven."""
+    SIGNAL_JOB = "signal_job"
+    """The job was asked for a checkpoint."""
+    MOVE_JOB = "move_job"
+    """The job runs on, from its checkpoint, without the bad nodes."""
+    RESTORE_JOB = "restore_job"
+    """What a move changed of the user's own wishes is as it was; the place held is given back."""
+    DRAW_SPARE = "draw_spare"
+    RETURN_SPARE = "return_spare"
+    RESET_DEVICE = "reset_device"
+    REBOOT = "reboot"
+    POWER_CYCLE = "power_cycle"
+    TEST = "test"
+    """A named test has passed on the node while nobody else can use it."""
+    SERVICE = "service"
+    """Somebody was asked to repair it."""
+
+
+class JobKey(msgspec.Struct, frozen=True, order=True):
+    """One job for ever: ids are given again, so the moment of submission belongs to it."""
+
+    cluster: str
+    id: str
+    submitted: float
+    """Unix seconds; 0 where the scheduler does not say."""
+    part: str = ""
+    """Index of an array's task (`7`) or of a heterogeneous job's component (`+1`)."""
+
+    def __str__(self) -> str:
+        joint = "" if not self.part or self.part.startswith("+") else "_"
+        return f"{self.id}{joint}{self.part}"
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """By what we know our own hold on a node again."""
+
+    incident: str
+    token: int
+    """Grows with each engine that holds the lease; a mark with a greater one is never changed."""
+    by: str = "accelwatch"
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wanted of one node, and for which incident."""
+
+    kind: IntentKind
+    mark: Mark
+    node: str
+    """The scheduler's name of a machine whose identity is proven."""
+    reason: str = ""
+    """For people, in ASCII, at most MOST_REASON characters."""
+    rule: str = ""
+    severity: str = ""
+    device: str = ""
+    """Uuid, serial or PCI address."""
+    boot_id: str = ""
+    """The boot that the evidence is of: a step that ends it is not done in another one."""
+    job: JobKey | None = None
+    bad_nodes: tuple[str, ...] = ()
+    """Where the job may not start."""
+    spare: str = ""
+    signal: str = ""
+    """`USR1`; for SIGNAL_JOB."""
+    fenced_by_job: bool = False
+    """Whether the job itself keeps a second copy from writing."""
+    force_requeue: bool = False
+    """Whether a job that its user forbade to be requeued is requeued all the same."""
+    test: str = ""
+    original: Mapping[str, str] = {}
+    """What an earlier step noted as the state before it; for RESTORE_JOB and RELEASE."""
+    deadline: float
+    """Unix seconds after which it makes no sense any more."""

@@ -1,0 +1,91 @@
+"""How things stand, as a scheduler shows them."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.action.intent import JobKey, Mark
+
+
+class Standing(StrEnum):
+    """To whom a node belongs, as its scheduler shows it."""
+
+    OPEN = "open"
+    """It takes work."""
+    OURS = "ours"
+    FOREIGN = "foreign"
+    """Somebody else holds it: nothing of it is changed."""
+    DOWN = "down"
+    """The scheduler itself has given it up."""
+    MISSING = "missing"
+    """The scheduler knows no such node."""
+
+
+class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as its scheduler shows it."""
+
+    name: str
+    standing: Standing
+    answering: bool | None = None
+    """Whether the scheduler's own daemon there answers; None where it does not say."""
+    mark: Mark | None = None
+    reason: str = ""
+    set_by: str = ""
+    set_at: float | None = None
+    """Unix seconds at which the reason was set."""
+    address: str = ""
+    """Host name by which the scheduler reaches the machine."""
+    boot_time: float | None = None
+    boot_id: str = ""
+    jobs: tuple[JobKey, ...] = ()
+    pools: tuple[str, ...] = ()
+    """Partitions or node groups."""
+    maintenance: bool = False
+    rebooting: bool = False
+
+
+class JobState(StrEnum):
+    """How far a job is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    ENDING = "ending"
+    """It holds its nodes until its last process is gone."""
+    HELD = "held"
+    """It waits until a person or we let it go."""
+    ENDED = "ended"
+    MISSING = "missing"
+
+
+class JobSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as its scheduler shows it."""
+
+    key: JobKey
+    state: JobState
+    user: str = ""
+    nodes: tuple[str, ...] = ()
+    restarts: int = 0
+    """How often it has begun again."""
+    started: float | None = None
+    """Unix seconds."""
+    may_start: float | None = None
+    """Unix seconds before which the scheduler does not try."""
+    requeueable: bool = False
+    interactive: bool = False
+    """It cannot be begun again by anybody but its user."""
+    text: str = ""
+    """Why it waits, in the scheduler's words."""
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """How things stand for an intent. What is None was not asked or could not be told."""
+
+    time: float
+    """Unix seconds at which it was read."""
+    node: NodeSeen | None = None
+    job: JobSeen | None = None
+    proven_dead: bool = False
+    """Whether nothing of the job's old copy can run on the bad node any more."""
+    own: Mapping[str, str] = {}
+    """What only the action itself understands."""

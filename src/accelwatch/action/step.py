@@ -1,0 +1,127 @@
+"""One effect on the world: proposed, written down, told, and judged by what is seen."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.action.intent import Mark
+
+
+class StepKind(msgspec.Struct, frozen=True):
+    """What an action declares of one of its steps; the engine infers nothing."""
+
+    idempotent: bool
+    """Whether doing it twice is the same as doing it once."""
+    reversible: bool
+    timeout_s: float = 15.0
+    """After that its outcome is unknown."""
+    settle_s: float = 10.0
+    """How long after it was told its effect may take to be seen."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One effect on the world."""
+
+    kind: str
+    """A key of the action's `steps`."""
+    arguments: Mapping[str, str] = {}
+    precondition: Mapping[str, str] = {}
+    """What was seen and has to be so still, such as restart count or boot id."""
+    original: Mapping[str, str] = {}
+    """What it replaces, so that it can be put back."""
+    text: str = ""
+    """For people: what would be done, `drain n12`."""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Nothing is to be done now; look again after so many seconds."""
+
+    seconds: float
+    text: str
+
+
+class Achieved(msgspec.Struct, frozen=True):
+    """It is as wanted: observed, not said."""
+
+    text: str
+    moved_to: tuple[str, ...] = ()
+    """Where a job runs now."""
+
+
+class RefusalKind(StrEnum):
+    """Why something is not done."""
+
+    FOREIGN = "foreign"
+    """Somebody else holds the node."""
+    OVERRIDDEN = "overridden"
+    """A person undid what we did."""
+    NOT_ALLOWED = "not_allowed"
+    """The scheduler does not let us."""
+    IMPOSSIBLE = "impossible"
+    """It cannot be done to such a node or job."""
+    UNSAFE = "unsafe"
+    """Something is not proven that has to be."""
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """It will not be done; a person or a change of the world leads on."""
+
+    kind: RefusalKind
+    text: str
+
+
+Proposal = Step | Wait | Achieved | Refusal
+
+
+class Committed(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation whose entry is on the journal's disk; only the journal's writer makes one."""
+
+    operation: str
+    attempt: int
+    mark: Mark
+    deadline: float
+    """Unix seconds."""
+    dry_run: bool = False
+
+
+class ToldStatus(StrEnum):
+    """What was said to a step."""
+
+    DONE = "done"
+    ACCEPTED = "accepted"
+    """It goes on by itself; `reference` says by what it is asked for."""
+    RETRY = "retry"
+    """Nothing has happened, and it may be tried again."""
+    REFUSED = "refused"
+    """Nothing has happened, and nothing will."""
+    UNKNOWN = "unknown"
+    """It may have happened, or may happen yet."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a step."""
+
+    status: ToldStatus
+    text: str = ""
+    """Without secrets."""
+    reference: str = ""
+    again_after_s: float | None = None
+
+
+class Recovery(StrEnum):
+    """What an operation that was begun has come to, judged by what is seen."""
+
+    DONE = "done"
+    REDO = "redo"
+    """It has not happened, and cannot happen any more."""
+    UNKNOWN = "unknown"
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """What the journal knows of an operation whose end it does not know."""
+
+    step: Step
+    started: float | None
+    """Unix seconds; None when it was written down only."""
+    told: Told | None = None
