@@ -1,0 +1,146 @@
+"""What a guard answers when it is asked whether something may be done now: yes, or why not.
+
+Every guard is a pure function of its own state and gives a `Permit` or a `Denial`. All guards are asked,
+also after the first that denies, so that a plan shows everything that stands in its way.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+
+class DenialKind(StrEnum):
+    """What stands in the way."""
+
+    STOPPED = "stopped"
+    """A person stopped everything; our own holds are still released."""
+    MODE = "mode"
+    """The rule itself only observes, or is off."""
+    CEILING = "ceiling"
+    """The site or a profile does not let rules go so far."""
+    CANARY = "canary"
+    """The rule is new or changed, and acts on a share of the fleet that this node is not in."""
+    APPROVAL = "approval"
+    """A person has to say yes."""
+    DENIED = "denied"
+    """A person has said no."""
+    TRUST = "trust"
+    """The evidence came a way by which anybody could have sent it."""
+    OLD_EVIDENCE = "old_evidence"
+    """Everything that speaks for it is from before a person declared it mended, or undid what we did."""
+    SILENCE = "silence"
+    MAINTENANCE = "maintenance"
+    HELD = "held"
+    """A person asked that nothing be done to the node."""
+    GROUP = "group"
+    """It is part of what befalls many at once, which has one cause that is not this node."""
+    IDENTITY = "identity"
+    """It is not proven that the hub and the scheduler mean the same machine."""
+    FOREIGN = "foreign"
+    """Somebody else holds the node."""
+    OVERRIDDEN = "overridden"
+    """A person undid what we did, and that was not long ago."""
+    DATA = "data"
+    """Too little is seen of the fleet, or its clock or ticks are not to be relied on."""
+    STARTING = "starting"
+    """The engine has just begun and still looks around."""
+    BREAKER = "breaker"
+    BUDGET = "budget"
+    """As many nodes of the pool are quarantined by us as may be."""
+    DOMAIN_BUDGET = "domain_budget"
+    """The same of a rack, a leaf switch or another thing that nodes share."""
+    AVAILABLE = "available"
+    """Too few nodes of the pool would be left, whoever took the others out."""
+    RATE = "rate"
+    """So many quarantines lately; more follow one after another."""
+    REMEDY_RUNNING = "remedy_running"
+    """A remedy runs on the node or beside it already."""
+    ATTEMPTS = "attempts"
+    """As many remedies were tried for the incident as may be."""
+    TOO_MANY_REMEDIES = "too_many_remedies"
+    """The same of the node, over days."""
+    RELEASE_RATE = "release_rate"
+    SCORE = "score"
+    """It has failed so often that only a repair helps."""
+    NO_SPARE = "no_spare"
+    RETRY = "retry"
+    """The job was resumed too often, too lately, or would die of the same again."""
+
+    @property
+    def lifted_by_approval(self) -> bool:
+        """Whether a person's approval of the plan is enough to go on all the same.
+
+        A budget, a rate and everything that is about safety is not: an approved plan waits for it.
+        """
+        return self in _LIFTED_BY_APPROVAL
+
+    @property
+    def passes_by_itself(self) -> bool:
+        """Whether waiting may be enough."""
+        return self in _PASSING
+
+
+_LIFTED_BY_APPROVAL = frozenset(
+    {
+        DenialKind.APPROVAL,
+        DenialKind.BREAKER,
+        DenialKind.CANARY,
+        DenialKind.GROUP,
+        DenialKind.TRUST,
+    }
+)
+_PASSING = frozenset(
+    {
+        DenialKind.AVAILABLE,
+        DenialKind.BREAKER,
+        DenialKind.BUDGET,
+        DenialKind.CANARY,
+        DenialKind.DATA,
+        DenialKind.DOMAIN_BUDGET,
+        DenialKind.FOREIGN,
+        DenialKind.GROUP,
+        DenialKind.HELD,
+        DenialKind.IDENTITY,
+        DenialKind.MAINTENANCE,
+        DenialKind.NO_SPARE,
+        DenialKind.OVERRIDDEN,
+        DenialKind.RATE,
+        DenialKind.RELEASE_RATE,
+        DenialKind.REMEDY_RUNNING,
+        DenialKind.RETRY,
+        DenialKind.SILENCE,
+        DenialKind.STARTING,
+        DenialKind.STOPPED,
+        DenialKind.TOO_MANY_REMEDIES,
+    }
+)
+
+
+class Permit(msgspec.Struct, frozen=True, tag="permit"):
+    """It may be done now, as far as this guard is concerned."""
+
+
+class Denial(msgspec.Struct, frozen=True, kw_only=True, tag="denial"):
+    """It may not be done now."""
+
+    why: DenialKind
+    text: str
+    """For people: what stands in the way, with its figures, and what would lift it."""
+    until: float | None = None
+    """Unix seconds at which it is worth asking again; None where nobody knows."""
+
+
+Answer = Permit | Denial
+
+PERMIT = Permit()
+
+
+def denials(answers: Iterable[Answer]) -> tuple[Denial, ...]:
+    """Everything that stands in the way, in the order in which it was asked."""
+    return tuple(answer for answer in answers if isinstance(answer, Denial))
+
+
+def after_approval(answers: Iterable[Answer]) -> tuple[Denial, ...]:
+    """What still stands in the way of a plan that a person has approved."""
+    return tuple(denial for denial in denials(answers) if not denial.why.lifted_by_approval)
