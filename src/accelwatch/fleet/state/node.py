@@ -39,9 +39,8 @@ class Node:
         """The source that arrived last; ours before others when both are alike."""
         newest: TargetSource | None = None
         for source in self.sources.values():
-            if source.arrived is not None and (
-                newest is None or source.arrived > (newest.arrived or 0)
-            ):
+            arrived = source.arrived
+            if arrived is not None and (newest is None or arrived > (newest.arrived or 0)):
                 newest = source
         return newest
 
@@ -49,6 +48,11 @@ class Node:
     def noted(self) -> int:
         """Grows with what streams tell of their devices' owners."""
         return sum([source.noted for source in self.sources.values()])
+
+    @property
+    def restated(self) -> int:
+        """Grows when a device may say to be in another state than before."""
+        return sum([source.restated for source in self.sources.values()])
 
     @property
     def uuids(self) -> set[str]:
@@ -75,7 +79,10 @@ class Node:
 
     def state(self, now: float, thresholds: Thresholds) -> NodeState:
         """How fresh it is."""
-        best = self.best
+        return self.state_by(self.best, now, thresholds)
+
+    def state_by(self, best: TargetSource | None, now: float, thresholds: Thresholds) -> NodeState:
+        """The same for who knows `best` already."""
         if best is None or best.arrived is None:
             return self._unseen(now, thresholds)
         state = thresholds.state(now - best.arrived, best.interval_s)

@@ -81,6 +81,8 @@ class TargetSource:
         """Events that arrived since the tick before, at most MAX_WAITING_EVENTS."""
         self.noted = 0
         """Grows with everything that a stream tells of its devices beside their ticks."""
+        self.restated = 0
+        """Grows when a device may say to be in another state than before."""
         self.opening = False
         """Whether a stream has not ticked yet: what it tells may be known from before."""
         self._columns = columns
@@ -123,6 +125,7 @@ class TargetSource:
         A device that is described as before stays the same object: who knows it has its new numbers.
         """
         self.interval_s = interval_s
+        self.restated += 1
         devices: dict[str, FleetDevice] = {}
         host: FleetDevice | None = None
         for view in views:
@@ -204,7 +207,10 @@ class TargetSource:
             if device is None or not _fits(raw, device):
                 text = f"values for slot {raw.slot} do not fit its layout"
                 raise TargetFault(Reason.GARBAGE, text)
+            before = device.tick
             device.update(raw)
+            if before is None or before.state != raw.state:
+                self.restated += 1
         self.arrive(tick.time, wall, monotonic)
         present = tuple([raw.slot for raw in tick.devices])
         # Whatever else may change who is in a slot comes as a layout, which forgets `_present`.

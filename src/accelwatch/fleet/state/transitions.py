@@ -66,7 +66,7 @@ class _Watched(msgspec.Struct, kw_only=True):
     node: NodeState
     silent_since: float = 0.0
     """When it was last heard before it fell silent, Unix seconds."""
-    states: list[str] = []
+    restated: int = -1
     spells: dict[str, _Spell] = {}
     """Of devices that are there, by id."""
     shape: int = -1
@@ -91,13 +91,14 @@ class Transitions:
             del self._nodes[name]
         for node in list(self._fleet.nodes.values()):
             await rest()
-            self._look_at(node)
+            self._look_at(node, self._fleet.clock.monotonic())
 
-    def _look_at(self, node: Node) -> None:
-        if node.best is None:  # not heard since the hub began, or nobody's target any more
+    def _look_at(self, node: Node, now: float) -> None:
+        best = node.best
+        if best is None:  # not heard since the hub began, or nobody's target any more
             self._nodes.pop(node.name, None)
             return
-        state = self._fleet.state_of(node)
+        state = node.state_by(best, now, self._fleet.thresholds)
         watched = self._nodes.get(node.name)
         if watched is None:
             if state in SPEAKING:
@@ -129,15 +130,14 @@ class Transitions:
 
     def _devices(self, node: Node, watched: _Watched, *, first: bool) -> None:
         self._absent(node, watched, first=first)
-        # States are compared as a list at once: this is done for every device every second.
-        states = [device.state for device in node.devices.values()]
-        if states == watched.states and watched.shape == node.shape:
+        restated = node.restated
+        if restated == watched.restated and watched.shape == node.shape:
             return
-        for device_id, state in zip(list(node.devices), states, strict=True):
-            self._device(node, watched, device_id, state, first=first)
+        for device_id, device in list(node.devices.items()):
+            self._device(node, watched, device_id, device.state, first=first)
         for gone in watched.spells.keys() - node.devices.keys():
             del watched.spells[gone]
-        watched.states, watched.shape = states, node.shape
+        watched.restated, watched.shape = restated, node.shape
 
     def _device(
         self, node: Node, watched: _Watched, device_id: str, state: str, *, first: bool
@@ -167,8 +167,8 @@ class Transitions:
 
     def _absent(self, node: Node, watched: _Watched, *, first: bool) -> None:
         """Devices that are expected and not there; looked for only while that may change."""
-        waiting = any(absent.waiting for absent in watched.absent.values())
-        if watched.shape == node.shape and not waiting:
+        same = watched.shape == node.shape
+        if same and not any(absent.waiting for absent in watched.absent.values()):
             return
         now = self._fleet.clock.wall()
         missing = [device.id for device in node.missing()]
