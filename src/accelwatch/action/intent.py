@@ -41,7 +41,8 @@ class JobKey(msgspec.Struct, frozen=True, order=True):
     cluster: str
     id: str
     submitted: float
-    """Unix seconds; 0 where the scheduler does not say."""
+    """Unix seconds; 0 where the scheduler does not say. Slurm sets it anew when a job is requeued: an
+    action knows the job by the key it was given, and tells it again under that key."""
     part: str = ""
     """Index of an array's task (`7`) or of a heterogeneous job's component (`+1`)."""
 
@@ -87,5 +88,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     test: str = ""
     original: Mapping[str, str] = {}
     """What an earlier step noted as the state before it; for RESTORE_JOB and RELEASE."""
+    asked: float = 0.0
+    """Unix seconds at which it was decided: tells the second reboot of an incident from the first."""
     deadline: float
     """Unix seconds after which it makes no sense any more."""
