@@ -12,6 +12,7 @@ import msgspec
 
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import ConfigError
+from accelwatch.plugin_options import checked
 from accelwatch.rules.document import Severity
 
 
@@ -116,16 +117,7 @@ Options = TypeVar("Options", bound=msgspec.Struct)
 
 def options_of(context: SinkContext, kind: type[Options]) -> Options:
     """The sink's options as a struct of its own. Raises ConfigError, without the values."""
-    from accelwatch.located_yaml.complaint import unknown
-
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
-    for key in context.options:
-        if key not in known:
-            raise ConfigError(f"{key}: {unknown(key, known)}")
-    try:
-        return msgspec.convert(dict(context.options), kind)
-    except msgspec.ValidationError as error:
-        raise ConfigError(str(error).replace("`$.", "`").replace("`$`", "options")) from None
+    return checked(context.options, kind)
 
 
 def check_url(url: str, *, key: str = "url") -> str:
