@@ -39,6 +39,10 @@ def test_reservations_for_maintenance_are_windows() -> None:
     assert windows_of("No reservations in the system\n") == []
 
 
+def test_the_place_that_we_hold_for_a_job_is_no_maintenance() -> None:
+    assert windows_of(BIOS.replace("=bios", "=accelwatch-inc-7-42")) == []
+
+
 def test_one_without_nodes_is_not_one_of_all_nodes() -> None:
     assert windows_of(BIOS.replace("c001,n[001-002]", "(null)")) == []
 

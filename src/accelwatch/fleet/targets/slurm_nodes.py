@@ -13,8 +13,8 @@ import msgspec
 from accelwatch.errors import UsageError
 from accelwatch.fleet.targets.settings import SlurmSd
 from accelwatch.host_ranges import expand
+from accelwatch.scontrol_text import pairs_of, states_of
 
-_PAIR = re.compile(r"(?:^| )([A-Z][A-Za-z_]*)=(.*?)(?= [A-Z][A-Za-z_]*=|$)")
 _NOTHING = ("(null)", "N/A", "none", "")
 _BUSY = ("allocated", "mixed", "completing")
 
@@ -63,18 +63,13 @@ def nodes_of_text(text: str) -> list[SlurmNode]:
                 name=pairs["NodeName"],
                 hostname=pairs.get("NodeHostName", ""),
                 address=pairs.get("NodeAddr", ""),
-                states=_states(pairs.get("State", "").replace("*", "").split("+")),
+                states=tuple(word.lower() for word in states_of(pairs.get("State", ""))),
                 partitions=_listed(pairs.get("Partitions")),
                 gres=_listed(pairs.get("Gres")),
                 features=_listed(pairs.get("ActiveFeatures")),
             )
         )
     return nodes
-
-
-def pairs_of(line: str) -> dict[str, str]:
-    """The first of each key: those at the end may stand in a reason or comment that somebody wrote."""
-    return {key: value.strip() for key, value in reversed(_PAIR.findall(line))}
 
 
 def nodes_of_json(data: bytes) -> list[SlurmNode]:

@@ -6,13 +6,16 @@ They are Slurm's: it is asked again and again, nothing of them is written down, 
 from accelwatch.errors import UsageError
 from accelwatch.fleet.targets.scontrol import Scontrol
 from accelwatch.fleet.targets.settings import SlurmSd
-from accelwatch.fleet.targets.slurm_nodes import pairs_of
 from accelwatch.host_ranges import expand, listed
 from accelwatch.incidents.silence import Maintenance
+from accelwatch.scontrol_text import pairs_of
 
 _UNIX_SECONDS = {"SLURM_TIME_FORMAT": "%s"}
 """Else times are written in the zone and form of whoever asks."""
 _MAINTENANCE = "MAINT"
+_OWN = "accelwatch-"
+"""Beginning of the names of those that the Slurm action makes: they hold a job's place, or a node for
+its test, and nobody works on their nodes."""
 
 
 def reservations(settings: SlurmSd) -> list[Maintenance]:
@@ -25,13 +28,16 @@ def reservations(settings: SlurmSd) -> list[Maintenance]:
 def windows_of(text: str) -> list[Maintenance]:
     """The reservations of `scontrol --oneliner show reservations` with the flag MAINT.
 
-    One without nodes (licenses only) is left out: no nodes would mean all of them. Raises UsageError.
+    One without nodes (licenses only) is left out: no nodes would mean all of them. So are our own.
+    Raises UsageError.
     """
     windows = []
     for line in text.splitlines():
         pairs = pairs_of(line)
         name, nodes = pairs.get("ReservationName", ""), pairs.get("Nodes", "")
-        if not name or _MAINTENANCE not in pairs.get("Flags", "").split(","):
+        if not name or name.startswith(_OWN):
+            continue
+        if _MAINTENANCE not in pairs.get("Flags", "").split(","):
             continue
         ranges = tuple(listed(nodes)) if nodes != "(null)" else ()
         if not ranges:
