@@ -1,4 +1,7 @@
-"""A real Slurm controller without node daemons, for tests: munged and slurmctld in a folder."""
+"""A real Slurm controller without node daemons, for tests: munged and slurmctld in a folder.
+
+One whose nodes run jobs is in `working_slurm`.
+"""
 
 import contextlib
 import getpass
@@ -55,16 +58,18 @@ class Slurm:
         subprocess.run(["scontrol", *words], env=environ, check=True, timeout=10)
 
 
-def _port() -> int:
+def free_port() -> int:
+    """A port of the loopback that nobody listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
 @contextlib.contextmanager
-def _process(*words: str, log: Path, **environ: str) -> Iterator[None]:
+def process(*words: str, log: Path, **environ: str) -> Iterator[None]:
+    """A daemon, killed at the end."""
     with log.open("wb") as out:
-        process = subprocess.Popen(
+        daemon = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -75,11 +80,11 @@ def _process(*words: str, log: Path, **environ: str) -> Iterator[None]:
     try:
         yield
     finally:
-        process.kill()
-        process.wait()
+        daemon.kill()
+        daemon.wait()
 
 
-def _found(name: str) -> str:
+def installed(name: str) -> str:
     """Path of a daemon, which is not on every user's PATH."""
     path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if path is None:
@@ -88,16 +93,8 @@ def _found(name: str) -> str:
 
 
 @contextlib.contextmanager
-def slurm_cluster(folder: Path) -> Iterator[Slurm]:
-    """A controller with five nodes; skips the test where Slurm is not installed."""
-    munged, slurmctld, _ = (_found(name) for name in ("munged", "slurmctld", "scontrol"))
-    names = {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
-    text = CONFIGURATION.format(folder=folder, port=_port(), **names)
-    slurm = Slurm(folder)
-    slurm.conf.write_text(text)
-    (folder / "topology.conf").write_text(TOPOLOGY)
-    (folder / "gres.conf").write_text("")
-    (folder / "state").mkdir()
+def munge(folder: Path) -> Iterator[None]:
+    """A munged of one's own; its socket is `munge.sock`."""
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))
     key.chmod(0o600)
@@ -111,16 +108,33 @@ def slurm_cluster(folder: Path) -> Iterator[Slurm]:
             ("seed-file", "seed"),
         )
     ]
+    words = (installed("munged"), "--foreground", "--force", *options)
+    with process(*words, log=folder / "munged.out"):
+        yield
+
+
+@contextlib.contextmanager
+def slurm_cluster(folder: Path) -> Iterator[Slurm]:
+    """A controller with five nodes; skips the test where Slurm is not installed."""
+    slurmctld, _ = installed("slurmctld"), installed("scontrol")
+    names = {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
+    text = CONFIGURATION.format(folder=folder, port=free_port(), **names)
+    slurm = Slurm(folder)
+    slurm.conf.write_text(text)
+    (folder / "topology.conf").write_text(TOPOLOGY)
+    (folder / "gres.conf").write_text("")
+    (folder / "state").mkdir()
     with (
-        _process(munged, "--foreground", "--force", *options, log=folder / "munged.out"),
-        _process(slurmctld, "-D", "-f", str(slurm.conf), log=folder / "slurmctld.out"),
+        munge(folder),
+        process(slurmctld, "-D", "-f", str(slurm.conf), log=folder / "slurmctld.out"),
     ):
-        _wait(slurm, folder)
+        until_up(str(slurm.conf), folder)
         yield slurm
 
 
-def _wait(slurm: Slurm, folder: Path) -> None:
-    environ = {**os.environ, "SLURM_CONF": str(slurm.conf)}
+def until_up(conf: str, folder: Path) -> None:
+    """Wait until the controller answers; fails the test when it does not."""
+    environ = {**os.environ, "SLURM_CONF": conf}
     for _ in range(200):
         ping = subprocess.run(
             ["scontrol", "ping"], env=environ, capture_output=True, timeout=15, check=False

@@ -58,7 +58,7 @@ def test_paths_named_in_help_and_messages_are_there() -> None:
     """A page that a message sends its reader to; a vendor's folder of that name may be cited too."""
     sources = [
         path
-        for name in ("src", "alerts", "backends", "exporters")
+        for name in ("src", "actions", "alerts", "backends", "exporters")
         for path in ROOT.glob(f"{name}/**/*.py")
     ]
     named = {

@@ -36,7 +36,7 @@ from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir, walk_sou
 
 _KILLED, _SURVIVED, _TIMED_OUT = 1, 0, 36
 _SEED = 7
-_ROOTS = ("src", "alerts", "backends", "exporters")
+_ROOTS = ("src", "actions", "alerts", "backends", "exporters")
 _OPTIONS = [
     *("-o", "addopts=--strict-markers --import-mode=importlib --rootdir=."),
     *("-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:anyio"),

@@ -1,0 +1,112 @@
+"""The action: reads, proposes, performs, recovers; each by a module of its own."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from accelwatch.action.contract import ActionContext
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import NodeSeen, Observed
+from accelwatch.action.step import (
+    Begun,
+    Committed,
+    Proposal,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Step,
+    StepKind,
+    Told,
+)
+from accelwatch.plugin_options import checked
+from accelwatch_slurm.commands import Commands
+from accelwatch_slurm.fencing import propose_fence, propose_reboot
+from accelwatch_slurm.holding import propose_quarantine, propose_release
+from accelwatch_slurm.job_steps import JobSteps
+from accelwatch_slurm.moving import propose_move, propose_restore, propose_signal
+from accelwatch_slurm.node_steps import NodeSteps
+from accelwatch_slurm.observing import Observer
+from accelwatch_slurm.performing import Performer
+from accelwatch_slurm.reading import Reader
+from accelwatch_slurm.recovering import recovered
+from accelwatch_slurm.reservation_steps import ReservationSteps
+from accelwatch_slurm.scene import Scene, scene_of
+from accelwatch_slurm.settings import SlurmOptions
+from accelwatch_slurm.steps import INTENTS, STEPS
+from accelwatch_slurm.testing import propose_spare, propose_test
+from accelwatch_slurm.trial_steps import TrialSteps
+
+
+class SlurmAction:
+    """One cluster."""
+
+    intents: ClassVar[frozenset[IntentKind]] = INTENTS
+    steps: ClassVar[Mapping[str, StepKind]] = STEPS
+
+    def __init__(self, context: ActionContext) -> None:
+        """Raises ConfigError."""
+        self._options = options = checked(context.options, SlurmOptions)
+        self._commands = commands = Commands(options)
+        self._reader = reader = Reader(commands)
+        self._observer = observer = Observer(options, commands, reader, context.clock)
+        nodes = NodeSteps(options, commands, reader, context.clock)
+        handlers = nodes.handlers()
+        handlers |= TrialSteps(options, commands, reader, nodes).handlers()
+        handlers |= JobSteps(commands, reader, observer, context.clock).handlers()
+        handlers |= ReservationSteps(commands, reader).handlers()
+        self._performer = Performer(handlers, context.clock)
+
+    async def survey(self) -> Sequence[NodeSeen]:
+        """All nodes at once. Raises ActionUnavailableError."""
+        return await self._observer.survey()
+
+    async def observe(self, intent: Intent) -> Observed:
+        """How things stand for an intent, read now. Raises ActionUnavailableError."""
+        return await self._observer.observe(intent)
+
+    def propose(self, intent: Intent, observed: Observed) -> Proposal:
+        """The next step towards it, or why there is none. Pure."""
+        scene = scene_of(observed, self._options.mark)
+        match intent.kind:
+            case IntentKind.QUARANTINE:
+                return propose_quarantine(intent, scene)
+            case IntentKind.RELEASE:
+                return propose_release(intent, scene)
+            case IntentKind.FENCE:
+                return propose_fence(intent, scene, power_off=bool(self._options.power_off))
+            case IntentKind.MOVE_JOB:
+                return propose_move(intent, scene, hold_place=self._options.hold_place)
+            case IntentKind.RESTORE_JOB:
+                return propose_restore(intent, scene)
+            case IntentKind.SIGNAL_JOB:
+                return propose_signal(intent, scene)
+        return self._propose_rest(intent, scene)
+
+    def _propose_rest(self, intent: Intent, scene: Scene) -> Proposal:
+        options = self._options
+        match intent.kind:
+            case IntentKind.REBOOT:
+                return propose_reboot(intent, scene, has_field=options.mark != "none")
+            case IntentKind.TEST:
+                tests = frozenset(options.tests)
+                return propose_test(intent, scene, tests=tests, users=options.test_users)
+            case IntentKind.DRAW_SPARE | IntentKind.RETURN_SPARE:
+                return propose_spare(
+                    intent,
+                    scene,
+                    name=options.spares,
+                    users=options.spare_users,
+                    draw=intent.kind is IntentKind.DRAW_SPARE,
+                )
+        return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm cannot do that: {intent.kind.value}")
+
+    async def perform(self, step: Step, operation: Committed) -> Told:
+        """Do one step. Raises nothing: what goes wrong is told."""
+        return await self._performer.perform(step, operation)
+
+    def recover(self, begun: Begun, observed: Observed) -> Recovery:
+        """What has become of a step whose end nobody saw. Pure."""
+        return recovered(begun, scene_of(observed, self._options.mark))
+
+    async def close(self) -> None:
+        """Take no more commands."""
+        self._commands.close()

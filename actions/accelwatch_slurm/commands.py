@@ -1,0 +1,114 @@
+"""Slurm's commands with a deadline, off the loop, and what their failures mean."""
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import PurePosixPath
+from shutil import which
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.step import Told, ToldStatus
+from accelwatch.command import CommandResult, run
+from accelwatch_slurm.settings import SlurmOptions
+
+_FOLDERS = "/usr/bin:/usr/local/bin:/opt/slurm/bin"
+_MAX_BYTES = 64 << 20
+"""A line of a node is 1 KB."""
+_OTHERS = re.compile(r"(SLURM|SQUEUE|SCONTROL|SRUN|SCANCEL)_\w+")
+"""Variables that change what the commands do or print, such as those of a job that we run in."""
+_REFUSED = re.compile(r"invalid user id|permission|not authorized|access denied", re.IGNORECASE)
+_NOT_SENT = re.compile(r"connect failure|connection refused|munge|authentication", re.IGNORECASE)
+_NOT_KNOWN = re.compile(r"timed out|zero bytes|communication|i/o error", re.IGNORECASE)
+_ABSENT = re.compile(
+    r"^(?:Node|Reservation) \S+ not found|Invalid job id specified|No reservations", re.MULTILINE
+)
+
+
+class Commands:
+    """The commands of one cluster."""
+
+    def __init__(self, options: SlurmOptions) -> None:
+        self._options = options
+        self._pool = ThreadPoolExecutor(4, "slurm")
+        environ = {"SLURM_TIME_FORMAT": "%s"}
+        if options.slurm_conf:
+            environ["SLURM_CONF"] = options.slurm_conf
+        self._environ = environ
+
+    async def run(self, name: str, *words: str, timeout_s: float | None = None) -> CommandResult:
+        """What became of a command of Slurm, whatever it was."""
+        return await self.program([self._place(name), *words], timeout_s)
+
+    async def program(self, argv: Sequence[str], timeout_s: float | None = None) -> CommandResult:
+        """What became of any command, in the environment of Slurm's own."""
+        kept = {"SLURM_CONF", *self._environ}
+        unset = [f"--unset={name}" for name in os.environ if _OTHERS.fullmatch(name)]
+        unset = [word for word in unset if word.partition("=")[2] not in kept]
+        words = ["/usr/bin/env", *unset, *argv] if unset else list(argv)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._pool,
+            lambda: run(
+                words,
+                timeout_s=timeout_s or self._options.timeout_s,
+                environ=self._environ,
+                max_bytes=_MAX_BYTES,
+            ),
+        )
+
+    def _place(self, name: str) -> str:
+        if self._options.commands:
+            return str(PurePosixPath(self._options.commands) / name)
+        return which(name, path=_FOLDERS) or name
+
+    async def read(self, name: str, *words: str) -> str:
+        """What it prints; empty for what does not exist. Raises ActionUnavailableError."""
+        result = await self.run(name, *words)
+        if not result.failure and _ABSENT.search(_said(result)):
+            return ""
+        if result.ok and result.output.strip():
+            return result.output.decode("utf-8", "replace")
+        if result.ok:
+            raise ActionUnavailableError(f"{name} printed nothing")
+        raise ActionUnavailableError(why(name, result))
+
+    def close(self) -> None:
+        """Take no more; what runs ends by its own deadline."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def told(name: str, result: CommandResult) -> Told:
+    """What a command that changes something has told.
+
+    A controller that hangs does what it was asked when it wakes: a time-out is not known, not failed.
+    """
+    if result.ok:
+        return Told(status=ToldStatus.DONE)
+    text = why(name, result)
+    if result.failure:
+        late = result.failure in ("timeout", "too much output")
+        return Told(status=ToldStatus.UNKNOWN if late else ToldStatus.REFUSED, text=text)
+    said = _said(result)
+    for pattern, status in (
+        (_NOT_KNOWN, ToldStatus.UNKNOWN),
+        (_NOT_SENT, ToldStatus.RETRY),
+        (_REFUSED, ToldStatus.REFUSED),
+    ):
+        if pattern.search(said):
+            return Told(status=status, text=text)
+    unclear = result.status is None or result.status < 0
+    return Told(status=ToldStatus.UNKNOWN if unclear else ToldStatus.REFUSED, text=text)
+
+
+def _said(result: CommandResult) -> str:
+    return b"\n".join((result.errors, result.output[:4096])).decode("utf-8", "replace")
+
+
+def why(name: str, result: CommandResult) -> str:
+    """A failure in words, in one line."""
+    if result.failure:
+        return f"{name}: {result.failure}"
+    lines = [line.strip() for line in _said(result).splitlines() if line.strip()]
+    text = "".join(char for char in (lines[0] if lines else "no message") if char.isprintable())
+    return f"{name} ended with {result.status}: {text[:200]}"

@@ -1,0 +1,127 @@
+"""Which step leads to a node that takes no work, or takes it again. Pure."""
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import Standing
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch_slurm import steps
+from accelwatch_slurm.marks import (
+    field_of,
+    is_fenced,
+    mark_of,
+    merged,
+    reason_of,
+    without_suffix,
+)
+from accelwatch_slurm.node_text import SlurmNode
+from accelwatch_slurm.scene import Scene
+
+_SAME_MOMENT_S = 2.0
+
+
+def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
+    """Drain it, unless somebody else holds it or took our hold away."""
+    node = scene.node
+    if node is None:
+        return missing(intent)
+    if scene.standing is Standing.OURS:
+        return _held(intent, scene, node)
+    if refusal := not_ours(scene, node):
+        return refusal
+    if scene.mark is not None and scene.mark.i == intent.mark.incident:
+        return Refusal(
+            RefusalKind.OVERRIDDEN,
+            f"{node.name} was drained for {intent.mark.incident} and somebody resumed it",
+        )
+    if scene.mark is not None and scene.mark.t > intent.mark.token:
+        return Refusal(RefusalKind.FOREIGN, f"{node.name} has the mark of a newer engine")
+    return Step(
+        kind=steps.DRAIN,
+        arguments={"node": node.name, "reason": reason_of(intent)},
+        precondition={"standing": Standing.OPEN},
+        original={
+            "states": "+".join(node.states),
+            "reason": node.reason,
+            scene.field: field_of(node, scene.field),
+        },
+        text=f"drain {node.name}",
+    )
+
+
+def _held(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
+    mark = mark_of(node, scene.field)
+    if mark is None or mark.incident == intent.mark.incident:
+        return Achieved(f"{node.name} is {'+'.join(node.states).lower()}, held by us")
+    return Achieved(f"{node.name} is held already, for {mark.incident}")
+
+
+def not_ours(scene: Scene, node: SlurmNode) -> Refusal | None:
+    """Why a node is not touched: somebody else holds it, or Slurm has given it up."""
+    standing = scene.standing
+    if standing not in (Standing.FOREIGN, Standing.DOWN):
+        return None
+    reason = f": {node.reason}" if node.reason else ""
+    by = f" by {node.set_by}" if node.set_by else ""
+    kind = "+".join(node.states).lower()
+    where = "" if node.drained or node.down else ", in a reservation for maintenance"
+    return Refusal(RefusalKind.FOREIGN, f"{node.name} is {kind}{by}{reason}{where}")
+
+
+def missing(intent: Intent) -> Refusal:
+    """Slurm knows no such node."""
+    return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no node {intent.node}")
+
+
+def propose_release(intent: Intent, scene: Scene) -> Proposal:
+    """Take our own hold away, and nobody else's."""
+    node = scene.node
+    if node is None:
+        return missing(intent)
+    if scene.standing is Standing.OPEN:
+        if scene.mark is not None and merged(field_of(node, scene.field), None) is not None:
+            return _clear(steps.UNMARK, intent, scene, node, f"remove our mark from {node.name}")
+        return Achieved(f"{node.name} takes work")
+    if refusal := not_ours(scene, node):
+        return refusal
+    if refusal := _taken_over(intent, scene, node):
+        return refusal
+    if node.rebooting:
+        return Wait(5.0, f"{node.name} is being rebooted")
+    if node.drained:
+        return _clear(steps.UNDRAIN, intent, scene, node, f"undrain {node.name}")
+    if not is_our_down(node):
+        return Refusal(RefusalKind.FOREIGN, f"{node.name} is down, and not because of us")
+    if node.answering is False:
+        return Wait(5.0, f"slurmd of {node.name} does not answer")
+    return _clear(steps.RESUME, intent, scene, node, f"resume {node.name}")
+
+
+def is_our_down(node: SlurmNode) -> bool:
+    """Whether a node is down because we fenced it or had it rebooted."""
+    rebooted = node.reason != without_suffix(node.reason)
+    return rebooted or is_fenced(node.reason)
+
+
+def _taken_over(intent: Intent, scene: Scene, node: SlurmNode) -> Refusal | None:
+    mark = mark_of(node, scene.field)
+    if mark is not None and mark.incident != intent.mark.incident:
+        return Refusal(RefusalKind.FOREIGN, f"{node.name} is held for {mark.incident}")
+    if mark is not None and mark.token > intent.mark.token:
+        return Refusal(RefusalKind.FOREIGN, f"{node.name} is held by a newer engine")
+    if node.reason != without_suffix(node.reason):
+        return None  # Slurm has set user and time anew, with the reboot that we asked for
+    set_by, set_at = intent.original.get("set_by"), intent.original.get("set_at")
+    if set_by and set_by != node.set_by:
+        return Refusal(RefusalKind.FOREIGN, f"the reason of {node.name} was set by {node.set_by}")
+    if set_at and node.set_at is not None and abs(float(set_at) - node.set_at) > _SAME_MOMENT_S:
+        return Refusal(RefusalKind.FOREIGN, f"the reason of {node.name} was set anew since")
+    return None
+
+
+def _clear(kind: str, intent: Intent, scene: Scene, node: SlurmNode, text: str) -> Step:
+    return Step(
+        kind=kind,
+        arguments={"node": node.name},
+        precondition={"incident": intent.mark.incident, "reason": node.reason},
+        original={"reason": node.reason, scene.field: field_of(node, scene.field)},
+        text=text,
+    )

@@ -1,0 +1,105 @@
+"""Steps that change a job: hold, requeue, steer, let go, start, signal."""
+
+import math
+
+from accelwatch.action.observed import JobState
+from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.clock import Clock
+from accelwatch_slurm import steps
+from accelwatch_slurm.changing import DONE, ChangedError, Handler, updated
+from accelwatch_slurm.commands import Commands, told
+from accelwatch_slurm.job_text import SlurmJob
+from accelwatch_slurm.observing import Observer
+from accelwatch_slurm.reading import Reader
+
+
+class JobSteps:
+    """What is done to jobs."""
+
+    def __init__(
+        self, commands: Commands, reader: Reader, observer: Observer, clock: Clock
+    ) -> None:
+        self._commands = commands
+        self._reader = reader
+        self._observer = observer
+        self._clock = clock
+
+    def handlers(self) -> dict[str, Handler]:
+        """By kind of step."""
+        return {
+            steps.HOLD: self._hold,
+            steps.LET_GO: self._let_go,
+            steps.ALLOW_REQUEUE: self._allow_requeue,
+            steps.SIGNAL: self._signal,
+            steps.REQUEUE: self._requeue,
+            steps.STEER: self._steer,
+            steps.UNSTEER: self._steer,
+            steps.START: self._start,
+        }
+
+    async def _job(self, step: Step, *states: JobState) -> SlurmJob:
+        job = await self._reader.job(step.arguments["job"])
+        if job is None:
+            raise ChangedError(f"Slurm knows no job {step.arguments['job']} any more")
+        if job.restarts != int(step.precondition["restarts"]):
+            raise ChangedError(f"job {job.id} has been begun again meanwhile")
+        if states and job.state not in states:
+            raise ChangedError(f"job {job.id} is {job.state.value} by now")
+        return job
+
+    async def _hold(self, step: Step, _: Committed) -> Told:
+        job = await self._job(step, JobState.RUNNING, JobState.WAITING, JobState.HELD)
+        word = step.arguments["word"]
+        if job.priority == 0 and word in job.admin_comment:
+            return DONE
+        if job.priority == 0:
+            raise ChangedError(f"somebody else holds job {job.id}")
+        comment = f"{job.admin_comment} {word}".strip()
+        return await updated(
+            self._commands, f"jobid={job.id}", "priority=0", f"admincomment={comment}"
+        )
+
+    async def _let_go(self, step: Step, _: Committed) -> Told:
+        job = await self._job(step, JobState.HELD, JobState.WAITING)
+        answer = told("scontrol", await self._commands.run("scontrol", "release", job.id))
+        word = step.arguments["word"]
+        if answer.status is not ToldStatus.DONE or word not in job.admin_comment:
+            return answer
+        comment = job.admin_comment.replace(word, "").strip()
+        return await updated(self._commands, f"jobid={job.id}", f"admincomment={comment}")
+
+    async def _allow_requeue(self, step: Step, _: Committed) -> Told:
+        job = await self._job(step)
+        return await updated(self._commands, f"jobid={job.id}", "requeue=1")
+
+    async def _signal(self, step: Step, _: Committed) -> Told:
+        job = await self._job(step, JobState.RUNNING)
+        signal = step.arguments["signal"]
+        answer = told(
+            "scancel",
+            await self._commands.run("scancel", f"--signal={signal}", "--batch", job.id),
+        )
+        if answer.status is ToldStatus.DONE:
+            self._observer.remember_signal(job.id, step.arguments["asked"], signal)
+        return answer
+
+    async def _requeue(self, step: Step, _: Committed) -> Told:
+        job = await self._job(step, JobState.RUNNING)
+        if ",".join(job.nodes) != step.precondition["nodes"]:
+            raise ChangedError(f"job {job.id} runs on other nodes by now")
+        return told("scontrol", await self._commands.run("scontrol", "requeue", job.id))
+
+    async def _steer(self, step: Step, _: Committed) -> Told:
+        job = await self._job(step, JobState.WAITING, JobState.HELD)
+        changes = [
+            f"{key}={step.arguments[key]}"
+            for key in ("ExcNodeList", "ReqNodeList", "ReservationName")
+            if key in step.arguments
+        ]
+        return await updated(self._commands, f"jobid={job.id}", *changes)
+
+    async def _start(self, step: Step, _: Committed) -> Told:
+        job = await self._job(step, JobState.WAITING)
+        if self._clock.wall() < math.floor(job.submitted) + 1:
+            return Told(status=ToldStatus.RETRY, text="the same second", again_after_s=1.0)
+        return await updated(self._commands, f"jobid={job.id}", "StartTime=now")

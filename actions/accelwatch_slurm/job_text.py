@@ -1,0 +1,143 @@
+"""A job as `scontrol --oneliner show job` prints it, and jobs on nodes as squeue does. Pure."""
+
+import re
+
+import msgspec
+
+from accelwatch.action.intent import JobKey
+from accelwatch.action.observed import JobState
+from accelwatch.errors import UsageError
+from accelwatch.host_ranges import expand, listed
+from accelwatch.scontrol_text import pairs_of
+from accelwatch_slurm.node_text import time_of
+
+_RUNNING = frozenset({"RUNNING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"})
+_ENDING = frozenset({"COMPLETING", "STAGE_OUT"})
+_WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED"})
+_HELD = frozenset({"SPECIAL_EXIT", "REQUEUE_HOLD", "RESV_DEL_HOLD"})
+_ENDED = frozenset(
+    {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"}
+    | {"DEADLINE", "OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL", "EXPIRED"}
+)
+_ID = re.compile(r"(\d+)(?:_(\d+)|(\+\d+))?")
+SQUEUE_FORMAT = "%i|%V|%N"
+"""Id as users write it, time of submission, nodes."""
+
+
+class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a job. Times are Unix seconds of the controller's clock."""
+
+    id: str
+    """By which commands know it: `5`, `5_7` of an array, `5+1` of a heterogeneous job."""
+    word: str
+    """Slurm's own word for its state."""
+    submitted: float = 0.0
+    user: str = ""
+    nodes: tuple[str, ...] = ()
+    node_count: int = 0
+    restarts: int = 0
+    started: float | None = None
+    may_start: float | None = None
+    requeueable: bool = False
+    batch: bool = False
+    heterogeneous: bool = False
+    priority: int | None = None
+    reason: str = ""
+    exclude: str = ""
+    require: str = ""
+    reservation: str = ""
+    admin_comment: str = ""
+    expedited: bool = False
+
+    @property
+    def state(self) -> JobState:
+        """How far it is; one in a state that is not known has to be waited for."""
+        if self.word in _RUNNING:
+            return JobState.RUNNING
+        if self.word in _ENDING:
+            return JobState.ENDING
+        if self.word in _WAITING:
+            return JobState.HELD if self.priority == 0 else JobState.WAITING
+        if self.word in _HELD:
+            return JobState.HELD
+        return JobState.ENDED if self.word in _ENDED else JobState.ENDING
+
+    def is_of(self, key: JobKey) -> bool:
+        """Whether it is the job of a key, and not a later one with the same id.
+
+        A requeue sets the time of submission anew, so a later one is believed of a job that has been
+        begun again.
+        """
+        if not key.submitted or self.submitted == key.submitted:
+            return True
+        return self.submitted > key.submitted and self.restarts > 0
+
+
+def job_of(line: str) -> SlurmJob | None:
+    """The job of a line; None for a line that is none."""
+    pairs = pairs_of(line)
+    if not pairs.get("JobId") or not pairs.get("JobState"):
+        return None
+    return SlurmJob(
+        id=_id(pairs),
+        word=pairs["JobState"].split(",")[0],
+        submitted=time_of(pairs.get("SubmitTime")) or 0.0,
+        user=pairs.get("UserId", "").partition("(")[0],
+        nodes=names_of(_text(pairs.get("NodeList"))),
+        node_count=_number(pairs.get("NumNodes", "").partition("-")[0]) or 0,
+        restarts=_number(pairs.get("Restarts")) or 0,
+        started=time_of(pairs.get("StartTime")),
+        may_start=time_of(pairs.get("EligibleTime")),
+        requeueable=pairs.get("Requeue") == "1",
+        batch=pairs.get("BatchFlag", "0") != "0",
+        heterogeneous="HetJobId" in pairs,
+        priority=_number(pairs.get("Priority")),
+        reason=_text(pairs.get("Reason")),
+        exclude=_text(pairs.get("ExcNodeList")),
+        require=_text(pairs.get("ReqNodeList")),
+        reservation=_text(pairs.get("Reservation")),
+        admin_comment=_text(pairs.get("AdminComment")),
+        expedited="EXPEDITED_REQUEUE" in pairs.get("Flags", ""),
+    )
+
+
+def _id(pairs: dict[str, str]) -> str:
+    task = pairs.get("ArrayTaskId", "")
+    if task.isdigit():
+        return f"{pairs.get('ArrayJobId', pairs['JobId'])}_{task}"
+    if "HetJobOffset" in pairs:
+        return f"{pairs.get('HetJobId', pairs['JobId'])}+{pairs['HetJobOffset']}"
+    return pairs["JobId"]
+
+
+def _text(value: str | None) -> str:
+    return "" if value is None or value in ("(null)", "N/A", "None", "Unknown") else value
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Names of nodes of `n[1-3],n7`; those of a range that makes no sense are left as they are."""
+    names: list[str] = []
+    for part in listed(text):
+        try:
+            names += expand(part)
+        except UsageError:
+            names.append(part)
+    return tuple(names)
+
+
+def jobs_by_node(text: str, cluster: str) -> dict[str, list[JobKey]]:
+    """Keys of the jobs on each node, of squeue's lines in SQUEUE_FORMAT."""
+    found: dict[str, list[JobKey]] = {}
+    for line in text.splitlines():
+        fields = line.split("|")
+        match = _ID.fullmatch(fields[0]) if len(fields) == 3 else None
+        if match is None:
+            continue
+        key = JobKey(cluster, match[1], time_of(fields[1]) or 0.0, match[2] or match[3] or "")
+        for node in names_of(fields[2]):
+            found.setdefault(node, []).append(key)
+    return found

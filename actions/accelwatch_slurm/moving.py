@@ -1,0 +1,247 @@
+"""Which step leads to a job that runs on without the bad nodes, and to its owner's wishes again. Pure.
+
+The job's place is kept by a reservation over its good nodes and the spare before it is requeued: else
+the next in the queue takes them. A job whose old copy may still run is not begun again.
+"""
+
+from collections.abc import Mapping
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobState
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch_slurm import steps
+from accelwatch_slurm.job_text import SlurmJob, names_of
+from accelwatch_slurm.scene import SIGNALLED, Scene, bad_nodes, held_word, place_of
+
+_LOOK_S = 0.1
+_NEXT_SECOND_S = 1.05
+"""A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails."""
+_FAILED_LAUNCH = "launch_failed_requeued_held"
+
+
+def propose_move(intent: Intent, scene: Scene, *, hold_place: bool) -> Proposal:
+    """Requeue it away from the bad nodes, into the place that is kept for it."""
+    job = scene.job
+    if intent.job is None or job is None or not job.is_of(intent.job):
+        return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")
+    if job.state is JobState.ENDED:
+        return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} has ended: {job.word.lower()}")
+    if job.heterogeneous:
+        return Refusal(
+            RefusalKind.IMPOSSIBLE, f"job {job.id} is heterogeneous: its parts start together"
+        )
+    if job.state is JobState.RUNNING:
+        return _away(intent, scene, job, hold_place)
+    if job.state is JobState.ENDING:
+        return Wait(_LOOK_S, f"job {job.id} is still ending on its nodes")
+    if job.word == "CONFIGURING":
+        return Wait(0.25, f"the nodes of job {job.id} are made ready")
+    if job.restarts == 0:
+        return Wait(2.0, f"job {job.id} has not begun")
+    return _again(intent, scene, job)
+
+
+def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Proposal:
+    bad = bad_nodes(intent)
+    if not set(bad) & set(job.nodes):
+        return Achieved(f"job {job.id} runs on {','.join(job.nodes)}", moved_to=job.nodes)
+    if not job.batch:
+        return Refusal(
+            RefusalKind.IMPOSSIBLE,
+            f"job {job.id} is no batch job: only {job.user} can begin it again",
+        )
+    if silent := _silent(scene, job.nodes):
+        return Refusal(
+            RefusalKind.UNSAFE,
+            f"{silent} does not answer: fence it first, else job {job.id} never leaves it",
+        )
+    if not job.requeueable:
+        if not intent.force_requeue:
+            return Refusal(RefusalKind.NOT_ALLOWED, f"the user of job {job.id} forbade a requeue")
+        return _step(steps.ALLOW_REQUEUE, job, f"allow job {job.id} to be requeued")
+    if hold_place and (place := _place(intent, scene, job)):
+        return place
+    return _step(
+        steps.REQUEUE,
+        job,
+        f"requeue job {job.id}",
+        precondition={"restarts": str(job.restarts), "nodes": ",".join(job.nodes)},
+    )
+
+
+def _silent(scene: Scene, nodes: tuple[str, ...]) -> str:
+    """The first bad node whose slurmd does not answer."""
+    for name in nodes:
+        node = scene.bad.get(name)
+        if node is not None and (node.answering is False or node.down):
+            return name
+    return ""
+
+
+def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
+    """The reservation over the good nodes and the spare; none for a job that has one of its own."""
+    if job.reservation and job.reservation != place_of(intent):
+        return None
+    good = [node for node in job.nodes if node not in bad_nodes(intent)]
+    wanted = list(dict.fromkeys((*good, *([intent.spare] if intent.spare else []))))
+    there = scene.reservations.get(place_of(intent))
+    if not wanted or (there is not None and set(there.nodes) == set(wanted)):
+        return None
+    return _step(
+        steps.RESERVE,
+        job,
+        f"keep {','.join(wanted)} for job {job.id}",
+        name=place_of(intent),
+        nodes=",".join(wanted),
+        user=job.user,
+        exists="yes" if there is not None else "",
+    )
+
+
+def _again(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
+    """A job that waits since its requeue."""
+    if refusal := _unproven(intent, scene, job):
+        return refusal
+    failed = job.reason.lower().replace(" ", "_") == _FAILED_LAUNCH
+    ours = held_word(intent) in job.admin_comment
+    if job.state is JobState.HELD and not (ours or failed):
+        return Refusal(RefusalKind.OVERRIDDEN, f"somebody holds job {job.id}: {job.reason}")
+    if step := _steer(intent, scene, job):
+        return step
+    if job.state is JobState.HELD:
+        return _step(steps.LET_GO, job, f"let job {job.id} go", word=held_word(intent))
+    if job.may_start is not None and job.may_start > scene.time:
+        early = job.submitted + _NEXT_SECOND_S - scene.time
+        if early > 0:
+            return Wait(
+                min(early, _NEXT_SECOND_S), "the next second, else slurmd revokes the launch"
+            )
+        return _step(steps.START, job, f"let job {job.id} start now")
+    return Wait(0.25, f"job {job.id} waits: {job.reason or 'for the scheduler'}")
+
+
+def _unproven(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal | None:
+    if intent.fenced_by_job or scene.proven_dead:
+        return None
+    silent = _silent(scene, tuple(scene.bad))
+    if not silent:
+        return None
+    if job.state is not JobState.HELD:
+        return _step(
+            steps.HOLD, job, f"hold job {job.id}", word=held_word(intent), comment=job.admin_comment
+        )
+    return Refusal(
+        RefusalKind.UNSAFE,
+        f"the old copy of job {job.id} may still run on {silent}: fence it first",
+    )
+
+
+def _steer(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
+    """One update of all that has to be another way; what the user asked for stays otherwise."""
+    bad = bad_nodes(intent)
+    excluded, required = names_of(job.exclude), names_of(job.require)
+    changes = {}
+    if not set(bad) <= set(excluded):
+        changes["ExcNodeList"] = ",".join(dict.fromkeys((*excluded, *bad)))
+    if set(bad) & set(required):
+        changes["ReqNodeList"] = ""
+    place = place_of(intent)
+    if place in scene.reservations and job.reservation != place:
+        changes["ReservationName"] = place
+    if not changes:
+        return None
+    return Step(
+        kind=steps.STEER,
+        arguments={"job": job.id, **changes},
+        precondition={"restarts": str(job.restarts)},
+        original={
+            "exclude": job.exclude,
+            "require": job.require,
+            "reservation": "" if job.reservation == place else job.reservation,
+        },
+        text=f"keep job {job.id} off {','.join(bad)}",
+    )
+
+
+def propose_signal(intent: Intent, scene: Scene) -> Proposal:
+    """Ask for a checkpoint."""
+    job = scene.job
+    if intent.job is None or job is None or not job.is_of(intent.job):
+        return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")
+    if scene.own.get(SIGNALLED):
+        return Achieved(f"job {job.id} was sent {intent.signal}")
+    if job.state is not JobState.RUNNING:
+        return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} does not run")
+    if not (intent.signal.isascii() and intent.signal.isalnum()):
+        return Refusal(RefusalKind.IMPOSSIBLE, f"no signal: {intent.signal!r}")
+    return _step(
+        steps.SIGNAL,
+        job,
+        f"send {intent.signal} to job {job.id}",
+        precondition={"restarts": str(job.restarts)},
+        signal=intent.signal,
+        asked=repr(intent.asked),
+    )
+
+
+def propose_restore(intent: Intent, scene: Scene) -> Proposal:
+    """Give the place back when the job is done with it, and the user's lists while it waits."""
+    job = scene.job
+    there = place_of(intent) in scene.reservations
+    if (
+        intent.job is None
+        or job is None
+        or not job.is_of(intent.job)
+        or job.state is JobState.ENDED
+    ):
+        if not there:
+            return Achieved(f"nothing is kept for job {intent.job}")
+        return _delete(intent, f"{intent.job}")
+    if job.state not in (JobState.WAITING, JobState.HELD) or job.word == "CONFIGURING":
+        if not there and not _lists(intent, job):
+            return Achieved(f"job {job.id} is as its user wanted it")
+        return Wait(30.0, f"job {job.id} still runs: its place is given back when it has ended")
+    changes = _lists(intent, job)
+    if job.reservation == place_of(intent):
+        changes["ReservationName"] = intent.original.get("reservation", "")
+    if changes:
+        return Step(
+            kind=steps.UNSTEER,
+            arguments={"job": job.id, **changes},
+            precondition={"restarts": str(job.restarts)},
+            text=f"give job {job.id} its user's own lists back",
+        )
+    if there:
+        return _delete(intent, job.id)
+    return Achieved(f"job {job.id} is as its user wanted it")
+
+
+def _lists(intent: Intent, job: SlurmJob) -> dict[str, str]:
+    changes = {}
+    for key, option, now in (
+        ("exclude", "ExcNodeList", job.exclude),
+        ("require", "ReqNodeList", job.require),
+    ):
+        before = intent.original.get(key)
+        if before is not None and set(names_of(before)) != set(names_of(now)):
+            changes[option] = before
+    return changes
+
+
+def _delete(intent: Intent, job: str) -> Step:
+    return Step(
+        kind=steps.DELETE_RESERVATION,
+        arguments={"name": place_of(intent)},
+        text=f"give back what was kept for job {job}",
+    )
+
+
+def _step(
+    kind: str, job: SlurmJob, text: str, precondition: Mapping[str, str] | None = None, **more: str
+) -> Step:
+    return Step(
+        kind=kind,
+        arguments={"job": job.id, **more},
+        precondition=precondition or {"restarts": str(job.restarts)},
+        text=text,
+    )

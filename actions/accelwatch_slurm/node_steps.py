@@ -1,0 +1,178 @@
+"""Steps that change a node: drain, set down, undrain, resume, power off, reboot."""
+
+import msgspec
+
+from accelwatch.action.observed import Standing
+from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.clock import Clock
+from accelwatch_slurm import steps
+from accelwatch_slurm.changing import DONE, ChangedError, Handler, updated
+from accelwatch_slurm.commands import Commands, told
+from accelwatch_slurm.marks import (
+    NodeMark,
+    field_of,
+    incident_in,
+    mark_in,
+    merged,
+    without_suffix,
+)
+from accelwatch_slurm.node_text import SlurmNode
+from accelwatch_slurm.reading import Reader, is_node_name
+from accelwatch_slurm.settings import SlurmOptions
+from accelwatch_slurm.standing import standing_of
+
+
+class NodeSteps:
+    """What is done to nodes."""
+
+    def __init__(
+        self, options: SlurmOptions, commands: Commands, reader: Reader, clock: Clock
+    ) -> None:
+        self._options = options
+        self._commands = commands
+        self._reader = reader
+        self._clock = clock
+
+    def handlers(self) -> dict[str, Handler]:
+        """By kind of step."""
+        return {
+            steps.DRAIN: self._drain,
+            steps.SET_DOWN: self._set_down,
+            steps.UNDRAIN: self._clear,
+            steps.RESUME: self._clear,
+            steps.UNMARK: self._unmark,
+            steps.POWER_OFF: self._power_off,
+            steps.REBOOT: self._reboot,
+        }
+
+    async def node(self, step: Step) -> SlurmNode:
+        """The node of a step, read now. Raises ChangedError."""
+        name = step.arguments["node"]
+        node = await self._reader.node(name)
+        if node is None:
+            raise ChangedError(f"Slurm knows no node {name}")
+        return node
+
+    def with_mark(self, node: SlurmNode, mark: NodeMark | None) -> list[str]:
+        """The word that sets our key in the node's field; none where that cannot be done."""
+        if self._options.mark == "none":
+            return []
+        text = merged(field_of(node, self._options.mark), mark)
+        return [] if text is None else [f"{self._options.mark}={text}"]
+
+    def mark(self, node: SlurmNode, operation: Committed, *, fresh: bool = False) -> NodeMark:
+        """The mark of the operation's incident, as it stands there or new."""
+        there = mark_in(field_of(node, self._options.mark))
+        if there is not None and there.i == operation.mark.incident and not fresh:
+            return there
+        return NodeMark(
+            i=operation.mark.incident,
+            t=operation.mark.token,
+            since=self._clock.wall(),
+            by=operation.mark.by,
+        )
+
+    async def _drain(self, step: Step, operation: Committed) -> Told:
+        node = await self.node(step)
+        again = step.arguments.get("keep") == "yes"
+        standing = await self._standing(node)
+        if standing is Standing.OURS and node.drained:
+            return Told(status=ToldStatus.DONE, text="it is drained already")
+        if standing is not Standing.OPEN and not (again and standing is Standing.OURS):
+            raise ChangedError(f"{node.name} is held by somebody else now: {node.reason}")
+        mark = self.mark(node, operation, fresh=not again)
+        return await updated(
+            self._commands,
+            f"nodename={node.name}",
+            "state=drain",
+            f"reason={step.arguments['reason']}",
+            *self.with_mark(node, mark),
+        )
+
+    async def _standing(self, node: SlurmNode) -> Standing:
+        reservations = await self._reader.reservations([node.name])
+        return standing_of(node, reservations, self._options.mark)
+
+    async def _set_down(self, step: Step, operation: Committed) -> Told:
+        node = await self.node(step)
+        if await self._standing(node) is Standing.FOREIGN:
+            raise ChangedError(f"{node.name} is held by somebody else now: {node.reason}")
+        mark = msgspec.structs.replace(
+            self.mark(node, operation, fresh=True), boot=node.boot_time, slurmd=node.slurmd_start
+        )
+        return await updated(
+            self._commands,
+            f"nodename={node.name}",
+            "state=down",
+            f"reason={step.arguments['reason']}",
+            *self.with_mark(node, mark),
+        )
+
+    def _check_ours(self, node: SlurmNode, step: Step) -> None:
+        wanted = step.precondition["reason"]
+        if incident_in(node.reason) != incident_in(wanted) or (
+            without_suffix(node.reason) != without_suffix(wanted)
+        ):
+            raise ChangedError(f"the reason of {node.name} is another one now: {node.reason}")
+
+    async def _clear(self, step: Step, _: Committed) -> Told:
+        """Take DRAIN or DOWN away, and our key with it unless it is still needed."""
+        node = await self.node(step)
+        if not node.drained and not node.down:
+            return await self._unmark(step, _) if "keep" not in step.arguments else DONE
+        self._check_ours(node, step)
+        clean = [] if "keep" in step.arguments else self.with_mark(node, None)
+        state = "undrain" if step.kind == steps.UNDRAIN else "resume"
+        answer = await updated(self._commands, f"nodename={node.name}", f"state={state}", *clean)
+        if answer.status is ToldStatus.REFUSED:
+            after = await self._reader.node(node.name)
+            if after is not None and not after.drained and not after.down:
+                return DONE  # Slurm refuses what is so already, or says no and does it
+        return answer
+
+    async def _unmark(self, step: Step, _: Committed) -> Told:
+        node = await self.node(step)
+        words = self.with_mark(node, None)
+        if not words or mark_in(field_of(node, self._options.mark)) is None:
+            return DONE
+        return await updated(self._commands, f"nodename={node.name}", *words)
+
+    async def _power_off(self, step: Step, _: Committed) -> Told:
+        name = step.arguments["node"]
+        if not is_node_name(name) or not self._options.power_off:
+            raise ChangedError("the option power_off is not set")
+        node = await self.node(step)
+        if not node.down or await self._standing(node) is not Standing.OURS:
+            raise ChangedError(f"{name} is not down for us any more")
+        argv = [word.replace("{node}", name) for word in self._options.power_off]
+        result = await self._commands.program(argv, self._options.power_timeout_s)
+        answer = told("power_off", result)
+        if answer.status is ToldStatus.DONE:
+            return answer
+        return msgspec.structs.replace(answer, status=ToldStatus.UNKNOWN)
+
+    async def _reboot(self, step: Step, operation: Committed) -> Told:
+        node = await self.node(step)
+        if await self._standing(node) is not Standing.OURS:
+            raise ChangedError(f"{node.name} is not ours any more")
+        if repr(node.boot_time) != step.precondition["boot"] or node.rebooting:
+            raise ChangedError(f"{node.name} is in another boot already")
+        if (await self._reader.jobs(node.name)).get(node.name):
+            raise ChangedError(f"jobs run on {node.name}")
+        mark = msgspec.structs.replace(
+            self.mark(node, operation),
+            boot=node.boot_time,
+            asked=float(step.arguments["asked"]),
+            result="",
+        )
+        if not (words := self.with_mark(node, mark)):
+            raise ChangedError(f"the field {self._options.mark} of {node.name} is somebody else's")
+        written = await updated(self._commands, f"nodename={node.name}", *words)
+        if written.status is not ToldStatus.DONE:
+            return msgspec.structs.replace(written, status=ToldStatus.RETRY)
+        reason = f"reason={step.arguments['reason']}"
+        words = ["reboot", "ASAP", "nextstate=DOWN", reason, node.name]
+        answer = told("scontrol", await self._commands.run("scontrol", *words))
+        if answer.status is ToldStatus.DONE:
+            return Told(status=ToldStatus.ACCEPTED)
+        return answer

@@ -1,0 +1,162 @@
+"""How things stand for an intent: what is read, remembered and proven."""
+
+import asyncio
+from collections.abc import Sequence
+
+from accelwatch.action.intent import Intent, IntentKind, JobKey
+from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
+from accelwatch.clock import Clock
+from accelwatch_slurm.commands import Commands
+from accelwatch_slurm.fencing import Answered, proof_of
+from accelwatch_slurm.job_text import SlurmJob
+from accelwatch_slurm.reading import Reader
+from accelwatch_slurm.scene import (
+    BAD,
+    JOB,
+    JOBS,
+    NODE,
+    OFF,
+    PROOF,
+    RESERVATIONS,
+    SIGNALLED,
+    Scene,
+    bad_nodes,
+    scene_of,
+)
+from accelwatch_slurm.settings import SlurmOptions
+from accelwatch_slurm.standing import seen_node
+
+_WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
+_EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)
+_PROVEN = (IntentKind.FENCE, IntentKind.MOVE_JOB)
+_MOST_REMEMBERED = 1024
+_SLACK = 1.2
+"""Of the controller's time-outs, which it takes a little longer to act on."""
+
+
+class Observer:
+    """Reads for intents; remembers signals sent, and since when a slurmd answers."""
+
+    def __init__(
+        self, options: SlurmOptions, commands: Commands, reader: Reader, clock: Clock
+    ) -> None:
+        self._options = options
+        self._commands = commands
+        self._reader = reader
+        self._clock = clock
+        self._answering: dict[tuple[str, float | None], float] = {}
+        self._signalled: dict[tuple[str, str], str] = {}
+
+    def remember_signal(self, job: str, asked: str, signal: str) -> None:
+        """That a job was sent a signal for an intent; a restart forgets it, and it is sent again."""
+        if len(self._signalled) > _MOST_REMEMBERED:
+            self._signalled.clear()
+        self._signalled[job, asked] = signal
+
+    async def survey(self) -> list[NodeSeen]:
+        """All nodes."""
+        nodes, jobs, reservations = await asyncio.gather(
+            self._reader.nodes(), self._reader.jobs(), self._reader.reservations()
+        )
+        field = self._options.mark
+        return [seen_node(node, reservations, field, jobs.get(node.name, ())) for node in nodes]
+
+    async def observe(self, intent: Intent) -> Observed:
+        """What an intent is about."""
+        bad = bad_nodes(intent)
+        keys: Sequence[JobKey] = ()
+        nodes, reservations, job = await asyncio.gather(
+            asyncio.gather(*(self._reader.node_line(name) for name in bad)),
+            self._reader.reservation_lines((*bad, intent.spare), self._options.spares),
+            self._reader.job_line(str(intent.job)) if intent.job else _nothing(),
+        )
+        own = {NODE: nodes[0], RESERVATIONS: reservations}
+        if intent.job is not None:
+            own |= {JOB: job, BAD: "\n".join(filter(None, nodes))}
+        if intent.kind in _WITH_JOBS and nodes[0]:
+            keys = (await self._reader.jobs(intent.node)).get(intent.node, ())
+        if intent.kind in _EMPTIED:
+            own[JOBS] = await self._reader.job_lines(keys)
+        if intent.kind is IntentKind.SIGNAL_JOB:
+            own[SIGNALLED] = self._signalled.get((str(intent.job), repr(intent.asked)), "")
+        proven = False
+        if intent.kind in _PROVEN:
+            own[BAD] = "\n".join(filter(None, nodes))
+            own[OFF] = ",".join([name for name in bad if await self._is_off(name)])
+            proven, own[PROOF] = await self._proof(intent, own)
+        return self._observed(intent, own, keys, proven)
+
+    def _observed(
+        self, intent: Intent, own: dict[str, str], keys: Sequence[JobKey], proven: bool
+    ) -> Observed:
+        observed = Observed(time=self._clock.wall(), own=own, proven_dead=proven)
+        scene = scene_of(observed, self._options.mark)
+        node = NodeSeen(name=intent.node, standing=Standing.MISSING)
+        if scene.node is not None:
+            node = seen_node(scene.node, scene.reservations, scene.field, keys)
+        return Observed(
+            time=observed.time,
+            node=node,
+            job=None if intent.job is None else seen_job(intent.job, scene.job),
+            proven_dead=proven,
+            own=own,
+        )
+
+    async def _is_off(self, node: str) -> bool:
+        """Whether the site's own command says that a node has no power; one that fails says nothing."""
+        if not self._options.power_state:
+            return False
+        argv = [word.replace("{node}", node) for word in self._options.power_state]
+        return (await self._commands.program(argv, self._options.power_timeout_s)).ok
+
+    async def _proof(self, intent: Intent, own: dict[str, str]) -> tuple[bool, str]:
+        """Whether nothing runs on any bad node that does not answer, and why."""
+        cluster = await self._reader.cluster()
+        now = self._clock.wall()
+        scene = scene_of(Observed(time=now, own=own), self._options.mark)
+        proofs = []
+        for name in bad_nodes(intent):
+            node = scene.bad.get(name)
+            if node is None or (node.answering and not node.down and name != intent.node):
+                continue
+            answered = Answered(
+                for_s=self._answered_s(scene, name),
+                silence_s=cluster.message_timeout_s * _SLACK,
+                kill_s=cluster.kill_wait_s * _SLACK,
+            )
+            proofs.append(proof_of(scene, name, answered))
+        return bool(proofs) and all(proofs), "; ".join(filter(None, dict.fromkeys(proofs)))
+
+    def _answered_s(self, scene: Scene, name: str) -> float:
+        """Seconds for which a node has been seen to answer since its reason was set."""
+        node = scene.bad[name]
+        now = self._clock.monotonic()
+        key = name, node.set_at
+        if not node.answering:
+            self._answering.pop(key, None)
+            return 0.0
+        if len(self._answering) > _MOST_REMEMBERED:
+            self._answering.clear()
+        return now - self._answering.setdefault(key, now)
+
+
+async def _nothing() -> str:
+    return ""
+
+
+def seen_job(key: JobKey, job: SlurmJob | None) -> JobSeen:
+    """The job in the words of the contract, under the key it was asked for by."""
+    if job is None or not job.is_of(key):
+        return JobSeen(key=key, state=JobState.MISSING)
+    return JobSeen(
+        key=key,
+        state=job.state,
+        user=job.user,
+        nodes=job.nodes,
+        restarts=job.restarts,
+        started=job.started,
+        may_start=job.may_start,
+        requeueable=job.requeueable,
+        interactive=not job.batch,
+        text=job.reason,
+    )

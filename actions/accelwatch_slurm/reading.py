@@ -1,0 +1,134 @@
+"""Reads what an intent is about: nodes, jobs, reservations, in a few commands side by side."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.intent import JobKey
+from accelwatch.scontrol_text import pairs_of
+from accelwatch_slurm.commands import Commands, why
+from accelwatch_slurm.job_text import SQUEUE_FORMAT, SlurmJob, job_of, jobs_by_node, names_of
+from accelwatch_slurm.node_text import SlurmNode, node_of
+from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservations_of
+
+_NODE = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
+_JOB = re.compile(r"\d+(?:_\d+|\+\d+)?", re.ASCII)
+_MOST_JOBS = 32
+_SETTING = re.compile(r"^(\w+)\s*=\s*(\S+)", re.MULTILINE)
+_ON_NODES = "--states=RUNNING,COMPLETING,SUSPENDED,CONFIGURING,STOPPED"
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """What the controller says of itself."""
+
+    name: str
+    version: str
+    message_timeout_s: float
+    kill_wait_s: float
+
+
+def is_node_name(name: str) -> bool:
+    """Whether a name means one node: no range, and not the word that means all of them."""
+    return _NODE.fullmatch(name) is not None and name.upper() != "ALL"
+
+
+class Reader:
+    """The read side of the commands. All raise ActionUnavailableError when nothing can be known."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+        self._cluster: Cluster | None = None
+
+    async def cluster(self) -> Cluster:
+        """Asked once; settings that matter here need a restart of the controller to change."""
+        if self._cluster is None:
+            text = await self._commands.read("scontrol", "show", "config")
+            found = dict(_SETTING.findall(text))
+            if "ClusterName" not in found:
+                raise ActionUnavailableError("scontrol show config names no cluster")
+            self._cluster = Cluster(
+                name=found["ClusterName"],
+                version=found.get("SLURM_VERSION", ""),
+                message_timeout_s=_seconds(found.get("MessageTimeout"), 10.0),
+                kill_wait_s=_seconds(found.get("KillWait"), 30.0),
+            )
+        return self._cluster
+
+    async def node_line(self, name: str) -> str:
+        """Line of a node; empty when there is none of that name."""
+        if not is_node_name(name):
+            return ""
+        line = _line(await self._commands.read("scontrol", "--oneliner", "show", "node", name))
+        if line and node_of(line) is None:
+            raise ActionUnavailableError(f"scontrol printed what is no node: {line[:80]!a}")
+        return line
+
+    async def node(self, name: str) -> SlurmNode | None:
+        """A node; None when there is none of that name."""
+        return node_of(await self.node_line(name))
+
+    async def nodes(self) -> list[SlurmNode]:
+        """All nodes."""
+        text = await self._commands.read("scontrol", "--all", "--oneliner", "show", "nodes")
+        nodes = [node_of(line) for line in text.splitlines() if line.strip()]
+        if not nodes or None in nodes:
+            raise ActionUnavailableError("scontrol printed what are no nodes")
+        return [node for node in nodes if node is not None]
+
+    async def job_line(self, job: str) -> str:
+        """Line of a job; empty when there is none of that id."""
+        if not _JOB.fullmatch(job):
+            return ""
+        line = _line(await self._commands.read("scontrol", "--oneliner", "show", "job", job))
+        if line and job_of(line) is None:
+            raise ActionUnavailableError(f"scontrol printed what is no job: {line[:80]!a}")
+        return line
+
+    async def job(self, job: str) -> SlurmJob | None:
+        """A job; None when there is none of that id."""
+        return job_of(await self.job_line(job))
+
+    async def reservation_lines(self, nodes: Sequence[str], named: str = "") -> str:
+        """Lines of our own reservations, and of those over some nodes; of all where none are given."""
+        text = await self._commands.read("scontrol", "--oneliner", "show", "reservations")
+        kept = []
+        for line in filter(str.strip, text.splitlines()):
+            pairs = pairs_of(line)
+            name = pairs.get("ReservationName", "")
+            if (
+                name.startswith(OWN)
+                or (name and name == named)
+                or (name and (not nodes or set(nodes) & set(names_of(pairs.get("Nodes", "")))))
+            ):
+                kept.append(line)
+        return "\n".join(kept)
+
+    async def reservations(self, nodes: Sequence[str] = ()) -> dict[str, SlurmReservation]:
+        """The same, parsed."""
+        return reservations_of(await self.reservation_lines(nodes))
+
+    async def jobs(self, node: str = "") -> dict[str, list[JobKey]]:
+        """Keys of the jobs that hold nodes, by node; of one node where it is named."""
+        cluster = await self.cluster()
+        where = [f"--nodelist={node}"] if node else []
+        words = ("--noheader", "--all", _ON_NODES, *where, f"--format={SQUEUE_FORMAT}")
+        result = await self._commands.run("squeue", *words)
+        if not result.ok:
+            raise ActionUnavailableError(why("squeue", result))
+        return jobs_by_node(result.output.decode("utf-8", "replace"), cluster.name)
+
+    async def job_lines(self, keys: Sequence[JobKey]) -> str:
+        """A line for each job."""
+        lines = await asyncio.gather(*(self.job_line(str(key)) for key in keys[:_MOST_JOBS]))
+        return "\n".join(line for line in lines if line)
+
+
+def _line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def _seconds(text: str | None, otherwise: float) -> float:
+    return float(text) if text and text.isascii() and text.isdigit() else otherwise

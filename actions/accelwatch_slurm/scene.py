@@ -1,0 +1,91 @@
+"""What was read for an intent, as lines in an observation's `own`, and read again from them. Pure.
+
+An observation carries what Slurm printed, so that the same one always leads to the same proposal, in
+this process or in the next.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import Observed, Standing
+from accelwatch_slurm.job_text import SlurmJob, job_of
+from accelwatch_slurm.marks import NodeMark, field_of, mark_in
+from accelwatch_slurm.node_text import SlurmNode, node_of
+from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservations_of
+from accelwatch_slurm.standing import standing_of
+
+NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
+SIGNALLED, PROOF, OFF = "signalled", "proof", "off"
+"""Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """What an observation shows."""
+
+    time: float
+    field: str
+    """Of a node, that keeps our key."""
+    node: SlurmNode | None
+    bad: Mapping[str, SlurmNode]
+    """The nodes where a job may not start."""
+    job: SlurmJob | None
+    jobs: tuple[SlurmJob, ...]
+    """Those on the node."""
+    reservations: Mapping[str, SlurmReservation]
+    own: Mapping[str, str]
+    proven_dead: bool
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The bad nodes that are known to have no power."""
+        return frozenset(self.own.get(OFF, "").split(",")) - {""}
+
+    @property
+    def standing(self) -> Standing:
+        """To whom the node belongs."""
+        if self.node is None:
+            return Standing.MISSING
+        return standing_of(self.node, self.reservations, self.field)
+
+    @property
+    def mark(self) -> NodeMark | None:
+        """What stands under our key."""
+        return None if self.node is None else mark_in(field_of(self.node, self.field))
+
+
+def scene_of(observed: Observed, field: str) -> Scene:
+    """What the lines say."""
+    own = observed.own
+    bad = [node for node in map(node_of, own.get(BAD, "").splitlines()) if node is not None]
+    jobs = [job for job in map(job_of, own.get(JOBS, "").splitlines()) if job is not None]
+    return Scene(
+        time=observed.time,
+        field=field,
+        node=node_of(own.get(NODE, "")),
+        bad={node.name: node for node in bad},
+        job=job_of(own.get(JOB, "")),
+        jobs=tuple(jobs),
+        reservations=reservations_of(own.get(RESERVATIONS, "")),
+        own=own,
+        proven_dead=observed.proven_dead,
+    )
+
+
+def bad_nodes(intent: Intent) -> tuple[str, ...]:
+    """Where the job may not start."""
+    return tuple(dict.fromkeys((intent.node, *intent.bad_nodes)))
+
+
+def place_of(intent: Intent) -> str:
+    """Name of the reservation that keeps a job's place."""
+    word = "".join(
+        char if char.isalnum() else "-" for char in f"{intent.mark.incident}-{intent.job}"
+    )
+    return f"{OWN}{word}"
+
+
+def held_word(intent: Intent) -> str:
+    """What stands in a job's administrator's comment while we hold it."""
+    return f"accelwatch:{intent.mark.incident}:held"

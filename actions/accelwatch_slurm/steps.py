@@ -1,0 +1,66 @@
+"""Every effect that the action can have, and what doing it twice means."""
+
+from accelwatch.action.intent import IntentKind
+from accelwatch.action.step import StepKind
+
+DRAIN = "drain"
+UNDRAIN = "undrain"
+RESUME = "resume"
+UNMARK = "unmark"
+HOLD = "hold"
+SET_DOWN = "set_down"
+POWER_OFF = "power_off"
+SIGNAL = "signal"
+ALLOW_REQUEUE = "allow_requeue"
+RESERVE = "reserve"
+REQUEUE = "requeue"
+STEER = "steer"
+LET_GO = "let_go"
+START = "start"
+UNSTEER = "unsteer"
+DELETE_RESERVATION = "delete_reservation"
+DRAW = "draw"
+RETURN = "return"
+REBOOT = "reboot"
+RUN_TEST = "run_test"
+
+_QUICK = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=10.0)
+_SEEN_AT_ONCE = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=1.0)
+
+STEPS = {
+    DRAIN: _QUICK,
+    UNDRAIN: _QUICK,
+    RESUME: _QUICK,
+    UNMARK: _QUICK,
+    HOLD: _SEEN_AT_ONCE,
+    SET_DOWN: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=15.0),
+    POWER_OFF: StepKind(idempotent=True, reversible=False, timeout_s=90.0, settle_s=60.0),
+    SIGNAL: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=1.0),
+    ALLOW_REQUEUE: _SEEN_AT_ONCE,
+    RESERVE: _SEEN_AT_ONCE,
+    REQUEUE: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=10.0),
+    STEER: _SEEN_AT_ONCE,
+    LET_GO: _SEEN_AT_ONCE,
+    START: _SEEN_AT_ONCE,
+    UNSTEER: _SEEN_AT_ONCE,
+    DELETE_RESERVATION: _SEEN_AT_ONCE,
+    DRAW: _SEEN_AT_ONCE,
+    RETURN: _SEEN_AT_ONCE,
+    REBOOT: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=900.0),
+    RUN_TEST: StepKind(idempotent=True, reversible=True, timeout_s=1600.0, settle_s=5.0),
+}
+
+INTENTS = frozenset(
+    {
+        IntentKind.QUARANTINE,
+        IntentKind.RELEASE,
+        IntentKind.FENCE,
+        IntentKind.SIGNAL_JOB,
+        IntentKind.MOVE_JOB,
+        IntentKind.RESTORE_JOB,
+        IntentKind.DRAW_SPARE,
+        IntentKind.RETURN_SPARE,
+        IntentKind.REBOOT,
+        IntentKind.TEST,
+    }
+)

@@ -1,0 +1,106 @@
+"""Which step leads to a test that has passed on a node which nobody else can use, and to spares. Pure.
+
+A drained node runs no job, not even a test: it is reserved for us, undrained, tested, and drained again.
+"""
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
+from accelwatch_slurm import steps
+from accelwatch_slurm.fencing import held_by_us, no_field
+from accelwatch_slurm.holding import is_our_down, missing
+from accelwatch_slurm.marks import field_of, reason_of
+from accelwatch_slurm.node_text import SlurmNode
+from accelwatch_slurm.scene import Scene
+from accelwatch_slurm.standing import reservation_for_test
+
+PASSED = "pass"
+
+
+def propose_test(intent: Intent, scene: Scene, *, tests: frozenset[str], users: str) -> Proposal:
+    """Reserve, undrain, test, drain again, give the reservation back; then say what came of it."""
+    node = scene.node
+    if node is None:
+        return missing(intent)
+    if scene.field == "none":
+        return no_field("test", node.name)
+    if intent.test not in tests:
+        return Refusal(RefusalKind.IMPOSSIBLE, f"no test {intent.test!r} in the options")
+    if refusal := held_by_us(scene, node):
+        return refusal
+    mark, name = scene.mark, reservation_for_test(node.name)
+    result = mark.result if mark is not None and mark.asked == intent.asked else ""
+    if result:
+        return _closed(intent, scene, node, result)
+    if name not in scene.reservations:
+        return Step(
+            kind=steps.RESERVE,
+            arguments={"name": name, "nodes": node.name, "user": users, "exists": ""},
+            text=f"keep {node.name} for its test",
+        )
+    if node.drained or node.down:
+        return _opened(intent, node)
+    if node.answering is False:
+        return Wait(1.0, f"slurmd of {node.name} does not answer yet")
+    return Step(
+        kind=steps.RUN_TEST,
+        arguments={"node": node.name, "test": intent.test, "asked": repr(intent.asked)},
+        text=f"test {node.name} with {intent.test}",
+    )
+
+
+def _opened(intent: Intent, node: SlurmNode) -> Proposal:
+    if node.answering is False:
+        return Wait(5.0, f"slurmd of {node.name} does not answer")
+    if not node.drained and not is_our_down(node):
+        return Refusal(RefusalKind.FOREIGN, f"{node.name} is down, and not because of us")
+    return Step(
+        kind=steps.UNDRAIN if node.drained else steps.RESUME,
+        arguments={"node": node.name, "keep": "yes"},
+        precondition={"incident": intent.mark.incident, "reason": node.reason},
+        text=f"open {node.name} for its test alone",
+    )
+
+
+def _closed(intent: Intent, scene: Scene, node: SlurmNode, result: str) -> Proposal:
+    name = reservation_for_test(node.name)
+    if not node.drained and not node.down:
+        return Step(
+            kind=steps.DRAIN,
+            arguments={"node": node.name, "reason": reason_of(intent), "keep": "yes"},
+            original={scene.field: field_of(node, scene.field)},
+            text=f"drain {node.name} again",
+        )
+    if name in scene.reservations:
+        return Step(
+            kind=steps.DELETE_RESERVATION,
+            arguments={"name": name},
+            text=f"give the reservation of {node.name} back",
+        )
+    if result == PASSED:
+        return Achieved(f"{intent.test} has passed on {node.name}")
+    return Refusal(RefusalKind.IMPOSSIBLE, f"{intent.test} on {node.name}: {result}")
+
+
+def propose_spare(intent: Intent, scene: Scene, *, name: str, users: str, draw: bool) -> Proposal:
+    """Take a node out of the spares' reservation, or put it back; the whole list is set each time."""
+    spare = intent.spare or intent.node
+    if not name:
+        return Refusal(RefusalKind.IMPOSSIBLE, "the option spares names no reservation")
+    there = scene.reservations.get(name)
+    nodes = there.nodes if there is not None else ()
+    if (spare in nodes) is not draw:
+        return Achieved(f"{spare} is {'drawn' if draw else 'a spare again'}")
+    left = [node for node in nodes if node != spare] if draw else [*nodes, spare]
+    return Step(
+        kind=steps.DRAW if draw else steps.RETURN,
+        arguments={
+            "name": name,
+            "nodes": ",".join(left),
+            "user": users,
+            "exists": "yes" if there is not None else "",
+            "node": spare,
+        },
+        precondition={"nodes": ",".join(nodes)},
+        original={"nodes": ",".join(nodes)},
+        text=f"{'draw' if draw else 'return'} the spare {spare}",
+    )

@@ -1,0 +1,160 @@
+"""The actions that the contract is asked of: one that is added here has every test of the folder."""
+
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from accelwatch.action.contract import Action, ActionContext
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.observed import Observed
+from accelwatch.action.step import Step
+from accelwatch.clock import ManualClock
+from accelwatch_slurm import SlurmAction
+
+NOW = 1795355600.0
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+BREAKAGES = {
+    "hangs": "exec sleep 600",
+    "hangs with a child": "sleep 600 & sleep 600",
+    "garbage": "printf '\\000\\377 = =\\n+++ NodeName State\\n'",
+    "nothing": "exit 0",
+    "rc 1": "echo 'scontrol: error: something' >&2; exit 1",
+    "no permission": "echo 'slurm_update error: Access/permission denied' >&2; exit 1",
+    "controller away": "echo 'Unable to contact slurm controller (connect failure)' >&2; exit 1",
+    "munge dead": "echo 'error: Munge encode failed: Failed to access socket' >&2; exit 1",
+    "endless": "exec yes NodeName=x",
+    "killed": "kill -9 $$",
+}
+"""What a command does instead of its work, as a shell script."""
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """One action, in the hands of the contract."""
+
+    name: str
+    make: Callable[[Path | None], Action]
+    """The action; with a folder, the one whose programs are there."""
+    programs: tuple[str, ...]
+    """Names of the programs that it runs."""
+    situations: Callable[[], Sequence[tuple[Intent, Observed]]]
+    """Intents, each with how things may stand; every kind of intent and step is among them."""
+    foreign: Callable[[], Sequence[tuple[Intent, Observed]]]
+    """Those in which somebody else holds the node."""
+    steps: Callable[[], Sequence[Step]]
+    """A step of every kind."""
+
+
+def breaks(folder: Path, subject: Subject, script: str) -> Action:
+    """The action, all of whose programs do something else."""
+    for name in subject.programs:
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return subject.make(folder)
+
+
+def intent(kind: IntentKind, node: str = "n1", **more: Any) -> Intent:
+    """An intent of the contract's tests."""
+    return Intent(
+        kind=kind,
+        mark=Mark("inc-1", 1),
+        node=node,
+        reason="GPU 3 has fallen off the bus",
+        rule="nvidia.gpu.lost",
+        asked=NOW,
+        deadline=NOW + 600.0,
+        **more,
+    )
+
+
+# Slurm
+
+_TESTS = {"quick": ["/bin/true"]}
+_KEY = JobKey("lab", "1", 1795355571.0)
+
+
+def _slurm(folder: Path | None) -> Action:
+    options: dict[str, object] = {
+        "commands": str(folder) if folder else "/nonexistent",
+        "timeout_s": 0.2,
+        "test_timeout_s": 0.2,
+        "tests": _TESTS,
+        "spares": "spares",
+        "power_off": [f"{folder or '/nonexistent'}/power", "off", "{node}"],
+        "power_state": [f"{folder or '/nonexistent'}/power", "state", "{node}"],
+        "power_timeout_s": 0.2,
+    }
+    return SlurmAction(ActionContext(name="lab", options=options, clock=ManualClock(wall=NOW)))
+
+
+def _lines(file: str) -> list[str]:
+    return (FIXTURES / "slurm" / file).read_text().splitlines()
+
+
+def _slurm_situations() -> Sequence[tuple[Intent, Observed]]:
+    reservations = "\n".join(_lines("22.05-reservations.txt"))
+    found = []
+    for node in (*_lines("22.05-nodes.txt"), *_lines("newer-nodes.txt"), ""):
+        name = node.partition(" ")[0].removeprefix("NodeName=") or "gone"
+        for job in (*_lines("22.05-jobs.txt"), *_lines("newer-jobs.txt"), ""):
+            own = {"node": node, "bad": node, "job": job, "jobs": job, "reservations": reservations}
+            observed = Observed(time=NOW, own=own)
+            found += [
+                (
+                    intent(kind, name, job=_KEY, spare="n5", test="quick", signal="USR1"),
+                    observed,
+                )
+                for kind in IntentKind
+            ]
+    return found
+
+
+def _slurm_foreign() -> Sequence[tuple[Intent, Observed]]:
+    node = _lines("newer-nodes.txt")[0]
+    job = _lines("22.05-jobs.txt")[0]
+    kinds = (
+        IntentKind.QUARANTINE,
+        IntentKind.RELEASE,
+        IntentKind.FENCE,
+        IntentKind.REBOOT,
+        IntentKind.TEST,
+    )
+    observed = Observed(time=NOW, own={"node": node, "bad": node, "jobs": job, "reservations": ""})
+    return [(intent(kind, "g1", test="quick"), observed) for kind in kinds]
+
+
+def _slurm_steps() -> Sequence[Step]:
+    arguments = {
+        "node": "n1",
+        "job": "1",
+        "reason": "accelwatch:inc-1:x y",
+        "word": "accelwatch:inc-1:held",
+        "name": "accelwatch-inc-1-1",
+        "nodes": "n2,n3",
+        "user": "root",
+        "signal": "USR1",
+        "asked": "1.0",
+        "test": "quick",
+        "ExcNodeList": "n1",
+    }
+    before = {"restarts": "0", "nodes": "n2,n3", "reason": "accelwatch:inc-1:x y", "boot": "1.0"}
+    return [
+        Step(kind=kind, arguments=arguments, precondition=before, text=kind)
+        for kind in SlurmAction.steps
+    ]
+
+
+SUBJECTS = [
+    Subject(
+        "slurm",
+        _slurm,
+        ("scontrol", "squeue", "scancel", "srun", "power"),
+        _slurm_situations,
+        _slurm_foreign,
+        _slurm_steps,
+    )
+]

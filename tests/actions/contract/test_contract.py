@@ -1,0 +1,144 @@
+"""What every action keeps to: pure proposals, declared steps, bounded calls, nothing foreign touched."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch import plugins
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.step import (
+    Achieved,
+    Begun,
+    Committed,
+    Recovery,
+    Refusal,
+    Step,
+    ToldStatus,
+    Wait,
+)
+from action_subjects import BREAKAGES, NOW, SUBJECTS, Subject, breaks
+
+subjects = pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+breakages = pytest.mark.parametrize("breakage", BREAKAGES)
+GUARD_S = 20.0
+"""A call that takes longer hangs."""
+
+
+def committed(step: Step, *, dry_run: bool = False, deadline: float = NOW + 600.0) -> Committed:
+    mark = SUBJECTS[0].situations()[0][0].mark
+    return Committed(operation="op1", attempt=1, mark=mark, deadline=deadline, dry_run=dry_run)
+
+
+@subjects
+def test_it_is_found_by_its_entry_point(subject: Subject) -> None:
+    made = plugins.load(plugins.ACTIONS, subject.name)
+    assert made.intents
+    assert made.steps
+
+
+@subjects
+def test_a_proposal_is_pure_and_its_steps_are_declared(subject: Subject) -> None:
+    action, other = subject.make(None), subject.make(None)
+    kinds = set()
+    for intent, observed in subject.situations():
+        proposal = action.propose(intent, observed)
+        assert proposal == action.propose(intent, observed) == other.propose(intent, observed)
+        assert msgspec.json.encode(proposal)
+        if isinstance(proposal, Step):
+            assert proposal.text
+            assert proposal.kind in action.steps
+            kinds.add(proposal.kind)
+        elif isinstance(proposal, Wait):
+            assert 0.0 < proposal.seconds <= 60.0
+        else:
+            assert proposal.text
+        if intent.kind not in action.intents:
+            assert isinstance(proposal, Refusal)
+    assert len(kinds) >= 5
+
+
+@subjects
+def test_what_somebody_else_holds_is_not_touched(subject: Subject) -> None:
+    action = subject.make(None)
+    for intent, observed in subject.foreign():
+        assert isinstance(action.propose(intent, observed), Refusal), intent.kind
+
+
+@subjects
+def test_what_became_of_a_step_is_judged_purely(subject: Subject) -> None:
+    action, other = subject.make(None), subject.make(None)
+    observations = [observed for _, observed in subject.situations()][::101]
+    for step in subject.steps():
+        for started in (None, NOW - 1.0, NOW - 3600.0):
+            begun = Begun(step=step, started=started)
+            for observed in observations:
+                verdict = action.recover(begun, observed)
+                assert verdict == other.recover(begun, observed)
+                kind = action.steps[step.kind]
+                if verdict is Recovery.REDO and started == NOW - 1.0:
+                    assert kind.idempotent, step.kind
+
+
+@subjects
+@breakages
+def test_no_look_hangs_or_concludes_anything(
+    subject: Subject, breakage: str, tmp_path: Path
+) -> None:
+    action = breaks(tmp_path, subject, BREAKAGES[breakage])
+
+    async def look() -> None:
+        asked = {intent.kind: intent for intent, _ in subject.situations()}
+        kinds = sorted(action.intents)[: 1 if breakage == "endless" else None]
+        calls = [action.survey(), *(action.observe(asked[kind]) for kind in kinds)]
+        ends = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), GUARD_S)
+        for end in ends:
+            assert isinstance(end, ActionUnavailableError), end
+            assert str(end).isprintable()
+        await action.close()
+
+    asyncio.run(look())
+
+
+@subjects
+@breakages
+def test_no_step_hangs_or_raises(subject: Subject, breakage: str, tmp_path: Path) -> None:
+    action = breaks(tmp_path, subject, BREAKAGES[breakage])
+
+    async def act() -> None:
+        steps = subject.steps()[: 2 if breakage == "endless" else None]
+        calls = [action.perform(step, committed(step)) for step in steps]
+        tolds = await asyncio.wait_for(asyncio.gather(*calls), GUARD_S)
+        for step, told in zip(steps, tolds, strict=True):
+            assert told.status is not ToldStatus.ACCEPTED, step.kind
+            if breakage not in ("nothing", "garbage"):
+                assert told.status is not ToldStatus.DONE, step.kind
+        await action.close()
+
+    asyncio.run(act())
+
+
+@subjects
+def test_a_dry_run_and_a_late_step_run_nothing(subject: Subject, tmp_path: Path) -> None:
+    action = breaks(tmp_path, subject, f"touch {tmp_path}/ran")
+
+    async def act() -> None:
+        for step in subject.steps():
+            dry = await action.perform(step, committed(step, dry_run=True))
+            assert dry.status is ToldStatus.DONE
+            late = await action.perform(step, committed(step, deadline=NOW - 1.0))
+            assert late.status is ToldStatus.REFUSED
+        stranger = Step(kind="no such step")
+        assert (await action.perform(stranger, committed(stranger))).status is ToldStatus.REFUSED
+        await action.close()
+
+    asyncio.run(act())
+    assert not (tmp_path / "ran").exists()
+
+
+@subjects
+def test_something_is_achieved_and_something_refused(subject: Subject) -> None:
+    action = subject.make(None)
+    kinds = {type(action.propose(*situation)) for situation in subject.situations()}
+    assert {Step, Wait, Achieved, Refusal} <= kinds

@@ -1,0 +1,174 @@
+"""Nodes of a real Slurm: drained, released, taken over by people, fenced, rebooted, tested."""
+
+import asyncio
+from collections.abc import Callable
+
+from accelwatch.action.intent import IntentKind, Mark
+from accelwatch.action.observed import Standing
+from accelwatch.action.step import Achieved, Refusal, RefusalKind
+from slurm_hand import Hand
+from working_slurm import WorkingSlurm, until
+
+Hands = Callable[..., Hand]
+
+
+def seen(hand: Hand, node: str) -> Standing:
+    return {one.name: one.standing for one in asyncio.run(hand.action.survey())}[node]
+
+
+def test_a_node_is_drained_and_released_and_the_fields_of_others_are_kept(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    slurm.scontrol("update", "node=n1", 'extra={"rack":"r7"}')
+    one = hand()
+    drained = one.pursue(IntentKind.QUARANTINE, "n1")
+    assert drained.kinds == ["drain"]
+    assert isinstance(drained.ending, Achieved)
+    line = slurm.node("n1")
+    assert "State=IDLE+DRAIN" in line
+    assert "Reason=accelwatch:inc-1:nvidia.gpu.lost GPU 3 has fallen off the bus [" in line
+    assert '"rack":"r7"' in line
+    (node,) = (node for node in asyncio.run(one.action.survey()) if node.name == "n1")
+    assert (node.standing, node.mark) == (Standing.OURS, Mark("inc-1", 1))
+    again = one.pursue(IntentKind.QUARANTINE, "n1", incident="inc-2")
+    assert (again.kinds, isinstance(again.ending, Achieved)) == ([], True)
+    wrong = one.pursue(IntentKind.RELEASE, "n1", incident="inc-2")
+    assert isinstance(wrong.ending, Refusal)
+    held = {"set_by": node.set_by, "set_at": str(node.set_at)}
+    released = one.pursue(IntentKind.RELEASE, "n1", original=held)
+    assert released.kinds == ["undrain"]
+    assert 'Extra={"rack":"r7"}' in slurm.node("n1")
+    assert "DRAIN" not in slurm.node("n1")
+
+
+def test_what_an_administrator_has_drained_is_never_touched(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    slurm.scontrol("update", "node=n1", "state=drain", "reason=fan broken")
+    before = slurm.node("n1")
+    for kind in (IntentKind.QUARANTINE, IntentKind.RELEASE, IntentKind.FENCE, IntentKind.REBOOT):
+        ending = hand().pursue(kind, "n1").ending
+        assert isinstance(ending, Refusal), kind
+        assert ending.kind is RefusalKind.FOREIGN
+        assert "fan broken" in ending.text
+    after = slurm.node("n1")
+    assert after.partition("Reason=")[2] == before.partition("Reason=")[2]
+
+
+def test_a_node_that_is_down_is_not_drained(slurm: WorkingSlurm, hand: Hands) -> None:
+    slurm.scontrol("update", "node=n1", "state=down", "reason=board swap")
+    assert isinstance(hand().pursue(IntentKind.QUARANTINE, "n1").ending, Refusal)
+    assert "board swap" in slurm.node("n1")
+
+
+def test_an_administrator_who_takes_the_reason_over_has_the_node(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand()
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    slurm.scontrol("update", "node=n1", "state=drain", "reason=mine now")
+    ending = one.pursue(IntentKind.RELEASE, "n1").ending
+    assert isinstance(ending, Refusal)
+    assert ending.kind is RefusalKind.FOREIGN
+    assert seen(one, "n1") is Standing.FOREIGN
+    assert "DRAIN" in slurm.node("n1")
+
+
+def test_a_node_that_somebody_resumed_is_not_drained_again_for_the_same(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand()
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    slurm.scontrol("update", "node=n1", "state=resume")
+    ending = one.pursue(IntentKind.QUARANTINE, "n1").ending
+    assert isinstance(ending, Refusal)
+    assert ending.kind is RefusalKind.OVERRIDDEN
+    assert "DRAIN" not in slurm.node("n1")
+    cleaned = one.pursue(IntentKind.RELEASE, "n1")
+    assert cleaned.kinds == ["unmark"]
+    assert "accelwatch" not in slurm.node("n1")
+
+
+def test_a_reason_that_was_set_anew_is_not_ours_to_take_away(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand()
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    other = one.pursue(IntentKind.RELEASE, "n1", original={"set_by": "operator"})
+    later = one.pursue(IntentKind.RELEASE, "n1", original={"set_at": "1000"})
+    for ending in (other.ending, later.ending):
+        assert isinstance(ending, Refusal)
+        assert ending.kind is RefusalKind.FOREIGN
+    assert "DRAIN" in slurm.node("n1")
+
+
+def test_what_is_reserved_for_maintenance_is_somebody_elses(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    made = ("create", "reservation", "users=root", "duration=60", "starttime=now")
+    slurm.scontrol(*made, "ReservationName=bios", "nodes=n2", "flags=maint,ignore_jobs")
+    one = hand()
+    assert seen(one, "n2") is Standing.FOREIGN
+    assert isinstance(one.pursue(IntentKind.QUARANTINE, "n2").ending, Refusal)
+    assert "DRAIN" not in slurm.node("n2")
+
+
+def test_unknown_nodes_and_names_that_mean_many_are_refused(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    for name in ("nope", "ALL", "n[1-5]", "n1,n2", "-n1", ""):
+        ending = hand().pursue(IntentKind.QUARANTINE, name).ending
+        assert isinstance(ending, Refusal), name
+        assert ending.kind is RefusalKind.IMPOSSIBLE
+    assert all("DRAIN" not in slurm.node(f"n{number}") for number in range(1, 6))
+
+
+def test_a_node_is_tested_while_nobody_else_can_use_it(slurm: WorkingSlurm, hand: Hands) -> None:
+    one = hand(tests={"well": ["/bin/true"], "sick": ["/bin/false"]})
+    early = one.pursue(IntentKind.TEST, "n1", test="well")
+    assert isinstance(early.ending, Refusal)
+    assert early.ending.kind is RefusalKind.UNSAFE
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    passed = one.pursue(IntentKind.TEST, "n1", test="well", asked=1.0)
+    assert passed.kinds == ["reserve", "undrain", "run_test", "drain", "delete_reservation"]
+    assert isinstance(passed.ending, Achieved)
+    failed = one.pursue(IntentKind.TEST, "n1", test="sick", asked=2.0)
+    assert isinstance(failed.ending, Refusal)
+    assert "ended with 1" in failed.ending.text
+    assert "DRAIN" in slurm.node("n1")
+    assert "accelwatch-verify" not in slurm.scontrol("show", "reservations")
+    assert isinstance(one.pursue(IntentKind.RELEASE, "n1").ending, Achieved)
+
+
+def test_a_spare_is_drawn_and_returned(slurm: WorkingSlurm, hand: Hands) -> None:
+    made = ("create", "reservation", "users=root", "duration=infinite", "starttime=now")
+    slurm.scontrol(*made, "ReservationName=spares", "nodes=n4,n5", "flags=ignore_jobs")
+    one = hand(spares="spares")
+    for node in ("n4", "n5"):
+        assert one.pursue(IntentKind.DRAW_SPARE, "n1", spare=node).kinds == ["draw"]
+        assert node not in slurm.scontrol("-o", "show", "reservations").partition("NodeCnt")[0]
+    assert one.pursue(IntentKind.DRAW_SPARE, "n1", spare="n4").kinds == []
+    for node in ("n4", "n5"):
+        assert one.pursue(IntentKind.RETURN_SPARE, "n1", spare=node).kinds == ["return"]
+    assert "Nodes=n[4-5]" in slurm.scontrol("-o", "show", "reservation", "spares")
+
+
+def test_a_reboot_is_seen_by_its_boot_time_and_the_node_stays_ours(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand()
+    assert isinstance(one.pursue(IntentKind.REBOOT, "n1").ending, Refusal)
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    intent = one.intent(IntentKind.REBOOT, "n1")
+    observed = asyncio.run(one.action.observe(intent))
+    step = one.action.propose(intent, observed)
+    assert getattr(step, "kind", "") == "reboot"
+
+
+def test_a_mark_in_the_comment_or_none_at_all(slurm: WorkingSlurm, hand: Hands) -> None:
+    for field, kept in (("comment", True), ("none", False)):
+        one = hand(mark=field)
+        assert one.pursue(IntentKind.QUARANTINE, "n1").kinds == ["drain"]
+        assert ('"accelwatch"' in slurm.node("n1")) is kept
+        assert one.pursue(IntentKind.RELEASE, "n1").kinds == ["undrain"]
+        until(lambda: "DRAIN" not in slurm.node("n1"), "released")

@@ -1,0 +1,158 @@
+"""What Slurm prints is read, whatever people wrote into it; lines of newer versions are composed."""
+
+from pathlib import Path
+
+import pytest
+
+from accelwatch.action.intent import JobKey
+from accelwatch.action.observed import JobState, Standing
+from accelwatch.scontrol_text import pairs_of, states_of
+from accelwatch_slurm.job_text import SlurmJob, job_of, jobs_by_node
+from accelwatch_slurm.marks import mark_of
+from accelwatch_slurm.node_text import SlurmNode, node_of
+from accelwatch_slurm.reservation_text import reservations_of
+from accelwatch_slurm.standing import seen_node, standing_of
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
+
+
+def nodes(file: str) -> dict[str, SlurmNode]:
+    found = [node_of(line) for line in (FIXTURES / file).read_text().splitlines()]
+    return {node.name: node for node in found if node is not None}
+
+
+def jobs(file: str) -> list[SlurmJob]:
+    found = [job_of(line) for line in (FIXTURES / file).read_text().splitlines()]
+    return [job for job in found if job is not None]
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("IDLE+DRAIN", ("IDLE", "DRAIN")),
+        ("DOWN*", ("DOWN", "NOT_RESPONDING")),
+        ("MIXED@", ("MIXED", "REBOOT_ISSUED")),
+        ("IDLE*+DRAIN", ("IDLE", "NOT_RESPONDING", "DRAIN")),
+        ("", ()),
+    ],
+)
+def test_states_are_flags_by_name(text: str, states: tuple[str, ...]) -> None:
+    assert states_of(text) == states
+
+
+def test_keys_with_colons_and_strokes_end_the_value_before_them() -> None:
+    pairs = pairs_of("Partition=main AllocNode:Sid=login:1 CPUs/Task=1 ReqB:S:C:T=0:0:*:*")
+    assert pairs["Partition"] == "main"
+    assert pairs["CPUs/Task"] == "1"
+
+
+def test_a_reason_may_hold_what_looks_like_other_fields() -> None:
+    node = nodes("22.05-nodes.txt")["n2"]
+    assert node.reason == "accelwatch:inc-1:gpu.lost text Extra=foo here"
+    assert (node.set_by, node.set_at) == ("root", 1795355571.0)
+    assert node.comment == "Reason=hello"
+    mark = mark_of(node, "extra")
+    assert mark is not None
+    assert (mark.incident, mark.token) == ("inc-1", 3)
+    assert node.partitions == ("main", "all")
+
+
+def test_nodes_of_22_05() -> None:
+    found = nodes("22.05-nodes.txt")
+    assert [(one.drained, one.down, one.answering) for one in found.values()] == [
+        (False, False, True),
+        (True, False, True),
+        (False, True, False),
+        (False, False, False),
+    ]
+    standings = [standing_of(one, {}, "extra") for one in found.values()]
+    assert standings == [Standing.OPEN, Standing.OURS, Standing.OURS, Standing.OPEN]
+
+
+def test_nodes_of_newer_versions() -> None:
+    found = nodes("newer-nodes.txt")
+    shown = {name: standing_of(node, {}, "extra") for name, node in found.items()}
+    assert shown == {
+        "g1": Standing.FOREIGN,
+        "g2": Standing.OURS,
+        "g3": Standing.OURS,
+        "g4": Standing.OPEN,
+        "g5": Standing.DOWN,
+        "g6": Standing.OPEN,
+        "g7": Standing.OPEN,
+    }
+    assert found["g1"].extra == '{"rack":7}'
+    assert found["g2"].set_by == "slurm"
+    assert found["g3"].rebooting
+    assert found["g6"].answering is False
+    assert found["g5"].slurmd_start is None
+
+
+def test_maintenance_is_told_by_its_reservation_unless_it_is_ours() -> None:
+    reservations = reservations_of((FIXTURES / "22.05-reservations.txt").read_text())
+    found = nodes("22.05-nodes.txt")
+    assert standing_of(found["n4"], reservations, "extra") is Standing.FOREIGN
+    assert seen_node(found["n4"], reservations, "extra").maintenance
+    three = node_of((FIXTURES / "22.05-nodes.txt").read_text().splitlines()[0].replace("n1", "n3"))
+    assert three is not None
+    assert standing_of(three, reservations, "extra") is Standing.OPEN
+
+
+def test_a_reason_of_somebody_else_beside_our_key_is_not_ours() -> None:
+    line = (FIXTURES / "22.05-nodes.txt").read_text().splitlines()[1]
+    node = node_of(line.replace("accelwatch:inc-1:gpu.lost", "taken over,"))
+    assert node is not None
+    assert standing_of(node, {}, "extra") is Standing.FOREIGN
+    assert seen_node(node, {}, "extra").mark is None
+
+
+def test_jobs_of_22_05() -> None:
+    found = jobs("22.05-jobs.txt")
+    assert [(one.id, one.state) for one in found] == [
+        ("1", JobState.RUNNING),
+        ("1", JobState.WAITING),
+        ("2_0", JobState.RUNNING),
+        ("4+1", JobState.WAITING),
+        ("9", JobState.RUNNING),
+        ("11", JobState.ENDING),
+    ]
+    running, requeued, _, parts, held, _ = found
+    assert (running.nodes, running.exclude, running.user) == (("n2", "n3"), "n5", "alice")
+    assert (requeued.restarts, requeued.may_start) == (1, 1795355693.0)
+    assert parts.heterogeneous
+    assert parts.may_start is None
+    assert (held.priority, held.admin_comment) == (0, "accelwatch:inc-1:held")
+
+
+def test_jobs_of_newer_versions() -> None:
+    found = jobs("newer-jobs.txt")
+    assert [one.state for one in found] == [JobState.RUNNING, JobState.WAITING, JobState.HELD]
+    assert [one.expedited for one in found] == [True, False, False]
+    assert found[0].reservation == "big"
+    assert found[0].admin_comment == "from a plug-in"
+
+
+def test_a_requeue_moves_the_time_of_submission_and_a_new_job_of_the_id_is_another() -> None:
+    first, requeued = jobs("22.05-jobs.txt")[:2]
+    key = JobKey("lab", "1", first.submitted)
+    assert first.is_of(key)
+    assert requeued.is_of(key)
+    assert not first.is_of(JobKey("lab", "1", first.submitted - 10.0))
+    assert not requeued.is_of(JobKey("lab", "1", requeued.submitted + 10.0))
+    assert first.is_of(JobKey("lab", "1", 0.0))
+
+
+def test_jobs_of_nodes() -> None:
+    text = "2_0|1795355574|n2\n4+1|1795355576|n[2-3]\nnonsense\n7|Unknown|n[2-\n"
+    found = jobs_by_node(text, "lab")
+    assert found["n2"] == [
+        JobKey("lab", "2", 1795355574.0, "0"),
+        JobKey("lab", "4", 1795355576.0, "+1"),
+    ]
+    assert [str(key) for key in found["n3"]] == ["4+1"]
+
+
+@pytest.mark.parametrize("line", ["", "JobId=1", "NodeName=n1", "garbage \x00 = =", "State=IDLE"])
+def test_what_is_no_node_and_no_job_is_none(line: str) -> None:
+    assert node_of(line) is None
+    assert job_of(line) is None

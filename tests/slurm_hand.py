@@ -1,0 +1,46 @@
+"""The Slurm action on a real cluster, for tests that are not asynchronous."""
+
+import asyncio
+import time
+from typing import Any
+
+from accelwatch.action.contract import ActionContext
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch_slurm import SlurmAction
+from accelwatch_slurm.job_text import job_of
+from pursuits import Pursuit, pursue
+from working_slurm import WorkingSlurm
+
+
+class Hand:
+    """Pursues intents on one cluster."""
+
+    def __init__(self, slurm: WorkingSlurm, **options: Any) -> None:
+        self.slurm = slurm
+        self.action = SlurmAction(
+            ActionContext(name="lab", options={"slurm_conf": str(slurm.conf), **options})
+        )
+
+    def intent(self, kind: IntentKind, node: str, incident: str = "inc-1", **more: Any) -> Intent:
+        return Intent(
+            kind=kind,
+            mark=more.pop("mark", None) or Mark(incident, more.pop("token", 1)),
+            node=node,
+            rule="nvidia.gpu.lost",
+            reason="GPU 3 has fallen off the bus",
+            asked=more.pop("asked", 1.0),
+            deadline=time.time() + 120.0,
+            **more,
+        )
+
+    def key(self, job: str) -> JobKey:
+        seen = job_of(self.slurm.job(job))
+        assert seen is not None
+        number, _, part = seen.id.partition("_")
+        return JobKey("lab", number, seen.submitted, part)
+
+    def pursue(self, kind: IntentKind, node: str, **more: Any) -> Pursuit:
+        within_s = more.pop("within_s", 30.0)
+        before = more.pop("before", None)
+        intent = self.intent(kind, node, **more)
+        return asyncio.run(pursue(self.action, intent, within_s=within_s, before=before))
