@@ -1,0 +1,82 @@
+"""What the state machine knows of an incident, and what the incident's rule lets it do.
+
+A policy is kept with the remedy: a rule that is changed or removed while an incident is open changes
+nothing of what was begun.
+"""
+
+import msgspec
+
+from accelwatch.rules.document import (
+    Confidence,
+    Fence,
+    JobPolicy,
+    Mode,
+    QuarantineLevel,
+    Severity,
+    Trust,
+    When,
+)
+from accelwatch.rules.rule import Canary
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """One rung of the ladder of remedies, and how often it may be tried."""
+
+    name: str
+    """`reset`, `reboot`, `power_cycle` or `service`."""
+    most: int = 1
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule wants done, as it stood when its incident was opened."""
+
+    rule: str
+    digest: str = ""
+    mode: Mode = Mode.OBSERVE
+    trust: Trust = Trust.AUTHENTICATED
+    canary: Canary | None = None
+    level: QuarantineLevel | None = None
+    """None: nothing is taken out of the pool."""
+    when: When = When.AFTER_JOB
+    job: JobPolicy = JobPolicy.NOTHING
+    signal: str = ""
+    grace_s: float = 0.0
+    draw_spare: bool = False
+    fence: Fence = Fence.REQUIRE
+    ladder: tuple[Limit, ...] = ()
+    passive_s: float = 0.0
+    tests: tuple[str, ...] = ()
+    """Names of the active tests, in their order."""
+    probation_s: float = 0.0
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """An incident as far as it is about one node."""
+
+    incident: str
+    policy: Policy
+    open: bool = True
+    since: float
+    """Unix seconds at which what is wrong began."""
+    evidence_at: float
+    """Unix seconds at which a rule began to fire or an event happened, the newest."""
+    severity: Severity = Severity.WARNING
+    confidence: Confidence = Confidence.HIGH
+    standing: bool = True
+    """Whether something is so now, rather than that only an event has happened."""
+    trusted: bool = True
+    """Whether all of its evidence came by an authenticated way."""
+    blind: bool = False
+    """Whether nobody can tell now if it is over."""
+    muted: str = ""
+    """By which silence or maintenance; empty when by none."""
+    group: str = ""
+    """The incident of many nodes that it is part of."""
+    orphaned: bool = False
+    """Whether its rule is gone."""
+    device: str = ""
+    """Uuid, serial or PCI address."""
+    serial: str = ""
+    boot_id: str = ""
+    """The boot in which its evidence was seen."""
+    title: str = ""

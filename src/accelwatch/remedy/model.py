@@ -1,0 +1,193 @@
+"""Everything that the pure part of the engine knows: remedies, holds, what people said, what is seen.
+
+`RemedyState` is made again from the journal's records (`records.replay`); only `world` is not, for what
+is seen has to be seen anew.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.remedy.case import Case, Policy
+from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.world import World
+from accelwatch.rules.document import QuarantineLevel
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """Our mark on a node: one for all incidents that hold it, gone when none is left."""
+
+    node: str
+    mark: Mark
+    level: QuarantineLevel = QuarantineLevel.NODE
+    set_by: str = ""
+    """As the scheduler showed it; with `set_at` and `reason` it is how we know our own mark again."""
+    set_at: float | None = None
+    """Unix seconds."""
+    reason: str = ""
+    observed_at: float | None = None
+    original: Mapping[str, str] = {}
+    """What stood there before."""
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """A rung of the ladder that was begun; it counts from the moment it is decided."""
+
+    rung: str
+    at: float
+    """Unix seconds."""
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a node has shown that it is well; for how long it looks so is seen in the world."""
+
+    since: float
+    """Unix seconds."""
+    generation: str
+    """Of boot and hardware; another one begins anew."""
+    passed: tuple[str, ...] = ()
+    """Active tests."""
+
+
+class Remedy(msgspec.Struct, frozen=True, kw_only=True):
+    """The flow of one node, from the first suspicion until it works again."""
+
+    node: str
+    stage: Stage
+    since: float
+    """Unix seconds at which it came to its stage."""
+    due: float | None = None
+    """Unix seconds at which the stage's clock runs out."""
+    begun: float
+    target: str = ""
+    """The scheduler's name of the machine, once it was proven to be the same."""
+    cases: tuple[Case, ...] = ()
+    """What is wrong with the node; a closed one is gone."""
+    policy: Policy | None = None
+    """Of the case that leads; None when a person alone began it."""
+    incident: str = ""
+    """The incident that leads, by which our mark is known; also after it was closed."""
+    manual: bool = False
+    """A person took the node out: only a person lets it go."""
+    vouched: str = ""
+    """Who said that the node is well, and so skips the passive time."""
+    forced: str = ""
+    """Who wanted it back whatever is seen."""
+    approved: str = ""
+    """Who approved the plan."""
+    expired: float | None = None
+    """Unix seconds of the newest evidence for which nobody answered."""
+    asked: str = ""
+    """Digest of the plan that a person was asked about."""
+    hold: Hold | None = None
+    pursuing: Intent | None = None
+    """The one intent in flight; in stage `unknown` the one whose outcome nobody knows."""
+    cancelling: bool = False
+    resume: Stage | None = None
+    """Where a failed remedy goes on."""
+    failures: int = 0
+    attempts: tuple[Attempt, ...] = ()
+    rung: int = 0
+    """Index in the policy's ladder."""
+    signalled: tuple[JobKey, ...] = ()
+    signalled_at: float | None = None
+    moved: tuple[JobKey, ...] = ()
+    spare: str = ""
+    fenced: bool = False
+    """Whether it was proven that nothing runs on the node, since it stopped answering."""
+    ticketed: bool = False
+    unfit: str = ""
+    """Which test it has failed; it is not well before something was done about it."""
+    verification: Verification | None = None
+    denial: Denial | None = None
+    """What stands in the way now."""
+    text: str = ""
+    """For people: how it came to its stage."""
+
+    @property
+    def wants(self) -> IntentKind | None:
+        """The kind of intent in flight."""
+        return None if self.pursuing is None else self.pursuing.kind
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a quarantine of ours, or may yet be: it counts against the budgets."""
+        return (
+            self.hold is not None
+            or self.stage is Stage.QUARANTINING
+            or self.wants is IntentKind.QUARANTINE
+        )
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True):
+    """A person undid what we did to a node: what was seen before may not quarantine it again."""
+
+    node: str
+    at: float
+    """Unix seconds; evidence up to here counts no more."""
+    until: float
+    """Until then nothing quarantines it."""
+    text: str = ""
+
+
+class Boundary(msgspec.Struct, frozen=True, kw_only=True):
+    """A person declared a node mended: evidence up to `at` (Unix seconds) cannot fire."""
+
+    node: str
+    at: float
+    by: str
+    device: str = ""
+
+
+class Veto(msgspec.Struct, frozen=True, kw_only=True):
+    """A person asked that nothing be done to a node until a moment, or until it is taken back."""
+
+    node: str
+    by: str
+    reason: str
+    at: float
+    until: float | None = None
+    """Unix seconds."""
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """A person stopped everything; releases of our own holds go on."""
+
+    by: str
+    at: float
+    reason: str = ""
+
+
+class Denied(msgspec.Struct, frozen=True, kw_only=True):
+    """A person said no to a plan for a rule on a node, until a moment (Unix seconds)."""
+
+    node: str
+    rule: str
+    by: str
+    until: float
+
+
+class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the pure part knows."""
+
+    token: int = 0
+    """Of the lease; it goes with every mark."""
+    started: float | None = None
+    """Unix seconds at which this engine began; None before."""
+    remedies: Mapping[str, Remedy] = {}
+    """By node."""
+    overrides: Mapping[str, Override] = {}
+    boundaries: Mapping[str, Boundary] = {}
+    vetoes: Mapping[str, Veto] = {}
+    denied: Mapping[str, Denied] = {}
+    """By node."""
+    stop: Stop | None = None
+    chores: Mapping[str, Intent] = {}
+    """What is to be given back when it can be: by job or spare."""
+    lingering: Mapping[str, Intent] = {}
+    """By node: an intent that is not wanted any more and whose end is not known."""
+    forgotten: Mapping[str, str] = {}
+    """By node: the incident of a mark of ours that a person wanted left alone."""
+    world: World = World()

@@ -1,0 +1,64 @@
+"""What is seen of nodes from the hub's side and the scheduler's; never restored, only seen anew."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.observed import NodeSeen
+
+
+class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
+    """What the hub knows of a node."""
+
+    node: str
+    """The hub's name."""
+    time: float
+    """Unix seconds of its newest data."""
+    healthy: bool | None = None
+    """True: data is there and every rule that could act says False on it. None: nobody can tell."""
+    generation: str = ""
+    """Of boot and hardware: another one is another machine to whoever verifies."""
+    boot_id: str = ""
+    system_uuid: str = ""
+    host_name: str = ""
+    serials: Mapping[str, str] = {}
+    """Of its devices, by slot."""
+    labels: Mapping[str, str] = {}
+    rack: str = ""
+    model: str = ""
+    ceiling: str = "resume"
+    """How far the first profile that fits lets rules go here, at this moment."""
+
+
+class Scheduler(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a scheduler has answered."""
+
+    time: float
+    """Unix seconds of its last answer."""
+    unavailable: str = ""
+    """Why it did not answer the last time; empty when it did."""
+
+
+class Good(msgspec.Struct, frozen=True, kw_only=True):
+    """An unbroken row of looks at a node that were all fresh and good."""
+
+    generation: str
+    since: float
+    """Unix seconds of the first."""
+    until: float
+    """Unix seconds of the latest."""
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """What is seen now."""
+
+    heard: Mapping[str, NodeHeard] = {}
+    """By the hub's name of the node."""
+    good: Mapping[str, Good] = {}
+    """Likewise; who is not here was bad, or not to be judged, when he was seen last."""
+    seen: Mapping[str, NodeSeen] = {}
+    """By the scheduler's name of the node."""
+    seen_by: Mapping[str, str] = {}
+    """By which action each node was seen."""
+    schedulers: Mapping[str, Scheduler] = {}
+    """By action."""

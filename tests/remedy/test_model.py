@@ -1,0 +1,135 @@
+"""What the pure part knows goes through JSON unchanged, and is made again from its records."""
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.remedy.case import Case, Limit, Policy
+from accelwatch.remedy.denial import Denial, DenialKind
+from accelwatch.remedy.model import (
+    Attempt,
+    Boundary,
+    Denied,
+    Hold,
+    Override,
+    Remedy,
+    RemedyState,
+    Stop,
+    Verification,
+    Veto,
+)
+from accelwatch.remedy.outcome import (
+    BoundaryRecord,
+    ChoreRecord,
+    DeniedRecord,
+    ForgottenRecord,
+    LingeringRecord,
+    OverrideRecord,
+    RemedyRecord,
+    StartedRecord,
+    StateRecord,
+    StopRecord,
+    VetoRecord,
+    replay,
+)
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.world import Good, NodeHeard, Scheduler, World
+from accelwatch.rules.document import Mode, QuarantineLevel
+
+MARK = Mark("i1", 3)
+INTENT = Intent(
+    kind=IntentKind.MOVE_JOB,
+    mark=MARK,
+    node="n1",
+    job=JobKey("c", "17", 5.0, "2"),
+    original={"ExcNodeList": "n3"},
+    deadline=100.0,
+)
+POLICY = Policy(
+    rule="nvidia.gpu.lost",
+    mode=Mode.AUTO,
+    level=QuarantineLevel.NODE,
+    ladder=(Limit("reboot", 2), Limit("service")),
+)
+CASE = Case(incident="i1", policy=POLICY, since=1.0, evidence_at=2.0)
+REMEDY = Remedy(
+    node="n1",
+    stage=Stage.DRAINING,
+    since=10.0,
+    due=20.0,
+    begun=1.0,
+    cases=(CASE,),
+    policy=POLICY,
+    incident="i1",
+    hold=Hold(node="n1", mark=MARK, set_at=5.0, original={"reason": "x"}),
+    pursuing=INTENT,
+    attempts=(Attempt(rung="reboot", at=4.0),),
+    signalled=(JobKey("c", "17", 5.0),),
+    verification=Verification(since=3.0, generation="g1", passed=("quick",)),
+    denial=Denial(why=DenialKind.BUDGET, text="2 of 2 nodes", until=9.0),
+)
+RECORDS: list[StateRecord] = [
+    StartedRecord(token=3, at=0.5),
+    RemedyRecord(node="n1", remedy=REMEDY),
+    OverrideRecord(node="n2", override=Override(node="n2", at=1.0, until=2.0)),
+    BoundaryRecord(node="n3", boundary=Boundary(node="n3", at=1.0, by="ana")),
+    VetoRecord(node="n4", veto=Veto(node="n4", by="ana", reason="mine", at=1.0)),
+    DeniedRecord(node="n5", denied=Denied(node="n5", rule="r", by="ana", until=9.0)),
+    StopRecord(stop=Stop(by="ana", at=1.0)),
+    ChoreRecord(key="job 17", intent=INTENT),
+    LingeringRecord(node="n6", intent=INTENT),
+    ForgottenRecord(node="n7", incident="i7"),
+]
+WORLD = World(
+    heard={"n1": NodeHeard(node="n1", time=1.0, healthy=True, serials={"0": "s"})},
+    seen={"n1": NodeSeen(name="n1", standing=Standing.OURS, mark=MARK)},
+    seen_by={"n1": "slurm"},
+    good={"n1": Good(generation="g1", since=1.0, until=2.0)},
+    schedulers={"slurm": Scheduler(time=1.0)},
+)
+
+
+def folded(records: list[StateRecord]) -> RemedyState:
+    state = RemedyState()
+    for record in records:
+        state = replay(state, record)
+    return state
+
+
+def test_the_state_goes_through_json_unchanged() -> None:
+    state = msgspec.structs.replace(folded(RECORDS), world=WORLD)
+    assert msgspec.json.decode(msgspec.json.encode(state), type=RemedyState) == state
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_record_goes_through_json_unchanged(record: StateRecord) -> None:
+    assert msgspec.json.decode(msgspec.json.encode(record), type=StateRecord) == record
+
+
+def test_every_table_is_made_of_records() -> None:
+    state = folded(RECORDS)
+    empty = RemedyState()
+    same = [
+        field.name
+        for field in msgspec.structs.fields(RemedyState)
+        if getattr(state, field.name) == getattr(empty, field.name)
+    ]
+    assert same == ["world"]
+
+
+def test_a_record_without_a_value_takes_the_row_out() -> None:
+    state = folded([*RECORDS, RemedyRecord(node="n1", remedy=None), StopRecord(stop=None)])
+    assert not state.remedies
+    assert state.stop is None
+    assert state.overrides
+
+
+def test_what_may_yet_be_our_quarantine_counts() -> None:
+    bare = Remedy(node="n1", stage=Stage.SUSPECT, since=0.0, begun=0.0)
+    assert not bare.counts
+    wanted = msgspec.structs.replace(INTENT, kind=IntentKind.QUARANTINE)
+    assert msgspec.structs.replace(bare, stage=Stage.QUARANTINING).counts
+    assert msgspec.structs.replace(bare, stage=Stage.UNKNOWN, pursuing=wanted).counts
+    assert msgspec.structs.replace(bare, stage=Stage.SERVICE, hold=REMEDY.hold).counts
+    assert not msgspec.structs.replace(bare, stage=Stage.UNKNOWN, pursuing=INTENT).counts
