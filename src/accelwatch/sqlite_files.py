@@ -47,10 +47,13 @@ def keep_private(path: Path) -> None:
             file.chmod(stat.S_IMODE(file.stat().st_mode) & _MODE)
 
 
-def check_version(database: sqlite3.Connection, version: int) -> None:
-    """Raise sqlite3.Error for a file that is damaged or written by another version."""
+def check_version(database: sqlite3.Connection, version: int, *, oldest: int | None = None) -> None:
+    """Raise sqlite3.Error for a file that is damaged or written by another version.
+
+    From `oldest` on, earlier versions are well too.
+    """
     (written,) = database.execute("PRAGMA user_version").fetchone()
-    if written not in (0, version):
+    if written and not (version if oldest is None else oldest) <= written <= version:
         raise sqlite3.DatabaseError(f"written by another version ({written})")
     (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":

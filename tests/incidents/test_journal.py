@@ -17,12 +17,14 @@ from accelwatch.incidents.journal.file import (
     FILE,
     KEPT_S,
     RECENT_S,
+    JournalClaimedError,
     JournalDamagedError,
     JournalError,
     JournalFile,
 )
 from accelwatch.incidents.journal.opening import MARK, open_journal
 from accelwatch.incidents.journal.records import (
+    GONE,
     Batch,
     IncidentRecord,
     MaintenanceRecord,
@@ -30,6 +32,7 @@ from accelwatch.incidents.journal.records import (
     Record,
     RuleSetRecord,
     SilenceRecord,
+    StateRecord,
 )
 from accelwatch.incidents.journal.writer import JournalWriter
 from accelwatch.incidents.silence import Maintenance, Silence, matchers
@@ -67,6 +70,19 @@ def silence(ends: float) -> Silence:
 
 def window(ends: float) -> Maintenance:
     return Maintenance(id="m9", nodes=("n1",), starts=START, ends=ends, by="me", reason="BIOS")
+
+
+HELD = msgspec.Raw(b'{"node":"n1"}')
+
+
+def hold(
+    incident: str,
+    *,
+    body: msgspec.Raw = HELD,
+    claim: str = "",
+    until: float | None = None,
+) -> StateRecord:
+    return StateRecord("hold", incident, body, until, claim, incident, "n1")
 
 
 @pytest.fixture
@@ -184,11 +200,26 @@ def test_what_is_older_than_it_is_kept_goes_and_the_chain_holds(journal: Journal
     write(journal, IncidentRecord(incident(2, START)))
     write(journal, NoteRecord("i2", "still there"), at=later)
     journal.prune(later)
-    assert journal.verify() == 1
+    assert journal.verify() == 2
     assert journal.incident("i1") is None
     assert journal.incident("i2") is not None
     write(journal, NoteRecord("i2", "and on"), at=later)
-    assert journal.verify() == 2
+    assert journal.verify() == 3
+
+
+def test_what_stands_for_longer_than_entries_are_kept_can_still_be_made_again(
+    journal: JournalFile,
+) -> None:
+    later = START + KEPT_S + 100
+    write(journal, IncidentRecord(incident(1)), SilenceRecord(silence(later + 60)))
+    write(journal, MaintenanceRecord(window(later + 60)), hold("i1"), hold("i2"))
+    write(journal, hold("i2", body=GONE))
+    journal.prune(later)
+    before = journal.load(later)
+    assert [one.key for one in before.states] == ["i1"]
+    journal.rebuild()
+    assert journal.load(later) == before
+    assert journal.verify() == 4
 
 
 def test_a_batch_is_written_whole_or_not_at_all(journal: JournalFile) -> None:
@@ -346,6 +377,22 @@ def test_a_disk_that_was_full_is_tried_again(tmp_path: Path) -> None:
     file.close()
 
 
+def test_a_batch_that_is_refused_takes_no_other_with_it(tmp_path: Path) -> None:
+    async def play() -> list[BaseException | None]:
+        writer = JournalWriter(JournalFile(tmp_path / FILE))
+        records = [hold(f"i{at}", claim=f"node:n{at // 2}") for at in range(6)]
+        batches = [Batch(time=START, records=[record]) for record in records]
+        said = await asyncio.gather(*map(writer.commit, batches), return_exceptions=True)
+        await writer.close()
+        return said
+
+    said = asyncio.run(play())
+    assert [type(one) for one in said] == [type(None), JournalClaimedError] * 3
+    file = JournalFile(tmp_path / FILE, read_only=True)
+    assert [one.key for one in file.load(START).states] == ["i0", "i2", "i4"]
+    file.close()
+
+
 def test_who_no_longer_waits_takes_nothing_back(tmp_path: Path) -> None:
     async def play() -> None:
         writer = JournalWriter(JournalFile(tmp_path / FILE))
@@ -369,6 +416,8 @@ def test_every_record_can_be_read_again() -> None:
         MaintenanceRecord(window(START)),
         NoteRecord("i1", "a"),
         RuleSetRecord("digest", ("a",), 1),
+        hold("i1", claim="node:n1", until=START),
+        hold("i1", body=GONE),
     ]
     for record in records:
         assert msgspec.json.decode(msgspec.json.encode(record), type=Record) == record

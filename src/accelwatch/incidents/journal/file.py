@@ -5,7 +5,6 @@ same transaction. Everything here blocks and is for one thread at a time.
 """
 
 import contextlib
-import hashlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,10 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.journal.chain import chained, follow, last_hash, lines
 from accelwatch.incidents.journal.records import (
+    GONE,
+    MOST_BODY,
     Batch,
     Entry,
     IncidentRecord,
@@ -22,33 +24,20 @@ from accelwatch.incidents.journal.records import (
     MaintenanceRecord,
     Record,
     SilenceRecord,
+    StateRecord,
+    key_of,
     number_of,
 )
+from accelwatch.incidents.journal.schema import VERSION, bring_up, version_of
 from accelwatch.incidents.silence import Maintenance, Silence
 from accelwatch.sqlite_files import WAIT_S, check_version, keep_private, translated
 
 FILE = "journal.sqlite"
-VERSION = 1
 RECENT_S = 86_400.0
 """Incidents closed within this time are loaded: they may come back."""
 KEPT_S = 400 * 86_400.0
-_STATE_TABLES = ("incident", "silence", "maintenance")
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS entry (seq INTEGER PRIMARY KEY, time REAL NOT NULL,"
-    " actor TEXT NOT NULL, body BLOB NOT NULL, hash TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS incident (id TEXT PRIMARY KEY, open INTEGER NOT NULL,"
-    " updated REAL NOT NULL, body BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS incident_by_time ON incident (updated)",
-    "CREATE TABLE IF NOT EXISTS silence (id TEXT PRIMARY KEY, ends REAL NOT NULL,"
-    " body BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS maintenance (id TEXT PRIMARY KEY, ends REAL NOT NULL,"
-    " body BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS event_seen (fingerprint TEXT PRIMARY KEY, until REAL NOT NULL)"
-    " WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS outbox (incident TEXT NOT NULL, sink TEXT NOT NULL,"
-    " body BLOB NOT NULL, PRIMARY KEY (incident, sink)) WITHOUT ROWID",
-)
+_STATE_TABLES = ("incident", "silence", "maintenance", "state")
+_NUMBERED = ("incident", "silence", "maintenance")
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Record)
 
@@ -59,6 +48,14 @@ class JournalError(AccelwatchError):
 
 class JournalDamagedError(JournalError):
     """What the file holds is no journal any more, or its chain is broken."""
+
+
+class JournalRefusedError(JournalError):
+    """The batch itself is at fault: it will not be written, others may be."""
+
+
+class JournalClaimedError(JournalRefusedError):
+    """Something else stands that claims the same; nothing of the batch is written."""
 
 
 class JournalFile:
@@ -76,7 +73,7 @@ class JournalFile:
                     path, timeout=WAIT_S, check_same_thread=False, isolation_level=None
                 )
             try:
-                check_version(self._database, VERSION)
+                check_version(self._database, VERSION, oldest=1)
                 if not read_only:
                     self._prepare()
             except BaseException:
@@ -86,9 +83,7 @@ class JournalFile:
     def _prepare(self) -> None:
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
-        for statement in _TABLES:
-            self._database.execute(statement)
-        self._database.execute(f"PRAGMA user_version={VERSION}")
+        bring_up(self._database)
 
     def load(self, now: float) -> Loaded:
         """How things stand. Raises JournalError, JournalDamagedError."""
@@ -104,13 +99,25 @@ class JournalFile:
                 windows=[one for one in self._all("maintenance", Maintenance) if one.ends > now],
                 seen=dict(self._database.execute("SELECT fingerprint, until FROM event_seen")),
                 outbox=[body for (body,) in self._database.execute("SELECT body FROM outbox")],
+                states=list(self._states(now)),
                 number=max((number_of(id_) for id_ in self._ids()), default=0),
             )
 
     def _ids(self) -> Iterator[str]:
-        for table in _STATE_TABLES:
+        for table in _NUMBERED:
             for (id_,) in self._database.execute(f"SELECT id FROM {table}"):  # noqa: S608
                 yield id_
+
+    def _states(self, now: float) -> Iterator[StateRecord]:
+        if version_of(self._database) < VERSION:  # only read
+            return
+        rows = self._database.execute(
+            "SELECT kind, key, until, claim, body FROM state WHERE until IS NULL OR until > ?"
+            " ORDER BY kind, key",
+            (now,),
+        )
+        for kind, key, until, claim, body in rows:
+            yield StateRecord(kind, key, msgspec.Raw(body), until, claim or "")
 
     def _all(self, table: str, kind: type[msgspec.Struct]) -> list:  # type: ignore[type-arg]
         rows = self._database.execute(f"SELECT body FROM {table} ORDER BY id")  # noqa: S608
@@ -136,7 +143,7 @@ class JournalFile:
     def write(self, batches: list[Batch]) -> None:
         """Write all of them or nothing; when it returns, they are on the disk. Raises JournalError."""
         with _told("the journal cannot be written"), self._transaction():
-            last = self._last_hash()
+            last = last_hash(self._database)
             for batch in batches:
                 last = self._append(batch, last)
 
@@ -150,22 +157,13 @@ class JournalFile:
             if self._database.in_transaction:  # a full disk ends it by itself
                 self._database.execute("ROLLBACK")
 
-    def _last_hash(self) -> str:
-        row = self._database.execute("SELECT hash FROM entry ORDER BY seq DESC LIMIT 1").fetchone()
-        return self._anchor() if row is None else str(row[0])
-
-    def _anchor(self) -> str:
-        """What the oldest entry is chained to: nothing, or the last of those that were removed."""
-        row = self._database.execute("SELECT value FROM meta WHERE key = 'anchor'").fetchone()
-        return "" if row is None else str(row[0])
-
     def _append(self, batch: Batch, last: str) -> str:
         for record in batch.records:
             body = _ENCODER.encode(record)
-            last = chained(last, batch.time, batch.actor, body)
+            last = chained(last, batch.time, batch.actor, body, batch.address)
             self._database.execute(
-                "INSERT INTO entry (time, actor, body, hash) VALUES (?, ?, ?, ?)",
-                (batch.time, batch.actor, body, last),
+                "INSERT INTO entry (time, actor, address, body, hash) VALUES (?, ?, ?, ?, ?)",
+                (batch.time, batch.actor, batch.address, body, last),
             )
             self._apply(record)
         self._database.executemany(
@@ -189,6 +187,8 @@ class JournalFile:
                 self._replace("silence", silence.id, silence.ends, silence)
             case MaintenanceRecord(window):
                 self._replace("maintenance", window.id, window.ends, window)
+            case StateRecord():
+                self._set(record)
 
     def _replace(self, table: str, id_: str, ends: float, body: msgspec.Struct) -> None:
         self._database.execute(
@@ -196,34 +196,49 @@ class JournalFile:
             (id_, ends, _ENCODER.encode(body)),
         )
 
+    def _set(self, record: StateRecord) -> None:
+        if bytes(record.body) == bytes(GONE):
+            self._database.execute(
+                "DELETE FROM state WHERE kind = ? AND key = ?", (record.kind, record.key)
+            )
+            return
+        if len(bytes(record.body)) > MOST_BODY:
+            raise JournalRefusedError(
+                f"{record.kind} {record.key} is larger than {MOST_BODY} bytes"
+            )
+        try:
+            # No OR REPLACE, which would remove the other row of the same claim.
+            self._database.execute(
+                "INSERT INTO state (kind, key, until, claim, body) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (kind, key) DO UPDATE SET"
+                " until = excluded.until, claim = excluded.claim, body = excluded.body",
+                (record.kind, record.key, record.until, record.claim or None, bytes(record.body)),
+            )
+        except sqlite3.IntegrityError as error:
+            raise JournalClaimedError(
+                f"{record.kind} {record.key}: something else holds {record.claim!r} already"
+            ) from error
+
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """What was written, oldest first, from after a sequence. Raises JournalError."""
         with _told("the journal cannot be read"):
-            rows = self._database.execute(
-                "SELECT seq, time, actor, body, hash FROM entry WHERE seq > ? ORDER BY seq",
-                (after,),
-            )
-            for sequence, time, actor, body, hash_ in rows:
-                record = _DECODER.decode(body)
-                yield Entry(sequence=sequence, time=time, actor=actor, record=record, hash=hash_)
+            for line in lines(self._database, after):
+                yield Entry(
+                    sequence=line.sequence,
+                    time=line.time,
+                    actor=line.actor,
+                    address=line.address,
+                    record=_DECODER.decode(line.body),
+                    hash=line.hash,
+                )
 
     def verify(self) -> int:
         """Check the chain; how many entries it has. Raises JournalDamagedError, naming the first bad."""
-        count = 0
         with _told("the journal cannot be read"):
-            last = self._anchor()
-            rows = self._database.execute(
-                "SELECT seq, time, actor, body, hash FROM entry ORDER BY seq"
-            )
-            for sequence, time, actor, body, hash_ in rows:
-                # Somebody else's hand may have left text where bytes were written.
-                last = chained(last, time, actor, body if isinstance(body, bytes) else b"")
-                if last != hash_:
-                    raise JournalDamagedError(
-                        f"{self.path}: entry {sequence} is not what was written"
-                    )
-                count += 1
-        return count
+            verdict = follow(self._database)
+        if verdict.bad is not None:
+            raise JournalDamagedError(f"{self.path}: entry {verdict.bad} is not what was written")
+        return verdict.good
 
     def rebuild(self) -> None:
         """Make the tables of the state again from the entries. Raises JournalError."""
@@ -237,32 +252,54 @@ class JournalFile:
     def prune(self, now: float) -> None:
         """Forget what is older than it is kept, and fingerprints that are over. Raises JournalError.
 
-        Entries go from the oldest on; the hash of the last that went anchors the chain. An incident
-        that is open stays.
+        Entries go from the oldest on; the hash of the last that went anchors the chain. What stands is
+        written again before its entry goes: the tables can still be made from what is left.
         """
         old = now - KEPT_S
         execute = self._database.execute
         with _told("the journal cannot be pruned"), self._transaction():
+            self._forget(now, old)
             row = execute(
                 "SELECT seq, hash FROM entry WHERE time < ? ORDER BY seq DESC LIMIT 1", (old,)
             ).fetchone()
             if row is not None:
+                self._carry_over(row[0], now)
                 execute("INSERT OR REPLACE INTO meta VALUES ('anchor', ?)", (row[1],))
                 execute("DELETE FROM entry WHERE seq <= ?", (row[0],))
-            execute("DELETE FROM incident WHERE NOT open AND updated < ?", (old,))
-            execute("DELETE FROM silence WHERE ends < ?", (old,))
-            execute("DELETE FROM maintenance WHERE ends < ?", (old,))
-            execute("DELETE FROM event_seen WHERE until < ?", (now,))
+
+    def _carry_over(self, sequence: int, now: float) -> None:
+        """Write again what was written up to `sequence` and stands as it was written."""
+        written: dict[tuple[str, ...], Record] = {}
+        for line in lines(self._database, to=sequence):
+            record = _DECODER.decode(line.body)
+            written[key_of(record)] = record
+        written.pop((), None)
+        records = [record for record in written.values() if self._stands(record)]
+        self._append(Batch(time=now, records=records), last_hash(self._database))
+
+    def _stands(self, record: Record) -> bool:
+        if isinstance(record, StateRecord):
+            body, where = bytes(record.body), ("state", "kind = ? AND key = ?")
+        else:
+            thing = msgspec.structs.astuple(record)[0]
+            body, where = _ENCODER.encode(thing), (key_of(record)[0], "id = ?")
+        row = self._database.execute(
+            f"SELECT body FROM {where[0]} WHERE {where[1]}",  # noqa: S608
+            key_of(record)[1:],
+        ).fetchone()
+        return row is not None and row[0] == body
+
+    def _forget(self, now: float, old: float) -> None:
+        execute = self._database.execute
+        execute("DELETE FROM incident WHERE NOT open AND updated < ?", (old,))
+        execute("DELETE FROM silence WHERE ends < ?", (old,))
+        execute("DELETE FROM maintenance WHERE ends < ?", (old,))
+        execute("DELETE FROM state WHERE until < ?", (now,))
+        execute("DELETE FROM event_seen WHERE until < ?", (now,))
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
-
-
-def chained(last: str, time: float, actor: str, body: bytes) -> str:
-    """The hash of an entry after the one with the hash `last`."""
-    head = f"{last}\n{time!r}\n{actor}\n".encode()
-    return hashlib.sha256(head + body).hexdigest()
 
 
 @contextlib.contextmanager

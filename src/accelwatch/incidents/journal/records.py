@@ -7,6 +7,10 @@ from accelwatch.incidents.silence import Maintenance, Silence
 
 ENGINE = "engine"
 """The actor where nobody but we have done something."""
+MOST_BODY = 64 * 1024
+"""Bytes of the body of a state."""
+GONE = msgspec.Raw(b"null")
+"""The body of what does not stand any more."""
 
 
 class IncidentRecord(msgspec.Struct, frozen=True, tag="incident"):
@@ -42,7 +46,25 @@ class RuleSetRecord(msgspec.Struct, frozen=True, tag="rules"):
     count: int
 
 
-Record = IncidentRecord | SilenceRecord | MaintenanceRecord | NoteRecord | RuleSetRecord
+class StateRecord(msgspec.Struct, frozen=True, tag="state"):
+    """How something that belongs to whoever wrote it stands from now on; the journal keeps it only."""
+
+    kind: str
+    """What it is: `remedy`, `operation`, `hold`, ..."""
+    key: str
+    body: msgspec.Raw = GONE
+    """JSON, at most MOST_BODY bytes; GONE for what does not stand any more."""
+    until: float | None = None
+    """Unix seconds after which it need not be known any more; None while it stands."""
+    claim: str = ""
+    """What no other row may claim at the same time, `node:n12`; a batch that does is refused."""
+    incident: str = ""
+    node: str = ""
+
+
+Record = (
+    IncidentRecord | SilenceRecord | MaintenanceRecord | NoteRecord | RuleSetRecord | StateRecord
+)
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +74,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     time: float
     actor: str
     """Who did it: a person, or `engine`."""
+    address: str = ""
+    """Where that person's request came from; empty where none came over a network."""
     record: Record
     hash: str = ""
     """SHA-256 over the hash before and what stands here, in hexadecimal."""
@@ -63,6 +87,8 @@ class Batch(msgspec.Struct, kw_only=True):
     time: float
     records: list[Record] = []
     actor: str = ENGINE
+    address: str = ""
+    """Where a person's request came from."""
     seen: dict[str, float] = {}
     """Fingerprints of events that were judged, and until when (Unix seconds) they are remembered."""
     outbox: dict[tuple[str, str], bytes | None] = {}
@@ -79,8 +105,25 @@ class Loaded(msgspec.Struct, kw_only=True):
     windows: list[Maintenance] = []
     seen: dict[str, float] = {}
     outbox: list[bytes] = []
+    states: list[StateRecord] = []
+    """Without `until` that is over."""
     number: int = 0
     """The greatest number that an incident, silence or window has."""
+
+
+def key_of(record: Record) -> tuple[str, ...]:
+    """Table and key of what a record says; empty for what only happened."""
+    match record:
+        case IncidentRecord(incident):
+            return "incident", incident.id
+        case SilenceRecord(silence):
+            return "silence", silence.id
+        case MaintenanceRecord(window):
+            return "maintenance", window.id
+        case StateRecord():
+            return "state", record.kind, record.key
+        case _:
+            return ()
 
 
 def number_of(id_: str) -> int:

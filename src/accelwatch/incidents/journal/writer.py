@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from accelwatch.incidents.journal.file import JournalError, JournalFile
+from accelwatch.incidents.journal.file import JournalError, JournalFile, JournalRefusedError
 from accelwatch.incidents.journal.records import Batch
 
 logger = logging.getLogger(__name__)
@@ -54,9 +54,10 @@ class JournalWriter:
         while not ending:
             jobs, ending = self._waiting()
             if jobs:
-                error = self._write([batch for batch, _ in jobs])
+                errors = self._write([batch for batch, _ in jobs])
+                settled = [(done, error) for (_, done), error in zip(jobs, errors, strict=True)]
                 with contextlib.suppress(RuntimeError):  # nobody waits in a loop that is closed
-                    self._loop.call_soon_threadsafe(_settle, [done for _, done in jobs], error)
+                    self._loop.call_soon_threadsafe(_settle, settled)
         self._file.close()
 
     def _waiting(self) -> tuple[list[_Job], bool]:
@@ -70,7 +71,14 @@ class JournalWriter:
             job = self._jobs.get()
         return jobs, True
 
-    def _write(self, batches: list[Batch]) -> JournalError | None:
+    def _write(self, batches: list[Batch]) -> list[JournalError | None]:
+        error = self._try(batches)
+        if not isinstance(error, JournalRefusedError) or len(batches) == 1:
+            return [error] * len(batches)
+        # One that is refused, such as a second claim, shall not take the others with it.
+        return [self._try([batch]) for batch in batches]
+
+    def _try(self, batches: list[Batch]) -> JournalError | None:
         try:
             self._file.write(batches)
         except JournalError as error:
@@ -82,8 +90,8 @@ class JournalWriter:
         return None
 
 
-def _settle(waiting: Sequence["asyncio.Future[None]"], error: JournalError | None) -> None:
-    for done in waiting:
+def _settle(settled: Sequence[tuple["asyncio.Future[None]", JournalError | None]]) -> None:
+    for done, error in settled:
         if done.done():
             continue
         if error is None:
