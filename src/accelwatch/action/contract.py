@@ -43,7 +43,12 @@ class Action(Protocol):
         ...
 
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
-        """The next step towards it, or why there is none. Pure: the same answer to the same question."""
+        """The next step towards it, or why there is none. Pure: the same answer to the same question.
+
+        A step that was seen to be done is not done again for the same intent: where it is proposed with
+        the same arguments and precondition, the intent is achieved (what leaves nothing to be seen, such
+        as a signal, ends so). One that may be needed again differs in its precondition.
+        """
         ...
 
     async def perform(self, step: Step, operation: Committed) -> Told:
@@ -51,7 +56,12 @@ class Action(Protocol):
         ...
 
     def recover(self, begun: Begun, observed: Observed) -> Recovery:
-        """What has become of a step whose end nobody saw. Pure."""
+        """What has become of a step whose end nobody saw. Pure.
+
+        Asked after every step, with what was told, and after a crash, without: DONE is seen to be so
+        (or, where nothing is to be seen, was told to be so), REDO is seen not to be so and cannot come
+        any more, UNKNOWN is all else. After `settle_s` of UNKNOWN a person is asked.
+        """
         ...
 
     async def close(self) -> None:

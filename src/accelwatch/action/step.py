@@ -75,7 +75,7 @@ Proposal = Step | Wait | Achieved | Refusal
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation whose entry is on the journal's disk; only the journal's writer makes one."""
+    """An operation whose entry is on the journal's disk; only `remedy.ledger` makes one."""
 
     operation: str
     attempt: int

@@ -1,4 +1,4 @@
-"""The life of an operation: one step of an action, from the moment it is written down to what came of it.
+"""The life of an operation: one step of an action, from being written down to what came of it.
 
 What may follow what stands in a table. A time-out is `unknown`, and `unknown` is left only by what is
 observed or by a person's word.

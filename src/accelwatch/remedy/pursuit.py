@@ -1,0 +1,301 @@
+"""Carrying out one intent: look, have the next step proposed, write it down, do it, look again.
+
+Whatever is open on the node is judged first, by what is seen; so a pursuit that begins after a crash
+does the same as one that was never interrupted. A step whose outcome nobody knows is followed by no
+other until an observation or a person has told what became of it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import Observed
+from accelwatch.action.step import (
+    Achieved,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Step,
+    ToldStatus,
+    Wait,
+)
+from accelwatch.incidents.journal.file import JournalClaimedError, JournalError
+from accelwatch.remedy.effect import Site, carry_out
+from accelwatch.remedy.ledger import originals, same
+from accelwatch.remedy.operations import Operation, OperationState, Witness
+from accelwatch.remedy.pursued import Ending, Pursued
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_S = (1.0, 4.0, 16.0)
+"""Pauses before a step is tried again."""
+JITTER = 0.2
+"""By how much of itself a pause may be longer."""
+FROZEN_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""Pauses before somebody who does not answer is asked again."""
+LOOK_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""Pauses between looks at a step whose effect is not seen yet."""
+HELD_S = 0.5
+"""Pause while no effect may begin."""
+_LOOK_WITHIN_S = 60.0
+"""A look that takes longer is none: every call of an action ends by itself before that."""
+
+Report = Callable[[Pursued], None]
+
+
+class _Pause(NamedTuple):
+    seconds: float
+    text: str
+
+
+class Pursuit:
+    """One intent, until it ends; for one event loop."""
+
+    def __init__(self, site: Site, intent: Intent, report: Report) -> None:
+        """`report` hears of its end, and before that once when a step's outcome is not known."""
+        self._site = site
+        self._intent = intent
+        self._report = report
+        self._cancelled = asyncio.Event()
+        self._looks = 0
+        self._frozen = 0
+        self._first_look: float | None = None
+        self._observed: Observed | None = None
+        self._told_unknown = ""
+        self.text = ""
+        """For people: what it is doing or waiting for."""
+        self.problem = ""
+        """Why it cannot go on, while that is nothing that anybody decided."""
+
+    def cancel(self) -> None:
+        """Begin nothing more; what is open is still looked at until it is known."""
+        self._cancelled.set()
+
+    async def run(self) -> None:
+        """Carry it out, and report the end."""
+        while True:
+            async with self._site.lanes.node(self._site.name, self._intent.node):
+                outcome = await self._turn()
+            if isinstance(outcome, Pursued):
+                self._report(outcome)
+                return
+            self.text = outcome.text
+            await self._pause(outcome.seconds)
+
+    async def _pause(self, seconds: float) -> None:
+        if self._cancelled.is_set():
+            # It has been woken already; only what is open keeps it.
+            await asyncio.sleep(seconds)
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._cancelled.wait()
+        except TimeoutError:
+            return
+
+    async def _turn(self) -> Pursued | _Pause:
+        operation = self._open()
+        if operation is None and self._cancelled.is_set():
+            return self._ended(Ending.CANCELLED, "it is not wanted any more")
+        try:
+            if operation is not None and operation.state is OperationState.RESERVED:
+                # Whoever wrote it down ended before it began.
+                await self._settle(operation, OperationState.CANCELLED, "it was never begun")
+                operation = None
+            wanted = self._intent if operation is None else operation.intent
+            observed = await self._look(wanted)
+            if operation is not None:
+                pause = await self._judge(operation, observed)
+                if pause is not None:
+                    return pause
+                if wanted != self._intent:
+                    return _Pause(0.0, "something else has ended on the node")
+            return await self._go_on(observed)
+        except ActionUnavailableError as error:
+            return self._freeze(error)
+        except JournalClaimedError as error:
+            return _Pause(HELD_S, str(error))
+        except JournalError as error:
+            self.problem = self._site.ledger.problem or str(error)
+            return _Pause(FROZEN_S[0], self.problem)
+
+    def _open(self) -> Operation | None:
+        return self._site.ledger.open_on(self._site.name, self._intent.node)
+
+    async def _look(self, intent: Intent) -> Observed:
+        """How things stand. Raises ActionUnavailableError."""
+        try:
+            async with asyncio.timeout(_LOOK_WITHIN_S):
+                observed = await self._site.action.observe(intent)
+        except ActionUnavailableError:
+            raise
+        except TimeoutError as error:
+            raise ActionUnavailableError(f"no answer within {_LOOK_WITHIN_S:g} s") from error
+        except Exception as error:
+            logger.exception("an action failed to look action=%s", self._site.name)
+            raise ActionUnavailableError(f"looking failed: {error!r}") from error
+        self._frozen, self.problem = 0, ""
+        if self._first_look is None:
+            self._first_look = self._site.clock.wall()
+        if intent == self._intent:
+            self._observed = observed
+        return observed
+
+    def _freeze(self, error: ActionUnavailableError) -> Pursued | _Pause:
+        self.problem = f"{self._site.name} does not answer: {error}"
+        if self._open() is None and self._is_late:
+            return self._ended(Ending.CANCELLED, f"its time is over; {self.problem}")
+        pause = FROZEN_S[min(self._frozen, len(FROZEN_S) - 1)]
+        self._frozen += 1
+        return _Pause(pause, self.problem)
+
+    @property
+    def _is_late(self) -> bool:
+        return self._site.clock.wall() > self._intent.deadline
+
+    async def _judge(self, operation: Operation, observed: Observed) -> _Pause | None:
+        """What an open operation has come to: None when that is known now."""
+        try:
+            recovery = self._site.action.recover(operation.begun, observed)
+            if recovery is Recovery.UNKNOWN and self._is_done(operation, observed):
+                recovery = Recovery.DONE
+        except Exception as error:
+            logger.exception("an action failed to judge action=%s", self._site.name)
+            raise ActionUnavailableError(f"judging failed: {error!r}") from error
+        settling = self._settles_for(operation)
+        if recovery is Recovery.DONE:
+            await self._settle(operation, OperationState.OBSERVED, "seen to be so")
+        elif recovery is Recovery.REDO and (settling <= 0 or not _was_accepted(operation)):
+            await self._settle(operation, OperationState.FAILED, "seen not to have happened")
+        elif settling > 0:
+            return self._next_look(f"{operation.step.text}: its effect is not seen yet")
+        else:
+            return await self._leave_unknown(operation)
+        self._looks = 0
+        return None
+
+    def _is_done(self, operation: Operation, observed: Observed) -> bool:
+        """Whether a step that was answered has led to what is wanted."""
+        return _was_accepted(operation) and isinstance(
+            self._site.action.propose(operation.intent, observed), Achieved
+        )
+
+    def _settles_for(self, operation: Operation) -> float:
+        """Seconds for which its effect may still come to be seen."""
+        began = operation.started or operation.reserved
+        first = began if self._first_look is None else max(began, self._first_look)
+        return first + self._site.kind(operation.step).settle_s - self._site.clock.wall()
+
+    def _next_look(self, text: str) -> _Pause:
+        pause = LOOK_S[min(self._looks, len(LOOK_S) - 1)]
+        self._looks += 1
+        return _Pause(pause, text)
+
+    async def _leave_unknown(self, operation: Operation) -> _Pause:
+        text = f"{operation.step.text}: nobody knows whether it has happened"
+        if operation.state is not OperationState.UNKNOWN:
+            await self._settle(operation, OperationState.UNKNOWN, text)
+        if self._told_unknown != operation.id:
+            self._told_unknown = operation.id
+            self._report(self._ended(Ending.UNKNOWN, text))
+        return self._next_look(text)
+
+    async def _settle(self, operation: Operation, to: OperationState, text: str) -> None:
+        by = (
+            Witness.OBSERVATION
+            if operation.state is not OperationState.RESERVED
+            else Witness.PURSUIT
+        )
+        await self._site.ledger.settle(operation, to, by, text)
+
+    async def _go_on(self, observed: Observed) -> Pursued | _Pause:
+        """Nothing is open: the next step, or the end."""
+        if self._cancelled.is_set():
+            return self._ended(Ending.CANCELLED, "it is not wanted any more")
+        try:
+            proposal = self._site.action.propose(self._intent, observed)
+        except Exception as error:
+            logger.exception("an action failed to propose action=%s", self._site.name)
+            raise ActionUnavailableError(f"proposing failed: {error!r}") from error
+        match proposal:
+            case Achieved(text, moved_to):
+                return self._ended(Ending.ACHIEVED, text, moved_to=moved_to)
+            case Refusal(kind, text):
+                return self._ended(Ending.REFUSED, text, refusal=kind)
+            case Wait(seconds, text):
+                return self._late() or _Pause(max(seconds, LOOK_S[0]), text)
+            case Step():
+                return self._late() or await self._step(proposal)
+
+    def _late(self) -> Pursued | None:
+        if not self._is_late:
+            return None
+        return self._ended(Ending.FAILED, "its time is over, and it is not so")
+
+    async def _step(self, step: Step) -> Pursued | _Pause:
+        before = [
+            one
+            for one in self._site.ledger.of(self._site.name, self._intent)
+            if same(one.step, step) and one.state is not OperationState.CANCELLED
+        ]
+        if any(one.state is OperationState.OBSERVED for one in before):
+            # Doing it again would undo what somebody did since, or do twice what cannot be seen.
+            return self._ended(Ending.ACHIEVED, f"{step.text}: done")
+        failed = [one for one in before if one.state is OperationState.FAILED]
+        if failed:
+            last = failed[-1]
+            if last.told is not None and last.told.status is ToldStatus.REFUSED:
+                return self._ended(Ending.REFUSED, last.told.text, refusal=RefusalKind.NOT_ALLOWED)
+            if len(failed) > len(RETRY_AFTER_S):
+                return self._ended(Ending.FAILED, f"{step.text}: tried {len(failed)} times")
+            wait_s = self._retry_in(last, len(failed))
+            if wait_s > 0:
+                return _Pause(wait_s, f"{step.text}: tried again in {wait_s:.0f} s")
+        return await self._do(step, len(failed) + 1)
+
+    async def _do(self, step: Step, attempt: int) -> _Pause:
+        if held := self._held():
+            return _Pause(HELD_S, held)
+        self.text = step.text
+        held = await carry_out(self._site, self._intent, step, attempt, self._held)
+        return _Pause(HELD_S if held else 0.0, held or f"{step.text}: done, but not seen yet")
+
+    def _held(self) -> str:
+        if self._cancelled.is_set():
+            return "it is not wanted any more"
+        return self._site.gate(self._intent)
+
+    def _retry_in(self, last: Operation, failed: int) -> float:
+        pause = RETRY_AFTER_S[failed - 1] * (1 + JITTER * self._site.jitter())
+        if last.told is not None and last.told.again_after_s is not None:
+            pause = max(pause, last.told.again_after_s)
+        return (last.ended or 0.0) + pause - self._site.clock.wall()
+
+    def _ended(
+        self,
+        ending: Ending,
+        text: str,
+        *,
+        refusal: RefusalKind | None = None,
+        moved_to: tuple[str, ...] = (),
+    ) -> Pursued:
+        return Pursued(
+            intent=self._intent,
+            ending=ending,
+            time=self._site.clock.wall(),
+            text=text,
+            refusal=refusal,
+            observed=self._observed,
+            moved_to=moved_to,
+            original=originals(self._site.ledger.of(self._site.name, self._intent)),
+        )
+
+
+def _was_accepted(operation: Operation) -> bool:
+    return operation.told is not None and operation.told.status in (
+        ToldStatus.DONE,
+        ToldStatus.ACCEPTED,
+    )

@@ -1,0 +1,44 @@
+"""A journal in memory with the promises of the file, and moments at which everything may end."""
+
+from collections.abc import Callable
+
+from accelwatch.incidents.journal.file import JournalClaimedError, JournalError
+from accelwatch.incidents.journal.records import GONE, Batch, Record, StateRecord
+
+
+class MemoryJournal:
+    """Keeps what was committed, whatever becomes of who committed it."""
+
+    def __init__(self) -> None:
+        self.written: list[Record] = []
+        self._states: dict[tuple[str, str], StateRecord] = {}
+        self.broken = ""
+        """Why nothing can be written."""
+        self.before: Callable[[Batch], None] = lambda _: None
+        self.after: Callable[[Batch], None] = lambda _: None
+
+    async def commit(self, batch: Batch) -> None:
+        if self.broken:
+            raise JournalError(self.broken)
+        self.before(batch)
+        states = dict(self._states)
+        for record in batch.records:
+            if isinstance(record, StateRecord):
+                _put(states, record)
+        self._states = states
+        self.written += batch.records
+        self.after(batch)
+
+    def states(self) -> list[StateRecord]:
+        """How things stand, as an engine that begins would load them."""
+        return list(self._states.values())
+
+
+def _put(states: dict[tuple[str, str], StateRecord], record: StateRecord) -> None:
+    key = record.kind, record.key
+    if bytes(record.body) == bytes(GONE):
+        states.pop(key, None)
+        return
+    if record.claim and any(one.claim == record.claim for at, one in states.items() if at != key):
+        raise JournalClaimedError(f"something else holds {record.claim!r} already")
+    states[key] = record
