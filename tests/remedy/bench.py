@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.step import Step
 from accelwatch.incidents.journal.records import StateRecord
 from accelwatch.remedy.effect import Site
 from accelwatch.remedy.lanes import Lanes
@@ -85,6 +86,12 @@ class Bench:
         records = [one for one in self.journal.written if isinstance(one, StateRecord)]
         known = [operation_of(one) for one in records if one.kind == KIND]
         return [(one.step.kind, one.state) for one in known]
+
+    def apply_later(self, step: object) -> None:
+        """The scheduler does the step now being done in a while, whether who asked is gone or not."""
+        _, operation = self.action.performed[-1]
+        assert isinstance(step, Step)
+        self.world.after(5.0, lambda: self.action.apply(step, operation))
 
     def at(self, seconds: float, happen: Callable[[], None]) -> None:
         """Let something happen after so many seconds."""

@@ -304,13 +304,13 @@ class FakeAction:
         self.before_effect(step)
         world = self.world
         if world.hung_until is not None and world.clock.wall() < world.hung_until:
-            world.after(world.hung_until - world.clock.wall(), lambda: self._apply(step, operation))
+            world.after(world.hung_until - world.clock.wall(), lambda: self.apply(step, operation))
             await asyncio.sleep(60)
-        self._apply(step, operation)
+        self.apply(step, operation)
         self.after_effect(step)
         return Told(status=ToldStatus.DONE)
 
-    def _apply(self, step: Step, operation: Committed) -> None:
+    def apply(self, step: Step, operation: Committed) -> None:
         """What the scheduler does with it, careless as it is."""
         world, what = self.world, step.arguments
         target = what.get("job") or what["node"]

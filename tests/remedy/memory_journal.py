@@ -1,6 +1,6 @@
 """A journal in memory with the promises of the file, and moments at which everything may end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from accelwatch.incidents.journal.file import JournalClaimedError, JournalError
 from accelwatch.incidents.journal.records import GONE, Batch, Record, StateRecord
@@ -28,6 +28,11 @@ class MemoryJournal:
         self._states = states
         self.written += batch.records
         self.after(batch)
+
+    def take_up(self, states: Iterable[StateRecord]) -> None:
+        """How things stood in another journal."""
+        for state in states:
+            _put(self._states, state)
 
     def states(self) -> list[StateRecord]:
         """How things stand, as an engine that begins would load them."""
