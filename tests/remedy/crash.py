@@ -65,7 +65,8 @@ def spare(bench: Bench) -> None:
     bench.action.before_effect = bench.action.after_effect = lambda _: None
 
 
-def _comes_to(batch: Batch, state: OperationState) -> bool:
+def _comes_to(batch: object, state: OperationState) -> bool:
+    assert isinstance(batch, Batch)
     return any(
         isinstance(one, StateRecord) and one.kind == KIND and operation_of(one).state is state
         for one in batch.records
