@@ -8,12 +8,13 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal.chain import chained, follow, last_hash, lines
+from accelwatch.incidents.journal.chain import Verdict, chained, follow, last_hash, lines
 from accelwatch.incidents.journal.records import (
     GONE,
     MOST_BODY,
@@ -36,7 +37,8 @@ FILE = "journal.sqlite"
 RECENT_S = 86_400.0
 """Incidents closed within this time are loaded: they may come back."""
 KEPT_S = 400 * 86_400.0
-_STATE_TABLES = ("incident", "silence", "maintenance", "state")
+STATE_TABLES = ("incident", "silence", "maintenance", "state")
+"""Those that follow from the entries."""
 _NUMBERED = ("incident", "silence", "maintenance")
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Record)
@@ -64,7 +66,7 @@ class JournalFile:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Raises JournalError; what is not there is begun, unless it shall only be read."""
         self.path = path
-        with _told(f"{path}: the journal cannot be opened"):
+        with told_as_journal(f"{path}: the journal cannot be opened"):
             if read_only:
                 self._database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
             else:
@@ -80,6 +82,18 @@ class JournalFile:
                 self._database.close()
                 raise
 
+    @classmethod
+    def over(cls, path: Path, database: sqlite3.Connection) -> Self:
+        """A journal in a database that is open, from `path`. Raises sqlite3.Error."""
+        file = cls.__new__(cls)
+        file.path, file._database = path, database
+        bring_up(database)
+        return file
+
+    def copy_to(self, database: sqlite3.Connection) -> None:
+        """Copy everything as it is now. Raises sqlite3.Error."""
+        self._database.backup(database)
+
     def _prepare(self) -> None:
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=FULL")
@@ -87,7 +101,7 @@ class JournalFile:
 
     def load(self, now: float) -> Loaded:
         """How things stand. Raises JournalError, JournalDamagedError."""
-        with _told("the journal cannot be read"):
+        with told_as_journal("the journal cannot be read"):
             rows = self._database.execute(
                 "SELECT body FROM incident WHERE open OR updated > ? ORDER BY updated",
                 (now - RECENT_S,),
@@ -125,7 +139,7 @@ class JournalFile:
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, however old."""
-        with _told("the journal cannot be read"):
+        with told_as_journal("the journal cannot be read"):
             row = self._database.execute(
                 "SELECT body FROM incident WHERE id = ?", (id_,)
             ).fetchone()
@@ -133,7 +147,7 @@ class JournalFile:
 
     def incidents(self, *, before: float, most: int) -> list[Incident]:
         """Incidents that changed before a moment (Unix seconds), the latest first."""
-        with _told("the journal cannot be read"):
+        with told_as_journal("the journal cannot be read"):
             rows = self._database.execute(
                 "SELECT body FROM incident WHERE updated < ? ORDER BY updated DESC LIMIT ?",
                 (before, most),
@@ -142,7 +156,7 @@ class JournalFile:
 
     def write(self, batches: list[Batch]) -> None:
         """Write all of them or nothing; when it returns, they are on the disk. Raises JournalError."""
-        with _told("the journal cannot be written"), self._transaction():
+        with told_as_journal("the journal cannot be written"), self._transaction():
             last = last_hash(self._database)
             for batch in batches:
                 last = self._append(batch, last)
@@ -221,7 +235,7 @@ class JournalFile:
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """What was written, oldest first, from after a sequence. Raises JournalError."""
-        with _told("the journal cannot be read"):
+        with told_as_journal("the journal cannot be read"):
             for line in lines(self._database, after):
                 yield Entry(
                     sequence=line.sequence,
@@ -232,18 +246,25 @@ class JournalFile:
                     hash=line.hash,
                 )
 
+    def follow(self) -> Verdict:
+        """Follow the chain to its end or to the first entry that is not what was written.
+
+        Raises JournalError.
+        """
+        with told_as_journal("the journal cannot be read"):
+            return follow(self._database)
+
     def verify(self) -> int:
         """Check the chain; how many entries it has. Raises JournalDamagedError, naming the first bad."""
-        with _told("the journal cannot be read"):
-            verdict = follow(self._database)
+        verdict = self.follow()
         if verdict.bad is not None:
             raise JournalDamagedError(f"{self.path}: entry {verdict.bad} is not what was written")
         return verdict.good
 
     def rebuild(self) -> None:
         """Make the tables of the state again from the entries. Raises JournalError."""
-        with _told("the journal cannot be rebuilt"), self._transaction():
-            for table in _STATE_TABLES:
+        with told_as_journal("the journal cannot be rebuilt"), self._transaction():
+            for table in STATE_TABLES:
                 self._database.execute(f"DELETE FROM {table}")  # noqa: S608
             bodies = self._database.execute("SELECT body FROM entry ORDER BY seq").fetchall()
             for (body,) in bodies:
@@ -257,7 +278,7 @@ class JournalFile:
         """
         old = now - KEPT_S
         execute = self._database.execute
-        with _told("the journal cannot be pruned"), self._transaction():
+        with told_as_journal("the journal cannot be pruned"), self._transaction():
             self._forget(now, old)
             row = execute(
                 "SELECT seq, hash FROM entry WHERE time < ? ORDER BY seq DESC LIMIT 1", (old,)
@@ -303,7 +324,8 @@ class JournalFile:
 
 
 @contextlib.contextmanager
-def _told(doing: str) -> Iterator[None]:
+def told_as_journal(doing: str) -> Iterator[None]:
+    """Turn what SQLite and bad rows raise into errors of the journal; `doing` says what was tried."""
     try:
         with translated(doing, JournalError, JournalDamagedError):
             yield

@@ -45,16 +45,16 @@ def open_journal(folder: Path | None, now: float) -> Opened:
             f"{folder}: {kind} is no place for a journal; set state_dir to a local disk"
         )
     try:
-        lock = _lock(folder)
+        held = lock(folder)
     except BlockingIOError:
         return _without(f"{folder}: another process keeps its journal here")
     except OSError as error:
         return _without(f"{folder}: nothing can be kept here: {error.strerror}")
     opened = _open(folder, now)
     if opened.file is None:
-        os.close(lock)
+        os.close(held)
         return opened
-    return opened._replace(lock=lock)
+    return opened._replace(lock=held)
 
 
 def _open(folder: Path, now: float) -> Opened:
@@ -82,15 +82,15 @@ def _without(why: str) -> Opened:
     return Opened(None, Loaded(), problem, None)
 
 
-def _lock(folder: Path) -> int:
+def lock(folder: Path) -> int:
     """Hold the folder. Raises BlockingIOError when somebody else does, OSError."""
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    held = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        os.close(lock)
+        os.close(held)
         raise
-    return lock
+    return held
 
 
 def _file_system(folder: Path) -> str:

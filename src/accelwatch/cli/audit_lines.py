@@ -1,0 +1,97 @@
+"""Entries of the journal as people and scripts read them."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.incidents.journal.records import (
+    GONE,
+    Entry,
+    IncidentRecord,
+    MaintenanceRecord,
+    NoteRecord,
+    Record,
+    RuleSetRecord,
+    SilenceRecord,
+    StateRecord,
+)
+from accelwatch.schema.moments import timestamp
+from accelwatch.untrusted_text import printable
+
+_TOLD = ("stage", "state", "text")
+"""What is shown of a state's body, where it has it."""
+
+
+def about(record: Record, node: str | None, incident: str | None) -> bool:
+    """Whether a record is about a node and an incident, as far as these are asked for."""
+    nodes, incidents = _subjects(record)
+    return (node is None or node in nodes) and (incident is None or incident in incidents)
+
+
+def _subjects(record: Record) -> tuple[set[str], set[str]]:
+    match record:
+        case IncidentRecord(incident):
+            related = {incident.id, incident.group, *incident.members}
+            return {incident.entity.node, *incident.nodes}, related
+        case MaintenanceRecord(window):
+            return set(window.nodes), set()
+        case NoteRecord(subject):
+            return {subject}, {subject}
+        case StateRecord():
+            return {record.node}, {record.incident}
+        case _:
+            return set(), set()
+
+
+def line(entry: Entry) -> str:
+    """One line for people."""
+    who = f"{entry.actor}@{entry.address}" if entry.address else entry.actor
+    text = f"{entry.sequence:>7}  {timestamp(entry.time)}  {who:10}  {_told(entry.record)}"
+    return printable(text.rstrip()) + "\n"
+
+
+def _told(record: Record) -> str:
+    return " ".join(filter(None, _words(record)))
+
+
+def _words(record: Record) -> tuple[str, ...]:
+    match record:
+        case IncidentRecord(one):
+            return ("incident", one.id, one.state, one.severity, one.entity.node, one.title)
+        case SilenceRecord(silence):
+            return ("silence", silence.id, "until", timestamp(silence.ends), silence.reason)
+        case MaintenanceRecord(window):
+            return ("maintenance", window.id, *window.nodes, window.reason)
+        case NoteRecord(subject, text):
+            return ("note", subject, text)
+        case RuleSetRecord(digest, _, count):
+            return ("rules", f"{count} in force", digest[:12])
+        case StateRecord():
+            return (record.kind, record.key, record.node, record.incident, *_of_body(record))
+
+
+def _of_body(record: StateRecord) -> list[str]:
+    if bytes(record.body) == bytes(GONE):
+        return ["gone"]
+    body = msgspec.json.decode(record.body)
+    if not isinstance(body, dict):
+        return []
+    inner = body.get(record.kind)
+    known = inner if isinstance(inner, dict) else body
+    return [str(known[name]) for name in _TOLD if known.get(name)]
+
+
+def documents(entries: Iterable[Entry]) -> bytes:
+    """One JSON document; `record` is what was written, with Unix seconds."""
+    told = [
+        {
+            "sequence": one.sequence,
+            "time": timestamp(one.time),
+            "actor": one.actor,
+            "address": one.address or None,
+            "record": one.record,
+            "hash": one.hash,
+        }
+        for one in entries
+    ]
+    return msgspec.json.format(msgspec.json.encode({"entries": told}), indent=1) + b"\n"

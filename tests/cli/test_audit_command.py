@@ -1,0 +1,169 @@
+"""`accelwatch audit` as somebody types it."""
+
+import fcntl
+import json
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from accelwatch.cli.app import build
+from accelwatch.incidents.journal.file import FILE, JournalFile
+from accelwatch.incidents.journal.opening import LOCK
+from accelwatch.incidents.journal.records import (
+    GONE,
+    Batch,
+    IncidentRecord,
+    MaintenanceRecord,
+    NoteRecord,
+    Record,
+    RuleSetRecord,
+    SilenceRecord,
+    StateRecord,
+)
+from incidents.incident_rules import START
+from incidents.test_journal import incident, silence, window
+
+BODY = msgspec.Raw(b'{"state":"started","text":"drain n1"}')
+
+
+def run(*words: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(build(), ["audit", *map(str, words)])
+    code = getattr(result.exception, "exit_code", result.exit_code)
+    return code, result.stdout, result.stderr or str(result.exception or "")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    file = JournalFile(tmp_path / FILE)
+    by_us: list[Record] = [
+        RuleSetRecord("0123456789abcdef", ("a.yaml",), 60),
+        IncidentRecord(incident()),
+        StateRecord("operation", "i1-1", BODY, None, "node:n1", "i1", "n1"),
+        StateRecord("hold", "i2", GONE, incident="i2", node="n2"),
+        StateRecord("odd", "x", msgspec.Raw(b"[1]")),
+    ]
+    by_anna: list[Record] = [
+        SilenceRecord(silence(START + 60)),
+        MaintenanceRecord(window(START + 60)),
+        NoteRecord("i1", "looked at it\x1b[2J"),
+    ]
+    file.write([Batch(time=START, records=by_us)])
+    file.write([Batch(time=START + 1, records=by_anna, actor="anna", address="192.0.2.7")])
+    file.close()
+    return tmp_path
+
+
+def change(folder: Path, statement: str) -> None:
+    with sqlite3.connect(folder / FILE) as database:
+        database.execute(statement)
+    database.close()
+
+
+def test_each_entry_is_a_line(folder: Path) -> None:
+    code, told, _ = run("list", folder)
+    lines = [line.split(maxsplit=3) for line in told.splitlines()]
+    assert code == 0
+    assert [(line[0], line[2]) for line in lines] == [
+        *((str(number), "engine") for number in range(1, 6)),
+        *((str(number), "anna@192.0.2.7") for number in range(6, 9)),
+    ]
+    told_of = [line[3].encode("ascii", "replace").decode() for line in lines]
+    assert told_of == [
+        "rules 60 in force 0123456789ab",
+        "incident i1 open critical n1 GPU ? is lost",
+        "operation i1-1 n1 i1 started drain n1",
+        "hold i2 n2 i2 gone",
+        "odd x",
+        "silence s7 until 2027-01-15T08:01:00.000Z swap",
+        "maintenance m9 n1 BIOS",
+        "note i1 looked at it?[2J",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [
+        (("--node", "n1"), [2, 3, 7]),
+        (("--node", "n2"), [4]),
+        (("--incident", "i1"), [2, 3, 8]),
+        (("--incident", "i1", "--node", "n1"), [2, 3]),
+        (("--most", "2"), [7, 8]),
+    ],
+)
+def test_what_is_asked_for_is_shown(
+    folder: Path, words: tuple[str, ...], numbers: list[int]
+) -> None:
+    code, told, _ = run("list", folder, "--json", *words)
+    entries = json.loads(told)["entries"]
+    assert (code, [one["sequence"] for one in entries]) == (0, numbers)
+
+
+def test_a_document_has_what_was_written(folder: Path) -> None:
+    _, told, _ = run("list", folder, "--json", "--incident", "i1")
+    *_, operation, note = json.loads(told)["entries"]
+    assert operation["record"]["body"] == {"state": "started", "text": "drain n1"}
+    assert (operation["actor"], operation["address"]) == ("engine", None)
+    assert (note["address"], note["time"]) == ("192.0.2.7", "2027-01-15T08:00:01.000Z")
+
+
+def test_a_journal_that_is_whole_is_ok(folder: Path) -> None:
+    code, told, complaint = run("verify", folder)
+    assert (code, complaint) == (0, "")
+    assert told.startswith("8 entries are as they were written; ")
+    code, told, _ = run("verify", folder / FILE, "--json")
+    document = json.loads(told)
+    assert (code, document["entries"], document["bad"], document["differing"]) == (0, 8, None, [])
+
+
+def test_the_first_entry_that_was_changed_is_named(folder: Path) -> None:
+    change(folder, "UPDATE entry SET actor = 'nobody' WHERE seq = 6")
+    code, told, complaint = run("verify", folder)
+    assert (code, told) == (1, "")
+    assert "entry 6 is not what was written" in complaint
+    code, told, _ = run("verify", folder, "--json")
+    assert (code, json.loads(told)["bad"], json.loads(told)["entries"]) == (1, 6, 5)
+
+
+def test_tables_that_were_changed_are_named_and_made_again(folder: Path) -> None:
+    change(folder, "UPDATE state SET claim = NULL")
+    change(folder, "DELETE FROM silence")
+    code, _, complaint = run("verify", folder)
+    assert code == 1
+    assert "the table silence is not what the entries say" in complaint
+    assert "the table state is not what the entries say" in complaint
+    assert run("rebuild", folder) == (0, "made again from 8 entries\n", "")
+    assert run("verify", folder)[0] == 0
+    code, told, _ = run("rebuild", folder, "--json")
+    assert (code, json.loads(told)["entries"]) == (0, 8)
+
+
+def test_a_broken_chain_makes_no_tables(folder: Path) -> None:
+    change(folder, "DELETE FROM entry WHERE seq = 2")
+    code, _, complaint = run("rebuild", folder)
+    assert code == 1
+    assert "entry 3 is not what was written" in complaint
+
+
+def test_a_journal_in_use_is_looked_at_but_not_made_again(folder: Path) -> None:
+    with (folder / LOCK).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert run("verify", folder)[0] == 0
+        code, _, complaint = run("rebuild", folder)
+    assert (code, "a process keeps it open; stop that first" in complaint) == (1, True)
+
+
+@pytest.mark.parametrize("verb", ["list", "verify", "rebuild"])
+def test_a_folder_without_a_journal_is_a_wrong_command_line(tmp_path: Path, verb: str) -> None:
+    code, told, complaint = run(verb, tmp_path)
+    assert (code, told) == (2, "")
+    assert "there is no journal; give the state_dir" in complaint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_journal_is_told(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"not a database, " * 400)
+    code, _, complaint = run("verify", tmp_path)
+    assert (code, "the journal cannot be opened" in complaint) == (1, True)
