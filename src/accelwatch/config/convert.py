@@ -93,7 +93,7 @@ def plain(node: yaml.Node) -> Any:
 
 def _formed(form: str, wanted: inspect.Type, node: yaml.ScalarNode, base: Path) -> Any:
     # YAML reads 22:00 as a number of base sixty.
-    numbers = form in ("duration", "address", "time_of_day")
+    numbers = form in ("duration", "address", "share", "time_of_day")
     allowed = ("str", "int", "float") if numbers else ("str",)
     if kind(node) not in allowed:
         raise Mistake(f"{_shown(node)} is out of place; expected {expected(form)}")
@@ -134,6 +134,8 @@ def _check_range(
 def describe(wanted: inspect.Type, form: str) -> str:
     """What a value of a type looks like, in words."""
     if isinstance(wanted, inspect.FloatType) and wanted.ge is not None and wanted.le is not None:
+        if form == "share":
+            return f"{expected(form)}, from {wanted.ge:.0%} to {wanted.le:.0%}"
         return f"a duration from {duration_text(wanted.ge)} to {duration_text(wanted.le)}"
     if form:
         return expected(form)

@@ -104,6 +104,13 @@ def _name(text: str, _base: Path) -> str:
     return text
 
 
+def _share(text: str, _base: Path) -> float:
+    number = text.strip().removesuffix("%").strip()
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?|\.\d{1,9}", number, re.ASCII):
+        raise ValueError(f"{text!r} is no share")
+    return float(number) / (100 if text.strip().endswith("%") else 1)
+
+
 FORMS: dict[str, Form] = {
     "duration": Form(_duration, "a duration such as 500ms, 1s or 5m"),
     "address": Form(_address, 'host:port such as "127.0.0.1:9877", "[::1]:9877" or ":9877"'),
@@ -112,6 +119,7 @@ FORMS: dict[str, Form] = {
     "group": Form(_group, "one of " + "<groups>"),
     "time_of_day": Form(_time_of_day, "a time of day such as 22:00"),
     "time_zone": Form(_time_zone, "a name of the tz database such as Europe/Berlin"),
+    "share": Form(_share, "a share such as 5% or 0.05"),
     "name": Form(_name, "a name of letters, digits, dots and dashes"),
 }
 

@@ -25,6 +25,7 @@ from accelwatch.fleet.targets.settings import Targets
 from accelwatch.fleet.tsdb.settings import REFUSED as REFUSED_OF_PEERS
 from accelwatch.fleet.tsdb.settings import Federation, RemoteWrite, Store, check_peers
 from accelwatch.located_yaml.complaint import Complaint, refuse
+from accelwatch.remedy import settings as remedies
 from accelwatch.rules.configured import loaded_rules
 
 DEFAULT_ADDRESS = "127.0.0.1:9878"
@@ -62,6 +63,7 @@ class HubSettings(msgspec.Struct, frozen=True, kw_only=True):
     rules: RuleSettings = RuleSettings()
     alerts: Alerts = Alerts()
     evidence: Evidence = Evidence()
+    remedy: remedies.RemedySettings = remedies.RemedySettings()
     history: History = History()
     web: Web = Web(listen_address=(DEFAULT_ADDRESS,), stream_max_clients=512, max_connections=1024)
     log: Log = Log()
@@ -128,6 +130,8 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
 
         for key, text in sinks.mistakes(settings.alerts):
             yield f"alerts.{key}", text
+    for key, text in remedies.mistakes(settings.remedy):
+        yield f"remedy.{key}", text
     state = settings.state
     if not state.slow_s < state.stale_s < state.down_s:
         yield "state", "slow_after, stale_after and down_after grow in this order"

@@ -1,0 +1,101 @@
+"""The section `remedy` of hub.yaml: what it takes, what it says of mistakes, where it is documented."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from accelwatch.config.layers import leaves
+from accelwatch.errors import ConfigError
+from accelwatch.fleet.hub.model import HubSettings, load_settings
+from accelwatch.remedy.settings import RemedySettings, SpareSettings
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet" / "remedy-settings.md"
+
+
+def load(tmp_path: Path, text: str) -> RemedySettings:
+    file = tmp_path / "hub.yaml"
+    file.write_text(text + "\n")
+    return load_settings(file).remedy
+
+
+def test_nothing_is_done_unless_the_site_says_so() -> None:
+    assert HubSettings().remedy.ceiling == "observe"
+    assert not HubSettings().remedy.acts
+
+
+def test_a_whole_section_is_read(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        "remedy:\n"
+        "  ceiling: resume\n"
+        "  actions: [{name: big, type: slurm, options: {scontrol: /opt/scontrol}}]\n"
+        "  nodes: {gpu-7: n7}\n"
+        "  stop_file: STOP\n"
+        "  budget: {share: 2.5%, min_available: 0.95, spacing: 5m}\n"
+        "  resume: {delays: [0s, 30s]}\n"
+        "  spares: {nodes: 'n[1-3]'}",
+    )
+    assert settings.acts
+    assert settings.actions[0].options == {"scontrol": "/opt/scontrol"}
+    assert settings.nodes == {"gpu-7": "n7"}
+    assert settings.stop_file == str(tmp_path / "STOP")
+    assert (settings.budget.share, settings.budget.min_available) == (0.025, 0.95)
+    assert (settings.budget.spacing_s, settings.resume.delays_s) == (300.0, (0.0, 30.0))
+    assert settings.spares.names() == ("n1", "n2", "n3")
+
+
+def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path: Path) -> None:
+    assert not load(tmp_path, "remedy: {actions: [{type: slurm}]}").acts
+    assert load(tmp_path, "remedy: {ceiling: quarantine, actions: [{type: slurm}]}").acts
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ceiling: auto", r"hub.yaml:2: remedy.ceiling: 'auto' .*observe, quarantine"),
+        ("ceiling: drain", r"hub.yaml:2: remedy.ceiling: .*add it under actions"),
+        ("actions: [{name: a}]", r"remedy.actions\[0\].type: .*such as slurm"),
+        ("actions: [{type: slurm}, {type: slurm}]", r"another action is called slurm"),
+        ("nodes: {a: n1, b: n1}", r"remedy.nodes: n1 stands for more than one node, a among them"),
+        ("nodes: {a: ''}", r"remedy.nodes: a name is empty"),
+        ("nodes: {'': n1}", r"remedy.nodes: a name is empty"),
+        ("domains: [rack, rack]", r"remedy.domains: every label once"),
+        ("domains: ['']", r"remedy.domains: every label once"),
+        ("spares: {near: [a, a]}", r"remedy.spares.near: every label once"),
+        ("spares: {nodes: 'n[2-1]'}", r"remedy.spares.nodes: .*backwards"),
+        ("budget: {share: 20%}", r"remedy.budget.share: .*no room"),
+        ("budget: {share: 5}", r"5.* is out of range; expected a share.*from 0% to 100%"),
+        ("budget: {share: -5%}", r"'-5%' is no share; expected a share such as 5% or 0.05"),
+        ("budget: {share: nan}", r"'nan' is no share"),
+        ("budget: {most: 0}", r"remedy.budget.most: .*a number from 1"),
+        ("budget: {per_day: 1}", r"remedy.budget.per_day"),
+        ("resume: {delays: []}", r"remedy.resume.delays: one delay"),
+        ("stop_file: ''", r"remedy.stop_file"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        load(tmp_path, f"remedy:\n  {text}")
+
+
+def test_shares_that_just_fit_together_are_taken(tmp_path: Path) -> None:
+    settings = load(tmp_path, "remedy: {budget: {share: 10%, min_available: 90%}}")
+    assert settings.budget.share == 0.1
+
+
+def test_the_documentation_names_every_setting() -> None:
+    text = PAGE.read_text("utf-8")
+    missing = [f"remedy.{key}" for key in leaves(RemedySettings) if f"`remedy.{key}`" not in text]
+    assert missing == []
+    example = text.split("```yaml")[1].partition("```")[0]
+    assert set(yaml.safe_load(example)["remedy"]) <= {
+        key.partition(".")[0] for key in leaves(RemedySettings)
+    }
+
+
+def test_the_example_of_the_documentation_is_right(tmp_path: Path) -> None:
+    example = PAGE.read_text("utf-8").split("```yaml")[1].partition("```")[0]
+    settings = load(tmp_path, example)
+    assert settings.domains == ("rack", "leaf")
+    assert settings.spares == SpareSettings(nodes=("n[060-063]",))
