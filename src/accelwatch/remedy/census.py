@@ -1,0 +1,49 @@
+"""Which nodes belong together, and which of them are out of use, whoever took them out. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+NO_POOL = ""
+"""The pool of nodes that are in none."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a node belongs."""
+
+    node: str
+    pools: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    """What it shares with others and loses together with them: `rack=r7`, `leaf=sw3`."""
+
+    @property
+    def all_pools(self) -> tuple[str, ...]:
+        """Its pools; there is always one."""
+        return self.pools or (NO_POOL,)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names under which it is counted: pools first, then domains."""
+        return (*(f"pool={pool}" for pool in self.all_pools), *self.domains)
+
+
+class Census(msgspec.Struct, frozen=True, kw_only=True):
+    """How large every group is, and who is out."""
+
+    sizes: Mapping[str, int]
+    """Nodes by the name of their group."""
+    out: Mapping[str, frozenset[str]]
+    """Nodes that take no work, by group: ours, others', down, or not heard."""
+
+
+def census(places: Iterable[Place], out: Iterable[str]) -> Census:
+    """Count them. `out` are the nodes that take no work, for whatever reason."""
+    gone = frozenset(out)
+    members: dict[str, set[str]] = {}
+    for place in places:
+        for group in place.groups:
+            members.setdefault(group, set()).add(place.node)
+    return Census(
+        sizes={group: len(nodes) for group, nodes in members.items()},
+        out={group: gone.intersection(nodes) for group, nodes in members.items()},
+    )
