@@ -38,6 +38,8 @@ class NodeSeen(msgspec.Struct, frozen=True, kw_only=True):
     """Host name by which the scheduler reaches the machine."""
     boot_time: float | None = None
     boot_id: str = ""
+    system_uuid: str = ""
+    """Of the machine's firmware."""
     jobs: tuple[JobKey, ...] = ()
     pools: tuple[str, ...] = ()
     """Partitions or node groups."""

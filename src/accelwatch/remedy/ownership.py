@@ -1,0 +1,169 @@
+"""Whose a node is that somebody has taken out, judged by what was seen right after we did. Pure.
+
+A scheduler keeps one reason, one name and one moment, and whoever writes last wins. So what we saw
+after our own drain is kept, and only while all of it is still so is the node ours to give back.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.action.intent import Mark
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remedy.foreign_reasons import Holder, holder_of
+
+SCHEDULER_USERS = frozenset({"slurm"})
+"""Who writes where a scheduler itself adds to a reason."""
+OWN_ADDITIONS = (" : reboot issued", " : reboot complete", " : reboot requested")
+"""What Slurm appends to a reason when it reboots a node; name and moment are then its own."""
+SAME_SECOND_S = 1.0
+
+
+class Ownership(StrEnum):
+    """Whose a node is."""
+
+    OPEN = "open"
+    """Nobody's; it takes work."""
+    OURS = "ours"
+    FOREIGN = "foreign"
+    """Somebody else's, who had it before us or instead of us."""
+    TAKEN_OVER = "taken_over"
+    """It was ours, and somebody has put himself in our place."""
+    OVERRIDDEN = "overridden"
+    """It was ours, and a person has given it back to work."""
+    ADOPTED = "adopted"
+    """It bears our mark, but nothing is written down of it."""
+    DOWN = "down"
+    """The scheduler itself has given it up."""
+    MAINTENANCE = "maintenance"
+    """A reservation for maintenance has it."""
+    MISSING = "missing"
+
+
+class Imprint(msgspec.Struct, frozen=True, kw_only=True):
+    """Our own hold as it was seen right after it was set."""
+
+    mark: Mark
+    reason: str
+    set_by: str
+    set_at: float | None
+    """Unix seconds, of the scheduler's clock."""
+
+
+def imprint_of(seen: NodeSeen) -> Imprint | None:
+    """What is kept of a node that was just seen to be ours; None of one without a mark."""
+    if seen.mark is None:
+        return None
+    return Imprint(mark=seen.mark, reason=seen.reason, set_by=seen.set_by, set_at=seen.set_at)
+
+
+def ownership(
+    seen: NodeSeen,
+    imprint: Imprint | None,
+    scheduler_users: frozenset[str] = SCHEDULER_USERS,
+) -> Ownership:
+    """Whose the node is; `imprint` is what is written down of our own hold, if we have one."""
+    if seen.standing is Standing.MISSING:
+        return Ownership.MISSING
+    if imprint is None:
+        return _without_hold(seen)
+    if seen.standing is Standing.OPEN:
+        return Ownership.OVERRIDDEN
+    if seen.standing is not Standing.FOREIGN and _unchanged(seen, imprint, scheduler_users):
+        return Ownership.OURS
+    return Ownership.TAKEN_OVER
+
+
+def may_quarantine(seen: NodeSeen, imprint: Imprint | None = None) -> Answer:
+    """Whether the node may be drained: only one that nobody has; a second drain overwrites a first."""
+    whose = ownership(seen, imprint)
+    match whose:
+        case Ownership.OPEN | Ownership.OURS:
+            return PERMIT
+        case Ownership.OVERRIDDEN:
+            text = f"a person has given {seen.name} back to work after it was quarantined"
+            return Denial(why=DenialKind.OVERRIDDEN, text=text)
+        case _:
+            return Denial(why=DenialKind.FOREIGN, text=_told(seen, whose))
+
+
+def may_release(seen: NodeSeen, imprint: Imprint | None) -> Answer:
+    """Whether our mark may be taken off: only while everything is as we left it.
+
+    A node that takes work already has nothing to be taken off; that is permitted, and changes nothing.
+    """
+    whose = ownership(seen, imprint)
+    if whose in (Ownership.OURS, Ownership.OPEN, Ownership.OVERRIDDEN):
+        return PERMIT
+    return Denial(why=DenialKind.FOREIGN, text=_told(seen, whose))
+
+
+def adoptable(seen: NodeSeen, beginnings: Iterable[str]) -> bool:
+    """Whether the scheduler itself has taken the node out, for a reason that we may take over."""
+    itself = holder_of(seen.reason, seen.set_by) is Holder.SCHEDULER
+    chosen = any(begin and seen.reason.startswith(begin) for begin in beginnings)
+    held = seen.standing in (Standing.FOREIGN, Standing.DOWN)
+    return held and itself and chosen and not seen.maintenance
+
+
+def _without_hold(seen: NodeSeen) -> Ownership:
+    if seen.standing is Standing.OURS:
+        return Ownership.ADOPTED
+    if seen.standing is Standing.DOWN:
+        return Ownership.DOWN
+    if seen.standing is Standing.FOREIGN:
+        return Ownership.FOREIGN
+    return Ownership.MAINTENANCE if seen.maintenance else Ownership.OPEN
+
+
+def _unchanged(seen: NodeSeen, imprint: Imprint, scheduler_users: frozenset[str]) -> bool:
+    if seen.mark is not None and seen.mark != imprint.mark:
+        return False
+    addition = _addition(seen.reason, imprint.reason)
+    if addition is None:
+        return False
+    if addition:
+        return seen.set_by in scheduler_users or _same_writer(seen, imprint)
+    return _same_writer(seen, imprint)
+
+
+def _same_writer(seen: NodeSeen, imprint: Imprint) -> bool:
+    if seen.set_by != imprint.set_by:
+        return False
+    if seen.set_at is None or imprint.set_at is None:
+        return seen.set_at is imprint.set_at
+    return abs(seen.set_at - imprint.set_at) < SAME_SECOND_S
+
+
+def _addition(reason: str, ours: str) -> str | None:
+    """What a scheduler has added to our reason; None when it is not ours any more."""
+    if not reason.startswith(ours):
+        return None
+    rest = added = reason[len(ours) :]
+    while rest:
+        known = next((one for one in OWN_ADDITIONS if rest.startswith(one)), None)
+        if known is None:
+            return None
+        rest = rest[len(known) :]
+    return added
+
+
+def _told(seen: NodeSeen, whose: Ownership) -> str:
+    by = f" by {seen.set_by}" if seen.set_by else ""
+    reason = f": {seen.reason}" if seen.reason else ""
+    match whose:
+        case Ownership.MISSING:
+            return f"the scheduler knows no node {seen.name}"
+        case Ownership.DOWN:
+            return f"the scheduler has given {seen.name} up{by}{reason}"
+        case Ownership.MAINTENANCE:
+            return f"{seen.name} is reserved for maintenance"
+        case Ownership.ADOPTED:
+            return f"{seen.name} bears our mark, but nothing is written down of it{by}{reason}"
+        case Ownership.TAKEN_OVER:
+            return f"somebody has taken {seen.name} over from us{by}{reason}"
+        case _:
+            holder = holder_of(seen.reason, seen.set_by)
+            return f"{seen.name} is held by {holder.words}{by}{reason}"

@@ -1,0 +1,153 @@
+"""When a job may be begun again without a person: not too often or too soon, never the same again. Pure.
+
+A job that dies of its own fault dies anywhere, so a resume that differs from the last one in nothing, or
+after two deaths at one step with no fault of a device, is left to people.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remedy.pace import free_at, within
+from accelwatch.remedy.settings import Resume
+
+MOST_DEATHS = 8
+"""Deaths of a job that are kept, the newest."""
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True):
+    """With what a job is begun: what makes one resume another than the last."""
+
+    nodes: tuple[str, ...]
+    """In any order."""
+    checkpoint: str = ""
+    """Name or step of the checkpoint that it begins from; empty where that is not known."""
+    cleared: str = ""
+    """What has passed since, such as the id of a storm's incident."""
+
+
+class Death(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that ended before it should."""
+
+    at: float
+    """Unix seconds."""
+    step: int | None = None
+    """Training step that it had reached, where that is known."""
+    device_fault: bool = False
+    """Whether a fault of a device or node speaks for itself."""
+    tried: Try
+    """With what it ran."""
+
+
+class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """What has happened to one job so far."""
+
+    resumed: tuple[float, ...] = ()
+    """Unix seconds of the resumes without a person, as long as they count."""
+    in_a_row: int = 0
+    """Resumes since it last ran well for long."""
+    latest: Try | None = None
+    """The latest resume; None before the first."""
+    deaths: tuple[Death, ...] = ()
+
+
+class RetryState(msgspec.Struct, frozen=True, kw_only=True):
+    """The histories of all jobs that something happened to, by the text of their key."""
+
+    jobs: Mapping[str, JobHistory] = {}
+
+
+def died(state: RetryState, job: str, death: Death, ran_s: float, limits: Resume) -> RetryState:
+    """A run has ended before it should, after `ran_s` seconds of work."""
+    history = state.jobs.get(job, JobHistory())
+    in_a_row = 0 if ran_s >= limits.productive_s else history.in_a_row
+    deaths = (*history.deaths, death)[-MOST_DEATHS:]
+    changed = msgspec.structs.replace(history, deaths=deaths, in_a_row=in_a_row)
+    return _with(state, job, changed)
+
+
+def may_resume(state: RetryState, job: str, tried: Try, now: float, limits: Resume) -> Answer:
+    """Whether a job may be begun again now, with these nodes and that checkpoint."""
+    history = state.jobs.get(job, JobHistory())
+    own_fault = _own_fault(history, limits)
+    if own_fault:
+        return _denial(
+            f"{own_fault}; code, data or checkpoint are suspect, and a person has to look"
+        )
+    if limits.most == 0:
+        return _denial("jobs are not resumed without a person here (remedy.resume.most is 0)")
+    free = free_at(history.resumed, now, limits.most, limits.within_s)
+    if free > now:
+        count = len(within(history.resumed, now, limits.within_s))
+        return _denial(f"it was resumed {count} times within {limits.within_s / 3600:g} h", free)
+    same = _same_again(history, tried)
+    if same:
+        return _denial(same)
+    ready = _ready_at(history, limits)
+    if ready > now:
+        return _denial("the last end was just now; the next resume waits a little longer", ready)
+    return PERMIT
+
+
+def resumed(state: RetryState, job: str, tried: Try, now: float, limits: Resume) -> RetryState:
+    """The job is begun again: it counts from the decision on."""
+    history = state.jobs.get(job, JobHistory())
+    changed = msgspec.structs.replace(
+        history,
+        resumed=(*within(history.resumed, now, limits.within_s), now),
+        in_a_row=history.in_a_row + 1,
+        latest=tried,
+    )
+    return _with(state, job, changed)
+
+
+def forgotten(state: RetryState, job: str) -> RetryState:
+    """A job that is over for good."""
+    return RetryState(jobs={key: one for key, one in state.jobs.items() if key != job})
+
+
+def _own_fault(history: JobHistory, limits: Resume) -> str:
+    latest = history.deaths[-limits.same_step :]
+    steps = {death.step for death in latest}
+    if len(latest) < limits.same_step or len(steps) > 1 or None in steps:
+        return ""
+    if any(death.device_fault for death in latest):
+        return ""
+    return f"it ended {len(latest)} times at step {steps.pop()} without a fault of a device"
+
+
+def _same_again(history: JobHistory, tried: Try) -> str:
+    death = history.deaths[-1] if history.deaths else None
+    if death is not None and death.device_fault:
+        again = set(tried.nodes) == set(death.tried.nodes)
+        if again and not _cleared(tried, death.tried):
+            return "a fault of a device ended it, and it would run on the same nodes again"
+    if history.latest is None or _differs(tried, history.latest):
+        return ""
+    return "it would be begun with the same nodes and the same checkpoint as the last time"
+
+
+def _differs(one: Try, other: Try) -> bool:
+    if set(one.nodes) != set(other.nodes):
+        return True
+    known = bool(one.checkpoint and other.checkpoint)
+    return _cleared(one, other) or (known and one.checkpoint != other.checkpoint)
+
+
+def _cleared(one: Try, other: Try) -> bool:
+    return bool(one.cleared) and one.cleared != other.cleared
+
+
+def _ready_at(history: JobHistory, limits: Resume) -> float:
+    delays = limits.delays_s
+    waits = delays[min(history.in_a_row, len(delays) - 1)]
+    return history.deaths[-1].at + waits if history.deaths else 0.0
+
+
+def _denial(text: str, until: float | None = None) -> Denial:
+    return Denial(why=DenialKind.RETRY, text=text, until=until)
+
+
+def _with(state: RetryState, job: str, history: JobHistory) -> RetryState:
+    return RetryState(jobs={**state.jobs, job: history})

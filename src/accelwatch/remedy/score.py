@@ -1,0 +1,129 @@
+"""How often a device, a slot and a node have failed lately: a sum that halves in seven days. Pure.
+
+The score follows the serial, so a board that is swapped takes its record along; the slot keeps its own,
+so a bad slot shows as one board after another that fails in it.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.rules.document import Advice
+
+HALF_LIFE_S = 7 * 86_400.0
+LONG_VERIFY = 2.0
+SERVICE = 3.0
+_NOTHING = 0.01
+"""A score below that is forgotten."""
+
+
+class Failing(StrEnum):
+    """In which way something failed."""
+
+    APP = "app"
+    """By an application's own fault."""
+    WATCH = "watch"
+    RESET = "reset"
+    REBOOT = "reboot"
+    RELAPSE = "relapse"
+    """Again, after it was released."""
+    EXCLUDED = "excluded"
+    """Users leave it out of their jobs."""
+
+
+WEIGHTS: Mapping[Failing, float] = MappingProxyType(
+    {
+        Failing.APP: 0.2,
+        Failing.WATCH: 0.5,
+        Failing.RESET: 1.0,
+        Failing.REBOOT: 1.5,
+        Failing.RELAPSE: 3.0,
+        Failing.EXCLUDED: 0.2,
+    }
+)
+_OF_ADVICE: Mapping[Advice, Failing | None] = MappingProxyType(
+    {
+        Advice.NONE: Failing.WATCH,
+        Advice.RESTART: Failing.APP,
+        Advice.RESET: Failing.RESET,
+        Advice.REBOOT: Failing.REBOOT,
+        Advice.REPLACE: Failing.REBOOT,
+        Advice.EXCLUDE: Failing.WATCH,
+        Advice.WAIT: None,
+    }
+)
+
+
+class Verdict(StrEnum):
+    """What a score asks for."""
+
+    USUAL = "usual"
+    LONG_VERIFY = "long_verify"
+    """Longer verification before it is released."""
+    SERVICE = "service"
+    """Only a repair helps."""
+
+
+class Level(msgspec.Struct, frozen=True):
+    """A score as it was at a moment; it halves from there on."""
+
+    value: float
+    at: float
+    """Unix seconds."""
+
+
+class ScoreState(msgspec.Struct, frozen=True, kw_only=True):
+    """The scores, by what they are of."""
+
+    levels: Mapping[str, Level] = {}
+
+
+def keys_of(node: str, *, index: int | None = None, serial: str = "") -> tuple[str, ...]:
+    """By what a failure is counted: the node, its slot and the device's serial, as far as known."""
+    slot = () if index is None else (f"slot:{node}/{index}",)
+    board = (f"serial:{serial}",) if serial else ()
+    return (f"node:{node}", *slot, *board)
+
+
+def failing_of(advice: Advice) -> Failing | None:
+    """In which way something failed that a rule advises so about; None for what is not its own fault."""
+    return _OF_ADVICE[advice]
+
+
+def added(state: ScoreState, keys: Iterable[str], failing: Failing, now: float) -> ScoreState:
+    """One more failure. A moment before the latest one counts as that one."""
+    levels = dict(state.levels)
+    for key in keys:
+        at = max(now, levels[key].at) if key in levels else now
+        levels[key] = Level(score(state, key, at) + WEIGHTS[failing], at)
+    return ScoreState(levels=levels)
+
+
+def score(state: ScoreState, key: str, now: float) -> float:
+    """The score of one of the keys by now; 0 for one that never failed."""
+    level = state.levels.get(key)
+    if level is None:
+        return 0.0
+    return float(level.value * 2.0 ** (-max(now - level.at, 0.0) / HALF_LIFE_S))
+
+
+def worst(state: ScoreState, keys: Iterable[str], now: float) -> float:
+    """The highest score of several keys."""
+    return max((score(state, key, now) for key in keys), default=0.0)
+
+
+def verdict(state: ScoreState, keys: Iterable[str], now: float) -> Verdict:
+    """What the highest of the scores asks for."""
+    highest = worst(state, keys, now)
+    # Sums of weights such as 0.2 + 0.2 must not miss a bound by their last digit.
+    if highest >= SERVICE - 1e-9:
+        return Verdict.SERVICE
+    return Verdict.LONG_VERIFY if highest >= LONG_VERIFY - 1e-9 else Verdict.USUAL
+
+
+def tidied(state: ScoreState, now: float) -> ScoreState:
+    """Without scores that are as good as nothing, so that the state does not grow for ever."""
+    kept = {key: one for key, one in state.levels.items() if score(state, key, now) >= _NOTHING}
+    return ScoreState(levels=kept)

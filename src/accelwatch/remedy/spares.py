@@ -1,0 +1,249 @@
+"""The nodes that stand in for others: which are there, which one is drawn, where each has got to. Pure.
+
+A spare is reserved before anything is changed at the scheduler. It is drawn only when it is alike, has
+passed its test not long ago and can be used now; nearest first, then the one that has failed least.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from accelwatch.remedy.denial import Denial, DenialKind
+from accelwatch.remedy.settings import SpareSettings
+
+
+class SpareStanding(StrEnum):
+    """Where a spare has got to."""
+
+    READY = "ready"
+    RESERVED = "reserved"
+    """It is drawn for an incident, and nothing is changed yet."""
+    IN_USE = "in_use"
+    RETURNING = "returning"
+    FAILED = "failed"
+    """It did not pass its test, or broke in use; a test that passes leads back."""
+
+
+class Spare(msgspec.Struct, frozen=True, kw_only=True):
+    """One spare."""
+
+    standing: SpareStanding = SpareStanding.READY
+    incident: str = ""
+    """For which it is reserved or in use."""
+    stands_for: str = ""
+    """The node that it replaces."""
+    tested: float | None = None
+    """Unix seconds of the latest test that it passed; None where there was none."""
+    text: str = ""
+    """Why it failed."""
+
+
+class SpareState(msgspec.Struct, frozen=True, kw_only=True):
+    """All spares, by the scheduler's name."""
+
+    spares: Mapping[str, Spare] = {}
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """For whom a spare is drawn."""
+
+    incident: str
+    node: str
+    labels: Mapping[str, str] = {}
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a spare besides its standing."""
+
+    labels: Mapping[str, str] = {}
+    score: float = 0.0
+    """How often it has failed lately."""
+    usable: bool = True
+    """Whether it is there, well, and nobody else holds it."""
+
+
+class Drawn(msgspec.Struct, frozen=True, kw_only=True, tag="drawn"):
+    """The spare that stands in."""
+
+    name: str
+
+
+def listed(state: SpareState, names: Iterable[str]) -> SpareState:
+    """Have these as spares, and no others that are ready; what is in use stays until it comes back."""
+    wanted = dict.fromkeys(names)
+    kept = {
+        name: spare
+        for name, spare in state.spares.items()
+        if name in wanted or spare.standing in _BUSY
+    }
+    added = {name: Spare() for name in wanted if name not in kept}
+    return SpareState(spares={**kept, **added}) if added or kept != state.spares else state
+
+
+def draw(
+    state: SpareState,
+    wanted: Wanted,
+    candidates: Mapping[str, Candidate],
+    *,
+    now: float,
+    settings: SpareSettings,
+) -> tuple[SpareState, Drawn | Denial]:
+    """Reserve the best spare; else the same state, and what is wrong with each of them.
+
+    For a node that has one drawn for the same incident already it is that one.
+    """
+    for name, spare in state.spares.items():
+        same = (spare.incident, spare.stands_for) == (wanted.incident, wanted.node)
+        if same and spare.standing in (SpareStanding.RESERVED, SpareStanding.IN_USE):
+            return state, Drawn(name=name)
+    refused: dict[str, str] = {}
+    fitting: list[tuple[tuple[float, ...], str]] = []
+    for name in state.spares:
+        candidate = candidates.get(name, Candidate(usable=False))
+        reason = str(state.spares[name].standing).replace("_", " ")
+        if state.spares[name].standing is SpareStanding.READY:
+            reason = _unlike(name, candidate, wanted, settings)
+            reason = reason or _untested(state.spares[name], now, settings)
+        if reason:
+            refused[name] = reason
+        else:
+            far = tuple(float(_differ(label, candidate, wanted)) for label in settings.near)
+            fitting.append(((*far, candidate.score), name))
+    if not fitting:
+        return state, _none(refused)
+    best = min(fitting)[1]
+    reserved = msgspec.structs.replace(
+        state.spares[best],
+        standing=SpareStanding.RESERVED,
+        incident=wanted.incident,
+        stands_for=wanted.node,
+    )
+    return _with(state, best, reserved), Drawn(name=best)
+
+
+def taken(state: SpareState, name: str) -> SpareState:
+    """A reserved spare works now. Raises ValueError for one that is not reserved."""
+    return _moved(state, name, (SpareStanding.RESERVED,), SpareStanding.IN_USE)
+
+
+def let_go(state: SpareState, name: str) -> SpareState:
+    """A reserved spare is not needed after all. Raises ValueError for one that is not reserved."""
+    spare = _expect(state, name, (SpareStanding.RESERVED,))
+    return _with(state, name, Spare(tested=spare.tested))
+
+
+def returning(state: SpareState, name: str) -> SpareState:
+    """A spare comes back, for the node that it stood for works again. Raises ValueError."""
+    return _moved(state, name, (SpareStanding.IN_USE,), SpareStanding.RETURNING)
+
+
+def returned(state: SpareState, name: str) -> SpareState:
+    """A spare is back. It worked in between, so its test counts as before. Raises ValueError."""
+    spare = _expect(state, name, (SpareStanding.RETURNING,))
+    return _with(state, name, Spare(tested=spare.tested))
+
+
+def exchanged(state: SpareState, name: str, now: float) -> SpareState:
+    """In place: the spare stays where it works, and the node that it stood for is the spare now.
+
+    That node has just been verified. Raises ValueError for a spare that is not in use.
+    """
+    spare = _expect(state, name, (SpareStanding.IN_USE,))
+    others = {other: one for other, one in state.spares.items() if other != name}
+    return SpareState(spares={**others, spare.stands_for: Spare(tested=now)})
+
+
+def passed(state: SpareState, name: str, now: float) -> SpareState:
+    """A spare has passed its test; one that had failed is ready again. Raises ValueError."""
+    spare = _expect(state, name, tuple(SpareStanding))
+    ready = SpareStanding.READY if spare.standing is SpareStanding.FAILED else spare.standing
+    return _with(state, name, msgspec.structs.replace(spare, tested=now, standing=ready, text=""))
+
+
+def failed(state: SpareState, name: str, text: str) -> SpareState:
+    """A spare is broken itself, or did not pass its test. Raises ValueError for an unknown one."""
+    spare = _expect(state, name, tuple(SpareStanding))
+    broken = Spare(standing=SpareStanding.FAILED, tested=spare.tested, text=text)
+    return _with(state, name, broken)
+
+
+def due_for_test(state: SpareState, now: float, settings: SpareSettings) -> tuple[str, ...]:
+    """Idle spares whose test is half as old as it may be, the oldest first: none comes too late."""
+    if not settings.test_max_age_s:
+        return ()
+    ages = {
+        name: math.inf if spare.tested is None else now - spare.tested
+        for name, spare in state.spares.items()
+        if spare.standing is SpareStanding.READY
+    }
+    due = [name for name, age in ages.items() if age >= settings.test_max_age_s / 2]
+    return tuple(sorted(due, key=lambda name: (-ages[name], name)))
+
+
+def advised(nodes: int, failures_per_node_day: float, repair_days: float) -> int:
+    """How many spares are enough 99 times of 100: of a Poisson distribution of nodes under repair."""
+    expected = nodes * failures_per_node_day * repair_days
+    if expected > 700:
+        # Beyond that exp(-expected) is 0 in a double; a normal distribution is the same by then.
+        return math.ceil(expected + 2.3263 * math.sqrt(expected))
+    share = reached = math.exp(-expected)
+    count = 0
+    while reached < 0.99:
+        count += 1
+        share *= expected / count
+        reached += share
+    return count
+
+
+_BUSY = (SpareStanding.RESERVED, SpareStanding.IN_USE, SpareStanding.RETURNING)
+
+
+def _unlike(name: str, candidate: Candidate, wanted: Wanted, settings: SpareSettings) -> str:
+    if name == wanted.node:
+        return "is the node itself"
+    if not candidate.usable:
+        return "cannot be used now"
+    others = (label for label in settings.alike if _differ(label, candidate, wanted))
+    return next((f"has another {label}" for label in others), "")
+
+
+def _untested(spare: Spare, now: float, settings: SpareSettings) -> str:
+    if not settings.test_max_age_s:
+        return ""
+    if spare.tested is None:
+        return "was never tested"
+    return "was tested too long ago" if now - spare.tested > settings.test_max_age_s else ""
+
+
+def _differ(label: str, candidate: Candidate, wanted: Wanted) -> bool:
+    return candidate.labels.get(label, "") != wanted.labels.get(label, "")
+
+
+def _none(refused: Mapping[str, str]) -> Denial:
+    if not refused:
+        return Denial(why=DenialKind.NO_SPARE, text="there are no spares (remedy.spares.nodes)")
+    reasons = "; ".join(f"{name} {reason}" for name, reason in list(refused.items())[:8])
+    more = f"; and {len(refused) - 8} more" if len(refused) > 8 else ""
+    return Denial(why=DenialKind.NO_SPARE, text=f"no spare fits: {reasons}{more}")
+
+
+def _expect(state: SpareState, name: str, standings: tuple[SpareStanding, ...]) -> Spare:
+    spare = state.spares.get(name)
+    if spare is None:
+        raise ValueError(f"{name} is no spare")
+    if spare.standing not in standings:
+        raise ValueError(f"the spare {name} is {spare.standing}")
+    return spare
+
+
+def _moved(
+    state: SpareState, name: str, standings: tuple[SpareStanding, ...], to: SpareStanding
+) -> SpareState:
+    spare = _expect(state, name, standings)
+    return _with(state, name, msgspec.structs.replace(spare, standing=to))
+
+
+def _with(state: SpareState, name: str, spare: Spare) -> SpareState:
+    return SpareState(spares={**state.spares, name: spare})

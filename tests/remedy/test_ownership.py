@@ -1,0 +1,254 @@
+"""Whose a node is, for every case that can be seen of one, and what may be done to it then."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import Mark
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.remedy.denial import Answer, Denial, DenialKind
+from accelwatch.remedy.foreign_reasons import BEGINNINGS, Holder, holder_of
+from accelwatch.remedy.ownership import (
+    Imprint,
+    Ownership,
+    adoptable,
+    imprint_of,
+    may_quarantine,
+    may_release,
+    ownership,
+)
+
+MARK = Mark(incident="i7", token=3)
+REASON = "accelwatch:i7:nvidia.gpu.lost GPU 3 has fallen off the bus"
+
+
+def seen(**others: Any) -> NodeSeen:
+    """A node as it is seen right after we have drained it, with changes."""
+    drained: dict[str, Any] = {
+        "name": "n1",
+        "standing": Standing.OURS,
+        "mark": MARK,
+        "reason": REASON,
+        "set_by": "watch",
+        "set_at": 1000.0,
+    }
+    return NodeSeen(**{**drained, **others})
+
+
+KEPT = Imprint(mark=MARK, reason=REASON, set_by="watch", set_at=1000.0)
+OPEN = seen(standing=Standing.OPEN, mark=None, reason="", set_by="", set_at=None)
+BY_ADMIN = seen(standing=Standing.FOREIGN, mark=None, reason="disk", set_by="root", set_at=900.0)
+
+
+def why(answer: Answer) -> DenialKind | None:
+    return answer.why if isinstance(answer, Denial) else None
+
+
+def test_what_is_seen_after_a_drain_is_kept() -> None:
+    assert imprint_of(seen()) == KEPT
+    assert imprint_of(BY_ADMIN) is None
+    assert msgspec.json.decode(msgspec.json.encode(KEPT), type=Imprint) == KEPT
+
+
+@pytest.mark.parametrize(
+    ("node", "whose"),
+    [
+        (OPEN, Ownership.OPEN),
+        (seen(standing=Standing.OPEN), Ownership.OPEN),
+        (seen(), Ownership.ADOPTED),
+        (BY_ADMIN, Ownership.FOREIGN),
+        (seen(standing=Standing.FOREIGN), Ownership.FOREIGN),
+        (seen(standing=Standing.DOWN), Ownership.DOWN),
+        (seen(standing=Standing.MISSING), Ownership.MISSING),
+        (seen(standing=Standing.OPEN, maintenance=True), Ownership.MAINTENANCE),
+        (seen(standing=Standing.FOREIGN, maintenance=True), Ownership.FOREIGN),
+    ],
+)
+def test_a_node_of_which_nothing_is_written_down(node: NodeSeen, whose: Ownership) -> None:
+    assert ownership(node, None) is whose
+
+
+@pytest.mark.parametrize(
+    ("change", "whose"),
+    [
+        ({}, Ownership.OURS),
+        ({"mark": None}, Ownership.OURS),
+        ({"standing": Standing.DOWN}, Ownership.OURS),
+        ({"set_at": 1000.9}, Ownership.OURS),
+        ({"maintenance": True}, Ownership.OURS),
+        ({"reason": "disk"}, Ownership.TAKEN_OVER),
+        ({"reason": ""}, Ownership.TAKEN_OVER),
+        ({"reason": REASON + " and more"}, Ownership.TAKEN_OVER),
+        ({"set_by": "root"}, Ownership.TAKEN_OVER),
+        ({"set_at": 1001.0}, Ownership.TAKEN_OVER),
+        ({"set_at": 999.0}, Ownership.TAKEN_OVER),
+        ({"set_at": None}, Ownership.TAKEN_OVER),
+        ({"mark": Mark(incident="i8", token=3)}, Ownership.TAKEN_OVER),
+        ({"mark": Mark(incident="i7", token=4)}, Ownership.TAKEN_OVER),
+        ({"mark": Mark(incident="i7", token=3, by="other")}, Ownership.TAKEN_OVER),
+        ({"standing": Standing.FOREIGN}, Ownership.TAKEN_OVER),
+        ({"standing": Standing.OPEN}, Ownership.OVERRIDDEN),
+        ({"standing": Standing.MISSING}, Ownership.MISSING),
+    ],
+)
+def test_a_node_that_we_have_drained(change: dict[str, Any], whose: Ownership) -> None:
+    assert ownership(seen(**change), KEPT) is whose
+
+
+def test_a_scheduler_that_tells_no_moment_is_held_to_name_and_reason() -> None:
+    timeless = msgspec.structs.replace(KEPT, set_at=None)
+    assert ownership(seen(set_at=None), timeless) is Ownership.OURS
+    assert ownership(seen(), timeless) is Ownership.TAKEN_OVER
+
+
+@pytest.mark.parametrize(
+    ("added", "by", "whose"),
+    [
+        (" : reboot issued", "slurm", Ownership.OURS),
+        (" : reboot issued : reboot complete", "slurm", Ownership.OURS),
+        (" : reboot issued", "root", Ownership.TAKEN_OVER),
+        ("", "slurm", Ownership.TAKEN_OVER),
+        (" : reboot issued by me", "slurm", Ownership.TAKEN_OVER),
+        (" : checked", "slurm", Ownership.TAKEN_OVER),
+    ],
+)
+def test_what_slurm_itself_adds_at_a_reboot_is_no_takeover(
+    added: str, by: str, whose: Ownership
+) -> None:
+    rebooted = seen(
+        standing=Standing.DOWN, mark=None, reason=REASON + added, set_by=by, set_at=2000.0
+    )
+    assert ownership(rebooted, KEPT) is whose
+
+
+def test_an_addition_under_our_own_name_and_moment_is_ours() -> None:
+    assert ownership(seen(reason=REASON + " : reboot issued"), KEPT) is Ownership.OURS
+
+
+def test_the_schedulers_user_may_be_another() -> None:
+    rebooted = seen(reason=REASON + " : reboot issued", set_by="sched", set_at=2000.0)
+    assert ownership(rebooted, KEPT) is Ownership.TAKEN_OVER
+    assert ownership(rebooted, KEPT, frozenset({"sched"})) is Ownership.OURS
+
+
+@pytest.mark.parametrize(
+    ("node", "kept", "kind"),
+    [
+        (OPEN, None, None),
+        (seen(), KEPT, None),
+        (BY_ADMIN, None, DenialKind.FOREIGN),
+        (BY_ADMIN, KEPT, DenialKind.FOREIGN),
+        (seen(), None, DenialKind.FOREIGN),
+        (seen(standing=Standing.DOWN), None, DenialKind.FOREIGN),
+        (seen(standing=Standing.MISSING), None, DenialKind.FOREIGN),
+        (seen(standing=Standing.OPEN, maintenance=True), None, DenialKind.FOREIGN),
+        (OPEN, KEPT, DenialKind.OVERRIDDEN),
+    ],
+)
+def test_only_what_nobody_has_is_drained(
+    node: NodeSeen, kept: Imprint | None, kind: DenialKind | None
+) -> None:
+    assert why(may_quarantine(node, kept)) is kind
+
+
+@pytest.mark.parametrize(
+    ("node", "kept", "kind"),
+    [
+        (seen(), KEPT, None),
+        (OPEN, KEPT, None),
+        (OPEN, None, None),
+        (seen(), None, DenialKind.FOREIGN),
+        (BY_ADMIN, KEPT, DenialKind.FOREIGN),
+        (BY_ADMIN, None, DenialKind.FOREIGN),
+        (seen(set_by="root"), KEPT, DenialKind.FOREIGN),
+        (seen(standing=Standing.MISSING), KEPT, DenialKind.FOREIGN),
+        (seen(standing=Standing.DOWN, mark=None), None, DenialKind.FOREIGN),
+    ],
+)
+def test_only_our_own_mark_is_taken_off(
+    node: NodeSeen, kept: Imprint | None, kind: DenialKind | None
+) -> None:
+    assert why(may_release(node, kept)) is kind
+
+
+@pytest.mark.parametrize(
+    ("node", "kept", "text"),
+    [
+        (BY_ADMIN, None, "n1 is held by a person or another program by root: disk"),
+        (BY_ADMIN, KEPT, "somebody has taken n1 over from us by root: disk"),
+        (
+            seen(standing=Standing.FOREIGN, reason="NHC: check_hw", set_by=""),
+            None,
+            "n1 is held by a health check: NHC: check_hw",
+        ),
+        (
+            seen(standing=Standing.DOWN, reason="Not responding", set_by="slurm"),
+            None,
+            "the scheduler has given n1 up by slurm: Not responding",
+        ),
+        (seen(standing=Standing.MISSING), None, "the scheduler knows no node n1"),
+        (seen(standing=Standing.OPEN, maintenance=True), None, "n1 is reserved for maintenance"),
+        (seen(), None, f"n1 bears our mark, but nothing is written down of it by watch: {REASON}"),
+    ],
+)
+def test_a_denial_says_who_has_it(node: NodeSeen, kept: Imprint | None, text: str) -> None:
+    answer = may_quarantine(node, kept)
+    assert isinstance(answer, Denial)
+    assert answer.text == text
+
+
+@pytest.mark.parametrize(
+    ("reason", "by", "holder"),
+    [
+        ("Kill task failed", "root", Holder.SCHEDULER),
+        ("Prolog error", "slurm", Holder.SCHEDULER),
+        ("gres/gpu count reported lower than configured (3 < 8)", "slurm", Holder.SCHEDULER),
+        ("whatever Slurm 26 says", "slurm", Holder.SCHEDULER),
+        ("NHC: check_fs_mount", "root", Holder.HEALTH_TOOL),
+        ("[node_problem] gpu", "root", Holder.HEALTH_TOOL),
+        ("bad fan, ada", "root", Holder.PERSON),
+        ("", "slurm", Holder.PERSON),
+        ("ask about Kill task failed", "root", Holder.PERSON),
+    ],
+)
+def test_who_holds_a_node_is_known_by_how_the_reason_begins(
+    reason: str, by: str, holder: Holder
+) -> None:
+    assert holder_of(reason, by) is holder
+    assert holder.words
+
+
+def test_no_beginning_hides_another() -> None:
+    for begin in BEGINNINGS:
+        assert not [other for other in BEGINNINGS if other != begin and other.startswith(begin)]
+
+
+ADOPT = ("Kill task failed", "Prolog")
+
+
+@pytest.mark.parametrize(
+    ("change", "chosen", "well"),
+    [
+        ({}, ADOPT, True),
+        ({"standing": Standing.DOWN}, ADOPT, True),
+        ({"standing": Standing.OPEN}, ADOPT, False),
+        ({"standing": Standing.OURS}, ADOPT, False),
+        ({"reason": "Not responding"}, ADOPT, False),
+        ({"reason": "NHC: Kill task failed"}, ("NHC:",), False),
+        ({"reason": "disk"}, ("disk",), False),
+        ({"maintenance": True}, ADOPT, False),
+        ({}, (), False),
+        ({}, ("",), False),
+    ],
+)
+def test_only_the_schedulers_own_reasons_that_the_site_names_are_adopted(
+    change: dict[str, Any], chosen: tuple[str, ...], well: bool
+) -> None:
+    killed: dict[str, Any] = {
+        "standing": Standing.FOREIGN,
+        "mark": None,
+        "reason": "Kill task failed",
+        "set_by": "root",
+    }
+    assert adoptable(seen(**{**killed, **change}), chosen) is well

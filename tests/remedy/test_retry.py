@@ -1,0 +1,221 @@
+"""When a job is begun again without a person, and when it is left to one."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remedy.retry import (
+    MOST_DEATHS,
+    Death,
+    RetryState,
+    Try,
+    died,
+    forgotten,
+    may_resume,
+    resumed,
+)
+from accelwatch.remedy.settings import Resume
+
+LIMITS = Resume()
+JOB = "cluster/17"
+HOUR = 3600.0
+FIRST = Try(nodes=("n1", "n2"))
+
+
+def attempt(number: int) -> Try:
+    """A resume that differs from all others."""
+    return Try(nodes=("n1", f"s{number}"))
+
+
+def death(at: float, tried: Try = FIRST, **others: Any) -> Death:
+    return Death(at=at, tried=tried, **others)
+
+
+def after(*deaths: Death, ran_s: float = 60.0) -> RetryState:
+    state = RetryState()
+    for one in deaths:
+        state = died(state, JOB, one, ran_s, LIMITS)
+    return state
+
+
+def asked(state: RetryState, tried: Try, now: float, limits: Resume = LIMITS) -> Answer:
+    return may_resume(state, JOB, tried, now, limits)
+
+
+def text_of(answer: Answer) -> str:
+    assert isinstance(answer, Denial)
+    assert answer.why is DenialKind.RETRY
+    return answer.text
+
+
+def until(answer: Answer) -> float | None:
+    text_of(answer)
+    assert isinstance(answer, Denial)
+    return answer.until
+
+
+def test_the_first_resume_is_at_once() -> None:
+    assert asked(after(death(100.0)), attempt(1), 100.0) == PERMIT
+    assert asked(RetryState(), attempt(1), 100.0) == PERMIT
+
+
+def test_the_delays_grow_and_the_last_stays() -> None:
+    many = Resume(most=100)
+    state, now, waited = RetryState(), 0.0, []
+    for number in range(7):
+        state = died(state, JOB, death(now), 60.0, many)
+        answer = asked(state, attempt(number), now, many)
+        due = now if answer == PERMIT else until(answer)
+        assert due is not None
+        waited.append(due - now)
+        assert asked(state, attempt(number), due, many) == PERMIT
+        state = resumed(state, JOB, attempt(number), due, many)
+        now = due + 100.0
+    assert waited == [0.0, 60.0, 120.0, 240.0, 480.0, 480.0, 480.0]
+
+
+def test_just_before_its_time_a_resume_waits() -> None:
+    state = resumed(after(death(0.0)), JOB, attempt(1), 0.0, LIMITS)
+    state = died(state, JOB, death(100.0), 60.0, LIMITS)
+    assert until(asked(state, attempt(2), 159.9)) == 160.0
+    assert asked(state, attempt(2), 160.0) == PERMIT
+
+
+@pytest.mark.parametrize(("ran_s", "free"), [(1799.9, False), (1800.0, True)])
+def test_after_half_an_hour_of_work_the_delays_begin_anew(ran_s: float, free: bool) -> None:
+    state = resumed(after(death(0.0)), JOB, attempt(1), 0.0, LIMITS)
+    state = died(state, JOB, death(2000.0), ran_s, LIMITS)
+    assert (asked(state, attempt(2), 2000.0) == PERMIT) is free
+
+
+def test_three_resumes_in_six_hours() -> None:
+    state = RetryState()
+    for number, now in enumerate((0.0, HOUR, 2 * HOUR)):
+        state = died(state, JOB, death(now), HOUR, LIMITS)
+        assert asked(state, attempt(number), now) == PERMIT
+        state = resumed(state, JOB, attempt(number), now, LIMITS)
+    state = died(state, JOB, death(3 * HOUR), HOUR, LIMITS)
+    answer = asked(state, attempt(9), 3 * HOUR)
+    assert until(answer) == 6 * HOUR
+    assert "3 times within 6 h" in text_of(answer)
+    assert asked(state, attempt(9), 6 * HOUR) == PERMIT
+    assert may_resume(state, "cluster/18", attempt(9), 3 * HOUR, LIMITS) == PERMIT
+    assert asked(forgotten(state, JOB), attempt(9), 3 * HOUR) == PERMIT
+
+
+def test_where_the_site_wants_none_there_is_none() -> None:
+    answer = asked(RetryState(), attempt(1), 0.0, Resume(most=0))
+    assert (until(answer), "remedy.resume.most is 0" in text_of(answer)) == (None, True)
+
+
+SAME = Try(nodes=("n2", "s1"), checkpoint="100", cleared="")
+
+
+@pytest.mark.parametrize(
+    ("again", "differs"),
+    [
+        ({}, False),
+        ({"nodes": ("s1", "n2")}, False),
+        ({"nodes": ("n2", "s2")}, True),
+        ({"nodes": ("n2",)}, True),
+        ({"checkpoint": "90"}, True),
+        ({"checkpoint": ""}, False),
+        ({"cleared": "storm-1"}, True),
+    ],
+)
+def test_every_resume_differs_from_the_last(again: dict[str, Any], differs: bool) -> None:
+    state = resumed(after(death(0.0)), JOB, SAME, 0.0, LIMITS)
+    state = died(state, JOB, death(100.0, SAME), 60.0, LIMITS)
+    tried = msgspec.structs.replace(SAME, **again)
+    answer = asked(state, tried, 200.0)
+    assert (answer == PERMIT) is differs
+    if not differs:
+        assert "same nodes and the same checkpoint" in text_of(answer)
+        assert until(answer) is None
+
+
+def test_a_checkpoint_that_was_not_known_before_is_no_difference() -> None:
+    state = resumed(RetryState(), JOB, FIRST, 0.0, LIMITS)
+    assert asked(state, Try(nodes=FIRST.nodes, checkpoint="90"), 200.0) != PERMIT
+
+
+def test_one_signal_that_has_cleared_is_a_difference_once() -> None:
+    cleared = msgspec.structs.replace(SAME, cleared="storm-1")
+    state = resumed(RetryState(), JOB, cleared, 0.0, LIMITS)
+    assert asked(state, cleared, 200.0) != PERMIT
+    another = msgspec.structs.replace(SAME, cleared="storm-2")
+    assert asked(state, another, 200.0) == PERMIT
+
+
+def test_the_first_retry_of_an_applications_own_fault_may_be_on_the_same_nodes() -> None:
+    assert asked(after(death(0.0)), FIRST, 100.0) == PERMIT
+
+
+@pytest.mark.parametrize(
+    ("tried", "well"),
+    [
+        (FIRST, False),
+        (Try(nodes=FIRST.nodes, checkpoint="90"), False),
+        (Try(nodes=FIRST.nodes, cleared="reset-1"), True),
+        (Try(nodes=("n1", "s1")), True),
+    ],
+)
+def test_after_a_fault_of_a_device_it_never_runs_there_again(tried: Try, well: bool) -> None:
+    broken = death(0.0, msgspec.structs.replace(FIRST, checkpoint="100"), device_fault=True)
+    answer = asked(after(broken), tried, 100.0)
+    assert (answer == PERMIT) is well
+    if not well:
+        assert "a fault of a device ended it" in text_of(answer)
+
+
+def test_two_deaths_at_one_step_without_a_fault_of_a_device_are_the_jobs_own() -> None:
+    answer = asked(after(death(0.0, step=500), death(10.0, step=500)), attempt(1), 9 * HOUR)
+    assert "it ended 2 times at step 500 without a fault of a device" in text_of(answer)
+    assert until(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"step": 500}, {"step": 501}),
+        ({"step": 500}, {}),
+        ({}, {"step": 500}),
+        ({}, {}),
+        ({"step": 500, "device_fault": True}, {"step": 500}),
+        ({"step": 500}, {"step": 500, "device_fault": True}),
+    ],
+)
+def test_anything_else_is_not(first: dict[str, Any], second: dict[str, Any]) -> None:
+    state = after(death(0.0, **first), death(10.0, **second))
+    assert asked(state, attempt(1), HOUR) == PERMIT
+
+
+def test_one_death_at_a_step_is_not() -> None:
+    assert asked(after(death(0.0, step=500)), attempt(1), HOUR) == PERMIT
+    between = after(death(0.0, step=500), death(1.0, step=7), death(2.0, step=500))
+    assert asked(between, attempt(1), HOUR) == PERMIT
+
+
+def test_three_deaths_where_the_site_says_three() -> None:
+    patient = Resume(same_step=3)
+    two = after(death(0.0, step=500), death(1.0, step=500))
+    assert asked(two, attempt(1), HOUR, patient) == PERMIT
+    three = died(two, JOB, death(2.0, step=500), 60.0, patient)
+    assert "3 times at step 500" in text_of(asked(three, attempt(1), HOUR, patient))
+
+
+def test_what_is_kept_of_a_job_is_bounded() -> None:
+    state = after(*(death(float(at)) for at in range(50)))
+    assert [one.at for one in state.jobs[JOB].deaths] == [float(at) for at in range(42, 50)]
+    assert MOST_DEATHS == 8
+    many = Resume(most=1000)
+    for at in range(50):
+        state = resumed(state, JOB, FIRST, at * HOUR, many)
+    assert len(state.jobs[JOB].resumed) == 6
+
+
+def test_the_state_can_be_written_down() -> None:
+    state = resumed(after(death(0.0, step=5)), JOB, SAME, 1.0, LIMITS)
+    assert msgspec.json.decode(msgspec.json.encode(state), type=RetryState) == state
