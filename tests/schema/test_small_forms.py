@@ -236,9 +236,12 @@ def test_bytes_of_another_length_are_no_packed_values(length: int) -> None:
 
 def test_only_hello_and_ticks_are_packed() -> None:
     hello, layout, *context, tick = CompactEncoder().messages(
-        machines.snapshot(machines.view(0), boot_id="b1", interval_s=2.0)
+        machines.snapshot(
+            machines.view(0), boot_id="b1", interval_s=2.0, boot_time=7.0, system_uuid="u1"
+        )
     )
     assert isinstance(hello, Hello)
+    assert (hello.boot_time, hello.system_uuid) == (7.0, "u1")
     assert (hello.host, hello.boot_id, hello.interval_s) == ("n01", "b1", 2.0)
     assert packed(hello) == msgspec.structs.replace(hello, values="packed")
     for other in (layout, *context):

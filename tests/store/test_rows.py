@@ -224,9 +224,33 @@ def test_the_node_tells_its_name_and_its_boot(tmp_path: Path) -> None:
     folder = tmp_path / "proc/sys/kernel/random"
     folder.mkdir(parents=True)
     assert Node(root=tmp_path).store.snapshot().boot_id == ""
+    assert Node(root=tmp_path).store.snapshot().boot_time is None
     (folder / "boot_id").write_text("0f4a\n")
+    (tmp_path / "proc/stat").write_text("cpu 1 2\nbtime 1795300000\n")
+    dmi = tmp_path / "sys/class/dmi/id"
+    dmi.mkdir(parents=True)
+    (dmi / "product_uuid").write_text("4C4C4544-0032-3510-8054-B4C04F4A4D32\n")
     snapshot = Node(root=tmp_path, interval_s=2.0).store.snapshot()
     assert (snapshot.boot_id, snapshot.host, snapshot.interval_s) == ("0f4a", "node", 2.0)
+    assert snapshot.boot_time == 1_795_300_000.0
+    assert snapshot.system_uuid == "4c4c4544-0032-3510-8054-b4c04f4a4d32"
+
+
+@pytest.mark.parametrize(
+    "uuid",
+    [
+        "",
+        "00000000-0000-0000-0000-000000000000",
+        "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF",
+        "03000200-0400-0500-0006-000700080009",
+        "\xe9",
+    ],
+)
+def test_a_uuid_that_many_boards_bear_is_none(tmp_path: Path, uuid: str) -> None:
+    dmi = tmp_path / "sys/class/dmi/id"
+    dmi.mkdir(parents=True)
+    (dmi / "product_uuid").write_text(uuid)
+    assert Node(root=tmp_path).store.snapshot().system_uuid == ""
 
 
 @pytest.mark.parametrize(

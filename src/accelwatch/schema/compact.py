@@ -45,6 +45,9 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True, tag="hello"):
     version: str
     host: str
     boot_id: str = ""
+    boot_time: float | None = None
+    """Unix seconds, of the node's own clock."""
+    system_uuid: str = ""
     interval_s: float | None = None
     values: str | msgspec.UnsetType = msgspec.UNSET
     """`packed` where the values of ticks are bytes (`packed.py`), which a reader must ask for."""
@@ -165,6 +168,8 @@ class CompactEncoder:
                     version=snapshot.version,
                     host=snapshot.host,
                     boot_id=snapshot.boot_id,
+                    boot_time=snapshot.boot_time,
+                    system_uuid=snapshot.system_uuid,
                     interval_s=snapshot.interval_s,
                 )
             )

@@ -132,6 +132,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     node: DeviceView | None = None
     """The host itself, when it was collected."""
     boot_id: str = ""
+    boot_time: float | None = None
+    """Unix seconds, of the node's own clock; told on streams only, as is `system_uuid`."""
+    system_uuid: str = ""
+    """Of the machine's firmware; empty where nobody may read it."""
     interval_s: float | None = None
     backends: tuple[BackendStatus, ...] = ()
     events: tuple[ErrorEvent, ...] = ()

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from accelwatch.accumulate import Accumulator
 from accelwatch.clock import Clock
+from accelwatch.proc import boot_time
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category, ErrorEvent
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
 from accelwatch.store.events import EventStore
+from accelwatch.store.machine import boot_id, system_uuid
 from accelwatch.store.own import SelfMetrics
 from accelwatch.store.reports import (
     BackendFound,
@@ -63,7 +65,9 @@ class Store:
         self._groups = groups
         self._one_shot = one_shot
         self._host = os.uname().nodename if host is None else host
-        self._boot_id = _boot_id(root)
+        self._root = root
+        self._boot_id = boot_id(root)
+        self._system_uuid = "" if one_shot else system_uuid(root)
         self._rows = Rows()
         self._backends: dict[str, BackendStatus] = {}
         self._called: set[str] = set()
@@ -138,6 +142,8 @@ class Store:
             host=self._host,
             version=__version__,
             boot_id=self._boot_id,
+            boot_time=None if self._one_shot else boot_time(self._root) or None,
+            system_uuid=self._system_uuid,
             interval_s=None if self._one_shot else self._interval_s,
             devices=tuple(view for row, view in views if not row.is_host),
             node=host,
@@ -286,10 +292,3 @@ _NO_ERRORS = frozenset({Absence.SUSPENDED, Absence.NOT_COLLECTED})
 _UNTOLD = Failure(
     absence=Absence.ERROR, code="contract", message="the backend gave no reading of this partition"
 )
-
-
-def _boot_id(root: Path) -> str:
-    try:
-        return (root / "proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    except (OSError, ValueError):
-        return ""

@@ -109,6 +109,23 @@ def test_a_hello_tells_who_speaks() -> None:
     assert source.connected is False
 
 
+def test_a_hello_tells_of_which_machine() -> None:
+    source = new_source()
+    assert (source.host_name, source.boot_time, source.system_uuid) == ("", None, "")
+    take(source, Hello(version="1", host="h" * 256, boot_time=7.0, system_uuid="u" * 65))
+    assert (source.host_name, source.boot_time) == ("h" * 255, 7.0)
+    assert source.system_uuid == "u" * 64
+
+
+@pytest.mark.parametrize("told", [None, -1.0, math.nan, math.inf, 253_402_300_800.0])
+def test_a_moment_of_a_boot_that_is_none_is_not_taken(told: float | None) -> None:
+    source = new_source()
+    take(source, Hello(version="1", host="a", boot_time=7.0))
+    source.begin_stream()
+    take(source, Hello(version="1", host="a", boot_time=told))
+    assert source.boot_time is None
+
+
 def test_a_stream_of_another_schema_is_refused_by_its_name() -> None:
     text = "the stream speaks 'accelwatch/2', this version 'accelwatch/1'"
     hello = Hello(schema="accelwatch/2", version="1", host="a")

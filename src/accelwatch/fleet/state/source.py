@@ -50,6 +50,11 @@ class TargetSource:
         self.dialect = ""
         self.version = ""
         self.boot_id = ""
+        self.host_name = ""
+        """What the machine calls itself."""
+        self.boot_time: float | None = None
+        """Unix seconds, of the node's own clock."""
+        self.system_uuid = ""
         self.mode = ""
         """`stream` or `poll`, once it is known."""
         self.interval_s = 1.0
@@ -162,6 +167,9 @@ class TargetSource:
             raise TargetFault(Reason.GARBAGE, text)
         self._greeted = True
         self.dialect, self.version, self.boot_id = OURS, hello.version[:64], hello.boot_id[:64]
+        self.host_name, self.system_uuid = hello.host[:255], hello.system_uuid[:64]
+        told = hello.boot_time
+        self.boot_time = told if told is not None and is_time(told) else None
         interval = hello.interval_s
         well = (
             interval is not None and math.isfinite(interval) and 0.05 <= interval <= _MAX_INTERVAL_S

@@ -1,0 +1,54 @@
+"""What the hub knows of the machine behind a node, and whether that is enough to act on it."""
+
+import asyncio
+
+import msgspec
+
+import machines
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.fleet.state.machine import machine_of
+from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.identity import Machine, Proof, ProofKind, prove
+from hub_bench import Bench
+from hub_peers import agent, hub
+
+
+def test_an_agent_tells_its_hub_which_machine_it_runs_on() -> None:
+    told = msgspec.structs.replace(
+        machines.snapshot(), host="gpu7.example.org", boot_time=1_795_300_000.0, system_uuid="u7"
+    )
+    slurm = NodeSeen(name="gpu7", standing=Standing.OPEN, address="gpu7", boot_time=1_795_300_001.0)
+
+    async def main() -> None:
+        async with agent(told) as one, hub(one.address) as running:
+            await running.devices(one.address, 8)
+            known = machine_of(running.hub.fleet.nodes[one.address])
+            assert known == Machine(
+                node=one.address,
+                host="gpu7.example.org",
+                boot_id=told.boot_id,
+                system_uuid="u7",
+                boot_time=1_795_300_000.0,
+            )
+            proof = prove(known, [known], [slurm], {})
+            assert proof == Proof(node=one.address, name="gpu7", kind=ProofKind.BOOT_TIME)
+
+    asyncio.run(main())
+
+
+def test_of_a_node_that_was_never_heard_nothing_is_known() -> None:
+    bench = Bench("n1")
+    known = machine_of(bench.fleet.nodes["n1"])
+    assert known == Machine(node="n1")
+    seen = NodeSeen(name="n1", standing=Standing.OPEN, address="n1", boot_id="b0075")
+    assert isinstance(prove(known, [known], [seen], {}), Denial)
+
+
+def test_what_the_latest_agent_tells_counts() -> None:
+    bench = Bench("n1")
+    bench.tell("n1", machines.view(0))
+    node = bench.fleet.nodes["n1"]
+    (source,) = node.sources.values()
+    assert machine_of(node).boot_id == source.boot_id == machines.snapshot().boot_id
+    source.host_name = ""
+    assert machine_of(node) == Machine(node="n1")
