@@ -1,12 +1,13 @@
 """A pursuit: written down before it happens, done once, judged by what is seen."""
 
 import asyncio
+import itertools
 from collections.abc import Iterator
 
 import pytest
 
 from accelwatch.action.intent import IntentKind, Mark
-from accelwatch.action.step import RefusalKind, Told, ToldStatus
+from accelwatch.action.step import Recovery, RefusalKind, Step, Told, ToldStatus
 from accelwatch.incidents.journal.records import StateRecord
 from accelwatch.remedy.operations import KIND, OperationState, operation_of
 from accelwatch.remedy.pursued import Ending, Pursued
@@ -203,8 +204,24 @@ def test_a_node_that_a_person_takes_back_is_not_taken_again(bench: Bench) -> Non
     bench.world.admin_resumes("n1")
     end = bench.pursue(QUARANTINE)
     assert end is not None
-    assert end.observed is not None
+    assert (end.ending, end.refusal) == (Ending.REFUSED, RefusalKind.OVERRIDDEN)
     assert bench.world.count("drain", "n1") == 1
+
+
+def test_what_does_not_stay_is_done_again_but_not_for_ever(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = Step(kind="draw", arguments={"node": "n1", "spare": "s1"}, text="draw s1")
+    said = itertools.cycle([Recovery.DONE, Recovery.REDO])
+    monkeypatch.setattr(bench.action, "propose", lambda *_: draw)
+    monkeypatch.setattr(bench.action, "recover", lambda *_: next(said))
+    end = bench.pursue(intent(IntentKind.DRAW_SPARE, spare="s1"))
+    assert end is not None
+    assert (end.ending, end.text) == (
+        Ending.FAILED,
+        "draw s1: done 4 times, and it did not stay so",
+    )
+    assert bench.world.count("draw", "n1") == 4
 
 
 def test_nobody_who_answers_freezes_and_is_no_failure(bench: Bench) -> None:

@@ -45,9 +45,10 @@ class Action(Protocol):
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
         """The next step towards it, or why there is none. Pure: the same answer to the same question.
 
-        A step that was seen to be done is not done again for the same intent: where it is proposed with
-        the same arguments and precondition, the intent is achieved (what leaves nothing to be seen, such
-        as a signal, ends so). One that may be needed again differs in its precondition.
+        Where a step is proposed that was seen to be done for the same intent, `recover` is asked whether
+        it still is: then the intent is achieved (what leaves nothing to be seen, such as a signal, ends
+        so), else an idempotent step is done again. One that may be needed twice, and is not idempotent,
+        differs in its precondition.
         """
         ...
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.intent import Intent
+from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import (
     Achieved,
@@ -73,6 +73,15 @@ class Pursuit:
     def cancel(self) -> None:
         """Begin nothing more; what is open is still looked at until it is known."""
         self._cancelled.set()
+
+    @property
+    def node(self) -> str:
+        """Whose pursuit it is."""
+        return self._intent.node
+
+    def lost(self, text: str) -> Pursued:
+        """What is to be told when it has ended otherwise than it should."""
+        return self._ended(Ending.UNKNOWN, text)
 
     async def run(self) -> None:
         """Carry it out, and report the end."""
@@ -228,22 +237,22 @@ class Pursuit:
             case Wait(seconds, text):
                 return self._late() or _Pause(max(seconds, LOOK_S[0]), text)
             case Step():
-                return self._late() or await self._step(proposal)
+                return self._late() or await self._step(proposal, observed)
 
     def _late(self) -> Pursued | None:
         if not self._is_late:
             return None
         return self._ended(Ending.FAILED, "its time is over, and it is not so")
 
-    async def _step(self, step: Step) -> Pursued | _Pause:
+    async def _step(self, step: Step, observed: Observed) -> Pursued | _Pause:
         before = [
             one
             for one in self._site.ledger.of(self._site.name, self._intent)
             if same(one.step, step) and one.state is not OperationState.CANCELLED
         ]
-        if any(one.state is OperationState.OBSERVED for one in before):
-            # Doing it again would undo what somebody did since, or do twice what cannot be seen.
-            return self._ended(Ending.ACHIEVED, f"{step.text}: done")
+        seen = [one for one in before if one.state is OperationState.OBSERVED]
+        if seen and (end := self._seen_before(seen, observed)) is not None:
+            return end
         failed = [one for one in before if one.state is OperationState.FAILED]
         if failed:
             last = failed[-1]
@@ -267,6 +276,21 @@ class Pursuit:
         if self._cancelled.is_set():
             return "it is not wanted any more"
         return self._site.gate(self._intent)
+
+    def _seen_before(self, seen: list[Operation], observed: Observed) -> Pursued | None:
+        """The end, when a step is proposed that was seen to be done; None when it may be done again."""
+        last = seen[-1]
+        stays = self._site.action.recover(last.begun, observed) is Recovery.DONE
+        if stays or not self._site.kind(last.step).idempotent:
+            # What leaves nothing to be seen is done once.
+            return self._ended(Ending.ACHIEVED, f"{last.step.text}: done")
+        if self._intent.kind is IntentKind.QUARANTINE:
+            text = "somebody took the node back after we had taken it out"
+            return self._ended(Ending.REFUSED, text, refusal=RefusalKind.OVERRIDDEN)
+        if len(seen) > len(RETRY_AFTER_S):
+            text = f"{last.step.text}: done {len(seen)} times, and it did not stay so"
+            return self._ended(Ending.FAILED, text)
+        return None
 
     def _retry_in(self, last: Operation, failed: int) -> float:
         pause = RETRY_AFTER_S[failed - 1] * (1 + JITTER * self._site.jitter())
