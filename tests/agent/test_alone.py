@@ -100,6 +100,7 @@ def test_a_fault_is_an_incident_and_a_signed_notice_and_so_is_its_end(tmp_path: 
             one.driver.lose(3).write()
             await one.until(lambda: bool(one.incidents()))
             (incident,) = one.incidents()
+            assert (incident["provenance"], incident["trusted"]) == ("authenticated", True)
             assert (incident["id"], incident["device_name"]) == ("i1", "nvidia3")
             opened = await one.told(1)
             host = incident["node"]

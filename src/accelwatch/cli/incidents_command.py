@@ -49,7 +49,7 @@ def incidents_command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ID | close ID]", help="One incident with its history, or its end."
+            metavar="[[show] ID | close ID]", help="One incident with its history, or its end."
         ),
     ] = None,
 ) -> None:
@@ -60,7 +60,9 @@ def incidents_command(
     given = words or []
     if len(given) == 2 and given[0] == "close":
         raise typer.Exit(close_incident(given[1], closing, wanted.as_json, hub))
-    if len(given) > 1 or given == ["close"]:
+    if len(given) == 2 and given[0] == "show":
+        given = given[1:]
+    if len(given) > 1 or given in (["close"], ["show"]):
         raise UsageError("write: accelwatch incidents [ID], or accelwatch incidents close ID")
     if closing.reason is not None or closing.by is not None:
         raise UsageError("--reason and --by are for: accelwatch incidents close ID")
@@ -116,6 +118,16 @@ def muted_by(incident: dict[str, Any]) -> str:
     return f"{mute['kind']} {mute['id']}: {mute['reason']}" if mute else ""
 
 
+def _trust(incident: dict[str, Any]) -> str:
+    """How far its evidence is vouched for; an older hub does not say."""
+    from accelwatch.schema.provenance import said
+
+    word = incident.get("provenance", "")
+    if not incident["trusted"]:
+        return "none: anybody on that node who may write to the kernel log can say this"
+    return f"{word}: {said(word)}" if word else ""
+
+
 def _aside(incident: dict[str, Any]) -> str:
     asides = []
     if incident["part_of"]:
@@ -164,6 +176,7 @@ def _whole(incident: dict[str, Any]) -> bytes:
         "runbook": incident["runbook"],
         "rule": ", ".join(incident["rules"]),
         "source": incident["source"],
+        "trust": _trust(incident),
         "part of": incident["part_of"],
         "muted by": muted_by(incident),
     }

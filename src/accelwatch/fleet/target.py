@@ -16,6 +16,8 @@ DEFAULT_PORT = 9877
 NO_CREDENTIALS = Credentials()
 NODE_LABEL = "node"
 """A label of a target that names its node."""
+STORED = "prometheus"
+"""Scheme of a target that is not asked itself: a store tells of it."""
 _SCHEME_LABEL = "__scheme__"
 _PATH_LABEL = "__metrics_path__"
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -49,6 +51,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def host(self) -> str:
         """What names the node where no label does; not on loopback."""
         return self.address.rpartition(":")[0].strip("[]") + self.base
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is a store that tells of it."""
+        return self.scheme == STORED
 
     @property
     def key(self) -> str:

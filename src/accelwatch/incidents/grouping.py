@@ -21,9 +21,8 @@ from accelwatch.incidents.incident import (
 )
 from accelwatch.rules.document import Advice
 from accelwatch.rules.rule import Grouping, Rule
-from accelwatch.rules.verdict import (
-    Entity,
-)
+from accelwatch.rules.verdict import Entity
+from accelwatch.schema.provenance import weakest
 
 Key = tuple[str, str]
 """Family, and what its members have in common (`rack=r7`)."""
@@ -229,6 +228,7 @@ def group_of(id_: str, place: str, rule: Rule, members: list[Incident], now: flo
         nodes=nodes[:MOST_NODES],
         members=tuple(one.id for one in members),
         trusted=any(one.trusted for one in members),
+        provenance=weakest(one.provenance for one in members),
         what_to_do=_what_to_do(rule),
         runbook=rule.runbook,
         source=rule.source,

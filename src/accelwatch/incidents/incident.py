@@ -7,6 +7,7 @@ import msgspec
 
 from accelwatch.rules.document import Advice, Confidence, Severity
 from accelwatch.rules.verdict import Entity, Evidence
+from accelwatch.schema.provenance import Provenance
 
 MOST_MOMENTS = 100
 """Moments kept of one incident: the first half and the newest half."""
@@ -103,6 +104,8 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     storm: bool = False
     """Whether it is a group across nodes that no rule asks for."""
     trusted: bool = True
+    provenance: Provenance = Provenance.UNKNOWN
+    """The class of what the rule that weighs most rests on."""
     what_to_do: str = ""
     runbook: str = ""
     source: str = ""

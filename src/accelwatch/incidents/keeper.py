@@ -204,6 +204,8 @@ class Keeper:
             evidence=_gathered(change.evidence, before.evidence),
             trusted=before.trusted or _trusted(change.evidence),
         )
+        if rises or rule.id == after.rule:
+            after = msgspec.structs.replace(after, provenance=change.provenance)
         if rises:
             after = self._led_by(rule, severity, after)
             if kind is MomentKind.RULE:
@@ -231,6 +233,7 @@ class Keeper:
             evidence=change.evidence[:MOST_EVIDENCE],
             nodes=nodes,
             trusted=_trusted(change.evidence),
+            provenance=change.provenance,
             what_to_do=rule.what_to_do,
             runbook=rule.runbook,
             source=rule.source,

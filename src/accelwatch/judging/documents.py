@@ -73,6 +73,7 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     closed: str | None
     reopened: int
     trusted: bool
+    """False when all that it rests on may have been forged by anybody on the node."""
     advice: str
     what_to_do: str
     runbook: str
@@ -80,6 +81,9 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[EvidenceNote, ...]
     timeline: tuple[MomentNote, ...]
     muted_by: MuteNote | None = None
+    provenance: str = ""
+    """How far its evidence is vouched for: `authenticated`, `plain`, `exporter`, `store`, `pushed` or
+    `unknown`; empty from older hubs."""
     """Why nobody is told of it; null when people are."""
 
 

@@ -9,6 +9,7 @@ from accelwatch.rules.document import Advice, Confidence, Mode, Scope, Severity,
 from accelwatch.rules.rule import Origin, Rule
 from accelwatch.rules.timing import Timing, Transition
 from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
+from accelwatch.schema.provenance import Provenance
 
 SWITCHED_OFF = Rule(
     id="service.rule_switched_off",
@@ -59,6 +60,7 @@ class SwitchedOffRules:
                 transition=Transition.FIRED if switched_off else Transition.CLEARED,
                 time=wall,
                 since=wall,
+                provenance=Provenance.AUTHENTICATED,
                 evidence=tuple(
                     Evidence(signal=rule, text=f"rule {rule} is switched off: {why}")
                     for rule, why in switched_off.items()

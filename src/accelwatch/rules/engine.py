@@ -12,7 +12,7 @@ from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.rules.attention import Attention, Stir, may_change_by_itself
 from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Mode, Scope
-from accelwatch.rules.evidence import evidence_of
+from accelwatch.rules.provenance import grounds_of
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
@@ -135,7 +135,7 @@ class Engine:
             else:
                 quiet.pop(entity, None)
         return self.spells.advance(
-            rule, judged, now, wall, lambda entity: evidence_of(rule, there[entity])
+            rule, judged, now, wall, lambda entity: grounds_of(rule, there[entity])
         )
 
     def _account(self, rule: Rule, ns: int, evaluations: int) -> None:

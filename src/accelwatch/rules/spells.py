@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from accelwatch.expr.kleene import UNKNOWN
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Phase, Spell, Transition, Truths, advance
-from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
+from accelwatch.rules.verdict import Entity, Grounds, VerdictChange
 
-Witness = Callable[[Entity], tuple[Evidence, ...]]
+Witness = Callable[[Entity], Grounds]
 """What a rule that fires rests on."""
 
 _UNSEEN = Truths(when=UNKNOWN)
@@ -81,11 +81,13 @@ class Spells:
                 yield None
                 continue
             began = next(one.since for one in (had, spell) if one is not None)
+            grounds = witness(entity) if transition is Transition.FIRED else Grounds()
             yield VerdictChange(
                 rule=rule.id,
                 entity=entity,
                 transition=transition,
                 time=wall,
                 since=wall - (now - began),
-                evidence=witness(entity) if transition is Transition.FIRED else (),
+                evidence=grounds.evidence,
+                provenance=grounds.provenance,
             )

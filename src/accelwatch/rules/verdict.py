@@ -5,6 +5,7 @@ import msgspec
 from accelwatch.rules.document import Scope
 from accelwatch.rules.timing import Transition
 from accelwatch.schema.event import ErrorEvent
+from accelwatch.schema.provenance import Provenance
 
 
 class Entity(msgspec.Struct, frozen=True, order=True):
@@ -43,6 +44,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The event, if it is one: what rests on it must not end because nobody tells it again."""
 
 
+class Grounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule that fires rests on."""
+
+    evidence: tuple[Evidence, ...] = ()
+    provenance: Provenance = Provenance.UNKNOWN
+
+
 class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
     """A rule that has begun or ceased to fire, or to see, on an entity."""
 
@@ -54,3 +62,5 @@ class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     """Unix seconds at which the condition began to hold."""
     evidence: tuple[Evidence, ...] = ()
+    provenance: Provenance = Provenance.UNKNOWN
+    """The class of what a rule that fires rests on."""

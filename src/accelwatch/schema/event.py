@@ -47,6 +47,8 @@ FATAL = frozenset(
     {Category.MEMORY_FATAL, Category.BUS, Category.LINK_FATAL, Category.FIRMWARE, Category.HANG}
 )
 """Categories that make a device's health degraded."""
+PUSHED = "pushed"
+"""The source of events that others have told a hub."""
 SEVERITIES = ("critical", "warning", "info")
 SEVERITY = "severity"
 """In `detail` of what others have pushed: how bad they say it is."""
@@ -60,6 +62,6 @@ def severity(event: ErrorEvent) -> str:
     """`critical` for what is fatal, `info` for what is an application's, over or untrusted."""
     if event.category is Category.APPLICATION or not event.trusted or event.code in RECOVERED:
         return "info"
-    if event.source == "pushed" and (said := event.detail.get(SEVERITY)) in SEVERITIES:
+    if event.source == PUSHED and (said := event.detail.get(SEVERITY)) in SEVERITIES:
         return str(said)
     return "critical" if event.category in FATAL else "warning"

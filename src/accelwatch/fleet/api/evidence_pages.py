@@ -16,12 +16,12 @@ from accelwatch.fleet.api.evidence_documents import (
     StandingEvidence,
 )
 from accelwatch.fleet.evidence_settings import Evidence
-from accelwatch.fleet.state.evidence import PUSHED, STANDS, Standing
+from accelwatch.fleet.state.evidence import STANDS, Standing
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.placing import Place, placed
 from accelwatch.incidents.silence import named
 from accelwatch.judging.silencing import moment_of
-from accelwatch.schema.event import SEVERITY, ErrorEvent
+from accelwatch.schema.event import PUSHED, SEVERITY, ErrorEvent
 from accelwatch.schema.moments import timestamp
 from accelwatch.web.json_page import json_page
 from accelwatch.web.page import JSON, Change, Headers, Page, Query, ask_again, plain

@@ -31,6 +31,7 @@ from accelwatch.fleet.table.words import HEALTH, HEALTHS, NODE_STATE, NODE_STATE
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.provenance import Provenance
 
 DEVICE_UP = ("device_up",)
 SKEW = ("fleet_target_clock_skew_seconds",)
@@ -233,6 +234,14 @@ class ArchiveColumns:
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
         """The last match of a row."""
         return self._events.latest(pattern, row)
+
+    def provenance(self, _row: int, _key: Key | None) -> Provenance:
+        """All of it is from the archive."""
+        return Provenance.STORE
+
+    def weakest(self, _rows: Places) -> Provenance:
+        """All of it is from the archive."""
+        return Provenance.STORE
 
     def groups(self, by: str) -> Groups | None:
         """Rows in groups; made anew only when somebody has moved."""

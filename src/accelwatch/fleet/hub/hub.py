@@ -60,6 +60,7 @@ class Hub:
         self._standing = standing_targets(settings.targets, settings.scrape)
         self.fleet = Fleet(clock, settings.thresholds, state_dir)
         self.fleet.believe(precedence(settings.merge.precedence))
+        self.fleet.verify(not settings.scrape.tls_config.insecure_skip_verify)
         self._transitions = Transitions(self.fleet)
         self._listed = False
         self._began: dict[str, float] = {}
@@ -107,6 +108,7 @@ class Hub:
         await self._set_rules(settings)
         before, self.settings, self._standing = self.settings, settings, standing
         self.fleet.thresholds = settings.thresholds
+        self.fleet.verify(not settings.scrape.tls_config.insecure_skip_verify)
         if settings.merge != before.merge:
             self.fleet.believe(precedence(settings.merge.precedence))
         same = (settings.scrape, settings.merge) == (before.scrape, before.merge)

@@ -11,6 +11,7 @@ from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.provenance import Provenance
 
 Places = npt.NDArray[np.intp]
 
@@ -66,6 +67,14 @@ class Columns(Protocol):
 
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
         """The last match of a row, whose time `last` tells; None without one."""
+        ...
+
+    def provenance(self, row: int, key: Key | None, /) -> Provenance:
+        """The class of the source of a row's value; without a key the weakest of all of its sources."""
+        ...
+
+    def weakest(self, rows: Places, /) -> Provenance:
+        """The weakest class of source among rows."""
         ...
 
     def groups(self, by: str) -> Groups | None:

@@ -23,11 +23,11 @@ from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Mode, Scope
-from accelwatch.rules.evidence import evidence_of
+from accelwatch.rules.provenance import grounds_of
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
-from accelwatch.rules.verdict import Entity, Evidence, VerdictChange
+from accelwatch.rules.verdict import Entity, Grounds, VerdictChange
 
 _AT_ONCE = 64
 """Entities of a rule that are judged without a rest."""
@@ -146,8 +146,8 @@ class FleetJudge:
                 await self._pause(len(places), work)
         judged.update(dict.fromkeys(self._ended(rule), _OVER))
 
-        def witness(entity: Entity) -> tuple[Evidence, ...]:
-            return evidence_of(rule, Row(self.columns, places[entity]))
+        def witness(entity: Entity) -> Grounds:
+            return grounds_of(rule, Row(self.columns, places[entity]))
 
         changes: list[VerdictChange] = []
         steps = self.spells.steps(rule, judged, self._now, self._wall, witness)

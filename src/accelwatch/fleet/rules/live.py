@@ -22,11 +22,13 @@ from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.groups import Groups as Belonging
 from accelwatch.fleet.state.moment import brought, standing_number, whole_moment
+from accelwatch.fleet.state.tracing import of_value
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATES
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.provenance import ORDER, Provenance
 
 Some = TypeVar("Some", bound=np.generic)
 
@@ -180,6 +182,18 @@ class FleetColumns:
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
         """The last match of a row."""
         return self._heard.latest(pattern, row)
+
+    def provenance(self, row: int, key: Key | None) -> Provenance:
+        """The class of the source of a row's value."""
+        table = self._fleet.table
+        node = self._fleet.nodes.get(table.at_number[int(table.node[row])].node)
+        if key is None or node is None:
+            return ORDER[int(table.provenance[row])]
+        return of_value(node, table.present[row], key)
+
+    def weakest(self, rows: Places) -> Provenance:
+        """The weakest class of source among rows."""
+        return ORDER[int(self._fleet.table.provenance[rows].max(initial=0))]
 
     def groups(self, by: str) -> Groups | None:
         """Rows in groups; made anew only when somebody has moved."""

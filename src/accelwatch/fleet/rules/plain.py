@@ -7,11 +7,12 @@ import numpy as np
 
 from accelwatch.expr.kleene import Key
 from accelwatch.expr.tree import EventPattern
-from accelwatch.fleet.rules.columns import Texts
+from accelwatch.fleet.rules.columns import Places, Texts
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.provenance import Provenance
 
 Asked = tuple[str, Series, int, float | None]
 """Kind, series, seconds and quantile of a window."""
@@ -70,6 +71,14 @@ class PlainColumns:
     def groups(self, by: str) -> Groups | None:
         """Rows in groups."""
         return self.grouped.get(by)
+
+    def provenance(self, _row: int, _key: Key | None) -> Provenance:
+        """Who composed them is not known."""
+        return Provenance.UNKNOWN
+
+    def weakest(self, _rows: Places) -> Provenance:
+        """Who composed them is not known."""
+        return Provenance.UNKNOWN
 
     def firing(self, rule: str) -> Bools | None:
         """Where another rule is firing."""

@@ -13,6 +13,7 @@ from accelwatch.fleet.rules.columns import Columns
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,18 @@ class Row:
             return None
         rows = np.flatnonzero(groups.codes == code).tolist()
         return Group([Row(self.columns, one) for one in rows], rows.index(self.row))
+
+    def provenance(self, key: Key | None) -> Provenance:
+        """The class of the source that a value is from."""
+        return self.columns.provenance(self.row, key)
+
+    def group_provenance(self, by: str) -> Provenance:
+        """The weakest class of source in its group."""
+        groups = self.columns.groups(by)
+        code = -1 if groups is None else int(groups.codes[self.row])
+        if groups is None or code < 0:
+            return self.columns.provenance(self.row, None)
+        return self.columns.weakest(np.flatnonzero(groups.codes == code))
 
     def firing(self, rule: str) -> bool | None:
         """Whether another rule is firing."""

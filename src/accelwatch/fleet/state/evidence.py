@@ -9,8 +9,6 @@ from accelwatch.schema.event import ErrorEvent
 
 MOST_STANDING = 4096
 """More at one time are refused: somebody's alerts must not fill the hub."""
-PUSHED = "pushed"
-"""The source of such events, and so the class of what an incident rests on."""
 STANDS = "stands"
 """In `detail` of an event in the log that tells of a beginning or an end; rules ask the board."""
 

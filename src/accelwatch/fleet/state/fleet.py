@@ -68,6 +68,7 @@ class Fleet:
         self.store: StoreState | None = None
         """How the store is read, where the fleet is read from one."""
         self._rank = ranker(PRECEDENCE)
+        self._verified = True
         opened = open_inventory(state_dir)
         self._file, self._lock = opened.file, opened.lock
         self._problem = opened.problem
@@ -91,6 +92,7 @@ class Fleet:
             _, source = before.get(target.key, (None, None))
             if source is None:
                 source = TargetSource(target, self.columns)
+                source.verified = self._verified
             if source.target.labels != target.labels:
                 node.shape += 1
             source.target = target
@@ -113,6 +115,16 @@ class Fleet:
         self._rank = ranker(order)
         for node in self.nodes.values():
             self._regather(node)
+
+    def verify(self, verified: bool) -> None:
+        """Whether the certificates of targets that are read over TLS are looked at from now on."""
+        if verified == self._verified:
+            return
+        self._verified = verified
+        for node in self.nodes.values():
+            for source in node.sources.values():
+                source.verified = verified
+            node.shape += 1
 
     def _node(self, name: str) -> Node:
         node = self.nodes.get(name)

@@ -88,6 +88,21 @@ class Joined:
         """What the first source tells."""
         return self._parts[0]
 
+    @property
+    def parts(self) -> tuple[FleetDevice, ...]:
+        """What each source tells, best first."""
+        return self._parts
+
+    def teller(self, series: Series) -> FleetDevice:
+        """The part that a series' value is from; the first where there is none."""
+        for at in self._speaking():
+            part = self._parts[at]
+            if part.number(series) is not None:
+                return part
+            if not may_fill(series, part.keys((series[0],))):
+                break
+        return self.first
+
     def number(self, series: Series) -> Number | None:
         """The value of a series from the first source that tells of its quantity."""
         for at in self._speaking():

@@ -57,6 +57,8 @@ class TargetSource:
         self.system_uuid = ""
         self.mode = ""
         """`stream` or `poll`, once it is known."""
+        self.verified = True
+        """Whether the certificate of a target that is read over TLS is looked at."""
         self.interval_s = 1.0
         self.connected = False
         """Whether the latest attempt succeeded."""

@@ -15,6 +15,7 @@ from accelwatch.fleet.state.devices import FleetDevice
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.seats import Seats
 from accelwatch.fleet.state.standing import Standing
+from accelwatch.fleet.state.tracing import of_device
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.pick import (
@@ -32,6 +33,7 @@ from accelwatch.fleet.table.words import HEALTH, STATE
 from accelwatch.schema.device import Device
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
+from accelwatch.schema.provenance import RANK
 from accelwatch.schema.reading import Number
 
 _MISSING = STATE["missing"]
@@ -83,6 +85,8 @@ class Table:
         """How often a device's source is heard."""
         self.node: Places = np.zeros(size, dtype=np.intp)
         """Number of the node."""
+        self.provenance: Codes = np.zeros(size, dtype=np.uint8)
+        """Rank of the weakest class of source that tells of a device (`schema.provenance`)."""
         self.whole: npt.NDArray[np.bool_] = np.zeros(size, dtype=np.bool_)
         """Whether it is a device and no partition of one."""
         self.kind: Places = np.zeros(size, dtype=np.intp)
@@ -145,6 +149,7 @@ class Table:
             kind = device.vendor, device.model or ""
             self.kind[row] = self.kinds.setdefault(kind, len(self.kinds))
         self.node[seats.rows] = seats.number
+        self.provenance[seats.rows] = [RANK[of_device(node, here.get(row))] for row in seats.rows]
         self._free(gone)
         self._stand([(node, seats)])
         return seats
@@ -173,6 +178,7 @@ class Table:
             self.arrived = grown(self.arrived, size, math.nan)
             self.behind = grown(self.behind, size, math.nan)
             self.interval_s = grown(self.interval_s, size, math.nan)
+            self.provenance = grown(self.provenance, size, 0)
             self.node, self.kind = grown(self.node, size, 0), grown(self.kind, size, 0)
             self.changed, self.whole = grown(self.changed, size, 0), grown(self.whole, size, 0)
 

@@ -14,7 +14,7 @@ from accelwatch.clock import Clock
 from accelwatch.fleet.follow.faults import Reason, TargetFault
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import MAX_NODES, Fleet
-from accelwatch.fleet.target import Target
+from accelwatch.fleet.target import STORED, Target
 from accelwatch.fleet.tsdb.assembly import short_name
 from accelwatch.fleet.tsdb.origin import Origin
 from accelwatch.fleet.tsdb.query import Queries, QueryClient
@@ -272,7 +272,7 @@ def _target(origin: Origin, labels: Mapping[str, str]) -> Target:
     job, instance, *_ = origin.transport
     return Target(
         node=origin.node,
-        scheme="prometheus",
+        scheme=STORED,
         address="/".join(part for part in (job, instance) if part) or "written",
         metrics_path=f"/{short_name((*origin.transport, origin.node))}",
         labels=dict(labels),

@@ -10,6 +10,7 @@ from accelwatch.fleet.picture.incidents import MUTED, OVER, moment, place_of, st
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.judging.documents import EvidenceNote, IncidentDocument, MomentNote
 from accelwatch.judging.explanation import Explanation, PartRow
+from accelwatch.schema.provenance import Provenance, said
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph, width_of
@@ -107,6 +108,8 @@ def _facts(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
     for name, text in told.items():
         if text:
             yield from _fact(name, text, roles.get(name, "text"), width, glyphs)
+    if incident.trusted and incident.provenance not in ("", Provenance.AUTHENTICATED):
+        yield from _fact("trust", said(incident.provenance), "text", width, glyphs)
     if not incident.trusted:
         text = "anybody on the node could have written this; it is shown, and acted on by nobody"
         yield from _fact("doubt", text, "warn", width, glyphs)

@@ -1,0 +1,49 @@
+"""Where a reading came from, as far as anybody can vouch for it: what a rule may act on goes by it."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Provenance(StrEnum):
+    """The class of a reading or of evidence, the one that is vouched for best first."""
+
+    AUTHENTICATED = "authenticated"
+    """Our agent, read over TLS whose certificate was verified; or read by the agent itself."""
+    PLAIN = "plain"
+    """Our agent over HTTP, or over TLS whose certificate nobody looked at."""
+    EXPORTER = "exporter"
+    """Another's exporter, however it is reached."""
+    STORE = "store"
+    """A Prometheus-compatible store, or an archive: whoever may write there can say it."""
+    PUSHED = "pushed"
+    """Told to a hub from outside (`POST /v1/evidence`)."""
+    UNKNOWN = "unknown"
+    """Written down by a version that did not tell."""
+
+
+_SAID = {
+    Provenance.AUTHENTICATED: "our agent, over verified TLS or by itself",
+    Provenance.PLAIN: "our agent over HTTP: anybody on the way can forge it",
+    Provenance.EXPORTER: "another's exporter",
+    Provenance.STORE: "a store: whoever may write there can say it",
+    Provenance.PUSHED: "told to the hub from outside",
+    Provenance.UNKNOWN: "not written down",
+}
+ORDER: tuple[Provenance, ...] = tuple(Provenance)
+RANK = {one: rank for rank, one in enumerate(ORDER)}
+"""0 for what is vouched for best."""
+
+
+def weakest(classes: Iterable[Provenance]) -> Provenance:
+    """The class of what needs all of these; what needs nothing can be forged by nobody."""
+    return max(classes, key=RANK.__getitem__, default=Provenance.AUTHENTICATED)
+
+
+def strongest(classes: Iterable[Provenance]) -> Provenance:
+    """The class of what needs one of these, at least one of which is given. Raises ValueError."""
+    return min(classes, key=RANK.__getitem__)
+
+
+def said(word: str) -> str:
+    """A class for people; a word of a newer version as it is."""
+    return _SAID[Provenance(word)] if word in set(Provenance) else word
