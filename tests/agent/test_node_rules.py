@@ -433,3 +433,25 @@ def test_what_rests_on_an_event_is_not_over_because_nobody_tells_it_again(site: 
         await runner.stop()
 
     play(story)
+
+
+def test_explain_says_why_the_node_has_no_value(site: Site) -> None:
+    async def story() -> None:
+        rules_file(
+            site.folder,
+            'id: hot, title: t, when: "power_watts > 1 and host_blocked_processes > 1"',
+        )
+        runner = site.runner()
+        await runner.start()
+        await site.tick(runner, machines.lost_view(1))
+        told = {one.text: one.reason for one in runner.explain("hot", "nvidia1").parts}
+        assert told["power_watts"] == "power_watts has no value: lost (the device is gone)"
+        why = "host_blocked_processes has no value: the host is not read"
+        assert told["host_blocked_processes"] == why
+        await site.tick(runner, machines.view(1))
+        parts = {one.text: one for one in runner.explain("hot", "nvidia1").parts}
+        assert parts["power_watts"].shown.endswith(" W")
+        assert parts["power_watts"].reason == ""
+        await runner.stop()
+
+    play(story)

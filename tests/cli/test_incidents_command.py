@@ -79,6 +79,11 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
             assert lines[1][1] == "true"
             assert ["when         state", "lost"] in lines
             assert any(line[1].startswith("UNKNOWN  (") for line in lines[1:])
+            lost = "missing  (power_watts has no value: lost (the device is gone))"
+            assert ["when         power_watts", lost] in lines
+            first = f"{one.address}/{machines.device(0).name}"
+            _, out, _ = await typed("rules", "explain", "gpu.lost", first, *asking)
+            assert "power_watts  = 642.125 W\n" in out
 
             code, _, said = await typed("rules", "explain", "gpu.hot", entity, *asking)
             assert code != 0

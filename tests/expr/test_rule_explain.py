@@ -56,7 +56,12 @@ def test_a_window_tells_how_much_of_it_there_is() -> None:
     parts = explained('avg(power_watts, "5m") < 100', World(1), 0.41)
     assert [(one.text, one.value, one.truth, one.reason) for one in parts] == [
         ('avg(power_watts, "5m") < 100', MISSING, UNKNOWN, "not known: power_watts avg"),
-        ('avg(power_watts, "5m")', MISSING, None, "power_watts avg 5m has 41 % of its samples"),
+        (
+            'avg(power_watts, "5m")',
+            MISSING,
+            None,
+            "power_watts avg 5m has 41 % of its samples; now stale",
+        ),
     ]
     assert explained('avg(power_watts, "5m") < 1', World(1))[1].reason == (
         "power_watts avg 5m: there never was a value"

@@ -162,6 +162,7 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
     for part in told["parts"]:
         value = "" if part["value"] is None else part["value"]
         value = f"{value:.6g}" if isinstance(value, float) else str(value)
+        value = part.get("shown") or value
         said = part["truth"].upper() if part["reason"] else part["truth"]
         reason = f"  ({part['reason']})" if part["reason"] else ""
         indent = "  " * part["depth"]

@@ -52,6 +52,7 @@ class Part:
     depth: int
     text: str
     """As it was written."""
+    node: Node
     type: Type
     value: Value | Missing
     """In base units; of a condition, whether it is true."""
@@ -82,6 +83,7 @@ def _part(text: str, node: Node, environment: Environment, depth: int) -> Part:
     return Part(
         depth=depth,
         text=text[node.span[0] : node.span[1]],
+        node=node,
         type=node.type,
         value=MISSING if raw is None else raw,
         truth=_truth(node, raw),
@@ -125,8 +127,15 @@ def _causes(node: Node, environment: Environment) -> Iterator[str]:
 
 
 def _absence(keys: tuple[Key, ...], environment: Environment) -> str:
-    told = environment.absence(keys[0]) if isinstance(environment, Absences) else ""
+    told = _told(keys[0], environment)
     return f"{_key(keys[0])} has no value" + (f": {told}" if told else "")
+
+
+def _told(key: Key, environment: Environment) -> str:
+    """Why there is no current value; empty where there is one, or that is not known."""
+    if not isinstance(environment, Absences) or environment.lookup(key) is not MISSING:
+        return ""
+    return environment.absence(key)
 
 
 def _incomplete(node: Window, environment: Environment) -> str:
@@ -137,15 +146,15 @@ def _incomplete(node: Window, environment: Environment) -> str:
         for one in node.reading.keys
         if isinstance(environment, Reasons) and isinstance(one, tuple) and node.seconds
     ]
+    now = _told(key, environment)
     if node.kind == WindowKind.AGE or not any(share is not None for share in shares):
-        return (
-            f"{what}: there never was a value"
-            if shares or not node.seconds
-            else f"{what}: no value"
-        )
+        never = shares or not node.seconds
+        why = ("there never was a value" if never else "no value") + (f", {now}" if now else "")
+        return f"{what}: {why}"
     best = max(share for share in shares if share is not None)
     if best < LEAST_SHARE:
-        return f"{what} has {best:.0%} of its samples".replace("%", " %")
+        told = f"{what} has {best:.0%} of its samples".replace("%", " %")
+        return f"{told}; now {now}" if now else told
     return f"{what} has no value yet"
 
 

@@ -23,6 +23,8 @@ HOST = ""
 
 Firing = Callable[[str, str], bool | None]
 """Whether a rule is firing for a device."""
+Absence = Callable[[str, Key], str]
+"""Why a device has no current value of something."""
 
 
 class Keeper:
@@ -85,6 +87,10 @@ def _nothing(_key: Key) -> Missing:
     return MISSING
 
 
+def _unsaid(_device: str, _key: Key) -> str:
+    return ""
+
+
 class Scene:
     """The devices of a node at one moment."""
 
@@ -97,6 +103,7 @@ class Scene:
         now: float,
         firing: Firing | None = None,
         listened: bool = True,
+        absence: Absence = _unsaid,
     ) -> None:
         """`lookups` are by device id, that of `HOST` among them; `at` is monotonic, `now` Unix time.
 
@@ -108,6 +115,7 @@ class Scene:
         self.now = now
         self.firing = firing
         self.listened = listened
+        self.absence = absence
         self.members = tuple(Device(self, one) for one in lookups if one != HOST)
         self._windows: dict[tuple[object, ...], float | None] = {}
         self._groups: dict[tuple[object, ...], Group] = {}
@@ -200,6 +208,11 @@ class Device:
     def group(self, by: str) -> Group | None:
         """The devices of the node, or those of them of the same model."""
         return self._scene.group(self, by)
+
+    def absence(self, key: Key) -> str:
+        """Why there is no current value."""
+        whose = HOST if isinstance(key, tuple) and of_host(key) else self._device
+        return self._scene.absence(whose, key)
 
     def firing(self, rule: str) -> bool | None:
         """Whether another rule is firing."""

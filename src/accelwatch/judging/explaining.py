@@ -1,5 +1,6 @@
 """Why a rule fires on an entity, or does not: every part of it with what it is now."""
 
+import math
 from collections.abc import Iterable
 
 from accelwatch.errors import UnmetError
@@ -8,6 +9,7 @@ from accelwatch.expr.explain import Part, explain
 from accelwatch.expr.kleene import MISSING, UNKNOWN, Truth
 from accelwatch.judging.explanation import Explanation, PartRow
 from accelwatch.rules.document import Scope
+from accelwatch.rules.evidence import worded
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Phase
@@ -70,7 +72,29 @@ def _part(key: str, part: Part) -> PartRow:
         value=None if part.value is MISSING else part.value,
         truth=_word(part.truth),
         reason=part.reason,
+        shown=_shown(part),
     )
+
+
+def _shown(part: Part) -> str:
+    """`412 W`, `0.95 (95 %)`: in base units, which the rule is written in, and as people see it."""
+    value = part.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or part.truth is not None:
+        return ""
+    plain, said = f"{value:.6g}", worded(part.node, value)
+    number, _, unit = said.partition(" ")
+    if not unit or number == plain:
+        return said if unit else plain
+    same = math.isclose(float(number), value, rel_tol=0.05) if _is_number(number) else False
+    return f"{plain} {unit}" if same else f"{plain} ({said})"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _word(truth: Truth | None) -> str:

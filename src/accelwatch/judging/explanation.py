@@ -16,6 +16,8 @@ class PartRow(msgspec.Struct, frozen=True, kw_only=True):
     """`true`, `false`, `unknown`; empty for what is no condition."""
     reason: str
     """Why it is unknown or missing."""
+    shown: str = ""
+    """The value of a number with its unit, for people; empty of what has none, and from older hubs."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,7 +65,7 @@ def evidence_of(rule: Rule, environment: Environment) -> tuple[Evidence, ...]:
 
 def _shown(expression: RuleExpression, environment: Environment) -> Evidence:
     value = expression.value(environment)
-    text = f"{expression.text} is {_words(expression.tree, None if value is MISSING else value)}"
+    text = f"{expression.text} is {worded(expression.tree, None if value is MISSING else value)}"
     return Evidence(
         signal=_signal(expression.tree, expression.text), text=text, value=_plain(value)
     )
@@ -128,12 +128,12 @@ def _compared(
     expected = None if isinstance(right, Items) else _raw(right, environment)
     limit = written
     if not isinstance(right, Items):
-        limit = _words(_measured(left, right), expected)
+        limit = worded(_measured(left, right), expected)
         if not isinstance(right, Constant):
             limit = f"{limit} ({written})"
-    told = f"{words} is {_words(left, value)}, {operator} {limit}"
+    told = f"{words} is {worded(left, value)}, {operator} {limit}"
     if isinstance(left, Fold):
-        told = f"{_words(left, value)} of the devices of the {left.by}, {operator} {limit}"
+        told = f"{worded(left, value)} of the devices of the {left.by}, {operator} {limit}"
     if operator in ("==", "in") and isinstance(value, str):
         told = f"{words} is {value}"
     return Evidence(
@@ -182,7 +182,7 @@ def _measured(left: Node, right: Node) -> Node:
     return left if isinstance(right, Constant) else right
 
 
-def _words(node: Node, value: Raw) -> str:
+def worded(node: Node, value: Raw) -> str:
     """A value as people see it, in the unit of what it was made from."""
     if value is None:
         return "not known"

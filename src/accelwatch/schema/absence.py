@@ -1,5 +1,6 @@
 """Why a value is not there. A value is never 0, -1, NaN or a missing key for something unknown."""
 
+from collections.abc import Mapping
 from enum import Enum
 
 
@@ -32,3 +33,22 @@ class Absence(Enum):
     def __str__(self) -> str:
         """The word."""
         return self.value
+
+
+_SAID = {
+    Absence.UNSUPPORTED: "the device, driver or exporter does not give it",
+    Absence.PERMISSION: "whoever reads it may not",
+    Absence.TIMEOUT: "the driver did not answer in time",
+    Absence.LOST: "the device is gone",
+    Absence.SUSPENDED: "the device sleeps",
+    Absence.ERROR: "the driver gave an error, or what cannot be true",
+    Absence.STALE: "the last value is too old",
+    Absence.NOT_COLLECTED: "nobody asked for it: an opt-in group, or it needs two readings",
+}
+
+
+def reason_of(absent: Mapping[tuple[str, ...], Absence], series: tuple[str, ...]) -> str:
+    """Why a series has no value, the word first; empty where that is not known."""
+    places = (series, series[:1], ("*",))
+    found = next((absent[one] for one in places if one in absent), None)
+    return "" if found is None else f"{found} ({_SAID[found]})"

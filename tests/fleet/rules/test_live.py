@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -22,6 +23,7 @@ from accelwatch.fleet.table import windows as windows_module
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.fleet.target import targets_of
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.context import Event
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import Category, ErrorEvent
@@ -306,6 +308,37 @@ def test_explain_says_how_much_of_a_window_there_is() -> None:
         hub.clock.advance(1)
     parts = explain(text, hub.rules[text].tree, Row(hub.columns, hub.row("a", 0)))
     assert parts[1].reason == "power_watts avg 5m has 32 % of its samples"
+
+
+def reasons(hub: Hub, text: str) -> list[str]:
+    parts = explain(text, hub.rules[text].tree, Row(hub.columns, hub.row("a", 0)))
+    return [one.reason for one in parts if one.text in text.partition(" ")[0]]
+
+
+def test_explain_says_why_there_is_no_value() -> None:
+    now, past = "power_watts > 1", 'avg(power_watts,"5m") > 1'
+    of_host, not_told = "host_blocked_processes > 1", "energy_joules_total.hardware > 1"
+    hub = Hub(now, past, of_host, not_told)
+    whole = view(0, {POWER: None, ENERGY: None})
+    absent = {POWER: Absence.STALE, ("energy_joules_total",): Absence.NOT_COLLECTED}
+    reading = msgspec.structs.replace(whole.reading, absent=absent)
+    hub.tell("a", msgspec.structs.replace(whole, reading=reading))
+    hub.bring()
+    stale = "stale (the last value is too old)"
+    assert reasons(hub, now) == [f"power_watts has no value: {stale}"]
+    assert reasons(hub, past) == [f"power_watts avg 5m: there never was a value, {stale}"]
+    assert "not_collected (nobody asked for it" in reasons(hub, not_told)[0]
+    assert reasons(hub, of_host)[0].endswith(": its node tells nothing of the host")
+    hub.tell("a", view(0), host())
+    hub.bring()
+    assert reasons(hub, now) == [""]
+    assert reasons(hub, of_host) == ["host_blocked_processes has no value"]
+    hub.tell("a", view(1))
+    hub.bring()
+    assert reasons(hub, now) == ["power_watts has no value: the device is missing"]
+    hub.clock.advance(60)
+    hub.bring()
+    assert reasons(hub, now) == ["power_watts has no value: its node is down"]
 
 
 def test_what_an_agent_says_of_itself_is_seen_on_its_node() -> None:

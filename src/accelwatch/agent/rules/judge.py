@@ -98,6 +98,7 @@ class NodeJudge:
             now=self._steady(snapshot, at),
             firing=self._is_firing,
             listened=self._listened,
+            absence=lambda device, key: sight.absence_of(snapshot, device, key),
         )
 
     def _steady(self, snapshot: Snapshot, at: float) -> float:

@@ -6,7 +6,8 @@ from accelwatch.expr.kleene import MISSING, Key, Lookup, Missing, Value
 from accelwatch.expr.scene import HOST
 from accelwatch.query.lookup import lookup
 from accelwatch.rules.attention import Asked
-from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot
+from accelwatch.schema.absence import reason_of
+from accelwatch.schema.snapshot import OWNER_NAMES, DeviceView, Owner, Snapshot, absences
 
 _ATTRIBUTES = {name: "job_id" if name == "job" else name for name in OWNER_NAMES}
 _UP = "up"
@@ -18,6 +19,17 @@ def lookups_of(snapshot: Snapshot) -> dict[str, Lookup]:
     found = {view.device.id: _of_device(view, snapshot) for view in snapshot.devices}
     found[HOST] = _of_host(snapshot)
     return found
+
+
+def absence_of(snapshot: Snapshot, device: str, key: Key) -> str:
+    """Why a device, or `HOST`, has no current value; empty where that is not known."""
+    if isinstance(key, str):
+        return ""
+    views = (snapshot.node,) if device == HOST else snapshot.devices
+    view = next((one for one in views if one is not None and device in (HOST, one.device.id)), None)
+    if view is None:
+        return "the host is not read" if device == HOST else ""
+    return reason_of(absences(view), key)
 
 
 def seen(snapshot: Snapshot) -> Iterator[tuple[str, object, Sequence[Asked]]]:

@@ -235,6 +235,10 @@ class ArchiveColumns:
         """The last match of a row."""
         return self._events.latest(pattern, row)
 
+    def absence(self, _row: int, _key: Key) -> str:
+        """An archive does not say."""
+        return ""
+
     def provenance(self, _row: int, _key: Key | None) -> Provenance:
         """All of it is from the archive."""
         return Provenance.STORE

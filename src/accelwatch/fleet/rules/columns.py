@@ -69,6 +69,10 @@ class Columns(Protocol):
         """The last match of a row, whose time `last` tells; None without one."""
         ...
 
+    def absence(self, row: int, key: Key, /) -> str:
+        """Why a row has no current value; empty where that is not known."""
+        ...
+
     def provenance(self, row: int, key: Key | None, /) -> Provenance:
         """The class of the source of a row's value; without a key the weakest of all of its sources."""
         ...

@@ -26,6 +26,7 @@ from accelwatch.fleet.state.tracing import of_value
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATES
+from accelwatch.schema.absence import reason_of
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.provenance import ORDER, Provenance
@@ -182,6 +183,22 @@ class FleetColumns:
     def latest(self, pattern: EventPattern, row: int) -> ErrorEvent | None:
         """The last match of a row."""
         return self._heard.latest(pattern, row)
+
+    def absence(self, row: int, key: Key) -> str:
+        """Why a row has no current value."""
+        state = NODE_STATES[int(self._node_state[row])]
+        if isinstance(key, tuple) and not self._speaks[row]:
+            return f"its node is {state}"
+        table = self._fleet.table
+        device = table.present[row]
+        if isinstance(key, tuple) and of_host(key):
+            node = self._fleet.nodes.get(table.at_number[int(table.node[row])].node)
+            device = None if node is None else node.host
+            if device is None:
+                return "its node tells nothing of the host"
+        elif device is None:
+            return "the device is missing"
+        return reason_of(device.reading().absent, key) if isinstance(key, tuple) else ""
 
     def provenance(self, row: int, key: Key | None) -> Provenance:
         """The class of the source of a row's value."""

@@ -72,6 +72,10 @@ class PlainColumns:
         """Rows in groups."""
         return self.grouped.get(by)
 
+    def absence(self, _row: int, _key: Key) -> str:
+        """Not known."""
+        return ""
+
     def provenance(self, _row: int, _key: Key | None) -> Provenance:
         """Who composed them is not known."""
         return Provenance.UNKNOWN

@@ -63,6 +63,10 @@ class Row:
         rows = np.flatnonzero(groups.codes == code).tolist()
         return Group([Row(self.columns, one) for one in rows], rows.index(self.row))
 
+    def absence(self, key: Key) -> str:
+        """Why there is no current value."""
+        return self.columns.absence(self.row, key)
+
     def provenance(self, key: Key | None) -> Provenance:
         """The class of the source that a value is from."""
         return self.columns.provenance(self.row, key)

@@ -270,7 +270,11 @@ def _explained(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Lin
 
 
 def _part(part: PartRow, width: int, glyphs: Glyphs) -> Iterable[Line]:
-    told = "" if part.value is None or isinstance(part.value, bool) else _plain(part.value)
+    told = (
+        ""
+        if part.value is None or isinstance(part.value, bool)
+        else part.shown or _plain(part.value)
+    )
     right = part.reason or told
     truth: Line = [(fit(part.truth or "", 8), _TRUTH_ROLES.get(part.truth, "dim"))]
     text = "  " * (part.depth + 1) + printable(part.text, ascii_only=glyphs.ascii_only)
