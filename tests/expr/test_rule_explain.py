@@ -64,7 +64,7 @@ def test_a_window_tells_how_much_of_it_there_is() -> None:
         ),
     ]
     assert explained('avg(power_watts, "5m") < 1', World(1))[1].reason == (
-        "power_watts avg 5m: there never was a value"
+        "power_watts avg 5m: there never was a value, stale"
     )
     assert explained('rate(resets_total, "5m") < 1', World(1), 0.9)[1].reason == (
         "resets_total rate 5m has no value yet"
