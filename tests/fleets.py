@@ -209,6 +209,29 @@ def event(number: int = 0, **changes: object) -> FleetEvent:
     return msgspec.structs.replace(one, **changes)
 
 
+class FedChanges:
+    """Notes what is to be changed, unless it is to be refused."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, ...]] = []
+        self.refusal = ""
+
+    async def silence(self, matchers: Sequence[str], lasts: str, reason: str) -> str:
+        return self._note("silence", *matchers, lasts, reason)
+
+    async def end_silence(self, id_: str) -> str:
+        return self._note("end", id_)
+
+    async def close(self, id_: str, reason: str) -> str:
+        return self._note("close", id_, reason)
+
+    def _note(self, *what: str) -> str:
+        if self.refusal:
+            raise AccelwatchError(self.refusal)
+        self.done.append(what)
+        return f"done: {what[0]}"
+
+
 class FedFleet:
     """Shows what it is given; keeps what it was told."""
 
@@ -229,6 +252,7 @@ class FedFleet:
         self.explanation: Explanation | None = None
         self.explained: list[tuple[str, str]] = []
         self.ended = False
+        self.changes: FedChanges | None = FedChanges()
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Tell once, then wait."""

@@ -1,6 +1,5 @@
 """One request to a hub or an agent, for commands that ask it or change something in it."""
 
-import getpass
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -102,10 +101,9 @@ def who(given: str | None) -> str:
     """The name that is given, else that of the user of this process; empty when he has none."""
     if given is not None:
         return given
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return ""
+    from accelwatch.fleet.hub_client.incident_changes import user_name
+
+    return user_name()
 
 
 def moment(option: str, text: str) -> str:

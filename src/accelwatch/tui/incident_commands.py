@@ -9,6 +9,7 @@ from accelwatch.fleet.picture.incidents import SORTS, TITLES
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.fleet.incident_columns import sort_at
 from accelwatch.tui.fleet.incident_filters import incident_filter
+from accelwatch.tui.incident_changing import IncidentChanging
 from accelwatch.tui.state.actions import INCIDENT
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class IncidentCommands:
         self._app = app
         self._controller = controller
         self._board = controller.board.incidents
+        self._changing = IncidentChanging(app, controller)
         self._looked_at: IncidentView | None = None
         """What the page that was opened last shows."""
 
@@ -165,6 +167,20 @@ class IncidentCommands:
             self._app.say(shown)
             self._app.show()
         return self._screen is not None
+
+    def do_silence(self) -> bool:
+        """Have nobody told of the incident for a while, or end that."""
+        told = self._told
+        if told is not None:
+            self._changing.silence(told.incident)
+        return told is not None
+
+    def do_close_incident(self) -> bool:
+        """Close the incident by hand."""
+        told = self._told
+        if told is not None:
+            self._changing.close(told.incident)
+        return told is not None
 
     def do_copy(self) -> bool:
         """The id of the incident."""

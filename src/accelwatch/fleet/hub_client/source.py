@@ -12,6 +12,7 @@ from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import AccelwatchError, UnmetError, WireError
 from accelwatch.fleet.api.documents import HistoryDocument
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
 from accelwatch.fleet.hub_client.labels import Labels
 from accelwatch.fleet.hub_client.messages import Received, tag
 from accelwatch.fleet.hub_client.node import NodeSource
@@ -66,6 +67,8 @@ class HubSource:
         self.missed_ticks = 0
         """Ticks that the hub left out because we read too slowly."""
         self._session = HubSession(place)
+        self.changes = IncidentChanges(self._session)
+        """By whom incidents are silenced and closed."""
         self._clock = clock or SystemClock()
         self._ended = ended
         self._backoff = SpreadBackoff(_MAX_BACKOFF_S)

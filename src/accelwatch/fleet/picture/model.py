@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from accelwatch.fleet.picture.changing import IncidentChanges
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.picture.timeline import Player
 from accelwatch.fleet.wire import (
@@ -95,6 +96,11 @@ class FleetSource(Protocol):
     @property
     def player(self) -> Player | None:
         """What moves through time, where the fleet is a recorded one."""
+        ...
+
+    @property
+    def changes(self) -> IncidentChanges | None:
+        """By whom incidents are silenced and closed; None of a recorded fleet."""
         ...
 
     async def run(self, changed: Callable[[], None]) -> None:

@@ -1,0 +1,66 @@
+"""What people do about incidents through a hub, or an agent: silence them, end that, close them."""
+
+import contextlib
+import getpass
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.judging.paths import INCIDENTS, SILENCES
+
+
+class IncidentChanges:
+    """Implements `picture.changing.IncidentChanges`; what is done is said in words."""
+
+    def __init__(self, session: HubSession) -> None:
+        self._session = session
+
+    async def silence(self, matchers: Sequence[str], lasts: str, reason: str) -> str:
+        """Have nobody told of incidents for a while (`2h`). Raises AccelwatchError."""
+        document = {"matchers": matchers, "for": lasts, "reason": reason, "by": user_name()}
+        told = (await self._change("silenced", "POST", SILENCES, document))["silence"]
+        return f"silence {told['id']}: {', '.join(told['matchers'])} for {lasts}"
+
+    async def end_silence(self, id_: str) -> str:
+        """End a silence. Raises AccelwatchError."""
+        path = f"{SILENCES}/{quote(id_, safe='')}"
+        await self._change("ended", "DELETE", path, query={"by": user_name()})
+        return f"silence {id_} is over"
+
+    async def close(self, id_: str, reason: str) -> str:
+        """Close an incident. Raises AccelwatchError."""
+        path = f"{INCIDENTS}/{quote(id_, safe='')}/close"
+        await self._change("closed", "POST", path, {"reason": reason, "by": user_name()})
+        return f"{id_} closed"
+
+    async def _change(
+        self,
+        done: str,
+        method: str,
+        path: str,
+        document: Mapping[str, object] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        body = None if document is None else msgspec.json.encode(document)
+        try:
+            answer = await self._session.change(method, path, query, body)
+            told: dict[str, Any] = msgspec.json.decode(answer)
+        except TargetFault as fault:
+            raise AccelwatchError(f"not {done}: {fault}") from fault
+        except msgspec.DecodeError as error:
+            raise AccelwatchError(f"{done}, but the answer cannot be read: {error}") from error
+        if told.get("problem"):
+            raise AccelwatchError(f"{done}, but not written down: {told['problem']}")
+        return told
+
+
+def user_name() -> str:
+    """The name of the user of this process; empty when he has none."""
+    with contextlib.suppress(OSError, KeyError):
+        return getpass.getuser()
+    return ""
