@@ -60,6 +60,11 @@ def size(value: float) -> str:
     return f"{number:.{digits}f} {_BINARY[unit]}"
 
 
+def counted(number: int, what: str) -> str:
+    """`1 window`, `2 windows`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def duration(seconds: float) -> str:
     """`45 s`, `12 min`, `3 h`, `2 d`."""
     for limit, divisor, unit in ((120, 1, "s"), (7200, 60, "min"), (172_800, 3600, "h")):

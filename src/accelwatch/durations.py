@@ -23,6 +23,15 @@ def seconds(text: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+def seconds_with_unit(text: str) -> float:
+    """`30s`, `2h`, `1d` in seconds, where a bare number would be misread. Raises UsageError."""
+    value = seconds(text)
+    number = text.strip()
+    if not number[-1:].isalpha():
+        raise UsageError(f"{number!r} has no unit; write {number}m, {number}h or {number}d")
+    return value
+
+
 def deadline(text: str) -> float:
     """A duration that something may be waited for, in seconds: above 0, an hour at most.
 

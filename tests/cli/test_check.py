@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import machines
 from accelwatch.agent.rules.counts import DeviceCounts
 from accelwatch.agent.rules.glance import Finding
 from accelwatch.cli.check_options import CHECK_OPTIONS, CheckOptions, parse
-from accelwatch.cli.check_report import Report, Status, nagios, slurm
+from accelwatch.cli.check_report import Report, Status, document, nagios, slurm
+from accelwatch.cli.check_sources import of_snapshot
 from accelwatch.rules.document import Severity
-from accelwatch.rules.loading import load, pack_file, pack_names
+from accelwatch.rules.loading import RuleFiles, load, pack_file, pack_names
 from agents import AgentProcess
 from installed_command import accelwatch
 from standins import NvmlScenario
@@ -211,3 +213,15 @@ def test_names_of_others_change_neither_line_nor_reason() -> None:
     assert len(reason) <= 201
     assert reason.count("\n") == 1
     assert slurm(Report()) == ""
+
+
+def test_of_many_rules_that_one_look_cannot_tell_some_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    rules = [f"- {{id: r{at}, title: R, when: 'avg(power_watts, \"5m\") < 1'}}" for at in range(5)]
+    file.write_text("\n".join(["version: 1", "rules:", *rules, ""]), encoding="utf-8")
+    files = RuleFiles([file], tests=False)
+    report = of_snapshot(machines.snapshot(), files, "a test", listened=False)
+    assert report.unknown == tuple(f"r{at}" for at in range(5))
+    told = "not judged, one look cannot tell: r0, r1, r2 and 2 more (--json names them)"
+    assert report.notes == (told,)
+    assert json.loads(document(report))["unknown"] == list(report.unknown)

@@ -108,6 +108,30 @@ def test_what_goes_on_is_told(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_the_list_of_rules_says_which_a_hub_has_switched_off(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.02, budget_s=1e-9)
+
+    async def main() -> None:
+        async with agent() as one, hub(one.address, rules=rules) as running:
+            asking = (str(file), "--hub", running.base)
+            judging = running.hub.rules
+            assert judging is not None
+            await running.until(lambda: bool(judging.switched_off("gpu.lost")))
+            code, out, said = await typed("rules", "list", *asking)
+            assert code == 0
+            assert out.splitlines()[0].split() == (
+                ["gpu.lost", "device", "critical", "switched", "off", "A", "GPU", "is", "lost"]
+            )
+            assert "gpu.lost is switched off: " in said
+            rows = json.loads((await typed("rules", "list", "--json", *asking))[1])
+            assert rows[0]["switched_off"]
+            assert rows[0]["mode"] == "observe"
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("command", [["incidents"], ["rules", "explain", "a", "b"]])
 def test_a_hub_that_is_not_there_is_told(command: list[str]) -> None:
     code, _, said = asyncio.run(typed(*command, "--hub", "127.0.0.1:1"))

@@ -50,6 +50,72 @@ def test_windows_that_cost_too_much_are_refused_with_the_dearest(file: Path) -> 
     assert "site.hot" in said
 
 
+def test_windows_name_the_place_of_their_rules(file: Path) -> None:
+    assert f"site.hot ({file}:3)" in run("check", file, "--devices", "5000000")[2]
+
+
+def test_check_and_test_tell_it_as_json_too(file: Path) -> None:
+    told = json.loads(run("check", file, "--json")[1])
+    assert (told["rules"], told["files"], told["windows"]) == (1, 1, 2)
+    assert told["window_bytes"] > 1 << 20
+    assert json.loads(run("test", file, "--json")[1]) == {
+        "passed": 1, "failed": [], "untested": []
+    }  # fmt: skip
+    file.write_text(RULES.replace("140s", "20s"), encoding="utf-8")
+    code, out, _ = run("test", file, "--json")
+    (failed,) = json.loads(out)["failed"]
+    assert (code, failed["rule"], failed["line"], failed["test"]) == (1, "site.hot", 3, "fires")
+
+
+def test_one_window_takes_and_two_take(file: Path) -> None:
+    file.write_text(RULES.replace("temperature_celsius", "power_watts"), encoding="utf-8")
+    assert "1 window takes" in run("check", file)[2]
+
+
+@pytest.mark.parametrize(
+    ("when", "doubt"),
+    [
+        ("utilization_ratio > 90", "between 0 and 1, never 90: for 90 % write 0.9"),
+        ("90 < utilization_ratio", "between 0 and 1, never 90: for 90 % write 0.9"),
+        ('avg(utilization_ratio, "5m") > 90', "between 0 and 1, never 90"),
+        ('power_watts > 1 and peer_median(utilization_ratio, by="node") > 5', "never 5"),
+        ("utilization_ratio > -1", "between 0 and 1, never -1"),
+        ("utilization_ratio > 200", "between 0 and 1, never 200"),
+        ("temperature_celsius > 900", "between -60 and 200 celsius, never 900"),
+    ],
+)
+def test_a_number_that_a_quantity_never_reaches_is_doubted(
+    file: Path, when: str, doubt: str
+) -> None:
+    file.write_text(f"version: 1\nrules:\n- {{id: a, title: A, when: '{when}'}}\n")
+    code, out, said = run("check", file, "--json")
+    assert code == 0
+    assert f"is this meant? {file}:3: a: when: " in said
+    (told,) = json.loads(out)["doubts"]
+    assert doubt in told
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "utilization_ratio > 0.9",
+        "utilization_ratio >= 1",
+        'rate(energy_joules_total, "5m") > 1e9',
+        'duty(ecc_enabled, "10m") > 5',
+        "utilization_ratio * 100 > 90",
+        'model == "H100"',
+        "node.count(utilization_ratio > 0.5) > 3",
+    ],
+)
+def test_what_may_be_is_not_doubted(file: Path, when: str) -> None:
+    file.write_text(f"version: 1\nrules:\n- {{id: a, title: A, when: '{when}'}}\n")
+    assert json.loads(run("check", file, "--json")[1])["doubts"] == []
+
+
+def test_no_shipped_rule_is_doubted() -> None:
+    assert json.loads(run("check", "--json")[1])["doubts"] == []
+
+
 def test_what_is_wrong_is_told_with_its_line(file: Path) -> None:
     file.write_text(RULES.replace("temperature", "temprature", 1), encoding="utf-8")
     code, _, said = run("check", file)
@@ -76,6 +142,7 @@ def test_rules_without_a_test_are_named(file: Path) -> None:
 def test_rules_are_listed(file: Path) -> None:
     assert run("list", file)[1] == "site.hot  device  warning  observe  Too hot\n"
     (row,) = json.loads(run("list", file, "--json")[1])
+    assert row["switched_off"] is None
     assert (row["id"], row["line"], row["tests"]) == ("site.hot", 3, 1)
 
 

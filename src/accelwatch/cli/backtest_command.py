@@ -184,6 +184,10 @@ class _Progress:
 
 
 def backtest_command(
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FILE|FOLDER|PACK]...", help="Rules; all packs without any."),
+    ] = None,
     history: Annotated[
         Path | None, typer.Option("--history", metavar="DIR", help="An archive.")
     ] = None,
@@ -196,7 +200,7 @@ def backtest_command(
     ] = None,
     files: Annotated[
         list[str] | None,
-        typer.Option("--rules", metavar="FILE", help="A rule file, a folder, or a pack's name."),
+        typer.Option("--rules", metavar="FILE", help="The same as an option."),
     ] = None,
     pack: Annotated[
         list[str] | None,
@@ -216,12 +220,13 @@ def backtest_command(
     form: Annotated[
         Form, typer.Option("--format", help="How incidents are printed.")
     ] = Form.NDJSON,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """What rules would have said over recorded time, by the engine that judges live."""
     from accelwatch.rules.loading import pack_names
 
     shipped = set(pack_names())
-    given = files or []
+    given = [*(named or ()), *(files or ())]
     chosen = Chosen(
         files=tuple(Path(one) for one in given if one not in shipped),
         packs=(*(pack or ()), *(one for one in given if one in shipped)),
@@ -235,4 +240,4 @@ def backtest_command(
         end=end,
         interval=interval,
     )
-    raise typer.Exit(backtest(source, chosen, form))
+    raise typer.Exit(backtest(source, chosen, Form.JSON if as_json else form))

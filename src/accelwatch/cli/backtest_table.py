@@ -18,7 +18,7 @@ _MOST = 5
 def table(lines: "Sequence[Line]", test: "Backtest") -> str:
     """All lines and the summary; device-hours are reckoned (docs/history.md)."""
     from accelwatch.cli.history_command import moment_text
-    from accelwatch.display import duration
+    from accelwatch.display import counted, duration
     from accelwatch.fleet.backtest.line import ALERT
     from accelwatch.fleet.backtest.price import price_of
 
@@ -36,13 +36,18 @@ def table(lines: "Sequence[Line]", test: "Backtest") -> str:
     days = max(test.time - test.started, 1.0) / 86_400
     alerts = [line for line in lines if line.level == ALERT]
     summary = [
-        f"{len(lines)} incidents in {days:.1f} days, {len(alerts)} of them alerts: "
+        f"{counted(len(lines), 'incident')} in {_days(days)}, {len(alerts)} of them alerts: "
         f"{len(lines) / days:.2f} and {len(alerts) / days:.2f} a day",
         f"device-hours held up {held_up:.0f}; acting at once would have saved {saved:.0f}",
         f"by rule: {_counted(line.rule for line in lines)}",
         f"by node: {_counted(line.node for line in lines if line.node)}",
     ]
     return _aligned(rows) + "".join(f"{printable(one)}\n" for one in summary)
+
+
+def _days(days: float) -> str:
+    text = f"{days:.1f}"
+    return "1 day" if text == "1.0" else f"{text} days"
 
 
 def _where(line: "Line") -> str:

@@ -34,6 +34,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     blind: tuple[str, ...] = ()
     """Why it cannot be told how the node is."""
     notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """Rules that one look cannot tell."""
 
     @property
     def status(self) -> Status:

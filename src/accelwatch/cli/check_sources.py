@@ -17,6 +17,8 @@ from accelwatch.schema.device import DeviceState
 from accelwatch.schema.snapshot import BackendState, Snapshot, whole_devices
 
 MOST_BYTES = 32 << 20
+_SHOWN = 3
+"""Rules that are named of those that one look cannot tell."""
 _OLDEST_S = 10.0
 """Verdicts of an agent that has not judged for longer count for nothing."""
 
@@ -116,7 +118,10 @@ def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: 
     if seen.pending:
         notes.append(f"holds now, counts only after a while: {', '.join(seen.pending)}")
     if seen.unknown:
-        notes.append(f"not judged, one look cannot tell: {', '.join(seen.unknown)}")
+        shown = ", ".join(seen.unknown[:_SHOWN])
+        rest = len(seen.unknown) - _SHOWN
+        more = f" and {rest} more (--json names them)" if rest > 0 else ""
+        notes.append(f"not judged, one look cannot tell: {shown}{more}")
     report = Report(
         host=snapshot.host,
         source=source,
@@ -129,6 +134,7 @@ def of_snapshot(snapshot: Snapshot, files: RuleFiles, source: str, *, listened: 
             if is_silent(view)
         ),
         notes=tuple(notes),
+        unknown=seen.unknown,
     )
     for status in snapshot.backends:
         if status.state not in (BackendState.OK, BackendState.ABSENT):

@@ -52,7 +52,7 @@ def history_show(folder: Path, as_json: bool) -> int:
 
 
 def _lines(found: "Summary") -> list[str]:
-    from accelwatch.display import size
+    from accelwatch.display import counted, size
 
     span = "empty"
     if found.start is not None and found.end is not None:
@@ -64,8 +64,8 @@ def _lines(found: "Summary") -> list[str]:
         f"span      {span}, every {found.description.interval_s:g} s",
         f"nodes     {found.nodes}",
         f"devices   {found.devices}" + (f" ({models})" if models else ""),
-        f"rows      {rows}; {found.jobs} jobs",
-        f"size      {size(found.size_bytes)} in {len(found.days)} days",
+        f"rows      {rows}; {counted(found.jobs, 'job')}",
+        f"size      {size(found.size_bytes)} in {counted(len(found.days), 'day')}",
         f"source    {found.description.source or 'not told'}",
     ]
     for title, columns in (("device", found.device_columns), ("node", found.node_columns)):

@@ -67,7 +67,9 @@ def tell_set(answer: bytes, name: str, described: Described, as_json: bool) -> i
     if told["problem"]:
         complain(f"in force, but not written down: {told['problem']}")
     if unknown := told.get("unknown"):
-        complain(f"no such node now: {', '.join(unknown)}")
+        complain(
+            f"no such {'node' if name == 'maintenance' else 'label'} now: {', '.join(unknown)}"
+        )
     if as_json:
         write_stdout(answer)
         return OK

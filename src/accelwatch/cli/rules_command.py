@@ -35,46 +35,66 @@ def load_rules(files: list[Path] | None, packs: list[str] | None) -> Any:
     return load([*(pack_file(name) for name in names), *(files or [])])
 
 
-def rules_check(files: list[Path] | None, packs: list[str] | None, devices: int) -> int:
+def rules_check(
+    files: list[Path] | None, packs: list[str] | None, devices: int, as_json: bool = False
+) -> int:
     """Tell every mistake. Raises ConfigError, ExpressionError for windows that cost too much."""
+    from accelwatch.display import counted
     from accelwatch.expr.needs import Needs, refuse_costly, window_bytes
+    from accelwatch.rules.doubts import doubts
 
     loaded = load_rules(files, packs)
     needs: dict[str, Needs] = {}
     for rule in loaded.rules.values():
-        needs[rule.id] = Needs()
+        named = f"{rule.id} ({rule.origin})"
+        needs[named] = Needs()
         for expression in rule.expressions:
-            needs[rule.id] |= expression.needs
+            needs[named] |= expression.needs
     refuse_costly(needs, devices)
     windows = {window for one in needs.values() for window in one.windows}
-    size = window_bytes(windows, devices) / (1 << 20)
+    size = window_bytes(windows, devices)
     count, several = len(loaded.rules), len(loaded.files)
+    doubtful = [doubt for rule in loaded.rules.values() for doubt in doubts(rule)]
+    for doubt in doubtful:
+        complain(f"is this meant? {doubt}")
+    if as_json:
+        told = {"rules": count, "files": several, "windows": len(windows), "devices": devices}
+        _write_json({**told, "window_bytes": size, "doubts": doubtful})
+        return OK
+    take = "takes" if len(windows) == 1 else "take"
     complain(
-        f"ok; rules: {count}, files: {several}; {len(windows)} windows take {size:.0f} MiB "
-        f"for {devices} devices"
+        f"ok; rules: {count}, files: {several}; {counted(len(windows), 'window')} {take} "
+        f"{size / (1 << 20):.0f} MiB for {devices} devices"
     )
     return OK
 
 
-def rules_test(files: list[Path] | None, packs: list[str] | None) -> int:
+def rules_test(files: list[Path] | None, packs: list[str] | None, as_json: bool = False) -> int:
     """Play all tests; exit code 1 when one fails. Raises ConfigError."""
+    from accelwatch.display import counted
     from accelwatch.rules.testing import run
 
     loaded = load_rules(files, packs)
-    failed = passed = 0
+    passed = 0
+    failures: list[dict[str, object]] = []
     untested: list[str] = []
     for rule in loaded.rules.values():
         if not rule.tests:
             untested.append(rule.id)
         for result in run(rule):
             passed += not result.failures
-            failed += bool(result.failures)
+            place = {"file": str(rule.origin.file), "line": rule.origin.line, "rule": rule.id}
+            if result.failures:
+                failures.append({**place, "test": result.test, "failures": list(result.failures)})
             for failure in result.failures:
                 complain(f"{rule.origin}: {rule.id}: {result.test}: {failure}")
+    if as_json:
+        _write_json({"passed": passed, "failed": failures, "untested": untested})
+        return NOTHING_READ if failures else OK
     if untested:
         complain(f"without a test: {', '.join(untested)}")
-    complain(f"{passed} tests passed, {failed} failed")
-    return NOTHING_READ if failed else OK
+    complain(f"{counted(passed, 'test')} passed, {len(failures)} failed")
+    return NOTHING_READ if failures else OK
 
 
 def _row(rule: Any) -> dict[str, object]:
@@ -91,9 +111,21 @@ def _row(rule: Any) -> dict[str, object]:
     }
 
 
-def rules_list(files: list[Path] | None, packs: list[str] | None, as_json: bool) -> int:
+def rules_list(
+    files: list[Path] | None, packs: list[str] | None, hub: HubFlags, as_json: bool
+) -> int:
     """A line a rule. Raises ConfigError."""
     rows = [_row(rule) for rule in load_rules(files, packs).rules.values()]
+    off = _switched_off(hub)
+    for row in rows:
+        row["switched_off"] = None if off is None else off.get(str(row["id"]), "")
+        if row["switched_off"] and not as_json:
+            row["mode"] = "switched off"
+    if off is None:
+        complain("no hub or agent answers, so whether one has switched a rule off is not known")
+    for id_, why in (off or {}).items():
+        if why:
+            complain(f"{id_} is switched off: {why}")
     if as_json:
         _write_json(rows)
         return OK
@@ -102,6 +134,19 @@ def rules_list(files: list[Path] | None, packs: list[str] | None, as_json: bool)
         cells = [str(row[key]).ljust(widths[key]) for key in _COLUMNS]
         write_stdout(("  ".join([*cells, str(row["title"])]).rstrip() + "\n").encode())
     return OK
+
+
+def _switched_off(hub: HubFlags) -> dict[str, str] | None:
+    """Why rules are not judged any more, by id, as who runs says; None where nobody answers."""
+    import msgspec
+
+    from accelwatch.errors import AccelwatchError
+
+    try:
+        page = msgspec.json.decode(asked(hub, "/v1/rules", {}))
+        return {row["id"]: row["switched_off"] for row in page["rules"]}
+    except (AccelwatchError, msgspec.DecodeError, KeyError):
+        return None
 
 
 _COLUMNS = ("id", "scope", "severity", "mode")
@@ -158,6 +203,7 @@ def rules_explain(rule: str, entity: str, hub: HubFlags, as_json: bool) -> int:
         return OK
     told = msgspec.json.decode(document)
     held = "" if told["held_s"] is None else f", for {told['held_s']:.0f} s"
+    held = ", just begun" if held == ", for 0 s" else held
     lines = [f"{told['rule']} on {entity}: {told['phase']}{held}"]
     for part in told["parts"]:
         value = "" if part["value"] is None else part["value"]
@@ -194,21 +240,23 @@ def _check(
     devices: Annotated[
         int, typer.Option("--devices", min=1, help="Devices that memory is reckoned for.")
     ] = 8000,
+    as_json: _Json = False,
 ) -> None:
     """Tell every mistake of all files, and what their windows cost; exit code 2 if there is one."""
-    raise typer.Exit(rules_check(files, pack, devices))
+    raise typer.Exit(rules_check(files, pack, devices, as_json))
 
 
 @rules.command("test")
-def _test(files: _Files = None, pack: _Packs = None) -> None:
+def _test(files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
     """Play the tests inside the files; exit code 1 if one fails."""
-    raise typer.Exit(rules_test(files, pack))
+    raise typer.Exit(rules_test(files, pack, as_json))
 
 
 @rules.command("list")
-def _list(files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
-    """A line a rule."""
-    raise typer.Exit(rules_list(files, pack, as_json))
+@command
+def _list(hub: HubFlags, files: _Files = None, pack: _Packs = None, as_json: _Json = False) -> None:
+    """A line a rule; a hub or agent that runs says which it has switched off."""
+    raise typer.Exit(rules_list(files, pack, hub, as_json))
 
 
 @rules.command("show")

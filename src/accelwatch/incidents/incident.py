@@ -16,6 +16,22 @@ MOST_NODES = 4096
 """Nodes named in a group incident."""
 
 
+OWN_LABELS = (
+    "id",
+    "rule",
+    "family",
+    "severity",
+    "scope",
+    "node",
+    "device",
+    "job",
+    "rack",
+    "vendor",
+    "model",
+)
+"""Labels that every incident has; `Incident.labels` gives their values."""
+
+
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of an entity besides the rule, when something happens to it."""
 
@@ -118,20 +134,20 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
 
     def labels(self) -> dict[str, str]:
         """What silences and routes go by: the facts' labels, and words of our own, which count first."""
-        own = {
-            "id": self.id,
-            "rule": self.rule,
-            "family": self.family,
-            "severity": self.severity.value,
-            "scope": self.entity.scope.value,
-            "node": self.entity.node,
-            "device": self.facts.device_name,
-            "job": self.entity.job,
-            "rack": self.entity.rack or self.facts.labels.get("rack", ""),
-            "vendor": self.facts.vendor,
-            "model": self.facts.model,
-        }
-        return {**self.facts.labels, **own}
+        own = (
+            self.id,
+            self.rule,
+            self.family,
+            self.severity.value,
+            self.entity.scope.value,
+            self.entity.node,
+            self.facts.device_name,
+            self.entity.job,
+            self.entity.rack or self.facts.labels.get("rack", ""),
+            self.facts.vendor,
+            self.facts.model,
+        )
+        return {**self.facts.labels, **dict(zip(OWN_LABELS, own, strict=True))}
 
 
 def with_moment(incident: Incident, moment: Moment) -> Incident:

@@ -119,10 +119,16 @@ class RuleRunner:
         """Read the rules again. Raises ConfigError, WindowsError; then those before stay in force."""
         # Many rules take a second to load, in which streams and pages go on.
         seen = await asyncio.to_thread(marks, settings)
-        rules = await asyncio.to_thread(loaded_rules, settings)
-        await self._alerting.reload(alerts or Alerts(), self.open)
-        if rules.digest != self.rules.digest:
-            await self._replace(rules)
+        try:
+            rules = await asyncio.to_thread(loaded_rules, settings)
+            await self._alerting.reload(alerts or Alerts(), self.open)
+            if rules.digest != self.rules.digest:
+                await self._replace(rules)
+        except AccelwatchError as error:
+            if settings == self._settings:
+                # Who asked for it tells of it; the next look at the files is no second telling.
+                self._marks, self._refused = seen, _refusal(error)
+            raise
         self.interval_s = self._evaluator.pace(settings.interval_s)
         self._evaluator.budgets.allow(settings.budget_s)
         self._settings, self._marks, self._refused = settings, seen, ""
@@ -161,7 +167,7 @@ class RuleRunner:
             elif self._refused:
                 logger.info("rule files are well again count=%d", len(rules.rules))
         except (AccelwatchError, OSError) as error:
-            refused = f"rules refused, those before stay in force: {error}"
+            refused = _refusal(error)
             if refused != self._refused:
                 logger.error("%s", refused)
             self._refused = refused
@@ -286,3 +292,7 @@ class RuleRunner:
             ("rule_firing", id_, rule.severity.value): sum(1 for _ in spells.firing(id_))
             for id_, rule in sorted(self._evaluator.rules.items())
         }
+
+
+def _refusal(error: Exception) -> str:
+    return f"rules refused, those before stay in force: {error}"

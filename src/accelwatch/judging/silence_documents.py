@@ -66,6 +66,8 @@ class SilenceChanged(msgspec.Struct, frozen=True, kw_only=True):
     silence: SilenceDocument
     problem: str
     """Why it is not written down, and so does not outlive a restart; empty when it is."""
+    unknown: tuple[str, ...] = ()
+    """Labels of its matchers that nothing here has now."""
 
 
 class MaintenanceChanged(msgspec.Struct, frozen=True, kw_only=True):

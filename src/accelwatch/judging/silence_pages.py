@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError, UsageError
+from accelwatch.incidents.incident import OWN_LABELS
+from accelwatch.incidents.register import Register
 from accelwatch.incidents.silence import Maintenance, Silence, named
 from accelwatch.judging.paths import MAINTENANCE, SILENCES, id_below, to_close
 from accelwatch.judging.silence_documents import (
@@ -28,6 +30,7 @@ from accelwatch.judging.silencing import (
     asked_for,
     reason_of,
     silence_of,
+    unknown_labels,
     who,
     window_of,
 )
@@ -49,8 +52,10 @@ class SilencePages:
         runner: "Callable[[], RuleRunner | None]",
         clock: Clock,
         nodes: Callable[[], Collection[str]],
+        labels: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        """`runner` gives whoever judges now, `nodes` the names of the nodes that are known."""
+        """`runner` gives whoever judges now, `nodes` and `labels` the names that are known."""
+        self._labels = labels
         self._runner = runner
         self._clock = clock
         self._nodes = nodes
@@ -89,11 +94,19 @@ class SilencePages:
         register, now = runner.register, self._clock.wall()
         asked = asked_for(change.body, NewSilence)
         register.muting.check_room(Silence)
-        silence_of(asked, "", now, change.user)  # a number is given to those only that are taken
+        # A number is given to those only that are taken.
+        unknown = unknown_labels(
+            silence_of(asked, "", now, change.user), self._known_labels(register)
+        )
         silence = silence_of(asked, register.next_id("s"), now, change.user)
         problem = await register.mute(silence)
         document = silence_document(silence, now, _counts(runner))
-        return json_page(SilenceChanged(silence=document, problem=problem), change.headers)
+        told = SilenceChanged(silence=document, problem=problem, unknown=unknown)
+        return json_page(told, change.headers)
+
+    def _known_labels(self, register: Register) -> set[str]:
+        of_incidents = (name for incident in register.open for name in incident.facts.labels)
+        return {*OWN_LABELS, *self._labels(), *of_incidents}
 
     async def _announce(self, runner: "RuleRunner", change: Change) -> Page:
         register, now = runner.register, self._clock.wall()

@@ -4,6 +4,7 @@ Bodies are JSON objects; a field that is not known is refused, for a typo must n
 """
 
 import datetime
+from collections.abc import Collection
 from typing import TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from accelwatch.incidents.silence import (
     Silence,
     matchers,
 )
+from accelwatch.schema.metrics import nearest
 
 MOST_NAMED = 4096
 """Nodes of one window; a rack has a hundred, and a whole cluster is `all`."""
@@ -90,6 +92,23 @@ def silence_of(asked: NewSilence, id_: str, now: float, user: str) -> Silence:
     )
 
 
+def unknown_labels(silence: Silence, known: Collection[str]) -> tuple[str, ...]:
+    """Labels that nothing here has, and of which nobody can tell what was meant.
+
+    Raises UsageError for one that is another misspelt.
+    """
+    unknown: list[str] = []
+    for name in dict.fromkeys(matcher.name for matcher in silence.matchers):
+        if name in known:
+            continue
+        if close := nearest(name, sorted(known)):
+            raise UsageError(
+                f"matchers: nothing here has a label {name[:60]!r}; did you mean {close}?"
+            )
+        unknown.append(name)
+    return tuple(unknown)
+
+
 def window_of(asked: NewMaintenance, id_: str, now: float, user: str) -> Maintenance:
     """The window that is asked for. Raises UsageError."""
     starts, ends = _span(asked, now)
@@ -118,7 +137,7 @@ def _span(asked: _Span, now: float) -> tuple[float, float]:
     if bool(asked.until) == bool(asked.lasts):
         raise UsageError('say until when: either "for": "2h", or "until" with a time')
     lasts = asked.lasts
-    ends = starts + durations.seconds(lasts) if lasts else moment_of("until", asked.until)
+    ends = starts + durations.seconds_with_unit(lasts) if lasts else moment_of("until", asked.until)
     if ends <= max(starts, now):
         raise UsageError("it would be over before it begins, or is over already")
     if ends - now > LONGEST_S:

@@ -50,9 +50,10 @@ def test_incidents_on_stdout_and_gaps_on_stderr(tmp_path: Path, rules: str) -> N
     assert said.count("my.fan") == 1
     assert "1 of 2 rules ask for what this archive has no column of" in said
     assert json.loads(run(*played, "--format", "json")[1]) == [line]
+    assert json.loads(run(rules, *played[:2], "--json")[1]) == [line]
     table = run(*played, "--format", "table")[1]
     assert "my.hot" in table.splitlines()[1]
-    assert "1 incidents in 0.0 days, 1 of them alerts" in table
+    assert "1 incident in 0.0 days, 1 of them alerts" in table
     assert run(*played, "--rule", "my.fan")[1] == ""
     later = str(plan.start + 1600)
     assert run(*played, "--from", later)[1] == ""

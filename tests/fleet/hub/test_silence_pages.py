@@ -123,6 +123,39 @@ def test_maintenance_mutes_its_nodes_and_names_those_that_are_not_known(
     played(story)
 
 
+def test_a_label_that_is_misspelt_is_refused_and_one_that_nothing_has_is_named(
+    tmp_path: Path, rules: RuleSettings
+) -> None:
+    async def story() -> None:
+        async with judged(rules, state_dir=tmp_path) as (running, node):
+            asked = {"matchers": [f"nod={node}"], "for": "1h", "reason": "x"}
+            said = await running.post(SILENCES, 400, json=asked)
+            assert "nothing here has a label 'nod'; did you mean node?" in said
+            asked["matchers"] = [f"node={node}", "zone=west"]
+            assert (await running.post(SILENCES, json=asked))["unknown"] == ["zone"]
+            targets = [
+                msgspec.structs.replace(source.target, labels={"zone": "east"})
+                for source in running.hub.fleet.nodes[node].sources.values()
+            ]
+            running.hub.fleet.set_targets(targets)
+            assert (await running.post(SILENCES, json=asked))["unknown"] == []
+
+    played(story)
+
+
+@pytest.mark.parametrize(("lasts", "code"), [("2", 400), ("2 ", 400), ("0.5", 400), ("2h", 200)])
+def test_how_long_a_silence_lasts_has_a_unit(rules: RuleSettings, lasts: str, code: int) -> None:
+    async def story() -> None:
+        async with judged(rules) as (running, node):
+            asked = {"matchers": [f"node={node}"], "for": lasts, "reason": "x"}
+            said = await running.post(SILENCES, code, json=asked)
+            number = lasts.strip()
+            hint = f"'{number}' has no unit; write {number}m, {number}h or {number}d"
+            assert code == 200 or hint in said
+
+    played(story)
+
+
 def test_an_incident_is_closed_by_hand(tmp_path: Path, rules: RuleSettings) -> None:
     async def story() -> None:
         async with judged(rules, state_dir=tmp_path) as (running, _):
@@ -201,7 +234,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     (SILENCES, {**SWAP, "matchers": ["n1"]}, "'n1' is no matcher"),
     (SILENCES, {**SWAP, "matchers": ["a=b"] * 17}, "more than 16"),
     (SILENCES, {**SWAP, "for": "soon"}, "'soon' is no duration"),
-    (SILENCES, {**SWAP, "for": "0"}, "would be over before it begins"),
+    (SILENCES, {**SWAP, "for": "0h"}, "would be over before it begins"),
     (SILENCES, {**SWAP, "until": "2030-01-01T00:00:00Z"}, "either"),
     (SILENCES, {**SWAP, "for": ""}, "either"),
     (SILENCES, {**SWAP, "for": "91d"}, "beyond 90 days"),

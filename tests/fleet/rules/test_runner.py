@@ -10,6 +10,8 @@ import machines
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import ConfigError
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.fleet.table import windows as windows_module
+from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.incidents.incident import Incident, MomentKind
 from accelwatch.incidents.journal.file import FILE, JournalFile
 from accelwatch.judging.runner import RuleRunner
@@ -205,6 +207,40 @@ def test_a_file_that_breaks_changes_nothing_and_is_told_until_it_is_mended(site:
         await runner.stop()
 
     play(story)
+
+
+def test_a_file_that_breaks_is_told_once_by_a_reload_or_by_a_look(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        runner = site.runner()
+        await runner.start()
+        site.file.write_text(LOW.replace("power_watts", "power_wats"), encoding="utf-8")
+        with pytest.raises(ConfigError):
+            await runner.reload(site.settings)
+        assert "unknown name power_wats" in runner.problems[0]
+        await runner.look_again()
+        assert "rules refused" not in caplog.text
+        other = RuleSettings(files=(str(site.file), "/nowhere"))
+        with pytest.raises(ConfigError):
+            await runner.reload(other)
+        site.file.write_text(LOW.replace("200", "100"), encoding="utf-8")
+        await runner.look_again()
+        assert runner.problems == ()
+        await runner.stop()
+
+    play(story)
+
+
+def test_windows_that_are_too_dear_are_refused_with_the_rules_that_ask_for_them(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windowed = LOW.replace("power_watts < 200", 'avg(power_watts, "6h") < 200')
+    site.file.write_text(windowed, encoding="utf-8")
+    monkeypatch.setattr(windows_module, "MOST_BYTES", 1000)
+    site.watts(120.0)
+    with pytest.raises(WindowsError, match=rf"ask for most: low \({site.file}:4\)"):
+        site.runner()
 
 
 def test_other_rules_begin_and_an_incident_that_lost_its_rule_stays(site: Site) -> None:

@@ -15,6 +15,7 @@ from accelwatch.expr import (
 from accelwatch.expr.names import Fault
 from accelwatch.fleet.names import GONE, NodeState, fleet_names
 from accelwatch.fleet.state.devices import FleetDevice
+from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.groups import belonging
 from accelwatch.fleet.state.node import speaks_for
 from accelwatch.fleet.state.usage import NOBODY, Occupancy
@@ -68,6 +69,14 @@ class Subject(msgspec.Struct, kw_only=True):
         if self.present is None or not speaks_for(self.node_state):
             return "unknown"
         return self.present.health
+
+
+def target_labels(fleet: Fleet) -> set[str]:
+    """Names of all labels of targets."""
+    nodes = fleet.nodes.values()
+    return set().union(
+        *(source.target.labels for node in nodes for source in node.sources.values())
+    )
 
 
 def condition(text: str, labels: Iterable[str]) -> Expression:

@@ -13,7 +13,7 @@ from accelwatch.fleet.api.evidence_pages import PATH as EVIDENCE
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.groups import check_grouping, groups
 from accelwatch.fleet.api.http import index_page, listed, states_of
-from accelwatch.fleet.api.names import columns, condition
+from accelwatch.fleet.api.names import columns, condition, target_labels
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
 from accelwatch.fleet.api.rows import cursor_of, page, place_of
@@ -194,10 +194,7 @@ class HubPages:
 
     def labels(self) -> set[str]:
         """Names of all labels of targets."""
-        nodes = self._fleet.nodes.values()
-        return set().union(
-            *(source.target.labels for node in nodes for source in node.sources.values())
-        )
+        return target_labels(self._fleet)
 
     async def _index(self, query: Query, _headers: Headers) -> Page:
         ask_again(query, ())

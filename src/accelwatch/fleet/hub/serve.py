@@ -18,6 +18,7 @@ from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.api.live import LiveStreams
+from accelwatch.fleet.api.names import target_labels
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
 from accelwatch.fleet.api.store_pages import PeerPages
@@ -86,7 +87,9 @@ class HubServer:
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
             incidents=IncidentPages(lambda: hub.rules),
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence),
-            silences=SilencePages(lambda: hub.rules, clock, lambda: hub.fleet.nodes),
+            silences=SilencePages(
+                lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
+            ),
         )
         hub.peers.also_write(pages.own)
         news = IncidentNews(lambda: hub.rules)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from accelwatch.expr.kleene import UNKNOWN, Truth
-from accelwatch.expr.needs import Needs
+from accelwatch.expr.needs import Needs, window_bytes
 from accelwatch.fleet.rules.dormancy import Dormancy, may_hold, never_told, without
 from accelwatch.fleet.rules.ground import Ground
 from accelwatch.fleet.rules.program import Program
@@ -21,6 +21,7 @@ from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.rules.truths import Truths as Columns
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Bools
+from accelwatch.fleet.table.windows import WindowsError
 from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Mode, Scope
 from accelwatch.rules.provenance import grounds_of
@@ -29,6 +30,7 @@ from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
 from accelwatch.rules.verdict import Entity, Grounds, VerdictChange
 
+_SHOWN = 3
 _AT_ONCE = 64
 """Entities of a rule that are judged without a rest."""
 _OVER = Truths(when=False, clear=True)
@@ -67,7 +69,10 @@ class FleetJudge:
         self.unjudged = self._never_true()
         """Rules that ask for what nobody will ever tell."""
         judged = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
-        self.columns = ground.columns(_needs(judged), self._fires)
+        try:
+            self.columns = ground.columns(_needs(judged), self._fires)
+        except WindowsError as error:
+            raise WindowsError(f"{error}; those who ask for most: {_dearest(judged)}") from error
         self._asked_for = sorted(_needs(judged).rules)
         """Rules whose firing others ask for."""
         self._dormancy = Dormancy({rule.id: rule for rule in judged}, self._absent)
@@ -208,6 +213,13 @@ class FleetJudge:
             return None
         fired = self._fired.get(rule)
         return np.zeros(self.columns.size, dtype=np.bool_) if fired is None else fired
+
+
+def _dearest(rules: Iterable[Rule]) -> str:
+    """The rules whose windows take most, with their places."""
+    sizes = {rule.id: window_bytes(_needs([rule]).windows, 1) for rule in rules}
+    most = sorted(rules, key=lambda rule: (-sizes[rule.id], rule.id))[:_SHOWN]
+    return ", ".join(f"{rule.id} ({rule.origin})" for rule in most)
 
 
 def _needs(rules: Iterable[Rule]) -> Needs:
