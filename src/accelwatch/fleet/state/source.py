@@ -47,9 +47,7 @@ class TargetSource:
 
     def __init__(self, target: Target, columns: ColumnStore) -> None:
         self.target = target
-        self.dialect = ""
-        self.version = ""
-        self.boot_id = ""
+        self.dialect = self.version = self.boot_id = ""
         self.host_name = ""
         """What the machine calls itself."""
         self.boot_time: float | None = None
