@@ -49,11 +49,17 @@ def committed(intent: Intent, *, dry_run: bool = False) -> Committed:
 
 
 async def pursue(
-    action: Action, intent: Intent, *, within_s: float = 30.0, before: Between | None = None
+    action: Action,
+    intent: Intent,
+    *,
+    within_s: float = 30.0,
+    before: Between | None = None,
+    twice: bool = False,
 ) -> Pursuit:
     """Until it is achieved or refused; fails when that takes too long. `before` runs before each step.
 
-    A step is not done again before its effect has had the time that its kind says it may take.
+    A step is not done again before its effect has had the time that its kind says it may take. With
+    `twice` each step that is idempotent is done two times.
     """
     done: list[Step] = []
     tolds: list[Told] = []
@@ -74,6 +80,9 @@ async def pursue(
         if before is not None:
             await before(proposal)
         told = await action.perform(proposal, committed(intent))
+        if twice and action.steps[proposal.kind].idempotent:
+            again = await action.perform(proposal, committed(intent))
+            assert again.status is not ToldStatus.UNKNOWN, again
         done.append(proposal)
         tolds.append(told)
         assert len(done) < MOST_STEPS, tolds

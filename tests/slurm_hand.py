@@ -42,5 +42,8 @@ class Hand:
     def pursue(self, kind: IntentKind, node: str, **more: Any) -> Pursuit:
         within_s = more.pop("within_s", 30.0)
         before = more.pop("before", None)
+        twice = more.pop("twice", False)
         intent = self.intent(kind, node, **more)
-        return asyncio.run(pursue(self.action, intent, within_s=within_s, before=before))
+        return asyncio.run(
+            pursue(self.action, intent, within_s=within_s, before=before, twice=twice)
+        )

@@ -39,7 +39,7 @@ SelectTypeParameters=CR_Core
 MpiDefault=none
 JobRequeue=1
 ReturnToService=1
-KillWait=2
+KillWait=1
 MinJobAge=300
 InactiveLimit=0
 SlurmdTimeout=30
@@ -55,8 +55,9 @@ _SIZE = len(NODES)
 class WorkingSlurm:
     """The cluster, and what an administrator, a user or a fault does to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, daemons: contextlib.ExitStack) -> None:
         self.folder = folder
+        self._daemons = daemons
         self.conf = folder / "slurm.conf"
         self.environ = {**os.environ, "SLURM_CONF": str(self.conf), "SLURM_TIME_FORMAT": "%s"}
 
@@ -100,6 +101,12 @@ class WorkingSlurm:
         finally:
             os.kill(pid, signal.SIGCONT)
 
+    def start_node(self, node: str, *, booted: bool = False) -> None:
+        """A slurmd for a node that has none; `booted` makes it say that the machine has booted."""
+        words = [installed("slurmd"), "-D", "-f", str(self.conf), "-N", node]
+        log = self.folder / f"{node}.out"
+        self._daemons.enter_context(process(*words, *(["-b"] if booted else []), log=log))
+
     def clean(self) -> None:
         """No jobs, no reservations, all nodes at work."""
         whose = f"--user={getpass.getuser()}"
@@ -133,8 +140,9 @@ def until(is_so: Callable[[], object], what: str, seconds: float = 20.0) -> None
 @contextlib.contextmanager
 def working_slurm(folder: Path, scheduler: str = "batch_sched_delay=1") -> Iterator[WorkingSlurm]:
     """A cluster of idle nodes; skips the test where Slurm is not installed."""
-    slurmctld, slurmd = installed("slurmctld"), installed("slurmd")
-    slurm = WorkingSlurm(folder)
+    slurmctld, _ = installed("slurmctld"), installed("slurmd")
+    stack = contextlib.ExitStack()
+    slurm = WorkingSlurm(folder, stack)
     host = socket.gethostname().partition(".")[0]
     ports = [free_port() for _ in range(_SIZE + 1)]
     slurm.conf.write_text(
@@ -148,15 +156,13 @@ def working_slurm(folder: Path, scheduler: str = "batch_sched_delay=1") -> Itera
         )
     )
     (folder / "state").mkdir()
-    with contextlib.ExitStack() as stack:
+    with stack:
         stack.enter_context(munge(folder))
         conf = str(slurm.conf)
         stack.enter_context(process(slurmctld, "-D", "-f", conf, log=folder / "slurmctld.out"))
         for node in NODES:
             (folder / f"spool.{node}").mkdir()
-            stack.enter_context(
-                process(slurmd, "-D", "-f", conf, "-N", node, log=folder / f"{node}.out")
-            )
+            slurm.start_node(node)
         until_up(conf, folder)
         until(slurm.is_idle, "all nodes are idle")
         try:

@@ -1,7 +1,10 @@
 """Nodes of a real Slurm: drained, released, taken over by people, fenced, rebooted, tested."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from accelwatch.action.intent import IntentKind, Mark
 from accelwatch.action.observed import Standing
@@ -129,7 +132,7 @@ def test_a_node_is_tested_while_nobody_else_can_use_it(slurm: WorkingSlurm, hand
     assert isinstance(early.ending, Refusal)
     assert early.ending.kind is RefusalKind.UNSAFE
     one.pursue(IntentKind.QUARANTINE, "n1")
-    passed = one.pursue(IntentKind.TEST, "n1", test="well", asked=1.0)
+    passed = one.pursue(IntentKind.TEST, "n1", test="well", asked=1.0, twice=True)
     assert passed.kinds == ["reserve", "undrain", "run_test", "drain", "delete_reservation"]
     assert isinstance(passed.ending, Achieved)
     failed = one.pursue(IntentKind.TEST, "n1", test="sick", asked=2.0)
@@ -159,10 +162,22 @@ def test_a_reboot_is_seen_by_its_boot_time_and_the_node_stays_ours(
     one = hand()
     assert isinstance(one.pursue(IntentKind.REBOOT, "n1").ending, Refusal)
     one.pursue(IntentKind.QUARANTINE, "n1")
-    intent = one.intent(IntentKind.REBOOT, "n1")
-    observed = asyncio.run(one.action.observe(intent))
-    step = one.action.propose(intent, observed)
-    assert getattr(step, "kind", "") == "reboot"
+
+    def boot() -> None:
+        until(lambda: "REBOOT_ISSUED" in slurm.node("n1"), "the reboot is issued")
+        os.kill(slurm.pid("slurmd.n1"), signal.SIGKILL)
+        slurm.start_node("n1", booted=True)
+
+    with ThreadPoolExecutor(1) as pool:
+        booted = pool.submit(boot)
+        rebooted = one.pursue(IntentKind.REBOOT, "n1")
+        booted.result()
+    assert rebooted.kinds == ["reboot"]
+    assert isinstance(rebooted.ending, Achieved)
+    assert " State=DOWN " in slurm.node("n1")
+    assert seen(one, "n1") is Standing.OURS
+    assert one.pursue(IntentKind.REBOOT, "n1").kinds == []
+    assert one.pursue(IntentKind.RELEASE, "n1").kinds == ["resume"]
 
 
 def test_a_mark_in_the_comment_or_none_at_all(slurm: WorkingSlurm, hand: Hands) -> None:

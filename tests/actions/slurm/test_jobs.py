@@ -1,0 +1,231 @@
+"""Jobs of a real Slurm: moved off a bad node into a place that is kept for them, never twice at once."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.intent import IntentKind
+from accelwatch.action.step import (
+    Achieved,
+    Begun,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Step,
+    ToldStatus,
+    Wait,
+)
+from accelwatch_slurm.job_text import SlurmJob, job_of
+from pursuits import committed
+from slurm_hand import Hand
+from working_slurm import WorkingSlurm, until
+
+Hands = Callable[..., Hand]
+MOVE = ["reserve", "requeue", "steer", "start"]
+
+
+def job(slurm: WorkingSlurm, number: str) -> SlurmJob:
+    found = job_of(slurm.job(number))
+    assert found is not None
+    return found
+
+
+def running(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") -> str:
+    number = slurm.submit(*options, script=script)
+    until(lambda: job(slurm, number).word == "RUNNING", f"job {number} runs")
+    return number
+
+
+def test_a_job_keeps_its_place_and_its_users_wishes(slurm: WorkingSlurm, hand: Hands) -> None:
+    one = hand()
+    number = running(slurm, "-N2", "--nodelist=n1,n2", "--exclude=n5")
+    rival = slurm.submit("-N4")
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    key = one.key(number)
+    moved = one.pursue(IntentKind.MOVE_JOB, "n1", job=key, spare="n3")
+    assert moved.kinds == MOVE
+    assert isinstance(moved.ending, Achieved)
+    assert moved.ending.moved_to == ("n2", "n3")
+    now = job(slurm, number)
+    assert (now.restarts, set(now.exclude.split(","))) == (1, {"n1", "n5"})
+    assert now.require == ""
+    assert job(slurm, rival).word == "PENDING"
+    assert moved.original["exclude"] == "n5"
+    waits = one.intent(IntentKind.RESTORE_JOB, "n1", job=key, original=moved.original)
+    assert isinstance(one.action.propose(waits, asyncio.run(one.action.observe(waits))), Wait)
+    slurm.scontrol("requeue", number)
+    restored = one.pursue(IntentKind.RESTORE_JOB, "n1", job=key, original=moved.original)
+    assert restored.kinds == ["unsteer", "delete_reservation"]
+    assert job(slurm, number).exclude == "n5"
+    assert job(slurm, number).require in ("n1,n2", "n[1-2]")
+    assert "accelwatch" not in slurm.scontrol("show", "reservations")
+
+
+def test_the_place_is_given_back_when_the_job_has_ended(slurm: WorkingSlurm, hand: Hands) -> None:
+    one = hand()
+    array = slurm.submit("--array=7", "-w", "n1")
+    until(lambda: job(slurm, f"{array}_7").word == "RUNNING", "the task runs")
+    one.pursue(IntentKind.QUARANTINE, "n1")
+    key = one.key(f"{array}_7")
+    assert str(key) == f"{array}_7"
+    moved = one.pursue(IntentKind.MOVE_JOB, "n1", job=key, spare="n4", twice=True)
+    assert moved.kinds == MOVE
+    assert isinstance(moved.ending, Achieved)
+    assert moved.ending.moved_to == ("n4",)
+    slurm.run("scancel", array)
+    restored = one.pursue(IntentKind.RESTORE_JOB, "n1", job=key, original=moved.original)
+    assert "delete_reservation" in restored.kinds
+    assert "accelwatch" not in slurm.scontrol("show", "reservations")
+
+
+def test_what_cannot_or_may_not_be_begun_again_is_refused(slurm: WorkingSlurm, hand: Hands) -> None:
+    one = hand(hold_place=False)
+    firm = running(slurm, "--no-requeue", "-w", "n1")
+    slurm.run("salloc", "--no-shell", "-N1", "-w", "n2")
+    (typed,) = slurm.run("squeue", "-h", "-o", "%i", "-w", "n2").split()
+    firmly = one.pursue(IntentKind.MOVE_JOB, "n1", job=one.key(firm)).ending
+    by_hand = one.pursue(IntentKind.MOVE_JOB, "n2", job=one.key(typed)).ending
+    gone = one.pursue(IntentKind.MOVE_JOB, "n1", job=one.key(firm).__class__("lab", "999", 1.0))
+    assert isinstance(firmly, Refusal)
+    assert firmly.kind is RefusalKind.NOT_ALLOWED
+    assert isinstance(by_hand, Refusal)
+    assert by_hand.kind is RefusalKind.IMPOSSIBLE
+    assert isinstance(gone.ending, Refusal)
+    assert job(slurm, firm).word == job(slurm, typed).word == "RUNNING"
+    forced = one.pursue(IntentKind.MOVE_JOB, "n1", job=one.key(firm), force_requeue=True)
+    assert forced.kinds == ["allow_requeue", "requeue", "steer", "start"]
+
+
+def test_a_deaf_job_is_waited_for_and_one_that_somebody_holds_is_theirs(
+    slurm: WorkingSlurm, hand: Hands, tmp_path: Path
+) -> None:
+    one = hand(hold_place=False)
+    script = f"trap '' TERM; while [ ! -e {tmp_path}/end ]; do sleep 0.2; done"
+    deaf = running(slurm, "-w", "n1", script=script)
+    held = running(slurm, "-w", "n2")
+
+    async def hold(step: Step) -> None:
+        if step.kind == "steer":
+            slurm.scontrol("hold", held)
+
+    taken = one.pursue(IntentKind.MOVE_JOB, "n2", job=one.key(held), before=hold).ending
+    assert isinstance(taken, Refusal)
+    assert taken.kind is RefusalKind.OVERRIDDEN
+    assert job(slurm, held).priority == 0
+    moved = one.pursue(IntentKind.MOVE_JOB, "n1", job=one.key(deaf))
+    assert isinstance(moved.ending, Achieved)
+    assert job(slurm, deaf).restarts == 1
+    (tmp_path / "end").touch()
+
+
+def test_a_checkpoint_is_asked_for_once(slurm: WorkingSlurm, hand: Hands, tmp_path: Path) -> None:
+    one = hand()
+    wish = tmp_path / "wish"
+    trap = f"trap 'echo x >> {wish}' USR1; touch {tmp_path}/on; while :; do sleep 0.1; done"
+    number = running(slurm, "-w", "n1", script=trap)
+    until((tmp_path / "on").exists, "the trap is set")
+    signalled = one.pursue(IntentKind.SIGNAL_JOB, "n1", job=one.key(number), signal="USR1")
+    assert signalled.kinds == ["signal"]
+    until(wish.exists, "the job was told")
+    again = one.pursue(IntentKind.SIGNAL_JOB, "n1", job=one.key(number), signal="USR1")
+    assert again.kinds == []
+
+
+def test_a_controller_that_hangs_freezes_and_does_late_what_it_was_told(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand(timeout_s=0.5)
+    slow = hand(timeout_s=5.0)
+    intent = one.intent(IntentKind.QUARANTINE, "n1")
+    step = one.action.propose(intent, asyncio.run(one.action.observe(intent)))
+    assert isinstance(step, Step)
+    with slurm.stopped("slurmctld"):
+        for look in (one.action.survey(), one.action.observe(intent)):
+            with pytest.raises(ActionUnavailableError, match="timeout"):
+                asyncio.run(_of(look))
+        # Its first look is in vain, so nothing was done.
+        told = asyncio.run(one.action.perform(step, committed(intent)))
+        assert told.status is ToldStatus.RETRY
+        # One that was sent is not known: the controller does it when it wakes.
+        words = ("update", "nodename=n1", "state=drain", f"reason={step.arguments['reason']}")
+        sent = asyncio.run(one.action._commands.run("scontrol", *words))
+        assert sent.failure == "timeout"
+    until(lambda: "DRAIN" in slurm.node("n1"), "it did so")
+    observed = asyncio.run(slow.action.observe(intent))
+    assert slow.action.recover(Begun(step=step, started=1.0), observed) is Recovery.DONE
+    assert slow.pursue(IntentKind.QUARANTINE, "n1").kinds == []
+
+
+async def _of(look: object) -> None:
+    await look  # type: ignore[misc]
+
+
+WRITER = """
+while :; do echo ${{SLURM_RESTART_COUNT:-0}} $$ $PPID >> {file}; sleep 0.1; done & wait
+"""
+
+
+def test_a_job_is_never_begun_beside_its_old_copy(
+    slurm: WorkingSlurm, hand: Hands, tmp_path: Path
+) -> None:
+    checkpoint, pids = tmp_path / "checkpoint", tmp_path / "pids"
+    number = running(slurm, "-w", "n1", script=WRITER.format(file=checkpoint))
+    until(checkpoint.exists, "the job writes")
+    _, script, stepd = checkpoint.read_text().split()[:3]
+    (tmp_path / "off").write_text(f"#!/bin/sh\nkill -9 $(cat {pids})\n")
+    (tmp_path / "state").write_text(f"#!/bin/sh\n! kill -0 $(cat {pids})\n")
+    for name in ("off", "state"):
+        (tmp_path / name).chmod(0o755)
+    one = hand()
+    key = one.key(number)
+    slurmd = slurm.pid("slurmd.n1")
+    group = slurm.run("ps", "-o", "pid=", f"--ppid={script}").split()
+    pids.write_text(" ".join([str(slurmd), stepd, script, *group]))
+    with slurm.stopped("slurmd.n1"):
+        fence = one.intent(IntentKind.FENCE, "n1", job=key)
+        for kind in ("hold", "set_down"):
+            step = one.action.propose(fence, asyncio.run(one.action.observe(fence)))
+            assert isinstance(step, Step)
+            assert step.kind == kind
+            asyncio.run(one.action.perform(step, committed(fence)))
+        observed = asyncio.run(one.action.observe(fence))
+        assert not observed.proven_dead
+        assert isinstance(one.action.propose(fence, observed), Wait)
+        refused = one.pursue(IntentKind.MOVE_JOB, "n1", job=key).ending
+        assert isinstance(refused, Refusal)
+        assert refused.kind is RefusalKind.UNSAFE
+        assert job(slurm, number).priority == 0
+        before = len(checkpoint.read_text().splitlines())
+        until(lambda: len(checkpoint.read_text().splitlines()) > before, "the old copy writes on")
+        assert {line.split()[0] for line in checkpoint.read_text().splitlines()} == {"0"}
+        other = hand(
+            power_off=[str(tmp_path / "off"), "{node}"],
+            power_state=[str(tmp_path / "state"), "{node}"],
+        )
+        assert other.pursue(IntentKind.FENCE, "n1", job=key).kinds == ["power_off"]
+        until(lambda: not _is_alive(int(script)), "the old copy is gone")
+        length = len(checkpoint.read_text().splitlines())
+        moved = other.pursue(IntentKind.MOVE_JOB, "n1", job=key)
+        slurm.start_node("n1")
+    assert moved.kinds == ["steer", "let_go", "start"]
+    assert isinstance(moved.ending, Achieved)
+    until(lambda: len(checkpoint.read_text().splitlines()) > length, "the new copy writes")
+    writers = {tuple(line.split()[:2]) for line in checkpoint.read_text().splitlines()[length:]}
+    assert {restarts for restarts, _ in writers} == {"1"}
+    assert len(writers) == 1
+    assert "held" not in job(slurm, number).admin_comment
+    until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
+    assert one.pursue(IntentKind.RELEASE, "n1").kinds == ["resume"]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIG_DFL)
+    except ProcessLookupError:
+        return False
+    return True

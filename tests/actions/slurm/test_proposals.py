@@ -1,0 +1,295 @@
+"""What is proposed where a real cluster would have to be waited for, or cannot be brought so far."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from accelwatch.action.contract import ActionContext
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.observed import Observed
+from accelwatch.action.step import (
+    Achieved,
+    Begun,
+    Proposal,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Step,
+    Told,
+    ToldStatus,
+    Wait,
+)
+from accelwatch.errors import ConfigError
+from accelwatch_slurm import SlurmAction
+from accelwatch_slurm.fencing import Answered, proof_of
+from accelwatch_slurm.marks import mark_in, merged, reason_of
+from accelwatch_slurm.scene import Scene, scene_of
+
+NOW = 1_795_356_000.0
+KEY = JobKey("lab", "1", 1795355571.0)
+
+
+def action(**options: Any) -> SlurmAction:
+    return SlurmAction(ActionContext(name="lab", options=options))
+
+
+def intent(kind: IntentKind, **more: Any) -> Intent:
+    mark = more.pop("mark", Mark("inc-1", 2))
+    return Intent(
+        kind=kind, mark=mark, node="n1", rule="r", reason="x", asked=NOW, deadline=NOW, **more
+    )
+
+
+def node(state: str, reason: str = "", extra: str = "", boot: float = 1000.0) -> str:
+    tail = f" Reason={reason} [root@{NOW - 100:.0f}]" if reason else ""
+    tail += f" Extra={extra}" if extra else ""
+    return (
+        f"NodeName=n1 State={state} Partitions=main BootTime={boot:.0f} SlurmdStartTime=1000{tail}"
+    )
+
+
+def job(state: str, **more: str) -> str:
+    fields = {
+        "Priority": "5",
+        "JobState": state,
+        "Reason": "None",
+        "Requeue": "1",
+        "Restarts": "0",
+        "BatchFlag": "1",
+        "SubmitTime": "1795355571",
+        "EligibleTime": "1795355571",
+        "ReqNodeList": "(null)",
+        "ExcNodeList": "(null)",
+        "NodeList": "n[1-2]" if state == "RUNNING" else "",
+        "UserId": "alice(1001)",
+    }
+    return "JobId=1 " + " ".join(f"{key}={value}" for key, value in {**fields, **more}.items())
+
+
+def propose(wanted: Intent, own: dict[str, str], time: float = NOW, **options: Any) -> Proposal:
+    proven = bool(own.get("proof"))
+    return action(**options).propose(wanted, Observed(time=time, own=own, proven_dead=proven))
+
+
+def kind_of(proposal: Proposal) -> str:
+    return proposal.kind if isinstance(proposal, Step) else type(proposal).__name__
+
+
+def test_the_mark_of_a_newer_engine_is_never_changed() -> None:
+    extra = '{"accelwatch":{"i":"inc-0","t":9,"since":1.0}}'
+    left = propose(intent(IntentKind.QUARANTINE), {"node": node("IDLE", extra=extra)})
+    assert isinstance(left, Refusal)
+    assert left.kind is RefusalKind.FOREIGN
+    older = extra.replace('"t":9', '"t":1')
+    assert kind_of(propose(intent(IntentKind.QUARANTINE), {"node": node("IDLE", extra=older)})) == (
+        "drain"
+    )
+    held = node("IDLE+DRAIN", "accelwatch:inc-1:r x", extra.replace("inc-0", "inc-1"))
+    kept = propose(intent(IntentKind.RELEASE), {"node": held})
+    assert isinstance(kept, Refusal)
+    assert kept.kind is RefusalKind.FOREIGN
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "proposed"),
+    [
+        ("DOWN", "accelwatch:inc-1:r fenced x", "resume"),
+        ("DOWN", "accelwatch:inc-1:r x : reboot issued : reboot complete", "resume"),
+        ("DOWN", "accelwatch:inc-1:r x", "Refusal"),
+        ("DOWN*", "accelwatch:inc-1:r fenced x", "Wait"),
+        ("DOWN+DRAIN", "accelwatch:inc-1:r x", "undrain"),
+        ("IDLE+DRAIN+REBOOT_ISSUED", "accelwatch:inc-1:r x : reboot issued", "Wait"),
+        ("IDLE", "", "Achieved"),
+    ],
+)
+def test_a_node_is_resumed_only_after_our_own_fence_or_reboot(
+    state: str, reason: str, proposed: str
+) -> None:
+    assert kind_of(propose(intent(IntentKind.RELEASE), {"node": node(state, reason)})) == proposed
+
+
+def scene(state: str, extra: str = "", off: str = "", boot: float = 1000.0) -> Scene:
+    line = node(state, "accelwatch:inc-1:r fenced x", extra, boot)
+    return scene_of(Observed(time=NOW, own={"bad": line, "off": off}), "extra")
+
+
+MARK = '{"accelwatch":{"i":"inc-1","t":2,"since":%s,"boot":1000.0}}'
+
+
+@pytest.mark.parametrize(
+    ("seen", "answered_s", "proven"),
+    [
+        (scene("DOWN", MARK % (NOW - 100)), 60.0, True),
+        (scene("DOWN", MARK % (NOW - 100)), 10.0, False),  # a deaf job may still run
+        (scene("DOWN", MARK % (NOW - 5)), 60.0, False),  # it may hang, and not be marked yet
+        (scene("DOWN*", MARK % (NOW - 100)), 60.0, False),
+        (scene("DOWN*", MARK % (NOW - 100), off="n1"), 0.0, True),
+        (scene("DOWN", MARK % (NOW - 5), boot=NOW - 1), 0.0, True),
+        (scene("DOWN", boot=NOW - 50), 0.0, True),  # by the time at which the reason was set
+        (
+            scene("DOWN", MARK % (NOW - 5), boot=1002.0),
+            0.0,
+            False,
+        ),  # the same boot, worked out anew
+        (scene("IDLE", MARK % (NOW - 100), off="n1"), 60.0, False),  # not set down
+    ],
+)
+def test_an_old_copy_is_dead_when_slurmd_answers_long_enough_the_node_booted_or_has_no_power(
+    seen: Scene, answered_s: float, proven: bool
+) -> None:
+    answered = Answered(for_s=answered_s, silence_s=12.0, kill_s=36.0)
+    assert bool(proof_of(seen, "n1", answered)) is proven
+
+
+def test_a_node_that_slurm_gave_up_is_fenced_and_one_of_a_person_is_not() -> None:
+    by_slurm = {"node": node("DOWN*", "Not responding"), "jobs": ""}
+    assert kind_of(propose(intent(IntentKind.FENCE), by_slurm)) == "set_down"
+    assert kind_of(propose(intent(IntentKind.QUARANTINE), by_slurm)) == "Refusal"
+    by_person = {"node": node("DOWN", "board swap"), "jobs": ""}
+    assert kind_of(propose(intent(IntentKind.FENCE), by_person)) == "Refusal"
+
+
+def test_jobs_that_slurm_would_begin_again_are_held_before_the_node_is_set_down() -> None:
+    drained = node("MIXED+DRAIN", "accelwatch:inc-1:r x")
+    for line, step in (
+        (job("RUNNING"), "hold"),
+        (job("RUNNING", Priority="0"), "set_down"),
+        (job("RUNNING", Requeue="0"), "set_down"),
+        (job("RUNNING", BatchFlag="0"), "set_down"),
+    ):
+        assert kind_of(propose(intent(IntentKind.FENCE), {"node": drained, "jobs": line})) == step
+    own = {"node": drained, "jobs": job("RUNNING")}
+    assert kind_of(propose(intent(IntentKind.FENCE, job=KEY, fenced_by_job=True), own)) == (
+        "set_down"
+    )
+    down = {"node": node("DOWN", "accelwatch:inc-1:r fenced x"), "jobs": ""}
+    assert kind_of(propose(intent(IntentKind.FENCE, fenced_by_job=True), down)) == "Achieved"
+    assert kind_of(propose(intent(IntentKind.FENCE), down)) == "Wait"
+
+
+def test_a_job_on_a_node_that_does_not_answer_waits_for_the_fence() -> None:
+    silent = node("DOWN*", "accelwatch:inc-1:r fenced x")
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY)
+    runs = {"bad": silent, "job": job("RUNNING")}
+    refused = propose(wanted, runs)
+    assert isinstance(refused, Refusal)
+    assert refused.kind is RefusalKind.UNSAFE
+    waits = job("PENDING", Restarts="1", SubmitTime="1795355700")
+    assert kind_of(propose(wanted, {"bad": silent, "job": waits})) == "hold"
+    held = waits.replace("Priority=5", "Priority=0") + " AdminComment=accelwatch:inc-1:held"
+    assert kind_of(propose(wanted, {"bad": silent, "job": held})) == "Refusal"
+    proven = {"bad": silent, "job": held, "proof": "its power is off"}
+    assert kind_of(propose(wanted, proven)) == "steer"
+    steered = held.replace("ExcNodeList=(null)", "ExcNodeList=n1")
+    assert kind_of(propose(wanted, {**proven, "job": steered})) == "let_go"
+    by_itself = intent(IntentKind.MOVE_JOB, job=KEY, fenced_by_job=True)
+    assert kind_of(propose(by_itself, {"bad": silent, "job": steered})) == "let_go"
+
+
+def test_a_launch_waits_for_the_second_after_the_requeue_and_is_not_told_twice() -> None:
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY)
+    line = job(
+        "PENDING",
+        Restarts="1",
+        SubmitTime="1795356000",
+        EligibleTime="1795356121",
+        ExcNodeList="n1",
+    )
+    own = {"bad": node("IDLE+DRAIN", "accelwatch:inc-1:r x"), "job": line}
+    early = propose(wanted, own, time=1795356000.6)
+    assert isinstance(early, Wait)
+    assert 0.4 < early.seconds < 0.5
+    assert kind_of(propose(wanted, own, time=1795356001.06)) == "start"
+    told = {**own, "job": line.replace("1795356121", "1795356001")}
+    assert kind_of(propose(wanted, told, time=1795356002.0)) == "Wait"
+
+
+def test_a_job_that_only_waits_for_its_user_s_own_start_time_is_left_alone() -> None:
+    own = {"bad": node("IDLE"), "job": job("PENDING", EligibleTime="1795399999")}
+    assert kind_of(propose(intent(IntentKind.MOVE_JOB, job=KEY), own)) == "Wait"
+
+
+def test_a_job_in_its_user_s_own_reservation_stays_in_it() -> None:
+    line = job("RUNNING") + " Reservation=big"
+    own = {"bad": node("MIXED+DRAIN", "accelwatch:inc-1:r x"), "job": line}
+    assert kind_of(propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n3"), own)) == "requeue"
+
+
+def test_a_requeue_whose_end_nobody_saw() -> None:
+    step = Step(
+        kind="requeue", arguments={"job": "1"}, precondition={"restarts": "0", "nodes": "n1,n2"}
+    )
+
+    def verdict(line: str, started: float | None, told: Told | None = None) -> Recovery:
+        observed = Observed(time=NOW, own={"job": line})
+        return action().recover(Begun(step=step, started=started, told=told), observed)
+
+    assert verdict(job("RUNNING", Restarts="1"), NOW - 1) is Recovery.DONE
+    assert verdict(job("PENDING"), NOW - 1) is Recovery.DONE
+    assert verdict(job("RUNNING"), NOW - 1) is Recovery.UNKNOWN
+    assert verdict(job("RUNNING"), NOW - 60) is Recovery.REDO
+    assert verdict(job("RUNNING"), None) is Recovery.REDO
+    refused = Told(status=ToldStatus.REFUSED)
+    assert verdict(job("RUNNING"), NOW - 1, refused) is Recovery.REDO
+
+
+def test_a_reboot_whose_end_nobody_saw_is_not_done_again() -> None:
+    step = Step(kind="reboot", arguments={"node": "n1"}, precondition={"boot": "1000.0"})
+
+    def verdict(line: str, started: float | None = NOW - 3600) -> Recovery:
+        return action().recover(
+            Begun(step=step, started=started), Observed(time=NOW, own={"node": line})
+        )
+
+    assert verdict(node("IDLE+DRAIN")) is Recovery.UNKNOWN
+    assert verdict(node("IDLE+DRAIN"), None) is Recovery.REDO
+    assert verdict(node("IDLE+DRAIN+REBOOT_ISSUED")) is Recovery.DONE
+    assert verdict(node("DOWN", boot=2000.0)) is Recovery.DONE
+    assert verdict("") is Recovery.UNKNOWN
+
+
+def test_the_reason_is_short_ascii_and_the_key_of_others_is_kept() -> None:
+    wanted = msgspec.structs.replace(
+        intent(IntentKind.QUARANTINE, mark=Mark("inc 1:x", 1)), reason="Lüfter\n" + "x" * 400
+    )
+    reason = reason_of(wanted)
+    assert reason.startswith("accelwatch:inc_1_x:r L?fter?x")
+    assert len(reason) == 200
+    mark = mark_in('{"accelwatch":{"i":"inc-1","t":2,"since":1.0}}')
+    assert merged('{"rack":7}', mark) == ('{"rack":7,"accelwatch":{"i":"inc-1","t":2,"since":1.0}}')
+    assert merged("somebody's own text", mark) is None
+    assert merged('{"rack":7,"accelwatch":{}}', None) == '{"rack":7}'
+    assert mark_in('{"accelwatch":{"i":7}}') is None
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"power_off": ["/bin/off"]}, "power_state"),
+        ({"tests": {"x": ["dcgmi"]}}, "tests.x"),
+        ({"tests": {"x": []}}, "tests.x"),
+        ({"commands": "bin"}, "commands"),
+        ({"mark": "label"}, "mark"),
+        ({"sparse": "x"}, "spares"),
+    ],
+)
+def test_wrong_options_name_their_key(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        action(**options)
+
+
+def test_a_reboot_and_a_test_need_a_field_for_the_mark() -> None:
+    own = {"node": node("IDLE+DRAIN", "accelwatch:inc-1:r x")}
+    for kind in (IntentKind.REBOOT, IntentKind.TEST):
+        refused = propose(intent(kind, test="x"), own, mark="none", tests={"x": ["/bin/true"]})
+        assert isinstance(refused, Refusal)
+        assert "mark is none" in refused.text
+
+
+def test_the_second_reboot_of_an_incident_is_another_one() -> None:
+    extra = '{"accelwatch":{"i":"inc-1","t":2,"since":1.0,"boot":500.0,"asked":%s}}'
+    done = node("DOWN", "accelwatch:inc-1:r x : reboot complete", extra % NOW)
+    assert isinstance(propose(intent(IntentKind.REBOOT), {"node": done}), Achieved)
+    earlier = node("DOWN", "accelwatch:inc-1:r x : reboot complete", extra % (NOW - 900))
+    assert kind_of(propose(intent(IntentKind.REBOOT), {"node": earlier})) == "reboot"
