@@ -10,10 +10,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, Outcome, SinkContext, Status, check_url, options_of
+from accelwatch.alert import Notice, Outcome, SinkContext, Status
 from accelwatch.delivery.post import Poster, PostError, failed, outcome_of
 from accelwatch.delivery.text import body, fitted, headline
 from accelwatch.errors import ConfigError
+from accelwatch.plugin_options import check_url, checked
 
 REPEAT_S = 60.0
 KEPT_S = 300.0
@@ -43,7 +44,7 @@ class AlertmanagerSink:
 
     def __init__(self, context: SinkContext) -> None:
         """Raises ConfigError."""
-        options = options_of(context, AlertmanagerOptions)
+        options = checked(context.options, AlertmanagerOptions)
         urls = (options.url,) if isinstance(options.url, str) else options.url
         self._urls = [f"{check_url(url).rstrip('/')}/api/v2/alerts" for url in urls]
         for name in options.labels:

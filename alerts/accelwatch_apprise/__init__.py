@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status, options_of
+from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status
 from accelwatch.delivery.blocking import Blocking, StillBusyError
 from accelwatch.delivery.text import body, fitted, headline
 from accelwatch.errors import ConfigError
+from accelwatch.plugin_options import checked
 from accelwatch.rules.document import Severity
 
 _MOST_TITLE = 250
@@ -36,7 +37,7 @@ class AppriseSink:
 
     def __init__(self, context: SinkContext) -> None:
         """Raises ConfigError where apprise is missing or knows no such service."""
-        options = options_of(context, AppriseOptions)
+        options = checked(context.options, AppriseOptions)
         urls = (options.url,) if isinstance(options.url, str) else options.url
         self._services = _services(urls)
         self._timeout_s = context.timeout_s

@@ -12,10 +12,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, Outcome, SinkContext, Status, options_of
+from accelwatch.alert import Notice, Outcome, SinkContext, Status
 from accelwatch.delivery.blocking import Blocking, StillBusyError
 from accelwatch.delivery.post import tls_context
 from accelwatch.errors import ConfigError
+from accelwatch.plugin_options import checked
 from accelwatch_email.letter import letter, reference_of
 
 _REFUSED_FROM = 500
@@ -47,7 +48,7 @@ class EmailSink:
 
     def __init__(self, context: SinkContext) -> None:
         """Raises ConfigError."""
-        options = options_of(context, EmailOptions)
+        options = checked(context.options, EmailOptions)
         for key, address in (("sender", options.sender), *(("to", one) for one in options.to)):
             check_address(key, address)
         if bool(options.username) != bool(options.password):

@@ -8,9 +8,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status, check_url, options_of
+from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status
 from accelwatch.delivery.post import Answer, Poster, PostError, failed, outcome_of
 from accelwatch.errors import ConfigError
+from accelwatch.plugin_options import check_url, checked
 from accelwatch_slack.blocks import message
 
 _API = "https://slack.com/api"
@@ -50,7 +51,7 @@ class SlackSink:
 
     def __init__(self, context: SinkContext) -> None:
         """Raises ConfigError."""
-        options = options_of(context, SlackOptions)
+        options = checked(context.options, SlackOptions)
         if bool(options.url) == bool(options.token):
             raise ConfigError("expected url, of an incoming webhook, or token and channel")
         if options.token and not options.channel:

@@ -6,9 +6,10 @@ second. A workflow's message cannot be edited, so each notice is a card of its o
 
 import msgspec
 
-from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, check_url, options_of
+from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext
 from accelwatch.delivery.post import Poster, PostError, failed, outcome_of
 from accelwatch.delivery.text import body, fitted, headline
+from accelwatch.plugin_options import check_url, checked
 from accelwatch.rules.document import Severity
 
 MOST_BYTES = 28_000
@@ -33,7 +34,7 @@ class TeamsSink:
 
     def __init__(self, context: SinkContext) -> None:
         """Raises ConfigError."""
-        self._url = check_url(options_of(context, TeamsOptions).url)
+        self._url = check_url(checked(context.options, TeamsOptions).url)
         self._poster = Poster(context.timeout_s)
 
     async def deliver(self, notice: Notice, reference: str) -> Outcome:

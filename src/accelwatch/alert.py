@@ -6,13 +6,11 @@ notice at a time and says what became of it; queueing, repeating and grouping ar
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 
 from accelwatch.clock import Clock, SystemClock
-from accelwatch.errors import ConfigError
-from accelwatch.plugin_options import checked
 from accelwatch.rules.document import Severity
 
 
@@ -110,27 +108,3 @@ class Sink(Protocol):
     async def close(self) -> None:
         """Give connections back."""
         ...
-
-
-Options = TypeVar("Options", bound=msgspec.Struct)
-
-
-def options_of(context: SinkContext, kind: type[Options]) -> Options:
-    """The sink's options as a struct of its own. Raises ConfigError, without the values."""
-    return checked(context.options, kind)
-
-
-def check_url(url: str, *, key: str = "url") -> str:
-    """The URL, if a message can be sent to it. Raises ConfigError, which does not repeat it."""
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(url)
-        well = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        well = None
-    if not well or not url.isascii() or not url.isprintable() or " " in url:
-        raise ConfigError(f"{key}: expected a URL, https://HOST/PATH")
-    if parts.username is not None:
-        raise ConfigError(f"{key}: no user or password belongs into a URL")
-    return url

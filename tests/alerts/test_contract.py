@@ -15,7 +15,9 @@ _ALLOWED = (
     "accelwatch.delivery.post",
     "accelwatch.delivery.text",
     "accelwatch.errors",
+    "accelwatch.plugin_options",
     "accelwatch.rules.document",
+    "accelwatch.standard_webhooks",
     "accelwatch.untrusted_text",
 )
 

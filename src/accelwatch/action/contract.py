@@ -1,7 +1,7 @@
 """The protocol that an action plug-in fulfils."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -30,9 +30,15 @@ class ActionContext(msgspec.Struct, frozen=True, kw_only=True):
 class Action(Protocol):
     """One way to act. For one event loop; no call blocks it, and every call ends in bounded time."""
 
-    intents: ClassVar[frozenset[IntentKind]]
-    """What it can be asked for."""
-    steps: ClassVar[Mapping[str, StepKind]]
+    @property
+    def intents(self) -> frozenset[IntentKind]:
+        """What it can be asked for; of some actions their configuration says it."""
+        ...
+
+    @property
+    def steps(self) -> Mapping[str, StepKind]:
+        """What its steps are like."""
+        ...
 
     async def survey(self) -> Sequence[NodeSeen]:
         """All nodes at once. Raises ActionUnavailableError."""

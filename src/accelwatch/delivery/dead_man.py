@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from accelwatch.alert import check_url
 from accelwatch.config.alerts import DeadMan
 from accelwatch.delivery.post import Poster, PostError
 from accelwatch.errors import ConfigError
 from accelwatch.located_yaml.nodes import read_file
+from accelwatch.plugin_options import check_url
 
 _TIMEOUT_S = 10.0
 

@@ -1,4 +1,4 @@
-"""Requests of sinks: a deadline over all of it, a bounded answer, no redirects, proxies or cookies.
+"""Requests of sinks and hooks: one deadline, a bounded answer, no redirects, proxies or cookies.
 
 What is said of a failure never has the URL, for a receiver's address often is its secret.
 """
@@ -28,6 +28,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     code: int
     body: bytes = b""
     retry_after_s: float | None = None
+    location: str = ""
+    """The header `Location`, as it came."""
 
     @property
     def well(self) -> bool:
@@ -38,13 +40,19 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class PostError(Exception):
     """No answer; the text says why, without the URL."""
 
+    def __init__(self, text: str, *, sent: bool = True) -> None:
+        super().__init__(text)
+        self.sent = sent
+        """Whether the receiver may have got the request all the same."""
+
 
 class Poster:
-    """Sends the requests of one sink; its session begins with the first."""
+    """Sends the requests of one sink or hook; its session begins with the first."""
 
-    def __init__(self, timeout_s: float, ca_file: str = "") -> None:
+    def __init__(self, timeout_s: float, ca_file: str = "", connections: int = 2) -> None:
         """Raises ConfigError where the file of authorities cannot be used."""
         self._timeout_s = timeout_s
+        self._connections = connections
         self._tls = tls_context(ca_file)
         self._session: aiohttp.ClientSession | None = None
 
@@ -64,16 +72,18 @@ class Poster:
         except TimeoutError:
             raise PostError(f"no answer within {self._timeout_s:g} s") from None
         except ssl.SSLError as error:
-            raise PostError(f"TLS failed: {error.reason}") from None
+            sent = not isinstance(error, aiohttp.ClientConnectorError)
+            raise PostError(f"TLS failed: {error.reason}", sent=sent) from None
         except aiohttp.ClientConnectorDNSError:
-            raise PostError("the name does not resolve") from None
+            raise PostError("the name does not resolve", sent=False) from None
         except aiohttp.ClientSSLError as error:
             inner = getattr(error, "certificate_error", None) or error.os_error
             said = getattr(inner, "verify_message", "") or getattr(inner, "reason", "") or "refused"
-            raise PostError(f"TLS failed: {said}") from None
+            raise PostError(f"TLS failed: {said}", sent=False) from None
         except aiohttp.ClientOSError as error:
             text = os.strerror(error.errno) if error.errno else "connection lost"
-            raise PostError(f"cannot be reached: {text}") from None
+            sent = not isinstance(error, aiohttp.ClientConnectorError)
+            raise PostError(f"cannot be reached: {text}", sent=sent) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise PostError(f"no HTTP answer: {type(error).__name__}") from None
 
@@ -94,12 +104,13 @@ class Poster:
                 code=code,
                 body=content,
                 retry_after_s=retry_after(response.headers.get("Retry-After"), time.time()),
+                location=response.headers.get("Location", ""),
             )
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=2),
+                connector=aiohttp.TCPConnector(limit=self._connections),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 timeout=aiohttp.ClientTimeout(total=None),
