@@ -10,7 +10,9 @@ from accelwatch import plugins
 from accelwatch.errors import PluginError
 
 
-@pytest.mark.parametrize("group", [plugins.ALERTS, plugins.BACKENDS, plugins.EXPORTERS])
+@pytest.mark.parametrize(
+    "group", [plugins.ACTIONS, plugins.ALERTS, plugins.BACKENDS, plugins.EXPORTERS]
+)
 def test_the_standard_library_agrees(group: str) -> None:
     theirs = {point.name: point.value for point in metadata.entry_points(group=group)}
     assert plugins.addresses(group) == theirs

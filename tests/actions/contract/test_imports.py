@@ -9,13 +9,20 @@ _ROOT = Path(__file__).parents[3] / "actions"
 _MODULES = sorted(_ROOT.glob("accelwatch_*/*.py"))
 _ALLOWED = (
     "accelwatch.action",
+    "accelwatch.child_process",
     "accelwatch.clock",
     "accelwatch.command",
+    "accelwatch.config.secret",
+    "accelwatch.delivery.blocking",
+    "accelwatch.delivery.post",
+    "accelwatch.durations",
     "accelwatch.errors",
     "accelwatch.host_ranges",
     "accelwatch.plugin_options",
     "accelwatch.schema",
     "accelwatch.scontrol_text",
+    "accelwatch.standard_webhooks",
+    "accelwatch.untrusted_text",
 )
 
 

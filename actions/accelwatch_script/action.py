@@ -1,0 +1,211 @@
+"""The action: hooks as configured, what they told, and what is seen."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.action.contract import ActionContext, ActionUnavailableError
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import JobSeen, NodeSeen, Observed
+from accelwatch.action.step import (
+    Begun,
+    Committed,
+    Proposal,
+    Recovery,
+    Step,
+    StepKind,
+    Told,
+    ToldStatus,
+)
+from accelwatch.plugin_options import checked
+from accelwatch_script import answer, judging, seen
+from accelwatch_script.call import Call, of_intent
+from accelwatch_script.process import MOST_KEPT
+from accelwatch_script.program_hook import ProgramHook, Slots, user_of
+from accelwatch_script.request_hook import RequestHook
+from accelwatch_script.settings import OBSERVE, SURVEY, HookOptions, ScriptOptions, check
+
+_MOST_SURVEY = 4 << 20
+_MOST_TOLD = 1024
+
+
+class _Pending(msgspec.Struct):
+    """What a call has told, as long as nobody has seen its effect."""
+
+    call: Call
+    told: Told
+    at: float
+    """Monotonic seconds."""
+    ask_at: float
+
+
+class ScriptAction:
+    """Speaks to a site's own scripts."""
+
+    def __init__(self, context: ActionContext) -> None:
+        """Raises ConfigError."""
+        options = checked(context.options, ScriptOptions)
+        check(options)
+        self._clock = context.clock
+        self._environ = context.environ
+        self._slots = Slots(options.parallel)
+        self._user = user_of(options.user)
+        self.hooks = {
+            kind: self._hook(f"hooks.{kind.value}", one) for kind, one in options.hooks.items()
+        }
+        self.observer = self._optional(OBSERVE, options.observe)
+        self.surveyor = self._optional(SURVEY, options.survey)
+        self._told: OrderedDict[str, _Pending] = OrderedDict()
+
+    def _optional(self, key: str, options: HookOptions | None) -> ProgramHook | RequestHook | None:
+        return None if options is None else self._hook(key, options)
+
+    def _hook(self, key: str, options: HookOptions) -> ProgramHook | RequestHook:
+        if options.url:
+            return RequestHook(key, options, self._environ, self._clock)
+        kept = _MOST_SURVEY if key == SURVEY else MOST_KEPT
+        return ProgramHook(key, options, self._environ, self._slots, user=self._user, kept=kept)
+
+    @property
+    def intents(self) -> frozenset[IntentKind]:
+        """What it has a hook for."""
+        return frozenset(self.hooks)
+
+    @property
+    def steps(self) -> Mapping[str, StepKind]:
+        """What the hooks are declared to be."""
+        observing = self.observer.longest_s if self.observer is not None else 0.0
+        return MappingProxyType(
+            {
+                kind.value: StepKind(
+                    idempotent=hook.options.idempotent,
+                    reversible=hook.options.reversible,
+                    timeout_s=hook.longest_s + observing,
+                    settle_s=hook.options.observe_for_s,
+                )
+                for kind, hook in self.hooks.items()
+            }
+        )
+
+    async def survey(self) -> Sequence[NodeSeen]:
+        """What the survey hook sees; nothing without one. Raises ActionUnavailableError."""
+        if self.surveyor is None:
+            return ()
+        deadline = self._clock.wall() + self.surveyor.options.timeout_s
+        return seen.surveyed(await self.surveyor.run(Call(hook=SURVEY, deadline=deadline)))
+
+    async def observe(self, intent: Intent) -> Observed:
+        """What is seen now, and what the call before has told. Raises ActionUnavailableError."""
+        key = _key(msgspec.json.encode(intent))
+        await self._ask(key)
+        observed = await self._look(intent)
+        pending = self._told.get(key)
+        if pending is None:
+            return observed
+        if judging.as_wanted(intent, observed):
+            del self._told[key]
+            return observed
+        return seen.with_told(observed, pending.told, self._clock.monotonic() - pending.at)
+
+    async def _look(self, intent: Intent) -> Observed:
+        now = self._clock.wall()
+        if self.observer is None:
+            return Observed(time=now)
+        call = of_intent(intent, None, "", now + self.observer.options.timeout_s)
+        call = msgspec.structs.replace(call, hook=OBSERVE)
+        return seen.observed(await self.observer.run(call), intent, now)
+
+    async def _ask(self, key: str) -> None:
+        """Ask for what was accepted, when it is time."""
+        pending = self._told.get(key)
+        if pending is None or pending.told.status is not ToldStatus.ACCEPTED:
+            return
+        now = self._clock.monotonic()
+        if not pending.told.reference or now < pending.ask_at:
+            return
+        hook = self.hooks[IntentKind(pending.call.hook)]
+        said = await hook.run(msgspec.structs.replace(pending.call, poll=pending.told.reference))
+        if said.told.status in (ToldStatus.RETRY, ToldStatus.UNKNOWN):
+            # Nobody could say; what was accepted is accepted still.
+            pending.ask_at = now + seen.poll_after_s(said.told)
+            return
+        told = said.told
+        if told.status is ToldStatus.ACCEPTED and not told.reference:
+            told = msgspec.structs.replace(told, reference=pending.told.reference)
+        self._keep(key, pending.call, told)
+
+    def propose(self, intent: Intent, observed: Observed) -> Proposal:
+        """The hook to call next, or why there is none."""
+        hook = self.hooks.get(intent.kind)
+        return judging.proposal(intent, observed, None if hook is None else hook.options)
+
+    async def perform(self, step: Step, operation: Committed) -> Told:
+        """Call the hook of a step. Raises nothing."""
+        try:
+            intent = msgspec.json.decode(step.arguments[judging.INTENT], type=Intent)
+            job = step.arguments.get(judging.JOB)
+            last = msgspec.json.decode(job, type=JobSeen) if job else None
+            hook = self.hooks[IntentKind(step.kind)]
+        except (KeyError, ValueError, msgspec.DecodeError) as error:
+            return answer.refused(f"no step of ours: {error}").told
+        if operation.dry_run and not hook.options.dry_run:
+            return answer.refused(f"dry run: the hook {step.kind} would be called").told
+        if changed := await self._changed(intent, step):
+            return changed
+        deadline = min(operation.deadline, self._clock.wall() + hook.options.timeout_s)
+        checkpoint = step.arguments.get(judging.CHECKPOINT, "")
+        call = msgspec.structs.replace(
+            of_intent(intent, last, checkpoint, deadline),
+            operation_id=operation.operation,
+            attempt=operation.attempt,
+            fence=operation.mark.token,
+            dry_run=operation.dry_run,
+            precondition=step.precondition,
+        )
+        told = (await hook.run(call)).told
+        if not operation.dry_run:
+            self._keep(_key(step.arguments[judging.INTENT].encode()), call, told)
+        return told
+
+    async def _changed(self, intent: Intent, step: Step) -> Told | None:
+        """Why a step must not be done any more: what it was proposed for is not so now."""
+        if not step.precondition:
+            return None
+        try:
+            now = judging.precondition(intent, await self._look(intent))
+        except ActionUnavailableError as error:
+            return Told(status=ToldStatus.RETRY, text=str(error))
+        for name, value in step.precondition.items():
+            if now.get(name) != value:
+                text = f"{name} was {value!r} and is {now.get(name)!r}: not called"
+                return answer.refused(text).told
+        return None
+
+    def _keep(self, key: str, call: Call, told: Told) -> None:
+        now = self._clock.monotonic()
+        self._told[key] = _Pending(call, told, now, now + seen.poll_after_s(told))
+        self._told.move_to_end(key)
+        while len(self._told) > _MOST_TOLD:
+            self._told.popitem(last=False)
+
+    def recover(self, begun: Begun, observed: Observed) -> Recovery:
+        """What has become of a call that nobody saw the end of."""
+        try:
+            intent = msgspec.json.decode(begun.step.arguments[judging.INTENT], type=Intent)
+            hook = self.hooks[IntentKind(begun.step.kind)]
+        except (KeyError, ValueError, msgspec.DecodeError):
+            return Recovery.UNKNOWN
+        return judging.recovery(begun, intent, observed, hook.options, hook.longest_s)
+
+    async def close(self) -> None:
+        """End what still runs, and give connections back."""
+        for hook in (*self.hooks.values(), self.observer, self.surveyor):
+            if hook is not None:
+                await hook.close()
+
+
+def _key(intent: bytes) -> str:
+    return hashlib.sha256(intent).hexdigest()

@@ -1,0 +1,176 @@
+"""What a hook is given: one JSON object on its standard input or as a request's body, and variables."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.intent import Intent, JobKey
+from accelwatch.action.observed import JobSeen
+from accelwatch.untrusted_text import printable
+
+VERSION = 1
+MOST_BYTES = 256 << 10
+_MOST_VARIABLE = 8 << 10
+"""Characters; a kernel takes 128 KiB for one and a few MiB for all."""
+
+
+class IncidentTold(msgspec.Struct, frozen=True, kw_only=True):
+    """For which incident a hook is called."""
+
+    id: str
+    rule: str
+    severity: str
+    reason: str
+
+
+class EntityTold(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom it is about."""
+
+    node: str
+    device: str
+    boot_id: str
+    """The boot that the evidence is of."""
+
+
+class JobTold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A job, as it was seen last."""
+
+    id: str
+    cluster: str
+    submitted: float
+    state: str = ""
+    user: str = ""
+    nodes: tuple[str, ...] = ()
+    restart_count: int | None = None
+    start: float | None = None
+    requeueable: bool | None = None
+    checkpoint: str = ""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a hook; its fields are the JSON object."""
+
+    version: int = VERSION
+    hook: str
+    wanted: str = ""
+    """What is wanted, the name of a hook; for a hook that looks, how that stands is the question."""
+    operation_id: str = ""
+    """The same whenever the same operation is tried again; empty for a hook that looks."""
+    attempt: int = 1
+    fence: int = 0
+    """Token of the engine that calls; a hook that has seen a greater one refuses."""
+    dry_run: bool = False
+    deadline: float
+    """Unix seconds."""
+    poll: str = ""
+    """The `external_id` that is asked for."""
+    incident: IncidentTold | None = None
+    entity: EntityTold | None = None
+    jobs: tuple[JobTold, ...] = ()
+    bad_nodes: tuple[str, ...] = ()
+    """Where the job may not start."""
+    spare: str = ""
+    run_on: tuple[str, ...] = ()
+    """Where the job may start: its nodes without the bad ones, and the spare."""
+    signal: str = ""
+    test: str = ""
+    scheduler: str = ""
+    original: Mapping[str, str] = {}
+    """What an earlier step replaced."""
+    precondition: Mapping[str, str] = {}
+    """What was seen, and has to be so still."""
+
+
+def of_intent(intent: Intent, job: JobSeen | None, checkpoint: str, deadline: float) -> Call:
+    """A call about an intent; hook, operation and attempt are the caller's to fill in."""
+    return Call(
+        hook=intent.kind.value,
+        wanted=intent.kind.value,
+        fence=intent.mark.token,
+        deadline=deadline,
+        incident=IncidentTold(
+            id=intent.mark.incident,
+            rule=intent.rule,
+            severity=intent.severity,
+            reason=intent.reason,
+        ),
+        entity=EntityTold(node=intent.node, device=intent.device, boot_id=intent.boot_id),
+        jobs=_jobs(intent.job, job, checkpoint),
+        bad_nodes=intent.bad_nodes,
+        spare=intent.spare,
+        run_on=run_on(intent, job),
+        signal=intent.signal,
+        test=intent.test,
+        scheduler=intent.job.cluster if intent.job is not None else "",
+        original=intent.original,
+    )
+
+
+def run_on(intent: Intent, job: JobSeen | None) -> tuple[str, ...]:
+    """Nodes of a job without the bad ones, with the spare; empty without a job."""
+    if job is None:
+        return ()
+    good = [name for name in job.nodes if name not in intent.bad_nodes]
+    if intent.spare and intent.spare not in good:
+        good.append(intent.spare)
+    return tuple(good)
+
+
+def _jobs(key: JobKey | None, job: JobSeen | None, checkpoint: str) -> tuple[JobTold, ...]:
+    if key is None:
+        return ()
+    told = JobTold(id=str(key), cluster=key.cluster, submitted=key.submitted, checkpoint=checkpoint)
+    if job is None:
+        return (told,)
+    return (
+        msgspec.structs.replace(
+            told,
+            state=job.state.value,
+            user=job.user,
+            nodes=job.nodes,
+            restart_count=job.restarts,
+            start=job.started,
+            requeueable=job.requeueable,
+        ),
+    )
+
+
+def document(call: Call) -> bytes:
+    """The JSON object. Raises ValueError when it is larger than a hook has to take."""
+    data = msgspec.json.encode(call)
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{len(data)} bytes are more than a hook is given ({MOST_BYTES})")
+    return data
+
+
+def variables(call: Call) -> dict[str, str]:
+    """The same as variables; lists are parted by commas."""
+    incident = call.incident or IncidentTold(id="", rule="", severity="", reason="")
+    entity = call.entity or EntityTold(node="", device="", boot_id="")
+    values = {
+        "HOOK": call.hook,
+        "WANTED": call.wanted,
+        "OPERATION_ID": call.operation_id,
+        "ATTEMPT": str(call.attempt),
+        "FENCE": str(call.fence),
+        "DRY_RUN": "1" if call.dry_run else "0",
+        "DEADLINE": f"{call.deadline:.0f}",
+        "POLL": call.poll,
+        "INCIDENT": incident.id,
+        "RULE": incident.rule,
+        "SEVERITY": incident.severity,
+        "NODE": entity.node,
+        "DEVICE": entity.device,
+        "BOOT_ID": entity.boot_id,
+        "JOB_IDS": ",".join(job.id for job in call.jobs),
+        "CHECKPOINT": next((job.checkpoint for job in call.jobs), ""),
+        "BAD_NODES": ",".join(call.bad_nodes),
+        "SPARE": call.spare,
+        "RUN_ON": ",".join(call.run_on),
+        "SIGNAL": call.signal,
+        "TEST": call.test,
+        "SCHEDULER": call.scheduler,
+    }
+    return {
+        f"ACCELWATCH_{name}": printable(value)[:_MOST_VARIABLE] for name, value in values.items()
+    }

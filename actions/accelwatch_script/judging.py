@@ -1,0 +1,241 @@
+"""What is seen against what is wanted: achieved, still to wait for, refused, or the next step. Pure."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import JobState, NodeSeen, Observed, Standing
+from accelwatch.action.step import (
+    Achieved,
+    Begun,
+    Proposal,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Step,
+    ToldStatus,
+    Wait,
+)
+from accelwatch_script import seen
+from accelwatch_script.call import run_on
+from accelwatch_script.settings import HookOptions
+
+INTENT = "intent"
+"""Key of a step's arguments: the intent as JSON."""
+JOB = "job"
+CHECKPOINT = "checkpoint"
+_GLANCE_S = 2.0
+_ENDS_BOOT = frozenset({IntentKind.REBOOT, IntentKind.POWER_CYCLE})
+_NEEDS_EMPTY = _ENDS_BOOT | {IntentKind.RESET_DEVICE}
+
+
+def proposal(intent: Intent, observed: Observed, hook: HookOptions | None) -> Proposal:
+    """What comes next for an intent."""
+    if hook is None:
+        text = f"no hook {intent.kind.value} is configured"
+        return Refusal(RefusalKind.IMPOSSIBLE, text)
+    is_so = as_wanted(intent, observed)
+    if is_so:
+        return _achieved(intent, observed)
+    told = observed.own.get(seen.TOLD, "")
+    if hook.trusted and told == ToldStatus.DONE.value and is_so is None:
+        text = observed.own.get(seen.TOLD_TEXT, "")
+        return Achieved(f"said by the hook, which is trusted: {text or 'ok'}")
+    if refusal := _forbidden(intent, observed):
+        return refusal
+    if told and (after := _after_told(told, observed, hook)):
+        return after
+    if is_so is None and not hook.trusted:
+        text = f"not observed: the observe hook does not say how {intent.kind.value} stands"
+        return Refusal(RefusalKind.UNSAFE, text)
+    job = observed.job if intent.kind is IntentKind.MOVE_JOB else None
+    if job is not None and job.state is JobState.ENDING:
+        return Wait(_GLANCE_S, "the job is still ending")
+    return _step(intent, observed)
+
+
+def as_wanted(intent: Intent, observed: Observed) -> bool | None:
+    """Whether it is observed to be so; None where that was not seen."""
+    said = {"yes": True, "no": False}.get(observed.own.get(seen.ACHIEVED, ""))
+    judge = _FACTS.get(intent.kind)
+    if judge is None:
+        return said
+    is_so = judge(intent, observed)
+    return False if is_so and said is False else is_so
+
+
+def _quarantined(_: Intent, observed: Observed) -> bool | None:
+    node = observed.node
+    return None if node is None else node.standing is Standing.OURS
+
+
+def _released(_: Intent, observed: Observed) -> bool | None:
+    node = observed.node
+    return None if node is None else node.standing is not Standing.OURS
+
+
+def _booted(intent: Intent, observed: Observed) -> bool | None:
+    node = observed.node
+    if node is None or not node.boot_id or not intent.boot_id:
+        return None
+    return node.boot_id != intent.boot_id
+
+
+def _fenced(_: Intent, observed: Observed) -> bool | None:
+    return observed.proven_dead
+
+
+def _moved(intent: Intent, observed: Observed) -> bool | None:
+    job = observed.job
+    if job is None or (job.state is JobState.RUNNING and not job.nodes):
+        return None
+    runs = job.state is JobState.RUNNING
+    return runs and not set(job.nodes) & {*intent.bad_nodes, intent.node}
+
+
+_FACTS: Mapping[IntentKind, Callable[[Intent, Observed], bool | None]] = {
+    IntentKind.QUARANTINE: _quarantined,
+    IntentKind.RELEASE: _released,
+    IntentKind.REBOOT: _booted,
+    IntentKind.POWER_CYCLE: _booted,
+    IntentKind.FENCE: _fenced,
+    IntentKind.MOVE_JOB: _moved,
+}
+
+
+def _achieved(intent: Intent, observed: Observed) -> Achieved:
+    text = observed.own.get(seen.TEXT, "") or f"{intent.kind.value} is observed"
+    moved = intent.kind is IntentKind.MOVE_JOB and observed.job is not None
+    return Achieved(text, moved_to=observed.job.nodes if moved and observed.job else ())
+
+
+def _forbidden(intent: Intent, observed: Observed) -> Refusal | None:
+    node = observed.node
+    if node is not None and (refusal := _not_ours(intent, node)):
+        return refusal
+    if intent.kind in _ENDS_BOOT and not intent.boot_id:
+        return Refusal(RefusalKind.UNSAFE, "it is not known of which boot the evidence is")
+    job = observed.job if intent.kind is IntentKind.SIGNAL_JOB else None
+    if job is not None and job.state is not JobState.RUNNING:
+        return Refusal(RefusalKind.IMPOSSIBLE, f"the job does not run: {job.state.value}")
+    if intent.kind is IntentKind.MOVE_JOB:
+        return _not_movable(intent, observed)
+    return None
+
+
+def _not_ours(intent: Intent, node: NodeSeen) -> Refusal | None:
+    held_by = f" by {node.set_by}" if node.set_by else ""
+    why = f": {node.reason}" if node.reason else ""
+    if node.mark is not None and node.mark.token > intent.mark.token:
+        return Refusal(RefusalKind.FOREIGN, "a newer engine of ours holds the node")
+    if intent.kind is IntentKind.RELEASE:
+        if node.mark is not None and node.mark.incident != intent.mark.incident:
+            text = f"the node is held for incident {node.mark.incident}"
+            return Refusal(RefusalKind.FOREIGN, text)
+        return None
+    if node.standing is Standing.MISSING:
+        return Refusal(RefusalKind.IMPOSSIBLE, "the node is not known there")
+    if intent.kind is IntentKind.QUARANTINE and node.standing is Standing.DOWN:
+        return Refusal(RefusalKind.FOREIGN, f"the node is given up{held_by}{why}")
+    takes_node = intent.kind is IntentKind.QUARANTINE or intent.kind in _NEEDS_EMPTY
+    if takes_node and (node.standing is Standing.FOREIGN or node.maintenance):
+        return Refusal(RefusalKind.FOREIGN, f"the node is held{held_by}{why}")
+    if intent.kind in _NEEDS_EMPTY:
+        return _not_empty(node)
+    return None
+
+
+def _not_empty(node: NodeSeen) -> Refusal | None:
+    if node.standing is Standing.OPEN:
+        return Refusal(RefusalKind.UNSAFE, "the node takes work; it has to be quarantined before")
+    if node.jobs:
+        jobs = ", ".join(map(str, node.jobs[:3]))
+        return Refusal(RefusalKind.UNSAFE, f"the node still has jobs: {jobs}")
+    return None
+
+
+def _not_movable(intent: Intent, observed: Observed) -> Refusal | None:
+    job, node = observed.job, observed.node
+    if job is None:
+        return Refusal(RefusalKind.UNSAFE, "not observed: the observe hook says nothing of the job")
+    why = f": {job.text}" if job.text else ""
+    if job.state in (JobState.ENDED, JobState.MISSING):
+        return Refusal(RefusalKind.IMPOSSIBLE, f"the job is {job.state.value}{why}")
+    if job.interactive:
+        return Refusal(RefusalKind.IMPOSSIBLE, "only its user can begin the job again")
+    if job.state is JobState.HELD:
+        return Refusal(RefusalKind.NOT_ALLOWED, f"the job is held{why}")
+    if not job.requeueable and not intent.force_requeue:
+        return Refusal(RefusalKind.NOT_ALLOWED, "its user does not want the job begun again")
+    answering = node is not None and node.answering is True
+    if not answering and not observed.proven_dead and not intent.fenced_by_job:
+        text = f"{intent.node} does not answer: the old copy of the job may run on and write"
+        return Refusal(RefusalKind.UNSAFE, text)
+    if not run_on(intent, job):
+        return Refusal(RefusalKind.IMPOSSIBLE, "no node is left for the job")
+    return None
+
+
+def _after_told(told: str, observed: Observed, hook: HookOptions) -> Proposal | None:
+    """What the word of the call before leaves to do, as long as its effect is not seen."""
+    text = observed.own.get(seen.TOLD_TEXT, "")
+    age_s = float(observed.own.get(seen.TOLD_FOR_S) or 0.0)
+    if told == ToldStatus.ACCEPTED.value:
+        after_s = float(observed.own.get(seen.AGAIN_AFTER_S) or 0.0)
+        return Wait(after_s, f"accepted: {text}")
+    if told == ToldStatus.REFUSED.value:
+        return Refusal(RefusalKind.IMPOSSIBLE, f"the hook refused: {text}")
+    if told == ToldStatus.UNKNOWN.value and not hook.idempotent:
+        return Refusal(RefusalKind.UNSAFE, f"what the call before did is not known: {text}")
+    if told != ToldStatus.DONE.value:
+        return None
+    if age_s < hook.observe_for_s:
+        return Wait(min(_GLANCE_S, hook.observe_for_s), "said by the hook, not seen yet")
+    return Refusal(RefusalKind.UNSAFE, f"not observed {age_s:.0f} s after the hook said ok: {text}")
+
+
+def _step(intent: Intent, observed: Observed) -> Step:
+    arguments = {INTENT: msgspec.json.encode(intent).decode()}
+    if observed.job is not None:
+        arguments[JOB] = msgspec.json.encode(observed.job).decode()
+    if checkpoint := observed.own.get(seen.CHECKPOINT):
+        arguments[CHECKPOINT] = checkpoint
+    about = f" of job {intent.job}" if intent.job is not None else ""
+    return Step(
+        kind=intent.kind.value,
+        arguments=arguments,
+        precondition=precondition(intent, observed),
+        text=f"call the hook {intent.kind.value} for {intent.node}{about}",
+    )
+
+
+def precondition(intent: Intent, observed: Observed) -> dict[str, str]:
+    """What has to be so still when a step is done that cannot be done twice."""
+    if intent.kind in _ENDS_BOOT and observed.node is not None:
+        return {"boot_id": observed.node.boot_id}
+    if intent.kind is IntentKind.MOVE_JOB and observed.job is not None:
+        return {
+            "restarts": str(observed.job.restarts),
+            "nodes": ",".join(observed.job.nodes),
+        }
+    return {}
+
+
+def recovery(
+    begun: Begun, intent: Intent, observed: Observed, hook: HookOptions, longest_s: float
+) -> Recovery:
+    """What has become of a call whose end nobody saw; it may go on for `longest_s` without us."""
+    if as_wanted(intent, observed):
+        return Recovery.DONE
+    if begun.started is None:
+        return Recovery.REDO
+    told = begun.told
+    if told is not None:
+        if told.status in (ToldStatus.REFUSED, ToldStatus.RETRY):
+            return Recovery.REDO
+        if told.status is ToldStatus.DONE and hook.trusted:
+            return Recovery.DONE
+    if observed.time < begun.started + longest_s:
+        return Recovery.UNKNOWN
+    return Recovery.REDO if hook.idempotent else Recovery.UNKNOWN

@@ -1,0 +1,387 @@
+"""The whole way of an intent over real programs: look, propose, call, look again."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from accelwatch.action.contract import Action, ActionUnavailableError
+from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import JobState, Standing
+from accelwatch.action.step import (
+    Achieved,
+    Begun,
+    Proposal,
+    Recovery,
+    Refusal,
+    RefusalKind,
+    Step,
+    Told,
+    ToldStatus,
+    Wait,
+)
+from accelwatch.clock import ManualClock
+from hook_samples import JOB, MOVE, intent, operation, program, saying, script
+
+OPEN = {"name": "n3", "standing": "open", "answering": True}
+OURS = {"name": "n3", "standing": "ours", "mark": {"incident": "i7", "token": 3}}
+
+
+def run(scenario: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(scenario)
+
+
+async def proposed(made: Action, wanted: Intent) -> Proposal:
+    return made.propose(wanted, await made.observe(wanted))
+
+
+async def performed(made: Action, wanted: Intent, **changes: Any) -> Told:
+    step = await proposed(made, wanted)
+    assert isinstance(step, Step), step
+    return await made.perform(step, operation(**changes))
+
+
+def site(tmp_path: Path, text: str, seen: dict[str, Any], **hook: Any) -> dict[str, Any]:
+    """One hook of quarantine, and an observer."""
+    hooks = {"quarantine": {"argv": [program(tmp_path, text)], **hook}}
+    return {"observe": {"argv": saying(tmp_path, **seen)}, "hooks": hooks}
+
+
+def test_a_node_is_quarantined_when_that_is_seen(tmp_path: Path) -> None:
+    ours = msgspec.json.encode({"node": OURS}).decode()
+    text = f"cat > {tmp_path}/given; env > {tmp_path}/env; echo '{ours}' > {tmp_path}/observe.json"
+
+    async def scenario() -> None:
+        made = script(**site(tmp_path, text, {"node": OPEN}, env={"REGION": "west"}))
+        assert (await performed(made, intent())).status is ToldStatus.DONE
+        assert isinstance(await proposed(made, intent()), Achieved)
+        await made.close()
+
+    run(scenario())
+    given = msgspec.json.decode((tmp_path / "given").read_bytes())
+    assert given["version"] == 1
+    assert (given["hook"], given["operation_id"], given["fence"]) == ("quarantine", "op-1", 3)
+    assert given["incident"] == {
+        "id": "i7",
+        "rule": "nvidia-xid-79",
+        "severity": "critical",
+        "reason": "Xid 79 on n3",
+    }
+    assert given["deadline"] == 1_800_000_060.0
+    variables = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines())
+    assert variables["ACCELWATCH_NODE"] == "n3"
+    assert variables["ACCELWATCH_OPERATION_ID"] == "op-1"
+    assert variables["ACCELWATCH_FENCE"] == "3"
+    assert variables["REGION"] == "west"
+    assert (variables["ACCELWATCH_HOOK"], variables["ACCELWATCH_DRY_RUN"]) == ("quarantine", "0")
+    assert (variables["ACCELWATCH_ATTEMPT"], variables["ACCELWATCH_JOB_IDS"]) == ("1", "")
+    assert "HOME" not in variables
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("trap '' TERM; sleep 3600 & while :; do sleep 0.05; done", ToldStatus.UNKNOWN),
+        ("sleep 3600 & exit 0", ToldStatus.DONE),
+        ("head -c 200000000 /dev/zero; exit 0", ToldStatus.DONE),
+        ("exit 75", ToldStatus.RETRY),
+        ("echo no >&2; exit 1", ToldStatus.REFUSED),
+        ("kill -KILL $$", ToldStatus.UNKNOWN),
+    ],
+    ids=["deaf", "child holds the pipe", "floods", "later", "fails", "killed"],
+)
+def test_nothing_that_a_hook_does_hangs_or_crashes_us(
+    tmp_path: Path, text: str, status: ToldStatus
+) -> None:
+    async def scenario() -> None:
+        made: Any = script(**site(tmp_path, text, {"node": OPEN}, timeout="500ms"))
+        made.hooks[IntentKind.QUARANTINE].kill_after_s = 0.1
+        assert (await performed(made, intent())).status is status
+        await made.close()
+
+    run(scenario())
+
+
+def test_ok_though_nothing_happened_is_not_achieved(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clock = ManualClock()
+        made = script(clock, **site(tmp_path, "exit 0", {"node": OPEN}))
+        assert (await performed(made, intent())).status is ToldStatus.DONE
+        clock.advance(59.0)
+        assert isinstance(await proposed(made, intent()), Wait)
+        clock.advance(1.0)
+        refusal = await proposed(made, intent())
+        assert isinstance(refusal, Refusal)
+        assert refusal.kind is RefusalKind.UNSAFE
+        assert "not observed" in refusal.text
+
+    run(scenario())
+
+
+def test_a_word_is_forgotten_when_its_effect_is_seen(tmp_path: Path) -> None:
+    """A node that was released in between is quarantined anew for the same incident."""
+
+    async def scenario() -> None:
+        made = script(**site(tmp_path, "exit 0", {"node": OPEN}))
+        await performed(made, intent())
+        saying(tmp_path, node=OURS)
+        assert isinstance(await proposed(made, intent()), Achieved)
+        saying(tmp_path, node=OPEN)
+        assert isinstance(await proposed(made, intent()), Step)
+
+    run(scenario())
+
+
+def test_what_is_accepted_is_asked_for_by_the_same_hook(tmp_path: Path) -> None:
+    (tmp_path / "first").write_text('{"status":"accepted","external_id":"t 9","poll_after":30}')
+    (tmp_path / "then").write_text('{"status":"failed","message":"the rack is locked"}')
+    text = (
+        f'echo "$ACCELWATCH_POLL" >> {tmp_path}/polls; '
+        f'[ -z "$ACCELWATCH_POLL" ] && cat {tmp_path}/first || cat {tmp_path}/then'
+    )
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        made = script(clock, **site(tmp_path, text, {"node": OPEN}))
+        told = await performed(made, intent())
+        assert (told.status, told.reference, told.again_after_s) == (
+            ToldStatus.ACCEPTED,
+            "t 9",
+            30.0,
+        )
+        clock.advance(29.0)
+        assert await proposed(made, intent()) == Wait(30.0, "accepted: ")
+        clock.advance(1.0)
+        refusal = await proposed(made, intent())
+        assert isinstance(refusal, Refusal)
+        assert refusal.text == "the hook refused: the rack is locked"
+        assert (tmp_path / "polls").read_text() == "\nt 9\n"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("declared", "count"), [(True, 1), (False, 0)])
+def test_a_dry_run_is_for_hooks_that_know_it(tmp_path: Path, declared: bool, count: int) -> None:
+    text = f'echo "$ACCELWATCH_DRY_RUN" >> {tmp_path}/runs'
+
+    async def scenario() -> None:
+        made = script(**site(tmp_path, text, {"node": OPEN}, dry_run=declared))
+        told = await performed(made, intent(), dry_run=True)
+        assert told.status is (ToldStatus.DONE if declared else ToldStatus.REFUSED)
+        # Nothing was done, so nothing is waited for.
+        assert isinstance(await proposed(made, intent()), Step)
+
+    run(scenario())
+    runs = tmp_path / "runs"
+    assert (runs.read_text() if runs.exists() else "") == "1\n" * count
+
+
+def test_a_program_that_others_can_change_is_not_run(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        options = site(tmp_path, f"touch {tmp_path}/ran", {"node": OPEN})
+        made = script(**options)
+        Path(options["hooks"]["quarantine"]["argv"][0]).chmod(0o777)
+        told = await performed(made, intent())
+        assert told.status is ToldStatus.REFUSED
+        assert "chmod go-w it" in told.text
+        assert not (tmp_path / "ran").exists()
+
+    run(scenario())
+
+
+def test_secrets_are_hidden_wherever_a_hook_prints_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    (tmp_path / "secret").write_text("hunter22\n")
+    text = 'echo "token is $API_TOKEN" >&2; echo "used $API_TOKEN"; exit 1'
+
+    async def scenario() -> None:
+        env = {"API_TOKEN": f"file:{tmp_path}/secret"}
+        made = script(**site(tmp_path, text, {"node": OPEN}, env=env))
+        told = await performed(made, intent())
+        assert told.text == "exit 1: token is <hidden>"
+
+    run(scenario())
+    assert "token is <hidden>" in caplog.text
+    assert "hunter22" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("exit 1", "observe: exit 1"),
+        ("exit 0", "observe: it printed no JSON object"),
+        ('echo \'{"node": {"name": "n4", "standing": "open"}}\'', "answered for n4"),
+        ('echo \'{"node": {"name": "n3", "standing": "odd"}}\'', "odd"),
+        ('echo \'{"job": {"id": "43", "state": "running"}}\'', "answered for 43"),
+        ("sleep 3600", "observe: not done after 0.3 s"),
+    ],
+)
+def test_an_observer_that_cannot_say_leaves_nothing_known(
+    tmp_path: Path, answer: str, text: str
+) -> None:
+    async def scenario() -> None:
+        options = site(tmp_path, "exit 0", {})
+        options["observe"] = {"argv": [program(tmp_path, answer, "look")], "timeout": "300ms"}
+        made: Any = script(**options)
+        made.observer.kill_after_s = 0.1
+        with pytest.raises(ActionUnavailableError) as caught:
+            await made.observe(intent(job=JOB))
+        assert text in str(caught.value)
+
+    run(scenario())
+
+
+def test_without_an_observer_nothing_is_seen(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        hook = {"argv": [program(tmp_path, "echo opened T-1")], "trusted": True, "idempotent": True}
+        made = script(hooks={"service": hook})
+        wanted = intent(kind=IntentKind.SERVICE)
+        assert (await performed(made, wanted)).status is ToldStatus.DONE
+        done = await proposed(made, wanted)
+        assert isinstance(done, Achieved)
+        assert done.text == "said by the hook, which is trusted: opened T-1"
+        assert await made.survey() == ()
+
+    run(scenario())
+
+
+def moving(tmp_path: Path, **job: Any) -> dict[str, Any]:
+    seen = {"id": "42", "state": "running", "nodes": ["n2", "n3"], "requeueable": True, **job}
+    return {"node": OPEN, "job": seen, "checkpoint": f"{tmp_path}/step-900"}
+
+
+def test_a_move_knows_nodes_spare_and_checkpoint(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        hooks = {"move_job": {"argv": [program(tmp_path, f"cat > {tmp_path}/given")]}}
+        observe = {"argv": saying(tmp_path, **moving(tmp_path, user="ann", restarts=2))}
+        made = script(observe=observe, hooks=hooks)
+        wanted = intent(**MOVE)
+        observed = await made.observe(wanted)
+        assert observed.job is not None
+        assert (observed.job.key, observed.job.state) == (JOB, JobState.RUNNING)
+        assert (await performed(made, wanted)).status is ToldStatus.DONE
+
+    run(scenario())
+    given = msgspec.json.decode((tmp_path / "given").read_bytes())
+    assert given["run_on"] == ["n2", "n9"]
+    assert (given["bad_nodes"], given["spare"]) == (["n3"], "n9")
+    assert given["precondition"] == {"restarts": "2", "nodes": "n2,n3"}
+    (job,) = given["jobs"]
+    assert (job["id"], job["user"], job["restart_count"]) == ("42", "ann", 2)
+    assert job["checkpoint"] == f"{tmp_path}/step-900"
+
+
+def test_a_move_is_not_begun_when_the_job_has_begun_anew_since(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        hooks = {"move_job": {"argv": [program(tmp_path, f"touch {tmp_path}/ran")]}}
+        observe = {"argv": saying(tmp_path, **moving(tmp_path))}
+        made = script(observe=observe, hooks=hooks)
+        step = await proposed(made, intent(**MOVE))
+        assert isinstance(step, Step)
+        saying(tmp_path, **moving(tmp_path, restarts=1))
+        told = await made.perform(step, operation())
+        assert told.status is ToldStatus.REFUSED
+        assert told.text == "restarts was '0' and is '1': not called"
+        (tmp_path / "observe.json").write_text("none")
+        assert (await made.perform(step, operation())).status is ToldStatus.RETRY
+        assert not (tmp_path / "ran").exists()
+        begun = Begun(step=step, started=None)
+        saying(tmp_path, **moving(tmp_path))
+        observed = await made.observe(intent(**MOVE))
+        assert made.recover(begun, observed) is Recovery.REDO
+
+    run(scenario())
+
+
+def test_another_job_of_the_same_number_is_not_ours(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        hooks = {"move_job": {"argv": ["/bin/true"]}}
+        observe = {"argv": saying(tmp_path, **moving(tmp_path, submitted=1_800_000_500.0))}
+        refusal = await proposed(script(observe=observe, hooks=hooks), intent(**MOVE))
+        assert isinstance(refusal, Refusal)
+        assert refusal.text == "the job is missing: its number is another job's now"
+
+    run(scenario())
+
+
+def test_all_nodes_at_once(tmp_path: Path) -> None:
+    nodes = [{"name": f"node-{number:04d}", "standing": "open"} for number in range(2000)]
+
+    async def scenario() -> None:
+        options = site(tmp_path, "exit 0", {"node": OPEN})
+        made = script(**options, survey={"argv": saying(tmp_path, "survey", nodes=nodes)})
+        seen = await made.survey()
+        assert len(seen) == 2000
+        assert {one.standing for one in seen} == {Standing.OPEN}
+
+    run(scenario())
+
+
+def test_a_step_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        made = script(**site(tmp_path, "exit 0", {"node": OPEN}))
+        for step in (Step(kind="drain"), Step(kind="quarantine", arguments={"intent": "{}"})):
+            assert (await made.perform(step, operation())).status is ToldStatus.REFUSED
+            begun = Begun(step=step, started=1.0)
+            assert made.recover(begun, await made.observe(intent())) is Recovery.UNKNOWN
+
+    run(scenario())
+
+
+def test_too_many_at_once_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("accelwatch_script.program_hook.WAIT_FOR_SLOT_S", 0.05)
+
+    async def scenario() -> None:
+        text = f"echo x >> {tmp_path}/began; while [ ! -e {tmp_path}/go ]; do sleep 0.01; done"
+        made = script(**site(tmp_path, text, {"node": OPEN}), parallel=1)
+        step = await proposed(made, intent())
+        assert isinstance(step, Step)
+        first = asyncio.create_task(made.perform(step, operation()))
+        while not (tmp_path / "began").exists():
+            await asyncio.sleep(0.01)
+        assert (await made.perform(step, operation())).status is ToldStatus.RETRY
+        (tmp_path / "go").touch()
+        assert (await first).status is ToldStatus.DONE
+
+    run(scenario())
+
+
+def test_what_runs_is_ended_when_the_action_is_closed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        text = f"touch {tmp_path}/began; sleep 3600"
+        made = script(**site(tmp_path, text, {"node": OPEN}))
+        step = await proposed(made, intent())
+        assert isinstance(step, Step)
+        first = asyncio.create_task(made.perform(step, operation()))
+        while not (tmp_path / "began").exists():
+            await asyncio.sleep(0.01)
+        await made.close()
+        told = await first
+        assert (told.status, told.text) == (ToldStatus.UNKNOWN, "stopped before its end, killed")
+
+    run(scenario())
+
+
+def test_what_runs_is_ended_when_nobody_waits_any_more(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        text = (
+            f"trap 'touch {tmp_path}/ended; exit' TERM; touch {tmp_path}/began; sleep 3600 & wait"
+        )
+        made = script(**site(tmp_path, text, {"node": OPEN}))
+        step = await proposed(made, intent())
+        assert isinstance(step, Step)
+        first = asyncio.create_task(made.perform(step, operation()))
+        while not (tmp_path / "began").exists():
+            await asyncio.sleep(0.01)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        while not (tmp_path / "ended").exists():
+            await asyncio.sleep(0.01)
+
+    run(scenario())

@@ -1,0 +1,145 @@
+"""What hooks say, by exit code and output, or by status and body."""
+
+from typing import Any
+
+import pytest
+
+from accelwatch.action.step import ToldStatus
+from accelwatch.delivery.post import Answer
+from accelwatch_script.answer import Said, of_program, of_request
+from accelwatch_script.process import Ended
+
+DONE, ACCEPTED, RETRY = ToldStatus.DONE, ToldStatus.ACCEPTED, ToldStatus.RETRY
+REFUSED, UNKNOWN = ToldStatus.REFUSED, ToldStatus.UNKNOWN
+
+
+def program(
+    status: int | None = 0,
+    output: str = "",
+    errors: str = "",
+    idempotent: bool = False,
+    **how: Any,
+) -> Said:
+    ended = Ended(output=output.encode(), errors=errors.encode(), status=status, **how)
+    return of_program(ended, timeout_s=60.0, idempotent=idempotent)
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "text"),
+    [
+        ("", DONE, ""),
+        ("all went well\n", DONE, "all went well"),
+        ('{"status": "ok", "message": "drained"}', DONE, "drained"),
+        ('log line\n{"status": "failed", "message": "no such node"}\n', REFUSED, "no such node"),
+        ('{\n "status": "retry",\n "message": "busy"\n}', RETRY, "busy"),
+        ('{"status": "refused"}', REFUSED, ""),
+        ('{"status": "accepted", "external_id": "t-9", "poll_after": 30}', ACCEPTED, ""),
+        ('{"status": "fine"}', UNKNOWN, "no status that we know"),
+        ('{"status": "ok"', UNKNOWN, "begins as JSON"),
+        ("\x1b[31mred\x1b[0m", DONE, r"\x1b[31mred\x1b[0m"),
+    ],
+)
+def test_one_that_ends_well(output: str, status: ToldStatus, text: str) -> None:
+    told = program(0, output).told
+    assert told.status is status
+    assert text in told.text
+
+
+def test_what_was_accepted_has_its_number_and_its_pause() -> None:
+    told = program(0, '{"status": "accepted", "external_id": "t-9", "poll_after": 30}').told
+    assert (told.reference, told.again_after_s) == ("t-9", 30.0)
+    assert program(0, '{"status": "accepted", "poll_after": 1e9}').told.again_after_s == 3600.0
+
+
+@pytest.mark.parametrize(
+    ("status", "idempotent", "meaning"),
+    [
+        (75, False, RETRY),
+        (1, False, REFUSED),
+        (1, True, REFUSED),
+        (127, False, REFUSED),
+        (124, False, UNKNOWN),
+        (124, True, RETRY),
+        (137, False, UNKNOWN),
+        (137, True, RETRY),
+        (-9, False, UNKNOWN),
+        (-11, False, UNKNOWN),
+        (-11, True, RETRY),
+    ],
+)
+def test_exit_codes(status: int, idempotent: bool, meaning: ToldStatus) -> None:
+    assert program(status, idempotent=idempotent).told.status is meaning
+
+
+def test_an_exit_code_counts_more_than_the_word() -> None:
+    told = program(1, '{"status": "ok", "message": "half done"}').told
+    assert (told.status, told.text) == (REFUSED, "exit 1: half done")
+
+
+def test_the_last_line_of_errors_says_why() -> None:
+    assert program(2, errors="one\nno route to host\n").told.text == "exit 2: no route to host"
+
+
+@pytest.mark.parametrize("how", ["timed_out", "stopped"])
+@pytest.mark.parametrize(("idempotent", "meaning"), [(False, UNKNOWN), (True, RETRY)])
+def test_one_that_was_ended(how: str, idempotent: bool, meaning: ToldStatus) -> None:
+    told = program(None, '{"status": "ok"}', "busy", idempotent, **{how: True}).told
+    assert told.status is meaning
+    assert told.text.endswith("killed: busy")
+
+
+def test_one_that_cannot_be_ended() -> None:
+    assert program(None).told.status is UNKNOWN
+
+
+def test_the_beginning_that_is_lost_makes_no_document_of_the_rest() -> None:
+    ended = Ended(output=b'{"status": "failed"}', status=0, whole=False)
+    # The only line that is left whole is the last one.
+    assert of_program(ended, timeout_s=1.0, idempotent=False).told.status is REFUSED
+
+
+def request(
+    code: int, body: bytes = b"", idempotent: bool = False, after: float | None = None
+) -> Said:
+    answer = Answer(code=code, body=body, retry_after_s=after)
+    return of_request(answer, "https://h/jobs/1", idempotent=idempotent)
+
+
+@pytest.mark.parametrize(
+    ("code", "idempotent", "meaning"),
+    [
+        (200, False, DONE),
+        (204, False, DONE),
+        (202, False, ACCEPTED),
+        (301, False, REFUSED),
+        (400, False, REFUSED),
+        (404, True, REFUSED),
+        (408, False, RETRY),
+        (429, False, RETRY),
+        (503, False, RETRY),
+        (500, True, RETRY),
+        (500, False, UNKNOWN),
+        (502, False, UNKNOWN),
+        (504, False, UNKNOWN),
+        (504, True, RETRY),
+    ],
+)
+def test_codes_of_requests(code: int, idempotent: bool, meaning: ToldStatus) -> None:
+    assert request(code, idempotent=idempotent).told.status is meaning
+
+
+def test_pauses_and_places_of_requests() -> None:
+    assert request(429, after=7.0).told.again_after_s == 7.0
+    told = request(202, after=5.0).told
+    assert (told.reference, told.again_after_s) == ("https://h/jobs/1", 5.0)
+
+
+def test_a_body_says_more_than_its_code() -> None:
+    assert request(200, b' {"status": "failed", "message": "no"} ').told.text == "no"
+    assert request(200, b' {"status": "failed"}').told.status is REFUSED
+    assert request(200, b"<html>").told.status is DONE
+    assert request(409, b'{"message": "held by x"}').told.text == "answered 409: held by x"
+
+
+def test_redirects_are_named() -> None:
+    assert "redirects are not followed" in request(302).told.text

@@ -1,0 +1,191 @@
+"""A program that is run: what it gets, what is taken of it, and how it ends."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from accelwatch_script.process import CALL, MOST_KEPT, Command, Ended, Stop, run
+from hook_samples import program
+from waiting import wait_until
+
+MOST_S = 60.0
+
+
+def ran(
+    path: Path, text: str, timeout_s: float = MOST_S, stop: Stop | None = None, **environ: str
+) -> Ended:
+    command = Command(
+        argv=(program(path, text), "one argument", "$HOME"),
+        environ={CALL: f"call-{path.name}", **environ},
+        document=b'{"a": 1}',
+        timeout_s=timeout_s,
+        kill_after_s=0.3,
+    )
+    mine = stop or Stop()
+    try:
+        return run(command, mine)
+    finally:
+        mine.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def pids(path: Path) -> list[int]:
+    return [int(word) for word in path.read_text().split()] if path.exists() else []
+
+
+def test_its_surroundings(tmp_path: Path) -> None:
+    text = (
+        'cat; echo; echo "$1|$2|$#"; pwd; ls -a | wc -l; umask; ls /proc/self/fd | wc -l; '
+        "ps -o pgid= -p $$ 2>/dev/null || true; env"
+    )
+    ended = ran(tmp_path, text, REGION="west")
+    document, words, folder, files, umask, descriptors, *rest = ended.output.decode().split("\n")
+    assert document == '{"a": 1}'
+    assert words == "one argument|$HOME|2"
+    assert not Path(folder).exists()
+    assert int(files) == 2
+    assert umask == "0077"
+    # The three of its own, and the one by which ls reads the folder.
+    assert int(descriptors) == 4
+    names = {line.partition("=")[0] for line in rest if "=" in line}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {CALL, "REGION"}
+    assert ended.status == 0
+
+
+def test_it_leads_a_group_and_a_session_of_its_own(tmp_path: Path) -> None:
+    ended = ran(tmp_path, 'read -r stat < /proc/$$/stat; echo "$$ $stat"')
+    own, pid, _, _, _, group, session = ended.output.split()[:7]
+    assert own == pid == group == session
+
+
+def test_one_that_is_not_there(tmp_path: Path) -> None:
+    command = Command(
+        argv=(str(tmp_path / "none"),), environ={CALL: "x"}, document=b"", timeout_s=1.0
+    )
+    stop = Stop()
+    assert "cannot be started: No such file" in run(command, stop).failure
+    stop.close()
+
+
+@pytest.mark.parametrize("text", ["not a program", "#!/no/such/interpreter\n"])
+def test_one_that_the_kernel_does_not_take(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "hook"
+    file.write_text(text)
+    file.chmod(0o755)
+    command = Command(argv=(str(file),), environ={CALL: "x"}, document=b"", timeout_s=1.0)
+    stop = Stop()
+    assert "cannot be started" in run(command, stop).failure
+    stop.close()
+
+
+def test_a_gigabyte_is_read_and_its_end_kept(tmp_path: Path) -> None:
+    ended = ran(tmp_path, "head -c 1000000000 /dev/zero; echo; echo the end")
+    assert ended.output.endswith(b"\nthe end\n")
+    assert len(ended.output) == MOST_KEPT
+    assert not ended.whole
+
+
+def test_a_gigabyte_of_errors(tmp_path: Path) -> None:
+    ended = ran(tmp_path, "head -c 100000000 /dev/zero >&2; echo ok")
+    assert (ended.output, ended.whole) == (b"ok\n", True)
+    assert len(ended.errors) == MOST_KEPT
+
+
+def test_a_large_document_that_nobody_reads(tmp_path: Path) -> None:
+    command = Command(
+        argv=(program(tmp_path, "exit 3"),),
+        environ={CALL: "x"},
+        document=b"x" * (256 << 10),
+        timeout_s=MOST_S,
+    )
+    stop = Stop()
+    assert run(command, stop).status == 3
+    stop.close()
+
+
+def test_a_child_that_holds_the_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    ended = ran(tmp_path, f"sleep 3600 & echo $! > {note}; echo done")
+    assert (ended.status, ended.output) == (0, b"done\n")
+    (child,) = pids(note)
+    wait_until(lambda: not alive(child))
+
+
+def test_what_has_a_session_of_its_own_goes_on(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    ended = ran(
+        tmp_path,
+        f"setsid sh -c 'echo $$ > {note}; exec sleep 3600' & until [ -s {note} ]; do :; done; echo done",
+    )
+    assert (ended.status, ended.output) == (0, b"done\n")
+    (child,) = pids(note)
+    assert alive(child)
+    os.kill(child, signal.SIGKILL)
+
+
+def test_one_that_hangs_is_asked_to_go(tmp_path: Path) -> None:
+    ended = ran(
+        tmp_path, "trap 'echo went; exit 0' TERM; echo began; while :; do sleep 0.01; done", 0.3
+    )
+    assert ended.timed_out
+    assert ended.status is None
+    assert ended.output == b"began\nwent\n"
+
+
+def test_one_that_is_deaf_is_killed_with_all_it_started(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    text = (
+        f"trap '' TERM; echo $$ >> {note}; sleep 3600 & echo $! >> {note}; "
+        # Forked twice into a session of its own, with another parent.
+        f"( setsid sh -c 'trap \"\" TERM; echo $$ >> {note}; sleep 3600' & ) ; "
+        "echo began; while :; do sleep 0.05; done"
+    )
+    ended = ran(tmp_path, text, 1.0)
+    assert ended.timed_out
+    assert ended.output == b"began\n"
+    assert len(pids(note)) == 3
+    wait_until(lambda: not any(map(alive, pids(note))))
+
+
+def test_others_with_another_call_are_left_alone(tmp_path: Path) -> None:
+    import subprocess
+
+    other = subprocess.Popen(["sleep", "3600"], env={CALL: f"call-{tmp_path.name}-2"})
+    ended = ran(tmp_path, "sleep 3600", 0.05)
+    assert ended.timed_out
+    assert other.poll() is None
+    other.kill()
+    other.wait()
+
+
+def test_it_is_stopped_from_outside(tmp_path: Path) -> None:
+    stop = Stop()
+    note = tmp_path / "pids"
+
+    def stopping() -> None:
+        wait_until(lambda: pids(note))
+        stop.set()
+
+    thread = threading.Thread(target=stopping)
+    thread.start()
+    ended = ran(tmp_path, f"echo $$ > {note}; sleep 3600", stop=stop)
+    thread.join()
+    assert (ended.stopped, ended.timed_out, ended.status) == (True, False, None)
+    stop.set()
+
+
+def test_how_a_signal_is_told(tmp_path: Path) -> None:
+    assert ran(tmp_path, "kill -SEGV $$").status == -signal.SIGSEGV
+
+
+def test_one_that_closes_its_output_is_waited_for(tmp_path: Path) -> None:
+    assert ran(tmp_path, "exec >&- 2>&-; sleep 0.1; exit 7").status == 7
