@@ -91,10 +91,10 @@ def test_the_doctor_says_it(environment: dict[str, str]) -> None:
 
 
 def test_twins_are_never_picked(environment: dict[str, str]) -> None:
-    run = accelwatch("pick", "-n", "5", "--format", "value", environ=environment)
+    run = accelwatch("pick", *PATIENT, "-n", "5", "--format", "value", environ=environment)
     assert run.returncode == 0
     assert UUID not in run.stdout
-    run = accelwatch("pick", "-n", "6", environ=environment)
+    run = accelwatch("pick", *PATIENT, "-n", "6", environ=environment)
     assert run.returncode == 4
     assert f"nvidia4: health is degraded: {TOLD}" in run.stderr
 

@@ -19,7 +19,7 @@ from accelwatch.cli.serve import ServeOptions, dashboard_words
 from accelwatch.recording import Recording
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
-from installed_command import accelwatch
+from installed_command import PATIENT, accelwatch
 from packed_trees import FakeTree
 
 NAMES = ["amd0", "amd1", *(f"amd1/xcp{part}" for part in range(8))]
@@ -60,11 +60,11 @@ def test_a_recording(machine: Machine, tmp_path: Path) -> None:
 
 
 def test_a_choice_for_a_job(machine: Machine) -> None:
-    run = accelwatch("pick", "--format", "json", "-f", "index == 0", *machine)
+    run = accelwatch("pick", "--format", "json", "-f", "index == 0", *PATIENT, *machine)
     assert run.returncode == 0, run.stderr
     chosen = json.loads(run.stdout)
     assert chosen["variable"] == "ROCR_VISIBLE_DEVICES"
-    run = accelwatch("pick", *machine, "--backend", "intel", "--vendor", "intel")
+    run = accelwatch("pick", *PATIENT, *machine, "--backend", "intel", "--vendor", "intel")
     assert run.stdout == "ZE_AFFINITY_MASK=0\n", run.stderr
 
 

@@ -24,7 +24,7 @@ def h100(tmp_path: Path) -> NvmlScenario:
 
 
 def document(scenario: NvmlScenario, *words: str) -> dict[str, object]:
-    run = accelwatch("--json", "-b", "nvidia", *words, environ=scenario.environment())
+    run = accelwatch("--json", "-b", "nvidia", *PATIENT, *words, environ=scenario.environment())
     assert run.returncode == 0, run.stderr
     parsed: dict[str, object] = json.loads(run.stdout)
     return parsed
@@ -229,7 +229,7 @@ def test_a_closed_pipe_ends_it_quietly(h100: NvmlScenario) -> None:
     words = f"{sys.executable} -m accelwatch --json -w 250ms | head -n 1"
     environ = {**os.environ, **h100.environment()}
     run = subprocess.run(words, shell=True, env=environ, capture_output=True, check=False)
-    assert run.stderr == b""
+    assert run.stderr == b"", run.stderr.decode()
     assert run.stdout.count(b"\n") == 1
 
 

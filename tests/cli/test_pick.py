@@ -21,7 +21,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.visibility import Declared
-from installed_command import accelwatch
+from installed_command import PATIENT, accelwatch
 from machines import GIB, device, lost_view, mig_view, view
 from packed_trees import FakeTree
 from standins import NvmlScenario
@@ -314,20 +314,20 @@ def node(tmp_path: Path) -> NvmlScenario:
 
 
 def test_the_command_prints_and_runs(node: NvmlScenario) -> None:
-    run = accelwatch("pick", "-n", "2", environ=node.environment())
+    run = accelwatch("pick", "-n", "2", *PATIENT, environ=node.environment())
     assert run.returncode == 0, run.stderr
     variable, _, value = run.stdout.strip().partition("=")
     assert variable == "CUDA_VISIBLE_DEVICES"
     assert len(value.split(",")) == 2
     show = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
-    ran = accelwatch("pick", "--", sys.executable, "-c", show, environ=node.environment())
+    ran = accelwatch("pick", *PATIENT, "--", sys.executable, "-c", show, environ=node.environment())
     assert ran.stdout.startswith("GPU-")
-    as_json = accelwatch("pick", "--format", "json", environ=node.environment())
+    as_json = accelwatch("pick", "--format", "json", *PATIENT, environ=node.environment())
     assert json.loads(as_json.stdout)["variable"] == "CUDA_VISIBLE_DEVICES"
 
 
 def test_the_command_is_exit_4_with_reasons_when_unmet(node: NvmlScenario) -> None:
-    run = accelwatch("pick", "--free-memory", "100GiB", environ=node.environment())
+    run = accelwatch("pick", "--free-memory", "100GiB", *PATIENT, environ=node.environment())
     assert (run.returncode, run.stdout) == (4, "")
     assert "1 wanted, 0 of one vendor qualify" in run.stderr
     assert "nvidia7: " in run.stderr
@@ -340,7 +340,7 @@ def test_a_vendor_without_a_variable_is_a_mistake(node: NvmlScenario) -> None:
 
 
 def test_a_command_that_is_not_there_is_told(node: NvmlScenario) -> None:
-    run = accelwatch("pick", "--", "no-such-command", environ=node.environment())
+    run = accelwatch("pick", *PATIENT, "--", "no-such-command", environ=node.environment())
     assert (run.returncode, run.stdout) == (2, "")
     assert "cannot run no-such-command" in run.stderr
 
@@ -349,7 +349,7 @@ def test_the_machine_below_a_root_is_picked_from_by_one_backend(
     node: NvmlScenario, tmp_path: Path
 ) -> None:
     FakeTree(tmp_path / "host").lay_out("amd/mi300x-x2")
-    words = ("pick", "--root", str(tmp_path / "host"))
+    words = ("pick", *PATIENT, "--root", str(tmp_path / "host"))
     run = accelwatch(*words, "--backend", "amd", environ=node.environment())
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("ROCR_VISIBLE_DEVICES=GPU-")
@@ -362,7 +362,7 @@ def test_the_machine_below_a_root_is_picked_from_by_one_backend(
 def test_a_filter_sees_an_opt_in_group_that_is_collected(
     node: NvmlScenario, collect: tuple[str, ...], code: int
 ) -> None:
-    words = ("pick", "-f", "power_average_watts >= 0", *collect)
+    words = ("pick", *PATIENT, "-f", "power_average_watts >= 0", *collect)
     run = accelwatch(*words, environ=node.environment())
     assert run.returncode == code, run.stderr
 
