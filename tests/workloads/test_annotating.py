@@ -160,3 +160,20 @@ def test_a_defect_in_a_source_is_told_and_does_not_end_the_thread(
     assert [one.message for one in caplog.records if "cannot be read" in one.message] == [
         "workloads cannot be read error=RuntimeError('a defect')"
     ]
+
+
+def test_an_annotation_holds_until_a_process_or_a_fact_is_another(node: FakeNode) -> None:
+    node.pod("ml", "train-0", UID, "main")
+    start = node.process(71, IN_POD)
+    found = workloads(node)
+    busy = process(device(0), 71, start, gpu_memory_bytes=5)
+    once = known(found, snapshot(with_processes(0, busy)))
+    busier = process(device(0), 71, start, gpu_memory_bytes=6)
+    again = found.annotate(snapshot(with_processes(0, busier)))
+    assert [one.pod for one in again.processes()] == ["ml/train-0"]
+    assert [one.gpu_memory_bytes for one in again.processes()] == [6]
+    assert owners(again) == owners(once)
+    other = process(device(0), 72, start)
+    assert owners(found.annotate(snapshot(with_processes(0, other)))) == [()]
+    node.process(72, IN_POD)
+    assert owners(known(found, snapshot(with_processes(0, other)))) == owners(once)

@@ -5,7 +5,7 @@ One daemon thread reads the sources; everything else only looks at what it last 
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -14,12 +14,13 @@ from accelwatch.clock import Clock, SystemClock
 from accelwatch.schema.device import Device
 from accelwatch.schema.reading import Process
 from accelwatch.schema.snapshot import DeviceView, Owner, Snapshot
-from accelwatch.workloads.allocation import Owned, member_of, owners, standing
+from accelwatch.workloads.allocation import standing
+from accelwatch.workloads.annotation import Annotation, Annotations, Place, Standing, moved
 from accelwatch.workloads.device_ids import DeviceIndex, is_accelerator
 from accelwatch.workloads.gather import Gatherer
-from accelwatch.workloads.known import Known, SourceState, SourceStatus
+from accelwatch.workloads.known import SourceState, SourceStatus
 from accelwatch.workloads.members import MAX_MEMBERS, Key
-from accelwatch.workloads.settings import CGROUP, SLURM, WorkloadSettings
+from accelwatch.workloads.settings import WorkloadSettings
 
 _LOG = logging.getLogger(__name__)
 _SHORTEST_S = 1.0
@@ -41,7 +42,8 @@ class Workloads:
         self._wanted: frozenset[Key] = frozenset()
         self._failed = ""
         self._devices: tuple[Device, ...] = ()
-        self._joined: tuple[Known, DeviceIndex, Owned] | None = None
+        self._joined: tuple[Standing, DeviceIndex] | None = None
+        self._annotations = Annotations(self._settings.sources)
         self._states: dict[tuple[str, str], SourceState] = {}
 
     def start(self) -> None:
@@ -69,24 +71,33 @@ class Workloads:
         self, devices: Iterable[Device], processes: Iterable[Process]
     ) -> dict[str, tuple[Owner, ...]]:
         """Owners by device id, from what is known now; a device without any has no entry."""
-        devices, processes = tuple(devices), tuple(processes)
-        self._want(processes)
-        known, _, fixed = self._join(devices)
-        return owners(devices, processes, fixed, known, self._settings.sources)
+        return self._annotation(tuple(devices), tuple(processes)).owners
 
     def annotate(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with owners of devices, and with container, pod and job of processes.
 
         A process's `pod` becomes `namespace/name` where the name is known, and stays the uid elsewhere.
         """
-        devices = [view.device for view in snapshot.devices]
-        owners = self.owners(devices, snapshot.processes())
-        known = self._gatherer.known
-        views = tuple(
-            self._annotated(view, owners.get(view.device.id, ()), known)
-            for view in snapshot.devices
-        )
-        return msgspec.structs.replace(snapshot, devices=views)
+        devices = tuple(view.device for view in snapshot.devices)
+        found = self._annotation(devices, tuple(snapshot.processes()))
+        views: list[DeviceView] = []
+        begin = 0
+        for view in snapshot.devices:
+            end = begin + len(view.reading.processes or ())
+            owners = found.owners.get(view.device.id, ())
+            views.append(_annotated(view, owners, found.places[begin:end]))
+            begin = end
+        return msgspec.structs.replace(snapshot, devices=tuple(views))
+
+    def _annotation(
+        self, devices: tuple[Device, ...], processes: tuple[Process, ...]
+    ) -> Annotation:
+        standing, _ = self._join(devices)
+        before = self._annotations.last
+        found = self._annotations.of(devices, processes, standing)
+        if found is not before:
+            self._want(processes)
+        return found
 
     def status(self) -> tuple[SourceStatus, ...]:
         """How it stands with each source, for /capabilities."""
@@ -123,45 +134,22 @@ class Workloads:
             if fresh:
                 self._news.set()
 
-    def _join(self, devices: tuple[Device, ...]) -> tuple[Known, DeviceIndex, Owned]:
+    def _join(self, devices: tuple[Device, ...]) -> tuple[Standing, DeviceIndex]:
         """What stands, worked out again only when the devices or the facts have changed."""
         known, joined = self._gatherer.known, self._joined
-        if joined is None or joined[0] is not known or self._devices != devices:
+        if joined is None or joined[0].known is not known or self._devices != devices:
             index = DeviceIndex(devices, known.nodes)
             fixed = standing(index, known, self._settings.gpu_order)
-            joined = self._joined = (known, index, fixed)
+            joined = self._joined = Standing(known, fixed), index
             self._devices = devices
         return joined
-
-    def _annotated(self, view: DeviceView, owners: tuple[Owner, ...], known: Known) -> DeviceView:
-        reading = view.reading
-        if reading.processes:
-            processes = tuple(self._process(process, known) for process in reading.processes)
-            reading = msgspec.structs.replace(reading, processes=processes)
-        if reading is view.reading and not owners:
-            return view
-        return msgspec.structs.replace(view, reading=reading, owners=owners or view.owners)
-
-    def _process(self, process: Process, known: Known) -> Process:
-        member = member_of(process, known)
-        sources = self._settings.sources
-        container, pod, job = process.container, process.pod, process.job
-        if CGROUP in sources:
-            container, pod = member.container, member.pod_uid
-            if pod is not None and pod in known.pods.by_uid:
-                pod = "/".join(known.pods.by_uid[pod])
-        if SLURM in sources:
-            job = member.slurm_job or (member.job.job_id if member.job else None) or job
-        if (container, pod, job) == (process.container, process.pod, process.job):
-            return process
-        return msgspec.structs.replace(process, container=container, pod=pod, job=job)
 
     def _unmatched(self) -> str | None:
         """A sentence about accelerators in the kubelet's answer that are none of our devices."""
         joined = self._joined
         if joined is None:
             return None
-        known, index, _ = joined
+        (known, _), index = joined
         foreign = [
             allocation.names[0]
             for allocation in known.allocations
@@ -217,3 +205,15 @@ def _keys(processes: Iterable[Process]) -> list[Key]:
         if process.pid_namespace == "same" and process.start_time is not None
     ]
     return keys[:MAX_MEMBERS]
+
+
+def _annotated(
+    view: DeviceView, owners: tuple[Owner, ...], places: Sequence[Place | None]
+) -> DeviceView:
+    reading = view.reading
+    if any(places):
+        processes = moved(reading.processes or (), places)
+        reading = msgspec.structs.replace(reading, processes=processes)
+    if reading is view.reading and not owners:
+        return view
+    return msgspec.structs.replace(view, reading=reading, owners=owners or view.owners)
