@@ -121,6 +121,8 @@ class Accumulator:
         self._distributions: dict[str, Distribution] = {}
         self._witnesses: dict[Series, Number] = {}
         self._resets = 0
+        self._series: list[Series] = []
+        self._given: frozenset[str] = frozenset()
 
     def add(self, reading: Reading, moment: float) -> None:
         """A new reading, taken at a moment of the monotonic clock."""
@@ -137,7 +139,7 @@ class Accumulator:
 
     def values(self, reading: Reading, moment: float) -> dict[Series, Number]:
         """Derived series that go with a reading; a quantity the device itself gives is not replaced."""
-        own = {series[0] for series in reading.values}
+        own = self._keys(reading.values)
         derived: dict[Series, Number] = {
             series: integral.total
             for series, integral in self._integrals.items()
@@ -150,6 +152,13 @@ class Accumulator:
         if self._resets_wanted and self._witnesses and "resets_total" not in own:
             derived[_RESETS] = self._resets
         return derived
+
+    def _keys(self, values: Mapping[Series, Number]) -> frozenset[str]:
+        """The quantities of a reading, mostly those of the one before."""
+        series = list(values)
+        if series != self._series:
+            self._series, self._given = series, frozenset(one[0] for one in series)
+        return self._given
 
     def histograms(self) -> dict[str, tuple[tuple[int, ...], float]]:
         """Distributions by catalogue key."""

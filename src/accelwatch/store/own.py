@@ -3,11 +3,11 @@
 from collections import Counter
 
 from accelwatch.accumulate import WINDOW_S
-from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import DeviceView, is_host, whole_devices
 from accelwatch.store.reports import Cycle, Heartbeat
+from accelwatch.store.unavailable import Unavailable
 from accelwatch.store.usage import cpu_seconds, resident_bytes
 from accelwatch.store.vanished import Vanished
 
@@ -33,6 +33,7 @@ class SelfMetrics:
         self._heartbeat: Heartbeat | None = None
         self._cpu_before_s = 0.0
         self._vanished = Vanished()
+        self._unavailable = Unavailable()
 
     def cycle(self, cycle: Cycle) -> None:
         """A collector has ended a cycle; a skipped one says nothing about success."""
@@ -78,7 +79,7 @@ class SelfMetrics:
             devices = whole_devices(view for _, view in views if not is_host(view.device))
             own["collector_devices_expected",] = self._expect
             own["collector_devices",] = sum(one.state is not DeviceState.LOST for one in devices)
-        own.update(_unavailable(views))
+        own.update(self._unavailable.series(views))
         own.update(self._vanished.series(views))
         own.update(self._usage())
         return own
@@ -95,20 +96,3 @@ class SelfMetrics:
             if self._heartbeat.resident_bytes:
                 own["exporter_resident_memory_bytes", "collector"] = self._heartbeat.resident_bytes
         return own
-
-
-def _unavailable(views: list[tuple[str, DeviceView]]) -> Own:
-    """Distinct quantities a collector could not read, by reason; devices wholly absent aside.
-
-    Devices of one kind are silent about the same, in one mapping: it is looked at once.
-    """
-    silent = {(backend, id(view.unreported)): view.unreported for backend, view in views}
-    said = [(backend, view.reading.absent) for backend, view in views]
-    said += [(backend, unreported) for (backend, _), unreported in silent.items()]
-    reasons: set[tuple[str, str, Absence]] = set()
-    for backend, absent in said:
-        for series, reason in absent.items():
-            if series != ("*",) and reason is not Absence.NOT_COLLECTED:
-                reasons.add((backend, series[0], reason))
-    totals = Counter((backend, reason.value) for backend, _, reason in reasons)
-    return {("collector_unavailable_quantities", *key): n for key, n in sorted(totals.items())}

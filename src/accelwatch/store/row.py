@@ -1,6 +1,7 @@
 """One device in the store: who it is, the state it is in and since when, and its last good reading."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +13,7 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Reading, foreign_note, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import ReadFailure, is_host
-from accelwatch.store.gaps import gaps
+from accelwatch.store.gaps import Gaps, gaps
 from accelwatch.store.namesakes import Named
 from accelwatch.store.reports import CRASHED, Failure
 
@@ -54,6 +55,7 @@ class Row:
         self.wall = 0.0
         self.accumulator: Accumulator | None = None
         self._whole: Whole | None = None
+        self._outline: _Outline | None = None
 
     @property
     def is_host(self) -> bool:
@@ -88,7 +90,10 @@ class Row:
         self._enter(state, wall)
 
     def whole(self, moment: float, groups: frozenset[str], one_shot: bool) -> Whole:
-        """The last good reading with derived values, and what it is silent about."""
+        """The last good reading with derived values, and what it is silent about.
+
+        Its reasons are the very same object as long as neither series nor reasons have changed.
+        """
         if self._whole is None and self.reading is not None:
             self._whole = self._completed(self.reading, moment, groups, one_shot)
         return self._whole or (wholly_absent(self.device.id, Absence.NOT_COLLECTED), {})
@@ -118,26 +123,51 @@ class Row:
     def _completed(
         self, reading: Reading, moment: float, groups: frozenset[str], one_shot: bool
     ) -> Whole:
-        values, absent, notes = reading.values, reading.absent, reading.notes
+        values, notes = reading.values, reading.notes
         if self.accumulator is not None:
             values = {**values, **self.accumulator.values(reading, moment)}
-            given = {series[0] for series in values}
-            absent = {s: why for s, why in absent.items() if len(s) > 1 or s[0] not in given}
-        silent = gaps(
-            frozenset(values),
-            frozenset(absent.items()),
-            groups,
-            host=self.is_host,
-            processes=reading.processes is not None,
-            one_shot=one_shot,
-        )
+        said = _Said(list(values), reading.absent, reading.processes is not None)
+        if self._outline is None or self._outline.said != said:
+            self._outline = self._outlined(said, groups, one_shot)
+        silent = self._outline.silent
         if silent.foreign:
             notes = (*notes, foreign_note(series for series in values if series in silent.foreign))
             values = {series: v for series, v in values.items() if series not in silent.foreign}
-        if silent.replaced:
-            absent = {**absent, **silent.replaced}
-        whole = msgspec.structs.replace(reading, values=values, absent=absent, notes=notes)
+        whole = msgspec.structs.replace(
+            reading, values=values, absent=self._outline.absent, notes=notes
+        )
         return whole, silent.unreported
+
+    def _outlined(self, said: "_Said", groups: frozenset[str], one_shot: bool) -> "_Outline":
+        absent = said.absent
+        if self.accumulator is not None:
+            given = {series[0] for series in said.series}
+            absent = {s: why for s, why in absent.items() if len(s) > 1 or s[0] not in given}
+        silent = gaps(
+            frozenset(said.series),
+            frozenset(absent.items()),
+            groups,
+            host=self.is_host,
+            processes=said.processes,
+            one_shot=one_shot,
+        )
+        return _Outline(said, {**absent, **silent.replaced}, silent)
+
+
+class _Said(NamedTuple):
+    """Of what a reading tells anything, its numbers aside: mostly the same as in the one before."""
+
+    series: list[Series]
+    absent: dict[Series, Absence]
+    processes: bool
+
+
+class _Outline(NamedTuple):
+    """What follows from that."""
+
+    said: _Said
+    absent: dict[Series, Absence]
+    silent: Gaps
 
 
 def of_device(reading: Reading, device_id: str) -> Reading:

@@ -18,7 +18,8 @@ class _Given(msgspec.Struct, kw_only=True):
     """What one device has given so far."""
 
     keys: set[str]
-    newest: frozenset[tuple[str, ...]]
+    said: object = None
+    """Reasons of the newest reading: the very same object as long as series and reasons are."""
     lacking: set[str]
     """Keys without a value in the newest reading."""
 
@@ -54,9 +55,9 @@ class Vanished:
         values = view.reading.values
         given = self._given.get(view.device.id)
         if given is None:
-            given = _Given(keys=set(), newest=frozenset(), lacking=set())
-        if values.keys() != given.newest:
-            given.newest = frozenset(values)
+            given = _Given(keys=set(), lacking=set())
+        if view.reading.absent is not given.said:
+            given.said = view.reading.absent
             keys = {series[0] for series in values}
             given.keys |= keys
             given.lacking = given.keys - keys
