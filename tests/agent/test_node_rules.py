@@ -1,7 +1,9 @@
 """Rules on one node: what they see of its snapshots, the incidents they become, files that change."""
 
 import asyncio
+import gc
 import json
+import weakref
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
@@ -82,6 +84,22 @@ class Node:
     def fired(self, *views: DeviceView, **changes: object) -> list[str]:
         told = self.see(*views, **changes)
         return [str(one.entity) for one in told if one.transition is Transition.FIRED]
+
+
+def test_what_was_read_goes_with_its_tick(tmp_path: Path) -> None:
+    """It waits for no collection: readings of a second are as large as the rules themselves."""
+    peers = "id: low, title: t, when: 'power_watts < 0.1 * peer_median(power_watts, by=\"model\")'"
+    node = Node(tmp_path, peers)
+    views = [power(index, 300 + index) for index in range(4)]
+    gc.disable()
+    try:
+        node.see(*views)
+        before = weakref.ref(node.judge.seen[Scope.DEVICE][0].environment)
+        assert before() is not None
+        node.see(*views[1:], power(0, 250))
+        assert before() is None
+    finally:
+        gc.enable()
 
 
 def test_a_rule_of_the_node_folds_over_its_devices(tmp_path: Path) -> None:

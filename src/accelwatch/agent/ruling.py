@@ -61,10 +61,7 @@ class Ruling:
 
     async def _start(self, settings: Settings) -> None:
         from accelwatch.agent.rules.evaluator import NodeEvaluator
-        from accelwatch.agent.rules.node_note import node_note
-        from accelwatch.judging.pages import IncidentPages
         from accelwatch.judging.runner import RuleRunner
-        from accelwatch.judging.silence_pages import SilencePages
         from accelwatch.judging.teller import Teller
 
         evaluator = NodeEvaluator(self._feed, self._clock, settings.collect.interval_s)
@@ -75,10 +72,6 @@ class Ruling:
         await runner.start()
         self._running = runner, evaluator, teller
         self._own.of_rules = runner.series
-        self._pages = IncidentPages(lambda: runner, lambda: node_note(self._feed.snapshot()))
-        self._silences = SilencePages(
-            lambda: runner, self._clock, lambda: (self._feed.snapshot().host,)
-        )
 
     def _alerts(self, settings: Settings) -> Alerts:
         """The ids of incidents are those of this node: many agents tell the same receivers."""
@@ -96,12 +89,32 @@ class Ruling:
     @property
     def pages(self) -> "Callable[[], IncidentPages | None]":
         """Gives the pages about rules; None while there are none."""
-        return lambda: self._pages
+        return self._pages_of_rules
 
     @property
     def silences(self) -> "Callable[[], SilencePages | None]":
         """Gives the pages about silences; None while there are no rules."""
-        return lambda: self._silences
+        return self._pages_of_silences
+
+    def _pages_of_rules(self) -> "IncidentPages | None":
+        """Loaded when somebody asks: most agents are never asked."""
+        if self._running is not None and self._pages is None:
+            from accelwatch.agent.rules.node_note import node_note
+            from accelwatch.judging.pages import IncidentPages
+
+            runner = self._running[0]
+            self._pages = IncidentPages(lambda: runner, lambda: node_note(self._feed.snapshot()))
+        return self._pages
+
+    def _pages_of_silences(self) -> "SilencePages | None":
+        if self._running is not None and self._silences is None:
+            from accelwatch.judging.silence_pages import SilencePages
+
+            runner = self._running[0]
+            self._silences = SilencePages(
+                lambda: runner, self._clock, lambda: (self._feed.snapshot().host,)
+            )
+        return self._silences
 
     @property
     def alive(self) -> bool:

@@ -1,7 +1,5 @@
 """How an error in an expression is shown: what is wrong, the text, a caret, what to write instead."""
 
-import unicodedata
-
 from accelwatch.errors import ExpressionError
 from accelwatch.untrusted_text import printable
 
@@ -34,6 +32,8 @@ def _shown(text: str) -> str:
 
 def _width(text: str) -> int:
     """Columns of a terminal that `text` fills: East Asian wide characters fill two."""
+    import unicodedata  # for mistakes only: its tables take memory
+
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
     zero = sum(unicodedata.combining(c) != 0 for c in text)
     return len(text) + wide - zero

@@ -3,7 +3,6 @@
 Identity fields are listed here; quantities come from the catalogue, so a new row is a new name.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
@@ -196,6 +195,8 @@ def _example(row: Metric) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A sentence that names the known word most like `word`, or an empty string."""
+    import difflib  # for mistakes only
+
     words = list(known)
     folded = word[:64].lower()
     match = nearest(folded, words) or next((w for w in words if folded in w.split("_")), "")

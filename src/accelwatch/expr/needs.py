@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from accelwatch.errors import ExpressionError
 from accelwatch.expr.duration import spoken
 from accelwatch.expr.rule_names import LABEL_PREFIX
@@ -44,8 +46,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WindowNeed:
+class WindowNeed(msgspec.Struct, frozen=True, cache_hash=True):
     """A window that must be kept: what it asks (`WindowKind`), of which series, how long."""
 
     kind: str

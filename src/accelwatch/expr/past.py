@@ -35,6 +35,7 @@ class Past:
         "_step",
         "_told",
         "_told_at",
+        "_until",
     )
 
     def __init__(self, windows: Iterable[WindowNeed]) -> None:
@@ -46,6 +47,8 @@ class Past:
         self._open = {part: _empty(part) for part in lengths}
         self._folded: dict[tuple[str, int], float] = {}
         self._step: int | None = None
+        self._until = -math.inf
+        """When the open step is over."""
         self._before = math.nan
         self._last_at = math.nan
         self._told: dict[WindowNeed, float | None] = {}
@@ -56,14 +59,18 @@ class Past:
 
     def add(self, at: float, value: float, interval_s: float) -> None:
         """A sample."""
-        self._roll(at)
+        if at >= self._until:
+            self._roll(at)
         self._told_at = math.nan
         self._regular = self._regular and at - self._last_at <= _IN_TIME * interval_s
         self._same = self._same and value == self._before
         now = self._open
-        for part, told in (("count", 1.0), ("true", float(value != 0)), ("sum", value)):
-            if part in now:
-                now[part] += told
+        if "count" in now:
+            now["count"] += 1.0
+        if "sum" in now:
+            now["sum"] += value
+        if "true" in now and value != 0:
+            now["true"] += 1.0
         if "least" in now:
             now["least"] = min(now["least"], value)
         if "most" in now:
@@ -119,7 +126,8 @@ class Past:
             return self._told[need]
         if need.kind == WindowKind.AGE:
             return self.age(at)
-        self._roll(at)
+        if at >= self._until:
+            self._roll(at)
         samples = self._samples(need.seconds)
         expected = self._expected(at, need.seconds, interval_s)
         if samples < max(expected * LEAST_SHARE, 1.0):
@@ -168,12 +176,13 @@ class Past:
 
     def _total(self, part: str, steps: int) -> float:
         """A part over the open step and so many closed ones."""
-        fold = _FOLD.get(part, math.fsum)
+        fold = _FOLD.get(part)
         key = part, steps
         closed = self._folded.get(key)
         if closed is None:
-            closed = self._folded[key] = fold(self._latest(part, steps))
-        return fold((closed, self._open[part]))
+            closed = self._folded[key] = (fold or math.fsum)(self._latest(part, steps))
+        now = self._open[part]
+        return closed + now if fold is None else fold((closed, now))
 
     def _latest(self, part: str, steps: int) -> "array[float]":
         """A part of so many closed steps, oldest first."""
@@ -193,6 +202,7 @@ class Past:
             self._folded.clear()
             self._regular = self._same = False
         self._step = step if self._step is None else max(step, self._step)
+        self._until = (self._step + 1) * STEP_S
 
 
 def quantile(values: list[float], share: float) -> float | None:

@@ -121,6 +121,13 @@ class Scene:
         self._groups: dict[tuple[object, ...], Group] = {}
         self._group_of: dict[tuple[str, str], Group | None] = {}
 
+    def end(self) -> None:
+        """Nobody will ask any more: with its devices it is a circle, which would wait to be collected
+        and keep all that was read at its moment."""
+        self.members = ()
+        self._groups.clear()
+        self._group_of.clear()
+
     def window(
         self, device: str, kind: str, series: Series, seconds: int, quantile: float | None
     ) -> float | None:

@@ -44,6 +44,7 @@ class Engine:
         """What they may cost."""
         self._nanoseconds = nanoseconds
         self.rules = dict(rules)
+        self._on = judged(rules)
         self.spells = Spells(rules)
         self._fired: dict[str, frozenset[Entity]] = {}
         self.attention = Attention(rules)
@@ -61,6 +62,7 @@ class Engine:
         """Other rules from now on; what has begun by a rule that says the same still goes on."""
         self.budgets.forgive(self.rules, rules)
         self.rules = dict(rules)
+        self._on = judged(rules)
         self.spells.set_rules(rules)
         self.attention = Attention(rules)
         self._asked_for = asked_for(rules)
@@ -77,10 +79,10 @@ class Engine:
         self._rouse(stir)
         changes: list[VerdictChange] = []
         begun: int | None = None
-        for id_, rule in self.rules.items():
-            if rule.mode is Mode.OFF or id_ in self.budgets.switched_off:
-                continue
+        for id_, rule in self._on.items():
             there = subjects.get(rule.scope, ())
+            if self._rests(id_, len(there), stir) or id_ in self.budgets.switched_off:
+                continue
             due = there if stir is None else self._due(id_, there, stir)
             if not due and not self.spells.of(id_):
                 continue
@@ -102,14 +104,22 @@ class Engine:
             for quiet in self._quiet.values():
                 quiet.pop(entity, None)
 
+    def _rests(self, rule: str, count: int, stir: Stir | None) -> bool:
+        """Whether nobody is asked, and nothing goes on: most rules at most ticks."""
+        return (
+            stir is not None
+            and len(self._quiet[rule]) == count
+            and rule not in stir.everyone
+            and rule not in stir.whom
+            and not self.spells.of(rule)
+        )
+
     def _due(self, rule: str, there: Sequence[Subject], stir: Stir) -> Sequence[Subject]:
         quiet = self._quiet[rule]
         if rule in stir.everyone:
             return [one for one in there if not quiet.get(one.entity, False)]
         whom = stir.whom.get(rule)
         if whom is None:
-            if len(quiet) == len(there):
-                return ()
             return [one for one in there if one.entity not in quiet]
         return [
             one
@@ -145,6 +155,11 @@ class Engine:
 
 NOT_MEANT = Truths(when=False, clear=True)
 """Of somebody who is not selected."""
+
+
+def judged(rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    """Those of the rules that are not off."""
+    return {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
 
 
 def asked_for(rules: Mapping[str, Rule]) -> frozenset[str]:

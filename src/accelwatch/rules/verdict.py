@@ -8,7 +8,7 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.provenance import Provenance
 
 
-class Entity(msgspec.Struct, frozen=True, order=True):
+class Entity(msgspec.Struct, frozen=True, order=True, cache_hash=True):
     """Whom a rule is judged for; what does not apply is empty."""
 
     scope: Scope

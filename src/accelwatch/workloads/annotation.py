@@ -52,7 +52,7 @@ class Annotations:
     def __init__(self, sources: frozenset[str]) -> None:
         """`sources` are those that are asked."""
         self._sources = sources
-        self._of: tuple[object, list[object]] = (None, [])
+        self._of: tuple[Standing | None, Sequence[object]] = (None, ())
         self.last = Annotation({}, ())
         """What was given last."""
 

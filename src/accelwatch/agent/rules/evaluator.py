@@ -12,7 +12,6 @@ from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError
 from accelwatch.incidents.incident import Facts
 from accelwatch.judging.evaluator import IsNews
-from accelwatch.judging.explaining import explained, no_such_rule, wrong_scope
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Scope
@@ -52,6 +51,7 @@ class NodeEvaluator:
         """Events before this process that an open incident rests on; the kernel tells them once."""
         self._judge = NodeJudge({}, collect_s)
         self._changed = asyncio.Event()
+        self._resting = False
         self._unsubscribe: Callable[[], None] | None = None
 
     @property
@@ -104,7 +104,7 @@ class NodeEvaluator:
         A device in another state, and an event, do not wait for the end of the interval.
         """
         if self._unsubscribe is None:
-            self._unsubscribe = self._feed.subscribe(self._changed.set)
+            self._unsubscribe = self._feed.subscribe(self._on_change)
         elif await self._urgent(self._interval_s - self.collect_s * (1 - _REST)):
             return
         self._changed.clear()
@@ -118,15 +118,23 @@ class NodeEvaluator:
         """Rest for so long, or until something has changed that does not wait; whether it has."""
         spacing_s = min(self.collect_s * _SPACING, rest_s)
         await asyncio.sleep(spacing_s)
-        with contextlib.suppress(TimeoutError):
+        self._changed.clear()
+        self._resting = True
+        self._on_change()
+        try:
             async with asyncio.timeout(rest_s - spacing_s):
-                while True:
-                    await self._changed.wait()
-                    self._changed.clear()
-                    if self._stands_otherwise():
-                        await asyncio.sleep(self.collect_s * _GATHER)
-                        return True
-        return False
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        finally:
+            self._resting = False
+        await asyncio.sleep(self.collect_s * _GATHER)
+        return True
+
+    def _on_change(self) -> None:
+        """Nobody is woken from a rest for what can wait."""
+        if not self._resting or self._stands_otherwise():
+            self._changed.set()
 
     def _stands_otherwise(self) -> bool:
         """Whether a device is in another state than at the last tick, or an event has come."""
@@ -143,6 +151,8 @@ class NodeEvaluator:
 
     def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity (`n12/nvidia3`, `nvidia3`, `n12`) now. Raises UnmetError."""
+        from accelwatch.judging.explaining import explained, no_such_rule, wrong_scope
+
         known = self._judge.rules.get(rule)
         if known is None:
             raise no_such_rule(rule, self._judge.rules)

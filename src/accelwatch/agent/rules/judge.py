@@ -56,6 +56,8 @@ class NodeJudge:
         self._host = ""
         self._began: float | None = None
         """Unix time less monotonic time at the first tick: a clock that is set changes no age."""
+        self._scene: Scene | None = None
+        """Of the last tick."""
         self.seen: Subjects = {}
         """Everybody who was judged at the last tick."""
 
@@ -69,7 +71,10 @@ class NodeJudge:
         """Judge a snapshot at a monotonic moment."""
         attention = self.engine.attention
         stir = Stir(attention)
-        self.seen = self.subjects(self.scene(snapshot, at, stir))
+        before, self._scene = self._scene, self.scene(snapshot, at, stir)
+        self.seen = self.subjects(self._scene)
+        if before is not None:
+            before.end()
         for device, who, values in sight.seen(snapshot):
             attention.look(stir, self.entity(device), who, values, host=device == HOST)
         return self.engine.step(self.seen, at, snapshot.time, stir)
