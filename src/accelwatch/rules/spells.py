@@ -32,6 +32,11 @@ class Spells:
         """Where a rule has begun."""
         return self._spells.get(rule, {})
 
+    @property
+    def begun(self) -> frozenset[str]:
+        """Rules that have begun on anybody."""
+        return frozenset([id_ for id_, spells in self._spells.items() if spells])
+
     def is_firing(self, rule: str, entity: Entity) -> bool | None:
         """Whether a rule fires on an entity; None where there is no such rule."""
         if rule not in self._digests:

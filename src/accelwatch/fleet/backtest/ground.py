@@ -1,6 +1,7 @@
 """An archive as the ground of rules."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.backtest.calendar import Jobs
@@ -45,7 +46,13 @@ class ArchiveGround:
 
     def columns(self, needs: Needs, firing: Firing) -> ArchiveColumns:
         """All that rules ask for. Raises WindowsError when the windows take too much memory."""
-        self.moments = ArchiveColumns(self.roster, self.belonging, self.heard, needs, firing)
+        absent = self.absent(needs.series)
+        told = replace(
+            needs,
+            series=needs.series - absent,
+            windows=frozenset(one for one in needs.windows if one.series not in absent),
+        )
+        self.moments = ArchiveColumns(self.roster, self.belonging, self.heard, told, firing)
         return self.moments
 
     def _skew_s(self, node: str) -> float:

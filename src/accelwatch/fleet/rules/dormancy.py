@@ -18,6 +18,8 @@ from accelwatch.schema.metrics import Series
 
 _WORDS = ("vendor",)
 """Fields of which a fleet has few words."""
+_SLACK_S = 1.0
+"""A rule is awake for so much longer: what rounding makes of a sum of times must not put it to sleep."""
 _Stamp = tuple[tuple[tuple[str, ...], ...], tuple[bool, ...]]
 
 
@@ -35,16 +37,25 @@ class Dormancy:
             self._events[id_] = frozenset(asked)
             told.update(dict.fromkeys(asked))
         self._told = tuple(told)
+        self._patterns = tuple(dict.fromkeys(one.pattern for one in told))
+        self._heard: list[float] = []
+        """When each pattern was matched last, when it was looked at."""
+        self._quiet: tuple[bool, ...] = ()
+        self._until = -math.inf
+        """From then on events are over that were not, though nothing is heard."""
         self._stamp: _Stamp | None = None
+        self.version = 0
+        """Grows when other rules may hold."""
         self._awake: dict[str, bool] = {}
 
     def awake(self, columns: Moments) -> Mapping[str, bool]:
         """Whether each rule may hold now."""
-        quiet = tuple([_is_over(one, columns) for one in self._told])
+        quiet = self._over(columns)
         words = tuple([columns.text(key).words for key in _WORDS])
         before, self._stamp = self._stamp, (words, quiet)
         if before == self._stamp:
             return self._awake
+        self.version += 1
         anew = before is None or before[0] != words
         was = quiet if before is None else before[1]
         pairs = zip(self._told, was, quiet, strict=True)
@@ -55,15 +66,28 @@ class Dormancy:
                 self._awake[id_] = may_hold(rule, facts)
         return self._awake
 
+    def _over(self, columns: Moments) -> tuple[bool, ...]:
+        """Of each event that rules ask for, whether it is too long ago."""
+        heard = [columns.newest(one) for one in self._patterns]
+        if heard != self._heard or columns.now > self._until:
+            ends = [_end(one, columns) for one in self._told]
+            self._quiet = tuple([end < columns.now for end in ends])
+            self._heard = heard
+            self._until = min((end for end in ends if end >= columns.now), default=math.inf)
+        return self._quiet
+
     def _facts(self, columns: Moments, quiet: Mapping[Event, bool]) -> Facts:
         words = {key: columns.text(key).words for key in _WORDS}
         return Facts(self._absent, lambda one: quiet.get(one, False), words)
 
 
-def _is_over(event: Event, columns: Moments) -> bool:
-    limit = event.seconds if event.kind in (EventUse.HAPPENED, EventUse.COUNT) else math.inf
+def _end(event: Event, columns: Moments) -> float:
+    """Until when an event counts that was heard last; Unix seconds."""
     newest = columns.newest(event.pattern)
-    return columns.now - newest > limit or newest == -math.inf
+    if newest == -math.inf:
+        return newest
+    limited = event.kind in (EventUse.HAPPENED, EventUse.COUNT)
+    return newest + event.seconds + _SLACK_S if limited else math.inf
 
 
 def may_hold(rule: Rule, facts: Facts) -> bool:

@@ -72,6 +72,7 @@ class EventColumns:
             longest[one.pattern] = max(longest.get(one.pattern, 0), one.seconds)
         self._matchers = {pattern: matcher(pattern) for pattern in longest}
         self._last: dict[EventPattern, Floats] = {one: np.empty(0) for one in longest}
+        self._size = 0
         self._latest: dict[tuple[EventPattern, int], ErrorEvent] = {}
         self._times: dict[EventPattern, deque[tuple[float, int]]] = {
             pattern: deque(maxlen=MOST_REMEMBERED) for pattern, length in longest.items() if length
@@ -89,8 +90,10 @@ class EventColumns:
     def bring(self, now: float | None = None) -> None:
         """What has come since; `now` is Unix time as if nobody had set the clock since we began."""
         size = self._hearing.size
-        for pattern, last in self._last.items():
-            self._last[pattern] = grown(last, size, -math.inf)
+        if size != self._size:
+            self._size = size
+            for pattern, last in self._last.items():
+                self._last[pattern] = grown(last, size, -math.inf)
         self._begin_anew()
         wall = self._hearing.wall()
         now = wall if now is None else now

@@ -80,6 +80,9 @@ class FleetJudge:
         """Monotonic and Unix seconds of this tick."""
         self._fired: dict[str, Bools] = {}
         self._off: frozenset[str] = frozenset()
+        self._asked: list[_Part] = []
+        self._stamp: object = None
+        """Of what they follow from."""
         self._program = self._compiled()
 
     def _never_true(self) -> tuple[str, ...]:
@@ -103,16 +106,13 @@ class FleetJudge:
     async def tick(self, work: LongWork) -> list[VerdictChange]:
         """What has changed since the tick before."""
         if self._off != self.budgets.switched_off.keys():
-            self._program = self._compiled()
+            self._program, self._stamp = self._compiled(), None
         await self.columns.bring(work)
         self._now, self._wall = self._ground.monotonic(), self._ground.wall()
         self._fired = {id_: self._rows_of(id_) for id_ in self._asked_for}
         changes: list[VerdictChange] = []
         selected: Columns | None = None
-        awake = self._dormancy.awake(self.columns)
-
-        def is_asked(part: _Part) -> bool:
-            return awake[part.rule] or bool(self.spells.of(part.rule))
+        asked = self._parts_asked()
 
         def among(part: _Part) -> Bools | None:
             """Of a rule that has begun on nobody it is enough to know where it is true."""
@@ -121,7 +121,7 @@ class FleetJudge:
             return self.columns.here if selected is None else self.columns.here & selected.true
 
         spent_ns, begun = 0, self._clock_ns()
-        for part, truths in self._program.run(self.columns, is_asked, among):
+        for part, truths in self._program.run(self.columns, asked, among):
             spent_ns += self._clock_ns() - begun
             if part.selects:
                 selected, begun = truths, self._clock_ns()
@@ -134,6 +134,16 @@ class FleetJudge:
             await work.rest()
             spent_ns, begun = 0, self._clock_ns()
         return changes
+
+    def _parts_asked(self) -> list[_Part]:
+        """Conditions of rules that may hold, or have begun on somebody."""
+        awake, begun = self._dormancy.awake(self.columns), self.spells.begun
+        stamp = self._dormancy.version, begun
+        if stamp != self._stamp:
+            parts = self._program.names
+            self._asked = [one for one in parts if awake[one.rule] or one.rule in begun]
+            self._stamp = stamp
+        return self._asked
 
     async def _judge(
         self, rule: Rule, selected: Columns | None, when: Columns, work: LongWork

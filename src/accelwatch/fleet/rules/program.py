@@ -1,6 +1,6 @@
 """A set of rules over columns: one after the other, what they share worked out once, in small steps."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from time import thread_time_ns
 from typing import Generic, NamedTuple, TypeVar
 
@@ -58,23 +58,26 @@ class Program(Generic[Name]):
         self._clock_ns = clock_ns
         self._rules = {name: _ready(generator, rule) for name, rule in rules.items()}
 
+    @property
+    def names(self) -> Iterable[Name]:
+        """Of its conditions, in their order."""
+        return self._rules.keys()
+
     def run(
         self,
         columns: Columns,
-        is_asked: Callable[[Name], bool] = lambda _: True,
+        asked: Iterable[Name] | None = None,
         among: Callable[[Name], Bools | None] = lambda _: None,
     ) -> Iterator[Verdicts[Name]]:
-        """Those of the rules that `is_asked`, in their order, each when it is asked for; its cost is
-        counted.
+        """The rules that are `asked`, or all, one after the other; the cost of each is counted.
 
         Of a rule for which `among` gives rows it is told where among them it is true, and not where it
         is false, which takes much less where it is true of none.
         Between two of them others may go on, as long as the rows stay what they are.
         """
         tick, nowhere = Tick(columns, {}, {}), np.zeros(columns.size, dtype=np.bool_)
-        for name, ready in self._rules.items():
-            if not is_asked(name):
-                continue
+        for name in self._rules if asked is None else asked:
+            ready = self._rules[name]
             begun = self._clock_ns()
             rows = among(name)
             truths = ready.truths(tick) if rows is None else Truths(ready.true(tick, rows), nowhere)

@@ -49,14 +49,17 @@ class Buckets:
         at = bucket % self.count
         for begin, part in self._places():
             part[at] = values[begin : begin + part.shape[1]]
-        if np.count_nonzero(values):
+        if not self._empty and np.count_nonzero(values):
             self._filled = bucket
 
     def skip(self, first: int, last: int) -> None:
         """Leave these buckets empty."""
-        for bucket in range(max(first, last - self.count + 1), last + 1):
+        first = max(first, last - self.count + 1)
+        if first > last:
+            return
+        for begin, end in self._cuts(first, last):
             for part in self._parts:
-                part[bucket % self.count] = self._empty
+                part[begin:end] = self._empty
 
     def fold(self, how: np.ufunc, first: int, last: int) -> Floats:
         """What `how` makes of the buckets `first` to `last`, all of which are still here; by row."""
@@ -65,8 +68,7 @@ class Buckets:
         # Counts, and the least and the most, are exact in any width: only sums have to be wide.
         width = np.uint32 if self._width == np.uint8 else np.float64 if how is np.add else None
         folds: Floats = np.empty(self._rows)
-        begin_at, end_at = first % self.count, last % self.count + 1
-        cuts = [(begin_at, end_at)] if begin_at < end_at else [(begin_at, self.count), (0, end_at)]
+        cuts = self._cuts(first, last)
         for begin, part in self._places():
             cut_folds = [how.reduce(part[cut[0] : cut[1]], axis=0, dtype=width) for cut in cuts]
             whole = cut_folds[0] if len(cut_folds) == 1 else how(*cut_folds)
@@ -83,6 +85,15 @@ class Buckets:
             if low < high:
                 here = part[at, low - begin : high - begin]
                 numbers[:, low - rows.start : high - rows.start] = here
+        return numbers
+
+    def some(self, first: int, last: int, rows: npt.NDArray[np.intp]) -> Floats:
+        """The same of a few rows."""
+        at = np.arange(first, last + 1) % self.count
+        numbers: Floats = np.empty((len(at), len(rows)))
+        for begin, part in self._places():
+            here = (rows >= begin) & (rows < begin + part.shape[1])
+            numbers[:, here] = part[at[:, np.newaxis], rows[here] - begin]
         return numbers
 
     def read(self, row: int, first: int, last: int) -> list[float]:
@@ -106,6 +117,11 @@ class Buckets:
             for (_, old), (_, new) in zip(self._places(), made._places(), strict=True):
                 new[bucket % count] = old[bucket % self.count]
         return made
+
+    def _cuts(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Where these buckets lie: one run of lines, or two."""
+        begin, end = first % self.count, last % self.count + 1
+        return [(begin, end)] if begin < end else [(begin, self.count), (0, end)]
 
     def _places(self) -> Iterator[tuple[int, Plane]]:
         """Each part with its first row."""

@@ -96,11 +96,20 @@ class _Plane:
 
     def close(self, bucket: int, following: int) -> None:
         """The open bucket is over, and another has begun."""
-        full = np.minimum(self.now, _MOST_COUNTED) if self.form.width is np.uint8 else self.now
+        counts = self.form.width is np.uint8
+        full = np.minimum(self.now, _MOST_COUNTED) if counts else self.now
+        self.folded = self._moved_on(full, bucket, following) if counts else {}
         self.past.put(bucket, full)
         self.past.skip(bucket + 1, following - 1)
         self.now[:] = self.form.empty
-        self.folded = {}
+
+    def _moved_on(self, full: Floats, bucket: int, following: int) -> dict[int, Floats]:
+        """Folds of counts, which are exact: what came is added, what leaves is taken off."""
+        return {
+            count: numbers + full - self.past.fold(np.add, bucket - count, following - count - 1)
+            for count, numbers in self.folded.items()
+            if following - bucket <= count
+        }
 
     def closed(self, bucket: int, count: int) -> Floats:
         """So many buckets before the open one, folded."""
@@ -251,13 +260,16 @@ class Track:
         """By row the mean of the first of these buckets with samples; NaN but of these rows."""
         means = np.full(self._rows, math.nan)
         counts, sums = self._planes[Part.COUNT].past, self._planes[Part.SUM].past
-        for bucket in buckets:
-            if not len(rows):
-                break
-            count = counts.each(bucket, bucket)[0][rows]
+        size = 1
+        while len(rows) and buckets:
+            some, buckets, size = buckets[:size], buckets[size:], 4 * size
+            low, high, lines = min(some), max(some), slice(None, None, some.step)
+            count = counts.some(low, high, rows)[lines]
+            first, place = (count > 0).argmax(axis=0), np.arange(len(rows))
+            count = count[first, place]
             has = count > 0
-            there = rows[has]
-            means[there] = sums.each(bucket, bucket)[0][there] / count[has]
+            total = sums.some(low, high, rows)[lines][first, place]
+            means[rows[has]] = total[has] / count[has]
             rows = rows[~has]
         return means
 
