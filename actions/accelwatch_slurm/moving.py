@@ -85,8 +85,10 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     good = [node for node in job.nodes if node not in bad_nodes(intent)]
     wanted = list(dict.fromkeys((*good, *([intent.spare] if intent.spare else []))))
     there = scene.reservations.get(place_of(intent))
-    if not wanted or (there is not None and set(there.nodes) == set(wanted)):
+    kept = there.nodes if there is not None else ()
+    if set(wanted) <= set(kept):
         return None
+    wanted = list(dict.fromkeys((*kept, *wanted)))
     return _step(
         steps.RESERVE,
         job,
@@ -217,14 +219,17 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
 
 
 def _lists(intent: Intent, job: SlurmJob) -> dict[str, str]:
+    """What is taken back: what another move, or the user, has changed since stays."""
+    bad = bad_nodes(intent)
     changes = {}
-    for key, option, now in (
-        ("exclude", "ExcNodeList", job.exclude),
-        ("require", "ReqNodeList", job.require),
-    ):
-        before = intent.original.get(key)
-        if before is not None and set(names_of(before)) != set(names_of(now)):
-            changes[option] = before
+    excluded = names_of(job.exclude)
+    asked = set(names_of(intent.original.get("exclude", job.exclude)))
+    left = [node for node in excluded if node not in bad or node in asked]
+    if len(left) < len(excluded):
+        changes["ExcNodeList"] = ",".join(left)
+    required = intent.original.get("require", "")
+    if required and not job.require and not set(names_of(required)) & set(left):
+        changes["ReqNodeList"] = required
     return changes
 
 

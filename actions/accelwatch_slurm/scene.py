@@ -4,6 +4,7 @@ An observation carries what Slurm printed, so that the same one always leads to 
 this process or in the next.
 """
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -79,11 +80,8 @@ def bad_nodes(intent: Intent) -> tuple[str, ...]:
 
 
 def place_of(intent: Intent) -> str:
-    """Name of the reservation that keeps a job's place."""
-    word = "".join(
-        char if char.isalnum() else "-" for char in f"{intent.mark.incident}-{intent.job}"
-    )
-    return f"{OWN}{word}"
+    """Name of the reservation that keeps a job's place: one a job, however many of its nodes go bad."""
+    return f"{OWN}job-{re.sub('[^0-9]', '-', str(intent.job))}"
 
 
 def held_word(intent: Intent) -> str:

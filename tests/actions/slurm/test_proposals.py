@@ -293,3 +293,33 @@ def test_the_second_reboot_of_an_incident_is_another_one() -> None:
     assert isinstance(propose(intent(IntentKind.REBOOT), {"node": done}), Achieved)
     earlier = node("DOWN", "accelwatch:inc-1:r x : reboot complete", extra % (NOW - 900))
     assert kind_of(propose(intent(IntentKind.REBOOT), {"node": earlier})) == "reboot"
+
+
+def test_what_is_taken_back_is_only_what_this_move_changed() -> None:
+    moved = {"exclude": "n5", "require": "n[1-2]"}
+    wanted = intent(IntentKind.RESTORE_JOB, job=KEY, original=moved)
+
+    def changes(**fields: str) -> dict[str, str]:
+        line = job("PENDING", Restarts="2", SubmitTime="1795355700", **fields)
+        step = propose(wanted, {"bad": node("IDLE"), "job": line})
+        return {} if not isinstance(step, Step) else dict(step.arguments)
+
+    assert changes(ExcNodeList="n[1,3,5]") == {
+        "job": "1",
+        "ExcNodeList": "n3,n5",
+        "ReqNodeList": "n[1-2]",
+    }
+    assert "ReqNodeList" not in changes(ExcNodeList="n[1-2,5]")
+    assert "ReqNodeList" not in changes(ExcNodeList="n[1,5]", ReqNodeList="n4")
+    assert changes(ExcNodeList="n5", ReqNodeList="n[1-2]") == {}
+
+
+def test_a_second_bad_node_of_a_job_grows_the_place_that_is_kept() -> None:
+    place = "ReservationName=accelwatch-job-1 Nodes=n[2-3] Flags=MAINT State=ACTIVE"
+    line = job("RUNNING", NodeList="n[1,3]") + " Reservation=accelwatch-job-1"
+    own = {"bad": node("MIXED+DRAIN", "accelwatch:inc-2:r x"), "job": line, "reservations": place}
+    step = propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n4"), own)
+    assert isinstance(step, Step)
+    assert step.arguments["nodes"] == "n2,n3,n4"
+    enough = propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n2"), own)
+    assert kind_of(enough) == "requeue"

@@ -1,0 +1,168 @@
+"""From a drained node, or one that does not answer, to a job that runs elsewhere, on a real Slurm.
+
+`slurm_move.py [--moves N] [--fences N] [--defaults]`. A job of two nodes loses one: the time runs
+from the drain to RUNNING on the good node and the spare. `--defaults` leaves Slurm's own pause between
+two rounds of its scheduler (3 s) instead of 1 s. A fence begins when slurmd is stopped under a running
+job; a command stands for the power switch and ends slurmd, slurmstepd and the job's processes, and the
+job is begun again only after another command has said that they are gone. Every job must run in the end.
+"""
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from accelwatch.action.contract import ActionContext
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.step import Achieved
+from accelwatch_slurm import SlurmAction
+from accelwatch_slurm.job_text import job_of
+from pursuits import pursue
+from working_slurm import WorkingSlurm, until, working_slurm
+
+WRITER = "while :; do echo ${{SLURM_RESTART_COUNT:-0}} $$ $PPID >> {file}; sleep 0.1; done & wait"
+GOALS_S = {"move": 2.0, "move with defaults, p95": 3.5, "fence": 15.0}
+
+
+def intent(kind: IntentKind, incident: str, node: str, **more: object) -> Intent:
+    """What is wanted, for a minute."""
+    return Intent(
+        kind=kind,
+        mark=Mark(incident, 1),
+        node=node,
+        rule="benchmark",
+        reason="benchmark",
+        asked=time.time(),
+        deadline=time.time() + 120.0,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+async def wanted(action: SlurmAction, what: Intent) -> bool:
+    """Whether it was achieved."""
+    return isinstance((await pursue(action, what, within_s=60.0)).ending, Achieved)
+
+
+def begun(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") -> JobKey:
+    """A job that runs."""
+    number = slurm.submit(*options, script=script)
+    until(lambda: "JobState=RUNNING" in slurm.job(number), "the job runs")
+    job = job_of(slurm.job(number))
+    assert job is not None
+    return JobKey("lab", number, job.submitted)
+
+
+async def move(slurm: WorkingSlurm, action: SlurmAction, number: int) -> float:
+    """Seconds of one move; infinite for a job that was lost."""
+    key = begun(slurm, "-N2", "-w", "n1,n2")
+    incident = f"move-{number}"
+    start = time.monotonic()
+    well = await wanted(action, intent(IntentKind.QUARANTINE, incident, "n1"))
+    moving = intent(IntentKind.MOVE_JOB, incident, "n1", job=key, spare="n3")
+    well = well and await wanted(action, moving)
+    took = time.monotonic() - start
+    # A launch that is revoked ends the job a moment after it was seen to run.
+    await asyncio.sleep(0.5)
+    job = job_of(slurm.job(key.id))
+    kept = job is not None and job.word == "RUNNING" and job.nodes == ("n2", "n3")
+    slurm.run("scancel", key.id)
+    await wanted(action, intent(IntentKind.RESTORE_JOB, incident, "n1", job=key))
+    await wanted(action, intent(IntentKind.RELEASE, incident, "n1"))
+    slurm.clean()
+    return took if well and kept else math.inf
+
+
+async def fence(slurm: WorkingSlurm, folder: Path, number: int) -> float:
+    """Seconds from a slurmd that hangs to the job on another node, its old copy proven dead."""
+    checkpoint, pids = folder / f"checkpoint{number}", folder / "pids"
+    for name, script in (("cut", f"kill -9 $(cat {pids})"), ("is_off", f"! kill -0 $(cat {pids})")):
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    options = {
+        "slurm_conf": str(slurm.conf),
+        "power_off": [str(folder / "cut")],
+        "power_state": [str(folder / "is_off")],
+    }
+    action = SlurmAction(ActionContext(name="lab", options=options))
+    key = begun(slurm, "-w", "n1", script=WRITER.format(file=checkpoint))
+    until(lambda: checkpoint.exists() and checkpoint.read_text(), "the job writes")
+    _, script, stepd = checkpoint.read_text().split()[:3]
+    children = slurm.run("ps", "-o", "pid=", f"--ppid={script}").split()
+    pids.write_text(" ".join([str(slurm.pid("slurmd.n1")), stepd, script, *children]))
+    incident = f"fence-{number}"
+    with slurm.stopped("slurmd.n1"):
+        start = time.monotonic()
+        well = await wanted(action, intent(IntentKind.QUARANTINE, incident, "n1"))
+        well = well and await wanted(action, intent(IntentKind.FENCE, incident, "n1", job=key))
+        moving = intent(IntentKind.MOVE_JOB, incident, "n1", job=key, spare="n3")
+        well = well and await wanted(action, moving)
+        took = time.monotonic() - start
+        slurm.start_node("n1")
+    lines = [line.split() for line in checkpoint.read_text().splitlines()]
+    counts = [int(line[0]) for line in lines]
+    slurm.run("scancel", key.id)
+    until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
+    await wanted(action, intent(IntentKind.RELEASE, incident, "n1"))
+    await action.close()
+    slurm.clean()
+    return took if well and counts == sorted(counts) else math.inf
+
+
+def summary(seconds: list[float]) -> dict[str, float | int]:
+    """What came of some moves, in seconds."""
+    done = sorted(one for one in seconds if one < math.inf)
+    if not done:
+        return {"runs": len(seconds), "lost": len(seconds)}
+    return {
+        "runs": len(seconds),
+        "lost": len(seconds) - len(done),
+        "median_s": round(statistics.median(done), 2),
+        "p95_s": round(done[math.ceil(0.95 * len(done)) - 1], 2),
+        "max_s": round(done[-1], 2),
+    }
+
+
+async def measured(runs: int, once: Callable[[int], Awaitable[float]]) -> list[float]:
+    """Seconds of each run."""
+    return [await once(number) for number in range(runs)]
+
+
+def main() -> None:
+    """Print one JSON document."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--moves", type=int, default=20)
+    parser.add_argument("--fences", type=int, default=3)
+    parser.add_argument("--defaults", action="store_true")
+    given = parser.parse_args()
+    scheduler = "batch_sched_delay=3" if given.defaults else "batch_sched_delay=1"
+    with tempfile.TemporaryDirectory(prefix="slurm") as name:
+        folder = Path(name)
+        with working_slurm(folder, scheduler) as slurm:
+            options = {"slurm_conf": str(slurm.conf)}
+            action = SlurmAction(ActionContext(name="lab", options=options))
+            moves = asyncio.run(measured(given.moves, lambda run: move(slurm, action, run)))
+            fences = asyncio.run(measured(given.fences, lambda run: fence(slurm, folder, run)))
+            version = slurm.run("scontrol", "version")
+    document = {
+        "slurm": version,
+        "scheduler": scheduler,
+        "move": summary(moves),
+        "fence": summary(fences),
+        "goals_s": GOALS_S,
+        "load": [round(one, 1) for one in os.getloadavg()],
+        "cpus": os.cpu_count(),
+    }
+    print(json.dumps(document, indent=2))
+
+
+if __name__ == "__main__":
+    main()
