@@ -202,7 +202,8 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
     if job.state not in (JobState.WAITING, JobState.HELD) or job.word == "CONFIGURING":
         if not there and not _lists(intent, job):
             return Achieved(f"job {job.id} is as its user wanted it")
-        return Wait(30.0, f"job {job.id} still runs: its place is given back when it has ended")
+        seconds = 1.0 if job.state is JobState.ENDING else 30.0
+        return Wait(seconds, f"job {job.id} has its place until it has ended")
     changes = _lists(intent, job)
     if job.reservation == place_of(intent):
         changes["ReservationName"] = intent.original.get("reservation", "")
