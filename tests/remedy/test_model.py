@@ -5,6 +5,10 @@ import pytest
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.remedy.attempts import AttemptState
+from accelwatch.remedy.breaker import BreakerState
+from accelwatch.remedy.budget import BudgetState
+from accelwatch.remedy.canary import CanaryState, FirstSeen
 from accelwatch.remedy.case import Case, Limit, Policy
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.model import (
@@ -20,19 +24,25 @@ from accelwatch.remedy.model import (
     Veto,
 )
 from accelwatch.remedy.outcome import (
+    AttemptsRecord,
     BoundaryRecord,
+    BreakerRecord,
+    BudgetRecord,
+    CanaryRecord,
     ChoreRecord,
     DeniedRecord,
     ForgottenRecord,
     LingeringRecord,
     OverrideRecord,
     RemedyRecord,
+    ScoresRecord,
     StartedRecord,
     StateRecord,
     StopRecord,
     VetoRecord,
     replay,
 )
+from accelwatch.remedy.score import Level, ScoreState
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.world import Good, NodeHeard, Scheduler, World
 from accelwatch.rules.document import Mode, QuarantineLevel
@@ -80,6 +90,11 @@ RECORDS: list[StateRecord] = [
     ChoreRecord(key="job 17", intent=INTENT),
     LingeringRecord(node="n6", intent=INTENT),
     ForgottenRecord(node="n7", incident="i7"),
+    BudgetRecord(budget=BudgetState(begun={"train": (1.0,)})),
+    BreakerRecord(breaker=BreakerState(failures=(1.0,))),
+    AttemptsRecord(attempts=AttemptState(tried={"i1": 1})),
+    CanaryRecord(canary=CanaryState(rules={"r": FirstSeen("d", 1.0)})),
+    ScoresRecord(scores=ScoreState(levels={"node:n1": Level(1.5, 1.0)})),
 ]
 WORLD = World(
     heard={"n1": NodeHeard(node="n1", time=1.0, healthy=True, serials={"0": "s"})},

@@ -31,7 +31,10 @@ class Ceiling(StrEnum):
     @property
     def height(self) -> int:
         """Greater goes further."""
-        return list(Ceiling).index(self)
+        return _HEIGHTS[self]
+
+
+_HEIGHTS = {ceiling: at for at, ceiling in enumerate(Ceiling)}
 
 
 NEEDS: Mapping[IntentKind, Ceiling] = MappingProxyType(

@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.remedy.case import Case
+from accelwatch.remedy.data_guard import Sight
 from accelwatch.remedy.pursued import Pursued, Surveyed
 from accelwatch.remedy.world import NodeHeard
 
@@ -64,6 +65,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
     """Of APPROVE: the plan that the person saw."""
 
 
-Change = Started | CaseChanged | Command
-Heard = NodeHeard | Pursued | Surveyed
+class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
+    """The rules that are in force from now on: what each says, by id."""
+
+    digests: dict[str, str]
+
+
+Change = Started | CaseChanged | RulesChanged | Command
+Heard = NodeHeard | Sight | Pursued | Surveyed
 """All that is observed."""

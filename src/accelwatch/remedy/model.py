@@ -9,8 +9,13 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.remedy.attempts import AttemptState
+from accelwatch.remedy.breaker import BreakerState
+from accelwatch.remedy.budget import BudgetState
+from accelwatch.remedy.canary import CanaryState
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.score import ScoreState
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.world import World
 from accelwatch.rules.document import QuarantineLevel
@@ -77,6 +82,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Who wanted it back whatever is seen."""
     approved: str = ""
     """Who approved the plan."""
+    approved_plan: str = ""
+    """Digest of the plan that was approved."""
     expired: float | None = None
     """Unix seconds of the newest evidence for which nobody answered."""
     asked: str = ""
@@ -85,15 +92,20 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     pursuing: Intent | None = None
     """The one intent in flight; in stage `unknown` the one whose outcome nobody knows."""
     cancelling: bool = False
-    resume: Stage | None = None
-    """Where a failed remedy goes on."""
+    came_from: Stage | None = None
+    """In which stage something failed, or the doubt began."""
     failures: int = 0
     attempts: tuple[Attempt, ...] = ()
     rung: int = 0
     """Index in the policy's ladder."""
     signalled: tuple[JobKey, ...] = ()
     signalled_at: float | None = None
-    moved: tuple[JobKey, ...] = ()
+    handled: tuple[JobKey, ...] = ()
+    """Jobs that were moved, or that cannot be."""
+    moved: tuple[Intent, ...] = ()
+    """By which jobs were moved, with what is to be put back."""
+    serials: Mapping[str, str] = {}
+    """Of the devices that belonged to the node when it was suspected first, by slot."""
     spare: str = ""
     fenced: bool = False
     """Whether it was proven that nothing runs on the node, since it stopped answering."""
@@ -103,8 +115,6 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     verification: Verification | None = None
     denial: Denial | None = None
     """What stands in the way now."""
-    text: str = ""
-    """For people: how it came to its stage."""
 
     @property
     def wants(self) -> IntentKind | None:
@@ -138,7 +148,6 @@ class Boundary(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     at: float
     by: str
-    device: str = ""
 
 
 class Veto(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,4 +199,9 @@ class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
     """By node: an intent that is not wanted any more and whose end is not known."""
     forgotten: Mapping[str, str] = {}
     """By node: the incident of a mark of ours that a person wanted left alone."""
+    budget: BudgetState = BudgetState()
+    breaker: BreakerState = BreakerState()
+    attempts: AttemptState = AttemptState()
+    canary: CanaryState = CanaryState()
+    scores: ScoreState = ScoreState()
     world: World = World()

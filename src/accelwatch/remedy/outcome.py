@@ -6,6 +6,10 @@ from enum import StrEnum
 import msgspec
 
 from accelwatch.action.intent import Intent
+from accelwatch.remedy.attempts import AttemptState
+from accelwatch.remedy.breaker import BreakerState
+from accelwatch.remedy.budget import BudgetState
+from accelwatch.remedy.canary import CanaryState
 from accelwatch.remedy.model import (
     Boundary,
     Denied,
@@ -15,6 +19,7 @@ from accelwatch.remedy.model import (
     Stop,
     Veto,
 )
+from accelwatch.remedy.score import ScoreState
 
 
 class RemedyRecord(msgspec.Struct, frozen=True, kw_only=True, tag="remedy"):
@@ -74,10 +79,10 @@ class LingeringRecord(msgspec.Struct, frozen=True, kw_only=True, tag="lingering"
 
 
 class ForgottenRecord(msgspec.Struct, frozen=True, kw_only=True, tag="forgotten"):
-    """A mark of ours that is left alone; empty: not any more."""
+    """A mark of ours that is left alone; None: not any more."""
 
     node: str
-    incident: str
+    incident: str | None
 
 
 class StartedRecord(msgspec.Struct, frozen=True, kw_only=True, tag="engine"):
@@ -85,6 +90,36 @@ class StartedRecord(msgspec.Struct, frozen=True, kw_only=True, tag="engine"):
 
     token: int
     at: float
+
+
+class BudgetRecord(msgspec.Struct, frozen=True, kw_only=True, tag="budget"):
+    """What is taken of the budget."""
+
+    budget: BudgetState
+
+
+class BreakerRecord(msgspec.Struct, frozen=True, kw_only=True, tag="breaker"):
+    """How the breaker stands."""
+
+    breaker: BreakerState
+
+
+class AttemptsRecord(msgspec.Struct, frozen=True, kw_only=True, tag="attempts"):
+    """What was tried."""
+
+    attempts: AttemptState
+
+
+class CanaryRecord(msgspec.Struct, frozen=True, kw_only=True, tag="canary"):
+    """Since when the rules are as they are."""
+
+    canary: CanaryState
+
+
+class ScoresRecord(msgspec.Struct, frozen=True, kw_only=True, tag="scores"):
+    """How often what has failed."""
+
+    scores: ScoreState
 
 
 StateRecord = (
@@ -98,6 +133,11 @@ StateRecord = (
     | LingeringRecord
     | ForgottenRecord
     | StartedRecord
+    | BudgetRecord
+    | BreakerRecord
+    | AttemptsRecord
+    | CanaryRecord
+    | ScoresRecord
 )
 
 
@@ -143,19 +183,48 @@ _TABLES = {
     LingeringRecord: ("lingering", "node", "intent"),
     ForgottenRecord: ("forgotten", "node", "incident"),
 }
-"""Record -> the state's table, and which fields are key and value; a false value takes the row out."""
+"""Record -> the state's table, and which of its fields are key and value; None takes the row out."""
+_WHOLE = {
+    StopRecord: "stop",
+    BudgetRecord: "budget",
+    BreakerRecord: "breaker",
+    AttemptsRecord: "attempts",
+    CanaryRecord: "canary",
+    ScoresRecord: "scores",
+}
+"""Record -> the field of the state that it replaces, of the same name as its own."""
+_BY_TABLE = {table: (kind, key, value) for kind, (table, key, value) in _TABLES.items()}
+_BY_FIELD = {field: kind for kind, field in _WHOLE.items()}
 
 
 def replay(state: RemedyState, record: StateRecord) -> RemedyState:
     """The state after a record of the journal: folded over all records it is the state but `world`."""
     if isinstance(record, StartedRecord):
         return msgspec.structs.replace(state, token=record.token, started=record.at)
-    if isinstance(record, StopRecord):
-        return msgspec.structs.replace(state, stop=record.stop)
+    field = _WHOLE.get(type(record))
+    if field is not None:
+        return msgspec.structs.replace(state, **{field: getattr(record, field)})
     table, key_name, value_name = _TABLES[type(record)]
     rows: Mapping[str, object] = getattr(state, table)
     key, value = getattr(record, key_name), getattr(record, value_name)
     changed = {known: row for known, row in rows.items() if known != key}
-    if value:
+    if value is not None:
         changed[key] = value
     return msgspec.structs.replace(state, **{table: changed})
+
+
+def record_of(before: RemedyState, after: RemedyState, table: str, key: str) -> StateRecord | None:
+    """The record of one row, or of one field with an empty key; None where nothing has changed."""
+    if table == "started":
+        return StartedRecord(token=after.token, at=after.started or 0.0)
+    if not key:
+        if getattr(before, table) == getattr(after, table):
+            return None
+        record: StateRecord = _BY_FIELD[table](**{table: getattr(after, table)})
+        return record
+    kind, key_name, value_name = _BY_TABLE[table]
+    value = getattr(after, table).get(key)
+    if getattr(before, table).get(key) == value:
+        return None
+    made: StateRecord = kind(**{key_name: key, value_name: value})
+    return made

@@ -44,16 +44,9 @@ class Trigger(StrEnum):
     """What can happen to the remedy of a node."""
 
     FIRED = "fired"
-    """A rule fires on evidence that may count, or on newer evidence."""
-    CLEARED = "cleared"
-    """Nothing that we know of is wrong with the node any more: every rule was seen to clear."""
-    BLIND = "blind"
-    """Nobody can tell whether something is wrong."""
-    MUTED = "muted"
-    """All that is wrong with it is silenced, or the node is worked on."""
-    UNMUTED = "unmuted"
+    """A rule fires on evidence that may count."""
     TICK = "tick"
-    """A moment to look whether what waits may go on."""
+    """A moment to look how things stand: what is wrong, seen, muted, allowed."""
     DUE = "due"
     """The stage's clock has run out."""
 

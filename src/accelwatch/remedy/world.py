@@ -5,6 +5,10 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.observed import NodeSeen
+from accelwatch.remedy.census import Census
+from accelwatch.remedy.data_guard import DataGuardState
+from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.identity import Proof
 
 
 class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,6 +25,8 @@ class NodeHeard(msgspec.Struct, frozen=True, kw_only=True):
     boot_id: str = ""
     system_uuid: str = ""
     host_name: str = ""
+    boot_time: float | None = None
+    """Unix seconds, on the node's own clock."""
     serials: Mapping[str, str] = {}
     """Of its devices, by slot."""
     labels: Mapping[str, str] = {}
@@ -62,3 +68,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """By which action each node was seen."""
     schedulers: Mapping[str, Scheduler] = {}
     """By action."""
+    guard: DataGuardState = DataGuardState()
+    settled: Mapping[str, float] = {}
+    """Unix seconds of the last look of an action at a node: what was surveyed before is out of date."""
+    census: Census | None = None
+    """None: it has to be counted again."""
+    proofs: Mapping[str, Proof | Denial] = {}
+    """By the hub's name: which of the scheduler's nodes it is, as far as somebody has asked."""

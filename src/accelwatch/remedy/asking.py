@@ -1,0 +1,101 @@
+"""What rows of the table do when people are asked, answer, or want something themselves."""
+
+import msgspec
+
+from accelwatch.remedy.clocks import BLIND_AGAIN_S, BLIND_S, DENIED_S
+from accelwatch.remedy.conditions import Happening, Scene, plan_of
+from accelwatch.remedy.gates import leader
+from accelwatch.remedy.model import (
+    Denied,
+    Remedy,
+)
+from accelwatch.remedy.outcome import Loudness
+
+replace = msgspec.structs.replace
+
+
+def actor_of(happening: Happening) -> str:
+    """Who asked for it; empty where nobody did."""
+    return "" if happening.command is None else happening.command.by
+
+
+def by_hand(at: Scene) -> Remedy:
+    """A person takes the node out: nothing but a person lets it go."""
+    return replace(at.remedy, manual=True, vouched="", forced="")
+
+
+def ask(at: Scene) -> Remedy:
+    """Ask a person for a yes to the plan as it is now."""
+    remedy = at.remedy
+    digest = plan_of(at.sur, remedy)
+    case = leader(at.sur, remedy)
+    if case is not None:
+        remedy = replace(remedy, policy=case.policy, incident=case.incident)
+    at.sur.note(remedy, f"may {remedy.node} be taken out? plan {digest}", Loudness.ALERT)
+    return replace(remedy, asked=digest)
+
+
+def approve(at: Scene) -> Remedy:
+    """A person said yes to this plan, and to no other."""
+    by = actor_of(at.happening)
+    at.sur.note(at.remedy, f"{by} approved", Loudness.TELL, by)
+    return replace(at.remedy, approved=by, approved_plan=plan_of(at.sur, at.remedy))
+
+
+def deny(at: Scene) -> Remedy:
+    """A person said no, for a while."""
+    case = leader(at.sur, at.remedy)
+    command = at.happening.command
+    until = None if command is None else command.until
+    if case is not None:
+        no = Denied(
+            node=at.remedy.node,
+            rule=case.policy.rule,
+            by=actor_of(at.happening),
+            until=at.sur.now + DENIED_S if until is None else until,
+        )
+        at.sur.put("denied", at.remedy.node, no)
+    at.sur.note(
+        at.remedy, f"{actor_of(at.happening)} said no", Loudness.TELL, actor_of(at.happening)
+    )
+    return replace(at.remedy, approved="", approved_plan="")
+
+
+def expire(at: Scene) -> Remedy:
+    """Nobody answered: it is observed only, and asked again on newer evidence."""
+    case = leader(at.sur, at.remedy)
+    at.sur.note(at.remedy, "nobody approved in time; it is only observed", Loudness.ALERT)
+    return replace(at.remedy, expired=at.sur.now if case is None else case.evidence_at, asked="")
+
+
+def watch_blind(at: Scene) -> Remedy:
+    """Nobody can tell what the node is like: wait a while before a person is told."""
+    return replace(at.remedy, due=at.sur.now + BLIND_S)
+
+
+def stop_clock(at: Scene) -> Remedy:
+    """It can be told again."""
+    return replace(at.remedy, due=None)
+
+
+def tell_blind(at: Scene) -> Remedy:
+    """A person has to look."""
+    at.sur.note(at.remedy, "nobody can tell what is wrong: data is missing", Loudness.ALERT)
+    return replace(at.remedy, due=at.sur.now + BLIND_AGAIN_S)
+
+
+def vouch(at: Scene) -> Remedy:
+    """A person says that it is well."""
+    by = actor_of(at.happening)
+    left = tuple(case for case in at.remedy.cases if not case.orphaned)
+    return replace(at.remedy, vouched=by, manual=False, cases=left)
+
+
+def force(at: Scene) -> Remedy:
+    """A person wants it back, whatever is seen."""
+    return replace(at.remedy, forced=actor_of(at.happening), manual=False)
+
+
+def try_anew(at: Scene) -> Remedy:
+    """A person lets it go on."""
+    return replace(at.remedy, failures=0)

@@ -1,0 +1,35 @@
+"""How long the stages of a remedy wait, where no setting says so."""
+
+UNREACHABLE_S = 10.0
+"""How long a node has to be silent on both paths before it counts as not answering."""
+FRESH_S = 60.0
+"""How old a look at a node may be that something is decided upon."""
+GAP_S = 60.0
+"""Between two looks at a node that count as one row of good ones."""
+BLIND_S = 600.0
+"""After which a person is told that nobody can tell what a suspect node is like."""
+BLIND_AGAIN_S = 3600.0
+DRAIN_S = 24 * 3600.0
+"""After which a person is told that jobs are still on a node."""
+SETTLE_S = 600.0
+"""How long a rule has to clear after a remedy, before the next one is tried."""
+LONGER = 3.0
+LONG_S = 1800.0
+"""Of what has failed often the passive time is so many times as long, and at least so long."""
+VERIFY_S = 3600.0
+"""How much longer than its passive time a node may take to be verified before a person is told."""
+RETRY_S = 900.0
+"""Before what failed is tried again; twice as long after every further failure."""
+MOST_FAILURES = 4
+DENIED_S = 24 * 3600.0
+"""How long a person's no holds that names no end."""
+
+QUARANTINE_S = 600.0
+RELEASE_S = 600.0
+FENCE_S = 1800.0
+JOB_S = 1800.0
+REMEDY_S = 3600.0
+TEST_S = 3600.0
+SERVICE_S = 3600.0
+RESTORE_S = 7 * 86_400.0
+"""Until then an intent makes sense."""

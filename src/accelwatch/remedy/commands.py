@@ -1,0 +1,68 @@
+"""What people ask for: what it changes for all, and what it is to the remedy of one node."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from accelwatch.remedy import breaker
+from accelwatch.remedy.changes import Command, Verb
+from accelwatch.remedy.conditions import Happening
+from accelwatch.remedy.model import Boundary, Stop, Veto
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.stage import Trigger
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.transitions import happen
+
+TRIGGERS: Mapping[Verb, Trigger] = MappingProxyType(
+    {
+        Verb.APPROVE: Trigger.APPROVE,
+        Verb.DENY: Trigger.DENY,
+        Verb.QUARANTINE: Trigger.QUARANTINE,
+        Verb.RELEASE: Trigger.RELEASE,
+        Verb.FORCE_RELEASE: Trigger.FORCE_RELEASE,
+        Verb.RECOVERED: Trigger.RECOVERED,
+        Verb.RETRY: Trigger.RETRY,
+        Verb.FORGET: Trigger.FORGET,
+    }
+)
+
+
+def commanded(sur: Surroundings, command: Command) -> None:
+    """Do what a person asked for; what cannot be done is told."""
+    match command.verb:
+        case Verb.STOP:
+            stop = Stop(by=command.by, at=command.at, reason=command.reason)
+            sur.set("stop", stop)
+            sur.note(None, f"{command.by} stopped everything", Loudness.TELL, command.by)
+        case Verb.START:
+            sur.set("stop", None)
+            sur.note(None, f"{command.by} lets everything go on", Loudness.TELL, command.by)
+        case Verb.RESET_BREAKER:
+            sur.set("breaker", breaker.reset(sur.state.breaker, sur.now, command.by))
+        case Verb.HOLD:
+            veto = Veto(
+                node=command.node,
+                by=command.by,
+                reason=command.reason,
+                at=command.at,
+                until=command.until,
+            )
+            sur.put("vetoes", command.node, veto)
+        case Verb.UNHOLD:
+            sur.put("vetoes", command.node, None)
+        case _:
+            _of_node(sur, command)
+
+
+def _of_node(sur: Surroundings, command: Command) -> None:
+    if command.verb is Verb.RECOVERED:
+        at = command.at if command.until is None else min(command.until, command.at)
+        boundary = Boundary(node=command.node, at=at, by=command.by)
+        sur.put("boundaries", command.node, boundary)
+    trigger = TRIGGERS[command.verb]
+    remedy = sur.remedy(command.node)
+    if happen(sur, command.node, Happening(trigger, command=command)):
+        text = f"{command.verb} by {command.by}: {command.reason}".rstrip(": ")
+        sur.note(sur.remedy(command.node), text, Loudness.LOG, command.by)
+    elif command.verb is not Verb.RECOVERED:
+        text = f"{command.verb} changes nothing: {command.node} is {remedy.stage}"
+        sur.note(remedy, text, Loudness.TELL, command.by)

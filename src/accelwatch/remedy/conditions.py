@@ -1,0 +1,298 @@
+"""What the rows of the table ask: each condition by its name, over what is known now."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.intent import JobKey
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.remedy.cases import counting
+from accelwatch.remedy.changes import Command
+from accelwatch.remedy.clocks import FRESH_S, MOST_FAILURES
+from accelwatch.remedy.denial import Denial, DenialKind, denials
+from accelwatch.remedy.digest import digest_of
+from accelwatch.remedy.gates import asked, in_the_way, leader, withdrawn
+from accelwatch.remedy.ladder import SERVICE, next_rung
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.pursued import Pursued
+from accelwatch.remedy.score import Verdict, verdict
+from accelwatch.remedy.stage import Stage, Trigger
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.verify import (
+    looks_well,
+    next_test,
+    other_generation,
+    scored,
+    seen_bad,
+    still_wrong,
+    wrong_again,
+)
+from accelwatch.rules.document import Fence, JobPolicy, When
+
+
+class Happening(NamedTuple):
+    """What has happened to a remedy, with what came with it."""
+
+    trigger: Trigger
+    pursued: Pursued | None = None
+    seen: NodeSeen | None = None
+    command: Command | None = None
+
+
+class Scene(NamedTuple):
+    """A remedy in its surroundings, when something happens to it."""
+
+    sur: Surroundings
+    remedy: Remedy
+    happening: Happening
+
+
+Condition = Callable[[Scene], bool]
+
+
+def well(sur: Surroundings, remedy: Remedy) -> bool:
+    """Nothing speaks against it, and no person keeps it out."""
+    return not (remedy.manual or remedy.unfit) and not counting(sur, remedy)
+
+
+def wrong(sur: Surroundings, remedy: Remedy) -> bool:
+    """Something speaks against it."""
+    return bool(counting(sur, remedy))
+
+
+def suppressed(sur: Surroundings, remedy: Remedy) -> bool:
+    """All that speaks against it is silenced or in maintenance, or a person has said no."""
+    if remedy.manual:
+        return False
+    cases = counting(sur, remedy)
+    if not cases:
+        return False
+    no = sur.state.denied.get(remedy.node)
+    denied = "" if no is None or no.until <= sur.now else no.rule
+    return all(case.muted or (denied and case.policy.rule == denied) for case in cases)
+
+
+def silent(sur: Surroundings, remedy: Remedy) -> bool:
+    """Neither the agent nor the scheduler's daemon answers."""
+    heard, seen = sur.heard(remedy.node), sur.seen(remedy)
+    if seen is None or seen.answering is not False:
+        return False
+    return heard is None or sur.now - heard.time > FRESH_S
+
+
+def jobs_of(sur: Surroundings, remedy: Remedy) -> tuple[JobKey, ...] | None:
+    """The jobs on a node; None when nobody can tell."""
+    seen = sur.seen(remedy)
+    if seen is None:
+        return None
+    action = sur.world.seen_by.get(seen.name)
+    scheduler = None if action is None else sur.world.schedulers.get(action)
+    if scheduler is None or sur.now - scheduler.time > FRESH_S:
+        return None
+    if scheduler.time <= sur.world.settled.get(remedy.node, float("-inf")):
+        return None
+    return seen.jobs
+
+
+def jobs_waiting(sur: Surroundings, remedy: Remedy) -> bool:
+    """Jobs are on the node about which something is to be done or waited for."""
+    if remedy.policy is None or not (wrong(sur, remedy) or remedy.unfit):
+        return False
+    return bool(jobs_of(sur, remedy))
+
+
+def must_fence(sur: Surroundings, remedy: Remedy) -> bool:
+    """Jobs would go on elsewhere while their old copy may still run."""
+    policy = remedy.policy
+    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.fence is not Fence.REQUIRE:
+        return False
+    return not remedy.fenced and silent(sur, remedy) and jobs_waiting(sur, remedy)
+
+
+def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
+    """The job that is to be moved next."""
+    policy = remedy.policy
+    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
+        return None
+    if not (wrong(sur, remedy) or remedy.unfit):
+        return None
+    jobs = jobs_of(sur, remedy) or ()
+    return next((job for job in jobs if job not in remedy.handled), None)
+
+
+def next_signal(sur: Surroundings, remedy: Remedy) -> JobKey | None:
+    """The job that is to be asked for a checkpoint before it is moved."""
+    job = next_job(sur, remedy)
+    if job is None or remedy.policy is None or not remedy.policy.signal:
+        return None
+    return None if job in remedy.signalled or silent(sur, remedy) else job
+
+
+def _move_next(sur: Surroundings, remedy: Remedy) -> bool:
+    if next_job(sur, remedy) is None or next_signal(sur, remedy) is not None:
+        return False
+    grace = 0.0 if remedy.policy is None else remedy.policy.grace_s
+    return remedy.signalled_at is None or sur.now >= remedy.signalled_at + grace
+
+
+def _askable(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether a person's yes is all that is missing, and nobody has let the same question pass."""
+    if remedy.manual:
+        return False
+    first = in_the_way(sur, remedy, Kind.QUARANTINE)
+    if first is None or first.why is not DenialKind.APPROVAL:
+        return False
+    case = leader(sur, remedy)
+    if case is None:
+        return False
+    if remedy.expired is not None and case.evidence_at <= remedy.expired:
+        return False
+    every = denials(asked(sur, remedy, Kind.QUARANTINE, case))
+    return all(denial.why is DenialKind.APPROVAL for denial in every)
+
+
+def plan_of(sur: Surroundings, remedy: Remedy) -> str:
+    """Digest of what would be done now; empty when nothing would."""
+    case = leader(sur, remedy)
+    return "" if case is None else digest_of(remedy.node, case.incident, case.policy)
+
+
+def _moved_back(happening: Happening) -> bool:
+    pursued = happening.pursued
+    if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB:
+        return False
+    bad = {*pursued.intent.bad_nodes, pursued.intent.node}
+    return not pursued.moved_to or not bad.isdisjoint(pursued.moved_to)
+
+
+def _standing(happening: Happening) -> Standing | None:
+    pursued = happening.pursued
+    if pursued is None or pursued.observed is None or pursued.observed.node is None:
+        return None
+    return pursued.observed.node.standing
+
+
+def _nothing_open(sur: Surroundings, remedy: Remedy) -> bool:
+    return all(case.orphaned for case in counting(sur, remedy))
+
+
+def _blind(sur: Surroundings, remedy: Remedy) -> bool:
+    cases = counting(sur, remedy)
+    return bool(cases) and all(case.blind for case in cases)
+
+
+def _past_repair(sur: Surroundings, remedy: Remedy) -> bool:
+    if not (remedy.unfit or wrong(sur, remedy)) or next_rung(remedy) == "":
+        return False
+    return verdict(sur.state.scores, scored(remedy), sur.now) is Verdict.SERVICE
+
+
+def _forgotten(sur: Surroundings, remedy: Remedy, happening: Happening) -> bool:
+    mark = None if happening.seen is None else happening.seen.mark
+    return mark is not None and sur.state.forgotten.get(remedy.node) == mark.incident
+
+
+GOES_ON: Mapping[Stage, Stage] = MappingProxyType(
+    {Stage.QUARANTINING: Stage.SUSPECT, Stage.RELEASING: Stage.RELEASING}
+)
+"""Where it goes on what failed in a stage; elsewhere it is `quarantined`, where all is decided anew."""
+
+
+def _goes_on(remedy: Remedy) -> Stage:
+    return GOES_ON.get(remedy.came_from or Stage.QUARANTINED, Stage.QUARANTINED)
+
+
+def _may(kind: Kind) -> Condition:
+    return lambda at: in_the_way(at.sur, at.remedy, kind) is None
+
+
+def _rung(name: str) -> Condition:
+    def next_is(at: Scene) -> bool:
+        troubled = bool(at.remedy.unfit) or wrong(at.sur, at.remedy)
+        return troubled and next_rung(at.remedy) == name
+
+    return next_is
+
+
+def _revoked(sur: Surroundings, remedy: Remedy) -> bool:
+    """What was begun may not be done any more, because a person or a ceiling says so."""
+    if remedy.wants is None or remedy.wants is Kind.RELEASE:
+        return False
+    if remedy.wants is Kind.QUARANTINE and remedy.manual:
+        return sur.state.stop is not None
+    return withdrawn(sur, remedy, remedy.wants) is not None
+
+
+CONDITIONS: Mapping[str, Condition] = MappingProxyType(
+    {
+        "well": lambda at: well(at.sur, at.remedy),
+        "wrong": lambda at: wrong(at.sur, at.remedy),
+        "suppressed": lambda at: suppressed(at.sur, at.remedy),
+        "heeded": lambda at: not suppressed(at.sur, at.remedy),
+        "by_person": lambda at: at.remedy.manual,
+        "not_by_person": lambda at: not at.remedy.manual,
+        "idle": lambda at: at.sur.idle(at.remedy),
+        "busy": lambda at: not at.sur.idle(at.remedy),
+        "may_take_out": _may(Kind.QUARANTINE),
+        "may_quarantine": _may(Kind.QUARANTINE),
+        "may_fence": _may(Kind.FENCE),
+        "may_signal": _may(Kind.SIGNAL_JOB),
+        "may_move": _may(Kind.MOVE_JOB),
+        "may_reset": _may(Kind.RESET_DEVICE),
+        "may_reboot": _may(Kind.REBOOT),
+        "may_power_cycle": _may(Kind.POWER_CYCLE),
+        "may_test": _may(Kind.TEST),
+        "may_service": _may(Kind.SERVICE),
+        "may_release": _may(Kind.RELEASE),
+        "not_answering": lambda at: silent(at.sur, at.remedy),
+        "answering": lambda at: not silent(at.sur, at.remedy),
+        "askable": lambda at: _askable(at.sur, at.remedy),
+        "not_askable": lambda at: not _askable(at.sur, at.remedy),
+        "plan_changed": lambda at: at.remedy.asked != plan_of(at.sur, at.remedy),
+        "plan_is_this": lambda at: (
+            at.happening.command is not None
+            and at.happening.command.digest == plan_of(at.sur, at.remedy) != ""
+        ),
+        "blind": lambda at: _blind(at.sur, at.remedy),
+        "seeing": lambda at: not _blind(at.sur, at.remedy),
+        "no_clock": lambda at: at.remedy.due is None,
+        "clock_runs": lambda at: at.remedy.due is not None,
+        "ours_seen": lambda at: _standing(at.happening) is Standing.OURS,
+        "open_seen": lambda at: _standing(at.happening) is Standing.OPEN,
+        "revoked": lambda at: _revoked(at.sur, at.remedy),
+        "holding": lambda at: at.remedy.hold is not None,
+        "not_holding": lambda at: at.remedy.hold is None,
+        "past_repair": lambda at: _past_repair(at.sur, at.remedy),
+        "must_fence": lambda at: must_fence(at.sur, at.remedy),
+        "jobs_wait": lambda at: (
+            jobs_waiting(at.sur, at.remedy) and not must_fence(at.sur, at.remedy)
+        ),
+        "jobs_gone": lambda at: jobs_of(at.sur, at.remedy) == (),
+        "empty": lambda at: jobs_of(at.sur, at.remedy) == (),
+        "next_is_reset": _rung("reset"),
+        "next_is_reboot": _rung("reboot"),
+        "next_is_power_cycle": _rung("power_cycle"),
+        "next_is_service": _rung(SERVICE),
+        "signal_next": lambda at: next_signal(at.sur, at.remedy) is not None,
+        "move_next": lambda at: _move_next(at.sur, at.remedy),
+        "moved_back": lambda at: _moved_back(at.happening),
+        "wrong_again": lambda at: wrong_again(at.sur, at.remedy),
+        "still_wrong": lambda at: still_wrong(at.sur, at.remedy),
+        "seen_bad": lambda at: seen_bad(at.sur, at.remedy),
+        "other_generation": lambda at: other_generation(at.sur, at.remedy),
+        "passive_done": lambda at: not isinstance(looks_well(at.sur, at.remedy), Denial),
+        "test_next": lambda at: bool(next_test(at.remedy)),
+        "tests_done": lambda at: not next_test(at.remedy),
+        "forced": lambda at: bool(at.remedy.forced),
+        "not_forced": lambda at: not at.remedy.forced,
+        "probation": lambda at: at.remedy.policy is not None and at.remedy.policy.probation_s > 0,
+        "not_ticketed": lambda at: not at.remedy.ticketed,
+        "tries_left": lambda at: at.remedy.failures <= MOST_FAILURES,
+        "goes_on_suspect": lambda at: _goes_on(at.remedy) is Stage.SUSPECT,
+        "goes_on_quarantined": lambda at: _goes_on(at.remedy) is Stage.QUARANTINED,
+        "goes_on_releasing": lambda at: _goes_on(at.remedy) is Stage.RELEASING,
+        "not_forgotten": lambda at: not _forgotten(at.sur, at.remedy, at.happening),
+        "nothing_open": lambda at: _nothing_open(at.sur, at.remedy),
+    }
+)

@@ -1,0 +1,57 @@
+"""What the rows of the table do to a remedy besides its change of stage, each by its name."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from accelwatch.remedy import asking, holding, mending
+from accelwatch.remedy.conditions import Scene
+from accelwatch.remedy.model import Remedy
+
+Effect = Callable[[Scene], Remedy]
+
+EFFECTS: Mapping[str, Effect] = MappingProxyType(
+    {
+        "by_hand": asking.by_hand,
+        "ask": asking.ask,
+        "approve": asking.approve,
+        "deny": asking.deny,
+        "expire": asking.expire,
+        "watch_blind": asking.watch_blind,
+        "stop_clock": asking.stop_clock,
+        "tell_blind": asking.tell_blind,
+        "cancel": holding.cancel,
+        "drop": holding.drop,
+        "take_mark": holding.take_mark,
+        "adopt": holding.adopt,
+        "hand_over": holding.hand_over,
+        "override": holding.override,
+        "take_back": holding.take_back,
+        "attempt": mending.attempt,
+        "next_rung": mending.next_rung,
+        "count_failure": mending.count_failure,
+        "fail": mending.fail,
+        "try_anew": asking.try_anew,
+        "doubt": mending.doubt,
+        "fenced": mending.fenced,
+        "job_done": mending.job_done,
+        "moved_back": mending.moved_back,
+        "leave_job": mending.leave_job,
+        "tell_drain": mending.tell_drain,
+        "mended": mending.mended,
+        "begin_verifying": mending.begin_verifying,
+        "seen_bad": mending.seen_bad,
+        "test_passed": mending.test_passed,
+        "unfit": mending.unfit,
+        "tell_unverified": mending.tell_unverified,
+        "count_release": mending.count_release,
+        "let_go": holding.let_go,
+        "relapse": holding.relapse,
+        "ticketed": mending.ticketed,
+        "ticket_failed": mending.ticket_failed,
+        "fit": mending.fit,
+        "swap": mending.swap,
+        "vouch": asking.vouch,
+        "force": asking.force,
+        "forget": holding.forget,
+    }
+)

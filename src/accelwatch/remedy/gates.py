@@ -1,0 +1,223 @@
+"""What may be done for a node now: every guard, asked before every intent.
+
+`asked` gives all answers, for a plan; `in_the_way` the first that denies, for the table. A person's
+approval is of one plan, and lifts only what a person may lift.
+"""
+
+from collections.abc import Iterator
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import Standing
+from accelwatch.remedy import attempts, breaker, budget, canary, data_guard
+from accelwatch.remedy.case import Case, Policy
+from accelwatch.remedy.cases import counting, fresh, leading
+from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
+from accelwatch.remedy.clocks import FRESH_S
+from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remedy.digest import digest_of
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.verify import looks_well
+from accelwatch.rules.document import Mode, Trust
+
+REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
+_WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.HELD, DenialKind.CEILING})
+_NEW = REMEDIES | {Kind.QUARANTINE}
+"""What the breaker keeps from beginning."""
+
+
+def in_the_way(sur: Surroundings, remedy: Remedy, kind: Kind) -> Denial | None:
+    """The first thing that stands in the way of an intent, of the case that may go furthest."""
+    key = (remedy.node, kind)
+    known = sur.memo.get(key)
+    if known is None:
+        known = sur.memo[key] = _first(sur, remedy, kind)
+    return known if isinstance(known, Denial) else None
+
+
+def withdrawn(sur: Surroundings, remedy: Remedy, kind: Kind) -> Denial | None:
+    """What a person or a ceiling says by now against an intent that was begun."""
+    case = remedy_case(sur, remedy)
+    mode = Mode.AUTO if remedy.policy is None else remedy.policy.mode
+    for answer in answers(_bearing(sur, remedy, case, mode), kind):
+        if isinstance(answer, Denial) and answer.why in _WITHDRAWING:
+            return answer
+    return None
+
+
+def leader(sur: Surroundings, remedy: Remedy) -> Case | None:
+    """The case for which a node would be taken out now; else the one that comes nearest to it."""
+    cases = leading(sur, remedy)
+    for case in cases:
+        if _blocked(sur, remedy, Kind.QUARANTINE, case) is None:
+            return case
+    return cases[0] if cases else None
+
+
+def _first(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
+    if kind is not Kind.QUARANTINE or remedy.manual:
+        return _blocked(sur, remedy, kind, None) or PERMIT
+    first: Denial | None = None
+    for case in leading(sur, remedy):
+        denial = _blocked(sur, remedy, kind, case)
+        if denial is None:
+            return PERMIT
+        first = first or denial
+    return first or Denial(why=DenialKind.MODE, text="no rule wants it taken out")
+
+
+def _blocked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> Denial | None:
+    approved = is_approved(remedy, case)
+    for answer in asked(sur, remedy, kind, case):
+        if isinstance(answer, Denial) and not (approved and answer.why.lifted_by_approval):
+            return answer
+    return None
+
+
+def is_approved(remedy: Remedy, case: Case | None) -> bool:
+    """Whether a person has approved what would be done now, and not something else."""
+    if not remedy.approved:
+        return False
+    if case is None:
+        return True
+    return remedy.approved_plan == digest_of(remedy.node, case.incident, case.policy)
+
+
+def asked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> Iterator[Answer]:
+    """What every guard answers to an intent; `case` is the one that a quarantine would be for."""
+    yield _answering(sur, remedy)
+    if kind is Kind.RELEASE:
+        yield from _of_release(sur, remedy)
+        return
+    yield _identity(sur, remedy)
+    yield data_guard.may_begin(sur.world.guard)
+    yield _foreign(sur, remedy, kind)
+    if kind is Kind.QUARANTINE:
+        yield from _of_quarantine(sur, remedy, case)
+    else:
+        yield from _of_stage(sur, remedy, kind)
+    incident = case.incident if case is not None else remedy.incident
+    if kind in _NEW and not remedy.manual:
+        yield breaker.may_begin(sur.state.breaker, incident, sur.settings.breaker)
+    if kind in REMEDIES:
+        place = sur.place(remedy)
+        yield attempts.may_begin(sur.state.attempts, place, incident, sur.now, sur.settings.budget)
+    if kind is Kind.QUARANTINE and remedy.node not in sur.state.budget.own:
+        yield budget.may_reserve(
+            sur.state.budget, sur.place(remedy), sur.census, now=sur.now, budget=sur.settings.budget
+        )
+
+
+def _of_quarantine(sur: Surroundings, remedy: Remedy, case: Case | None) -> Iterator[Answer]:
+    if case is None:
+        yield from answers(_bearing(sur, remedy, None, Mode.AUTO), Kind.QUARANTINE)
+        return
+    yield from answers(_bearing(sur, remedy, case, case.policy.mode), Kind.QUARANTINE)
+    if case.blind:
+        yield _denial(DenialKind.DATA, "nobody can tell now what the node is like")
+    if case.orphaned:
+        yield _denial(DenialKind.MODE, "the rule of the incident is gone")
+    if case.group:
+        yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
+    if not fresh(sur, case):
+        yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
+    override = sur.state.overrides.get(remedy.node)
+    if override is not None and sur.now < override.until:
+        text = "a person undid what was done to it, not long ago"
+        yield Denial(why=DenialKind.OVERRIDDEN, text=text, until=override.until)
+
+
+def _of_stage(sur: Surroundings, remedy: Remedy, kind: Kind) -> Iterator[Answer]:
+    """After the quarantine: by the policy that was kept, and on what is so now."""
+    policy = remedy.policy or Policy(rule="")
+    case = remedy_case(sur, remedy)
+    yield from answers(_bearing(sur, remedy, case, policy.mode), kind)
+    if case is None:
+        if kind is not Kind.TEST and not remedy.unfit:
+            yield _denial(DenialKind.OLD_EVIDENCE, "nothing is wrong with it any more")
+        return
+    if case.blind and not remedy.unfit:
+        yield _denial(DenialKind.DATA, "nobody can tell now what the node is like")
+    if case.group:
+        yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
+    if kind in REMEDIES and not remedy.unfit and not fresh(sur, case):
+        yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
+
+
+def remedy_case(sur: Surroundings, remedy: Remedy) -> Case | None:
+    """What is wrong with a node that is out: the case that leads, else the worst of the others."""
+    cases = counting(sur, remedy)
+    for case in cases:
+        if case.incident == remedy.incident:
+            return case
+    return max(cases, key=lambda case: case.severity.weight, default=None)
+
+
+def _of_release(sur: Surroundings, remedy: Remedy) -> Iterator[Answer]:
+    if remedy.forced:
+        return
+    if remedy.manual:
+        yield _denial(DenialKind.HELD, "a person took it out, and only a person lets it go")
+    yield looks_well(sur, remedy)
+    yield data_guard.may_begin(sur.world.guard)
+    veto = sur.state.vetoes.get(remedy.node)
+    if veto is not None and not remedy.vouched:
+        yield _denial(DenialKind.HELD, f"{veto.by} asked that nothing be done to it")
+    yield attempts.release(sur.state.attempts, sur.now, sur.settings.budget)[1]
+
+
+def _answering(sur: Surroundings, remedy: Remedy) -> Answer:
+    action = sur.world.seen_by.get(sur.target(remedy))
+    scheduler = sur.world.schedulers.get(action) if action is not None else None
+    if scheduler is None:
+        return _denial(DenialKind.IDENTITY, "no scheduler shows such a node")
+    if scheduler.unavailable:
+        return _denial(DenialKind.DATA, f"{action} does not answer: {scheduler.unavailable}")
+    if sur.now - scheduler.time > FRESH_S:
+        age = sur.now - scheduler.time
+        return _denial(DenialKind.DATA, f"{action} was last looked at {age:.0f} s ago")
+    return PERMIT
+
+
+def _identity(sur: Surroundings, remedy: Remedy) -> Answer:
+    """Whether the hub's node and the scheduler's are the same machine."""
+    proof = sur.proof(remedy.node)
+    return proof if isinstance(proof, Denial) else PERMIT
+
+
+def _foreign(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
+    seen = sur.seen(remedy)
+    if seen is None:
+        return PERMIT
+    if seen.standing is Standing.FOREIGN or (
+        seen.standing is Standing.DOWN and kind is Kind.QUARANTINE
+    ):
+        return _denial(DenialKind.FOREIGN, f"somebody else holds it: {seen.reason[:80]}")
+    return PERMIT
+
+
+def _bearing(sur: Surroundings, remedy: Remedy, case: Case | None, mode: Mode) -> Bearing:
+    heard = sur.heard(remedy.node)
+    policy = remedy.policy if case is None else case.policy
+    stop, veto = sur.state.stop, sur.state.vetoes.get(remedy.node)
+    no = sur.state.denied.get(remedy.node)
+    rule = "" if policy is None else policy.rule
+    return Bearing(
+        node=remedy.node,
+        mode=Mode.AUTO if remedy.manual else mode,
+        site=Ceiling.RESUME if remedy.manual else Ceiling(sur.settings.ceiling),
+        profile=None if remedy.manual or heard is None else Ceiling(heard.ceiling),
+        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
+        canary=canary.may_act(sur.state.canary, rule, remedy.node, policy.canary, sur.now)
+        if policy is not None
+        else PERMIT,
+        trusted=True if case is None else case.trusted,
+        trust=Trust.AUTHENTICATED if policy is None else policy.trust,
+        silence="" if case is None or remedy.manual else case.muted,
+        held_by="" if veto is None else f"{veto.by}: {veto.reason}",
+        denied_by="" if no is None or no.rule != rule or no.until <= sur.now else no.by,
+    )
+
+
+def _denial(why: DenialKind, text: str) -> Denial:
+    return Denial(why=why, text=text)

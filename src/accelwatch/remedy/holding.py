@@ -1,0 +1,183 @@
+"""What rows of the table do with our mark on a node, and with what is on its way there."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import NodeSeen
+from accelwatch.remedy import attempts, breaker
+from accelwatch.remedy.asking import actor_of
+from accelwatch.remedy.conditions import Happening, Scene
+from accelwatch.remedy.intents import mark_of, restoring
+from accelwatch.remedy.model import (
+    Hold,
+    Override,
+    Remedy,
+)
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.score import Failing, added
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.verify import scored
+
+replace = msgspec.structs.replace
+
+
+def cancel(at: Scene) -> Remedy:
+    """What is on its way is not wanted any more; its end is waited for."""
+    if at.remedy.pursuing is None or at.remedy.cancelling:
+        return at.remedy
+    at.sur.cancel(at.remedy.pursuing)
+    return replace(at.remedy, cancelling=True)
+
+
+def drop(at: Scene) -> Remedy:
+    """A person has looked at what nobody knew the end of: it is waited for no more."""
+    if at.remedy.pursuing is None:
+        return at.remedy
+    at.sur.cancel(at.remedy.pursuing)
+    at.sur.set("attempts", attempts.ended(at.sur.state.attempts, at.remedy.node))
+    return replace(at.remedy, pursuing=None, cancelling=False)
+
+
+def take_mark(at: Scene) -> Remedy:
+    """Our mark is on the node: keep how it looks, to know it again."""
+    pursued = at.happening.pursued
+    seen = at.happening.seen
+    if pursued is not None and pursued.observed is not None:
+        seen = pursued.observed.node
+    original = {} if pursued is None else dict(pursued.original)
+    if at.remedy.hold is not None:
+        original = {**at.remedy.hold.original, **original}
+    return replace(at.remedy, hold=_hold(at.sur, at.remedy, seen, original))
+
+
+def _hold(
+    sur: Surroundings, remedy: Remedy, seen: NodeSeen | None, original: Mapping[str, str]
+) -> Hold:
+    mark = mark_of(sur, remedy)
+    level = None if remedy.policy is None else remedy.policy.level
+    hold = Hold(node=remedy.node, mark=mark, original=original)
+    if level is not None:
+        hold = replace(hold, level=level)
+    if seen is None:
+        return hold
+    return replace(
+        hold,
+        mark=seen.mark or mark,
+        set_by=seen.set_by,
+        set_at=seen.set_at,
+        reason=seen.reason,
+        observed_at=sur.now,
+    )
+
+
+def adopt(at: Scene) -> Remedy:
+    """A mark of ours of which we know nothing, as after a lost journal: a person decides."""
+    held = take_mark(at)
+    incident = "" if held.hold is None else held.hold.mark.incident
+    at.sur.note(
+        at.remedy,
+        f"{at.remedy.node} bears a mark of ours ({incident}) that the journal does not know; "
+        "look at it, then release or forget it",
+        Loudness.ALERT,
+    )
+    return replace(held, incident=incident)
+
+
+def hand_over(at: Scene) -> Remedy:
+    """Somebody else holds the node: what we held is theirs."""
+    if at.remedy.hold is not None:
+        _override(at.sur, at.remedy, f"{_holder(at.happening)} took it over")
+        at.sur.note(
+            at.remedy, f"{_holder(at.happening)} took {at.remedy.node} over", Loudness.ALERT
+        )
+    return replace(at.remedy, hold=None, manual=False, approved="", approved_plan="", vouched="")
+
+
+def override(at: Scene) -> Remedy:
+    """A person undid what we did, or wants the node left alone."""
+    what = "it is left alone, as a person wants"
+    _override(at.sur, at.remedy, what)
+    if at.remedy.hold is not None:
+        changed = breaker.overridden(at.sur.state.breaker, at.sur.now, at.sur.settings.breaker)
+        at.sur.set("breaker", changed)
+    at.sur.note(at.remedy, f"{at.remedy.node}: {what}", Loudness.TELL, actor_of(at.happening))
+    return _clean(_with_chores(at.sur, at.remedy))
+
+
+def _override(
+    sur: Surroundings, remedy: Remedy, text: str, cooldown_s: float | None = None
+) -> None:
+    wait = sur.settings.override_s if cooldown_s is None else cooldown_s
+    row = Override(node=remedy.node, at=sur.now, until=sur.now + wait, text=text)
+    sur.put("overrides", remedy.node, row)
+
+
+def take_back(at: Scene) -> Remedy:
+    """A mark of ours came late on a node that a person wants free."""
+    at.sur.note(at.remedy, "a late mark of ours is taken back", Loudness.TELL)
+    return replace(at.remedy, forced="who undid it before")
+
+
+def let_go(at: Scene) -> Remedy:
+    """Our mark is gone by our own doing."""
+    at.sur.note(at.remedy, f"{at.remedy.node} takes work again", Loudness.TELL)
+    return replace(_with_chores(at.sur, at.remedy), hold=None)
+
+
+def relapse(at: Scene) -> Remedy:
+    """It has failed again while it was watched."""
+    at.sur.note(at.remedy, f"{at.remedy.node} has failed again on probation", Loudness.TELL)
+    scores = added(at.sur.state.scores, scored(at.remedy), Failing.RELAPSE, at.sur.now)
+    at.sur.set("scores", scores)
+    return _clean(at.remedy)
+
+
+def forget(at: Scene) -> Remedy:
+    """A person wants us to have nothing to do with it: nothing is touched, not even our mark."""
+    mark = at.remedy.hold.mark if at.remedy.hold is not None else None
+    if at.remedy.pursuing is not None:
+        at.sur.cancel(at.remedy.pursuing)
+        if at.remedy.stage is not Stage.UNKNOWN:
+            at.sur.put("lingering", at.remedy.node, at.remedy.pursuing)
+        if at.remedy.pursuing.kind is Kind.QUARANTINE:
+            mark = at.remedy.pursuing.mark
+    if mark is not None:
+        at.sur.put("forgotten", at.remedy.node, mark.incident)
+    _override(at.sur, at.remedy, "forgotten", 0.0)
+    return replace(_with_chores(at.sur, at.remedy), pursuing=None, cancelling=False, hold=None)
+
+
+def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
+    """What the moves of jobs have changed is put back as soon as it can be."""
+    for moved in remedy.moved:
+        intent = restoring(moved, sur.now)
+        sur.put("chores", f"{remedy.node} {moved.job}", intent)
+        sur.pursue(intent)
+    return replace(remedy, moved=())
+
+
+def _clean(remedy: Remedy) -> Remedy:
+    """Without anything that was begun or allowed for what is over."""
+    return Remedy(
+        node=remedy.node,
+        stage=remedy.stage,
+        since=remedy.since,
+        begun=remedy.begun,
+        target=remedy.target,
+        cases=remedy.cases,
+        incident=remedy.incident,
+        serials=remedy.serials,
+        pursuing=remedy.pursuing,
+        cancelling=remedy.cancelling,
+    )
+
+
+def _holder(happening: Happening) -> str:
+    seen = happening.seen
+    pursued = happening.pursued
+    if pursued is not None and pursued.observed is not None:
+        seen = pursued.observed.node
+    return "somebody" if seen is None or not seen.set_by else seen.set_by

@@ -1,0 +1,117 @@
+"""What the table of the state machine leaves alone, and why: nothing is ignored for want of a row."""
+
+from typing import NamedTuple
+
+from accelwatch.remedy.machine import ENDINGS
+from accelwatch.remedy.stage import Stage as S  # noqa: N817 - a table is read by its columns
+from accelwatch.remedy.stage import Trigger as T  # noqa: N817 - likewise
+
+
+class Ignored(NamedTuple):
+    """Triggers that change nothing in these stages."""
+
+    stages: tuple[S, ...]
+    triggers: tuple[T, ...]
+    why: str
+
+
+_NOTHING_BEGUN = (S.HEALTHY, S.SUSPECT, S.SUPPRESSED, S.AWAITING_APPROVAL, S.UNREACHABLE)
+_KNOWN = tuple(stage for stage in S if stage is not S.HEALTHY)
+_ON_ITS_WAY = (S.QUARANTINING, S.FENCING, S.REMEDIATING, S.RELEASING)
+_OUT = (S.QUARANTINED, S.FENCING, S.DRAINING, S.REMEDIATING, S.VERIFYING, S.SERVICE)
+
+IGNORED: tuple[Ignored, ...] = (
+    Ignored(_KNOWN, (T.FIRED,), "the case is kept, and looked at in the next tick"),
+    Ignored((S.HEALTHY,), (T.TICK, T.DUE), "there is no remedy that could wait for anything"),
+    Ignored((S.UNKNOWN,), (T.TICK,), "only what is observed and people lead on"),
+    Ignored((S.OVERRIDDEN,), (T.TICK,), "the node is left alone until the clock has run out"),
+    Ignored(
+        (
+            S.SUPPRESSED,
+            S.HELD_BY_OTHER,
+            S.QUARANTINED,
+            S.SERVICE,
+            S.UNKNOWN,
+            *_ON_ITS_WAY,
+        ),
+        (T.DUE,),
+        "the stage has no clock: what is on its way has a deadline of its own",
+    ),
+    Ignored(
+        (*_NOTHING_BEGUN, S.PROBATION, S.FAILED, S.OVERRIDDEN),
+        (*ENDINGS, T.UNCERTAIN),
+        "nothing is on its way there; an end that comes late is taken up as such",
+    ),
+    Ignored(
+        (S.HELD_BY_OTHER,),
+        ENDINGS,
+        "the end of what was cancelled before: it is over, and its mark, if any, is kept",
+    ),
+    Ignored(
+        (S.QUARANTINED,),
+        (T.ACHIEVED, T.REFUSED, T.GAVE_UP, T.CANCELLED),
+        "the end of what was cancelled before: it is over",
+    ),
+    Ignored((S.UNKNOWN,), (T.UNCERTAIN,), "it is as unknown as before"),
+    Ignored(
+        (*_NOTHING_BEGUN, S.PROBATION, S.OVERRIDDEN),
+        (T.SEEN_OPEN,),
+        "it takes work, as it should for all that was done by us",
+    ),
+    Ignored((S.HEALTHY, S.OVERRIDDEN), (T.SEEN_FOREIGN, T.SEEN_DOWN), "it is not our business"),
+    Ignored((S.HELD_BY_OTHER,), (T.SEEN_FOREIGN, T.SEEN_DOWN), "somebody else holds it still"),
+    Ignored((*_OUT, S.RELEASING), (T.SEEN_OURS,), "our mark is where it belongs"),
+    Ignored(
+        (S.QUARANTINING, S.UNKNOWN),
+        (T.SEEN_OPEN, T.SEEN_OURS, T.SEEN_FOREIGN, T.SEEN_DOWN),
+        "who carries it out looks himself, and says what it has come to",
+    ),
+    Ignored(
+        (*_OUT, S.RELEASING, S.FAILED),
+        (T.SEEN_DOWN,),
+        "out of the pool all the same; what is next looks at the node itself",
+    ),
+    Ignored(tuple(S), (T.SEEN_MISSING,), "identity is not proven: nothing is done to such a node"),
+    Ignored(
+        (*_NOTHING_BEGUN, S.HELD_BY_OTHER, S.PROBATION, S.OVERRIDDEN, S.FAILED),
+        (T.SWAPPED,),
+        "it is not out by us; its rules clear by themselves if that has mended it",
+    ),
+    Ignored(
+        (S.FENCING, S.DRAINING, S.REMEDIATING, S.QUARANTINING, S.UNKNOWN),
+        (T.SWAPPED,),
+        "what is on its way ends first; it is verified after that",
+    ),
+    Ignored(
+        (S.VERIFYING, S.RELEASING),
+        (T.SWAPPED,),
+        "the verification is of another generation, and begins anew",
+    ),
+    Ignored(
+        tuple(stage for stage in S if stage not in (S.SUSPECT, S.AWAITING_APPROVAL)),
+        (T.APPROVE,),
+        "nothing waits for an approval there",
+    ),
+    Ignored(
+        tuple(stage for stage in S if stage not in (S.SUSPECT, S.AWAITING_APPROVAL, S.UNREACHABLE)),
+        (T.DENY,),
+        "it is done already, or nothing is to be done; release it instead",
+    ),
+    Ignored((S.HELD_BY_OTHER,), (T.QUARANTINE,), "somebody else holds it: it is out already"),
+    Ignored((S.HEALTHY,), (T.RELEASE, T.FORCE_RELEASE, T.FORGET), "we do not hold it"),
+    Ignored(
+        (S.HELD_BY_OTHER,),
+        (T.RELEASE, T.FORCE_RELEASE),
+        "it is not ours to give back; whoever holds it does that, or forget it",
+    ),
+    Ignored(
+        tuple(stage for stage in S if stage not in (S.SERVICE, S.FAILED)),
+        (T.RECOVERED,),
+        "what was seen before counts no more, and the next tick goes by the rest",
+    ),
+    Ignored(
+        tuple(stage for stage in S if stage not in (S.SERVICE, S.FAILED, S.UNKNOWN)),
+        (T.RETRY,),
+        "nothing has failed that could be tried again",
+    ),
+)

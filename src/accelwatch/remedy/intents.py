@@ -1,0 +1,105 @@
+"""The intent that a stage wants, made of what is known of the node."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.action.intent import MOST_REASON, Intent, JobKey, Mark
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remedy import clocks
+from accelwatch.remedy.cases import counting
+from accelwatch.remedy.conditions import next_job, next_signal
+from accelwatch.remedy.gates import remedy_case
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.verify import next_test
+from accelwatch.rules.document import Fence
+
+BY_HAND = "by-hand"
+"""What stands in the mark of a node that a person took out, in the place of an incident."""
+DEADLINES: Mapping[Kind, float] = MappingProxyType(
+    {
+        Kind.QUARANTINE: clocks.QUARANTINE_S,
+        Kind.RELEASE: clocks.RELEASE_S,
+        Kind.FENCE: clocks.FENCE_S,
+        Kind.SIGNAL_JOB: clocks.JOB_S,
+        Kind.MOVE_JOB: clocks.JOB_S,
+        Kind.RESTORE_JOB: clocks.RESTORE_S,
+        Kind.DRAW_SPARE: clocks.JOB_S,
+        Kind.RETURN_SPARE: clocks.RESTORE_S,
+        Kind.RESET_DEVICE: clocks.REMEDY_S,
+        Kind.REBOOT: clocks.REMEDY_S,
+        Kind.POWER_CYCLE: clocks.REMEDY_S,
+        Kind.TEST: clocks.TEST_S,
+        Kind.SERVICE: clocks.SERVICE_S,
+    }
+)
+"""Seconds after which an intent makes no sense any more."""
+_OF_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB})
+
+
+def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
+    """What is wanted of the node now."""
+    case = remedy_case(sur, remedy)
+    policy = remedy.policy
+    heard = sur.heard(remedy.node)
+    return Intent(
+        kind=kind,
+        mark=mark_of(sur, remedy),
+        node=remedy.target or remedy.node,
+        reason=reason_of(remedy, "" if case is None else case.title),
+        rule="" if policy is None else policy.rule,
+        severity="" if case is None else case.severity.value,
+        device="" if case is None else case.device,
+        boot_id="" if heard is None else heard.boot_id,
+        job=_job(sur, remedy, kind),
+        bad_nodes=_bad_nodes(sur, remedy) if kind is Kind.MOVE_JOB else (),
+        spare=remedy.spare if kind in (Kind.MOVE_JOB, Kind.RETURN_SPARE) else "",
+        signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,
+        fenced_by_job=policy is not None and policy.fence is Fence.JOB,
+        force_requeue=sur.settings.resume.force_requeue,
+        test=next_test(remedy) if kind is Kind.TEST else "",
+        original=dict(remedy.hold.original)
+        if kind is Kind.RELEASE and remedy.hold is not None
+        else {},
+        asked=sur.now,
+        deadline=sur.now + DEADLINES[kind],
+    )
+
+
+def mark_of(sur: Surroundings, remedy: Remedy) -> Mark:
+    """By what our hold on the node is known, or will be."""
+    if remedy.hold is not None:
+        return remedy.hold.mark
+    return Mark(remedy.incident or BY_HAND, sur.state.token)
+
+
+def restoring(moved: Intent, now: float) -> Intent:
+    """What puts back what the move of a job has changed."""
+    return msgspec.structs.replace(
+        moved, kind=Kind.RESTORE_JOB, asked=now, deadline=now + DEADLINES[Kind.RESTORE_JOB]
+    )
+
+
+def reason_of(remedy: Remedy, title: str) -> str:
+    """For people who look at the node, in ASCII."""
+    rule = "by hand" if remedy.policy is None else remedy.policy.rule
+    text = f"{rule} {title}".strip().encode("ascii", "replace").decode("ascii")
+    return text[:MOST_REASON]
+
+
+def _job(sur: Surroundings, remedy: Remedy, kind: Kind) -> JobKey | None:
+    if kind not in _OF_JOB:
+        return None
+    return next_signal(sur, remedy) if kind is Kind.SIGNAL_JOB else next_job(sur, remedy)
+
+
+def _bad_nodes(sur: Surroundings, remedy: Remedy) -> tuple[str, ...]:
+    """Where no job may start: here, where we hold a node, and where something speaks against one."""
+    others = [
+        other.target or other.node
+        for other in sur.state.remedies.values()
+        if other.node != remedy.node and (other.counts or counting(sur, other))
+    ]
+    return (remedy.target or remedy.node, *sorted(others))

@@ -1,0 +1,189 @@
+"""What rows of the table do about jobs, remedies, verification and repair."""
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remedy import attempts, breaker
+from accelwatch.remedy.conditions import Scene
+from accelwatch.remedy.ladder import next_rung as rung_of
+from accelwatch.remedy.model import (
+    Attempt,
+    Remedy,
+    Verification,
+)
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.score import Failing, added
+from accelwatch.remedy.verify import scored
+
+replace = msgspec.structs.replace
+
+
+def attempt(at: Scene) -> Remedy:
+    """One more at.remedy is begun, and counts from now on."""
+    begun, _ = attempts.begin(
+        at.sur.state.attempts,
+        at.sur.place(at.remedy),
+        at.remedy.incident,
+        at.sur.now,
+        at.sur.settings.budget,
+    )
+    at.sur.set("attempts", begun)
+    at.sur.set("breaker", breaker.begun(at.sur.state.breaker, at.remedy.incident))
+    rung = rung_of(at.remedy)
+    failing = Failing.RESET if rung == "reset" else Failing.REBOOT
+    at.sur.set("scores", added(at.sur.state.scores, scored(at.remedy), failing, at.sur.now))
+    one = Attempt(rung=rung, at=at.sur.now)
+    return replace(at.remedy, attempts=(*at.remedy.attempts, one))
+
+
+def next_rung(at: Scene) -> Remedy:
+    """This rung is not to be had on this node."""
+    if at.remedy.policy is None or not at.remedy.attempts:
+        return at.remedy
+    name = at.remedy.attempts[-1].rung
+    for index, rung in enumerate(at.remedy.policy.ladder):
+        if rung.name == name and index >= at.remedy.rung:
+            return replace(at.remedy, rung=index + 1)
+    return at.remedy
+
+
+def count_failure(at: Scene) -> Remedy:
+    """An action has failed; enough of them open the breaker."""
+    at.sur.set("breaker", breaker.failed(at.sur.state.breaker, at.sur.now, at.sur.settings.breaker))
+    return at.remedy
+
+
+def fail(at: Scene) -> Remedy:
+    """It could not be done: it is tried again later, less and less often."""
+    text = "" if at.happening.pursued is None else at.happening.pursued.text
+    at.sur.note(at.remedy, f"could not be done: {text}", Loudness.ALERT)
+    return replace(at.remedy, failures=at.remedy.failures + 1, came_from=at.remedy.stage)
+
+
+def doubt(at: Scene) -> Remedy:
+    """Nobody knows whether it was done."""
+    text = "" if at.happening.pursued is None else at.happening.pursued.text
+    at.sur.note(at.remedy, f"nobody knows whether it was done: {text}", Loudness.ALERT)
+    return replace(at.remedy, came_from=at.remedy.stage)
+
+
+def fenced(at: Scene) -> Remedy:
+    """Nothing of what ran on the node runs any more."""
+    return replace(at.remedy, fenced=True)
+
+
+def job_done(at: Scene) -> Remedy:
+    """A job was asked for a checkpoint, or runs elsewhere."""
+    pursued = at.happening.pursued
+    if pursued is None or pursued.intent.job is None:
+        return at.remedy
+    job = pursued.intent.job
+    if pursued.intent.kind is Kind.SIGNAL_JOB:
+        return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
+    if pursued.intent.kind is not Kind.MOVE_JOB:
+        return at.remedy
+    moved = replace(pursued.intent, original=dict(pursued.original))
+    return replace(at.remedy, handled=(*at.remedy.handled, job), moved=(*at.remedy.moved, moved))
+
+
+def moved_back(at: Scene) -> Remedy:
+    """A job was moved and runs on a bad node all the same."""
+    where = () if at.happening.pursued is None else at.happening.pursued.moved_to
+    text = f"a job was moved and runs on {', '.join(where) or 'nobody knows which nodes'}"
+    at.sur.note(at.remedy, f"{text}; a person has to look at it", Loudness.ALERT)
+    return job_done(at)
+
+
+def leave_job(at: Scene) -> Remedy:
+    """A job cannot be signalled or moved: its end is waited for."""
+    pursued = at.happening.pursued
+    if pursued is None or pursued.intent.job is None:
+        return at.remedy
+    job = pursued.intent.job
+    if pursued.intent.kind is Kind.SIGNAL_JOB:
+        return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
+    at.sur.note(at.remedy, f"job {job} stays until it ends: {pursued.text}", Loudness.ALERT)
+    return replace(at.remedy, handled=(*at.remedy.handled, job))
+
+
+def tell_drain(at: Scene) -> Remedy:
+    """Jobs are still there."""
+    at.sur.note(at.remedy, "jobs are still on the node; a person has to decide", Loudness.ALERT)
+    return replace(at.remedy, due=None)
+
+
+def mended(at: Scene) -> Remedy:
+    """A at.remedy was done: what spoke against the node besides its cases has to be seen anew."""
+    return replace(at.remedy, unfit="", fenced=False)
+
+
+def begin_verifying(at: Scene) -> Remedy:
+    """From now on, and for this boot and hardware, the node has to show that it is well."""
+    heard = at.sur.heard(at.remedy.node)
+    generation = "" if heard is None else heard.generation
+    return replace(at.remedy, verification=Verification(since=at.sur.now, generation=generation))
+
+
+def seen_bad(at: Scene) -> Remedy:
+    """Some rule fires on it, though nothing that led here does."""
+    return replace(at.remedy, unfit="a rule fired on it while it was verified")
+
+
+def test_passed(at: Scene) -> Remedy:
+    """An active test has passed."""
+    pursued, known = at.happening.pursued, at.remedy.verification
+    if pursued is None or known is None:
+        return at.remedy
+    return replace(
+        at.remedy, verification=replace(known, passed=(*known.passed, pursued.intent.test))
+    )
+
+
+def unfit(at: Scene) -> Remedy:
+    """An active test has failed."""
+    pursued = at.happening.pursued
+    text = "a test" if pursued is None else f"test {pursued.intent.test}: {pursued.text}"
+    at.sur.note(at.remedy, f"failed {text}", Loudness.TELL)
+    return replace(at.remedy, unfit=text)
+
+
+def tell_unverified(at: Scene) -> Remedy:
+    """It cannot be seen to be well."""
+    at.sur.note(at.remedy, "it cannot be seen to be well; a person has to look", Loudness.ALERT)
+    return replace(at.remedy, due=None)
+
+
+def count_release(at: Scene) -> Remedy:
+    """One more node is given back, at the pace that is allowed."""
+    if not at.remedy.forced:
+        state, _ = attempts.release(at.sur.state.attempts, at.sur.now, at.sur.settings.budget)
+        at.sur.set("attempts", state)
+    return at.remedy
+
+
+def ticketed(at: Scene) -> Remedy:
+    """Somebody was asked to repair it."""
+    return replace(at.remedy, ticketed=True)
+
+
+def ticket_failed(at: Scene) -> Remedy:
+    """Nobody was told by the way that is meant for it."""
+    at.sur.note(
+        at.remedy, f"{at.remedy.node} needs a repair; the ticket was not taken", Loudness.ALERT
+    )
+    return replace(at.remedy, ticketed=True, pursuing=None, cancelling=False)
+
+
+def fit(at: Scene) -> Remedy:
+    """What was seen before of its tests counts no more."""
+    return replace(at.remedy, unfit="", ticketed=False)
+
+
+def swap(at: Scene) -> Remedy:
+    """Other hardware is in the node: what is wrong with the old one is not wrong with it."""
+    heard = at.sur.heard(at.remedy.node)
+    serials = {} if heard is None else dict(heard.serials)
+    present = frozenset(serials.values())
+    left = tuple(case for case in at.remedy.cases if not case.serial or case.serial in present)
+    at.sur.note(at.remedy, f"other hardware is in {at.remedy.node}; it is verified", Loudness.TELL)
+    return replace(at.remedy, serials=serials, cases=left, rung=0, attempts=())

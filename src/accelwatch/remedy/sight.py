@@ -1,0 +1,145 @@
+"""What is seen of nodes: by the hub, by the schedulers, and how much of the fleet is seen at all."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from accelwatch.action.observed import NodeSeen, Standing
+from accelwatch.remedy import data_guard
+from accelwatch.remedy.clocks import GAP_S
+from accelwatch.remedy.conditions import Happening
+from accelwatch.remedy.data_guard import Sight
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.places import machine_of
+from accelwatch.remedy.pursued import Surveyed
+from accelwatch.remedy.stage import Stage, Trigger
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.transitions import happen, keep
+from accelwatch.remedy.world import Good, NodeHeard, Scheduler
+
+replace = msgspec.structs.replace
+_SEEN: Mapping[Standing, Trigger] = MappingProxyType(
+    {
+        Standing.OPEN: Trigger.SEEN_OPEN,
+        Standing.OURS: Trigger.SEEN_OURS,
+        Standing.FOREIGN: Trigger.SEEN_FOREIGN,
+        Standing.DOWN: Trigger.SEEN_DOWN,
+        Standing.MISSING: Trigger.SEEN_MISSING,
+    }
+)
+
+
+def observed(sur: Surroundings, one: NodeHeard | Sight | Surveyed) -> None:
+    """Take up what was seen."""
+    match one:
+        case NodeHeard():
+            _heard(sur, one)
+        case Sight():
+            guard = data_guard.seen(sur.world.guard, one, sur.settings.data_guard)
+            sur.guard(guard)
+        case Surveyed():
+            _surveyed(sur, one)
+
+
+def _heard(sur: Surroundings, heard: NodeHeard) -> None:
+    before = sur.world.heard.get(heard.node)
+    if before is not None and heard.time < before.time:
+        return
+    sur.look("heard", heard.node, heard)
+    if heard.healthy is not None:
+        sur.look("good", heard.node, _good(sur, heard))
+    if before is None or before.labels != heard.labels:
+        sur.recount(names=False)
+    if before is None or machine_of(before) != machine_of(heard):
+        sur.recount(names=True)
+    remedy = sur.state.remedies.get(heard.node)
+    if remedy is None:
+        return
+    if remedy.fenced and heard.healthy is not None and remedy.stage is not Stage.FENCING:
+        # It answers again: what was proven of it holds no more.
+        keep(sur, remedy, replace(remedy, fenced=False))
+    if _swapped(remedy, heard):
+        happen(sur, heard.node, Happening(Trigger.SWAPPED))
+
+
+def _good(sur: Surroundings, heard: NodeHeard) -> Good | None:
+    if not heard.healthy:
+        return None
+    before = sur.world.good.get(heard.node)
+    since = heard.time
+    if (
+        before is not None
+        and before.generation == heard.generation
+        and heard.time - before.until <= GAP_S
+    ):
+        since = before.since
+    return Good(generation=heard.generation, since=since, until=heard.time)
+
+
+def _swapped(remedy: Remedy, heard: NodeHeard) -> bool:
+    """Whether a device is there that was never seen in the node before."""
+    if not remedy.serials:
+        return False
+    known = {*remedy.serials.values(), *(case.serial for case in remedy.cases)}
+    return any(serial and serial not in known for serial in heard.serials.values())
+
+
+def _surveyed(sur: Surroundings, survey: Surveyed) -> None:
+    known = sur.world.schedulers.get(survey.action)
+    if known is not None and survey.time < known.time:
+        return
+    if survey.unavailable:
+        time = survey.time if known is None else known.time
+        scheduler = Scheduler(time=time, unavailable=survey.unavailable)
+        sur.look("schedulers", survey.action, scheduler)
+        return
+    _take_up(sur, survey)
+    sur.look("schedulers", survey.action, Scheduler(time=survey.time))
+    _look(sur, survey)
+
+
+def _take_up(sur: Surroundings, survey: Surveyed) -> None:
+    """Have the nodes as they are shown now; one that is not shown any more is missing."""
+    shown = {seen.name for seen in survey.nodes}
+    gone = [
+        NodeSeen(name=name, standing=Standing.MISSING)
+        for name, action in sur.world.seen_by.items()
+        if name not in shown and action == survey.action
+    ]
+    for seen in (*survey.nodes, *gone):
+        before = sur.world.seen.get(seen.name)
+        if before is seen or before == seen:
+            continue
+        sur.look("seen", seen.name, seen)
+        sur.look("seen_by", seen.name, survey.action)
+        known = before is not None and _who(before) == _who(seen)
+        sur.recount(names=not known)
+
+
+def _who(seen: NodeSeen) -> tuple[str, str, str, float | None, bool]:
+    missing = seen.standing is Standing.MISSING
+    return seen.address, seen.boot_id, seen.system_uuid, seen.boot_time, missing
+
+
+def _look(sur: Surroundings, survey: Surveyed) -> None:
+    """Tell the remedies how their nodes stand, and find marks of ours that nobody knows."""
+    by_target = {one.target: one.node for one in sur.state.remedies.values() if one.target}
+    names = {theirs: ours for ours, theirs in sur.settings.nodes.items()}
+    for seen in survey.nodes:
+        name = seen.name
+        node = by_target.get(name) or names.get(name, name)
+        remedy = sur.state.remedies.get(node)
+        if remedy is None and seen.standing is not Standing.OURS:
+            if node in sur.state.forgotten:
+                sur.put("forgotten", node, None)
+            continue
+        # What was read before the last look of an action at the node is out of date.
+        if survey.time <= sur.world.settled.get(node, float("-inf")):
+            continue
+        if remedy is None and node in sur.state.lingering:
+            continue
+        busy = remedy is not None and remedy.pursuing is not None
+        if busy and seen.standing is not Standing.FOREIGN:
+            continue
+        happen(sur, node, Happening(_SEEN[seen.standing], seen=seen))

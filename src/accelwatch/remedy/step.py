@@ -1,0 +1,105 @@
+"""From one moment to the next: what has changed and what is seen become decisions. Pure.
+
+Nothing here knows a clock, a disk or a network: the same state, changes and observations give the same
+outcome. Nothing of an outcome may be done before its records are on disk.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accelwatch.remedy import canary
+from accelwatch.remedy.changes import (
+    CaseChanged,
+    Change,
+    Command,
+    Heard,
+    RulesChanged,
+    Started,
+)
+from accelwatch.remedy.commands import commanded
+from accelwatch.remedy.conditions import Happening
+from accelwatch.remedy.ending import ended
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.outcome import Outcome
+from accelwatch.remedy.pursued import Pursued
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.sight import observed
+from accelwatch.remedy.stage import Stage, Trigger
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.ticking import tick
+from accelwatch.remedy.transitions import happen, keep
+
+_DEFAULT = RemedySettings()
+
+
+def step(
+    state: RemedyState,
+    changes: Iterable[Change],
+    observations: Iterable[Heard],
+    now: float,
+    settings: RemedySettings = _DEFAULT,
+) -> Outcome:
+    """The outcome of a moment; `now` in Unix seconds."""
+    sur = Surroundings(state, settings, now)
+    for change in changes:
+        _changed(sur, change)
+    for one in observations:
+        if isinstance(one, Pursued):
+            ended(sur, one)
+        else:
+            observed(sur, one)
+    tick(sur)
+    return sur.outcome()
+
+
+def _changed(sur: Surroundings, change: Change) -> None:
+    match change:
+        case CaseChanged():
+            _case(sur, change)
+        case Command():
+            commanded(sur, change)
+        case RulesChanged(digests=digests):
+            sur.set("canary", canary.noted(sur.state.canary, digests, sur.now))
+        case Started():
+            _started(sur, change)
+
+
+def _started(sur: Surroundings, change: Started) -> None:
+    """Nothing is known of the world; what was on its way is looked after again."""
+    sur.begin(change.token, change.at)
+    for remedy in sur.state.remedies.values():
+        if remedy.pursuing is not None and remedy.stage is not Stage.UNKNOWN:
+            sur.pursue(remedy.pursuing)
+            if remedy.cancelling:
+                sur.cancel(remedy.pursuing)
+    for intent in sur.state.lingering.values():
+        sur.pursue(intent)
+        sur.cancel(intent)
+    for intent in sur.state.chores.values():
+        sur.pursue(intent)
+
+
+def _case(sur: Surroundings, change: CaseChanged) -> None:
+    """An incident as it stands now; its policy stays the one that it was first told with."""
+    case, before = change.case, sur.remedy(change.node)
+    known = next((one for one in before.cases if one.incident == case.incident), None)
+    if known is not None:
+        case = msgspec.structs.replace(case, policy=known.policy)
+    others = tuple(one for one in before.cases if one.incident != case.incident)
+    cases = (*others, case) if case.open else others
+    if cases == before.cases:
+        return
+    after: Remedy = msgspec.structs.replace(before, cases=cases)
+    if before.stage is not Stage.HEALTHY:
+        keep(sur, before, after)
+        return
+    if not case.open:
+        return
+    heard = sur.heard(change.node)
+    after = msgspec.structs.replace(
+        after,
+        incident=case.incident,
+        serials={} if heard is None else dict(heard.serials),
+    )
+    happen(sur, change.node, Happening(Trigger.FIRED), after)

@@ -1,0 +1,190 @@
+"""The state while a step works on it, and what has come of the step so far."""
+
+from typing import Any
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import NodeSeen
+from accelwatch.remedy.census import Census, Place
+from accelwatch.remedy.data_guard import DataGuardState
+from accelwatch.remedy.denial import Answer, Denial
+from accelwatch.remedy.identity import Proof
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.outcome import (
+    Loudness,
+    Note,
+    Outcome,
+    StateRecord,
+    record_of,
+)
+from accelwatch.remedy.places import counted, place_of, proven
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.world import NodeHeard, World
+
+
+class Surroundings:
+    """All that is known, while one step changes it. Nothing of it outlives the step but its outcome."""
+
+    def __init__(self, state: RemedyState, settings: RemedySettings, now: float) -> None:
+        self.state = state
+        self.settings = settings
+        self.now = now
+        self.world = state.world
+        self.memo: dict[object, Answer] = {}
+        """Answers of the guards; anything that changes makes them void."""
+        self._before = state
+        self._own: set[str] = set()
+        self._own_seen: set[str] = set()
+        self._touched: dict[tuple[str, str], None] = {}
+        self._pursue: list[Intent] = []
+        self._cancel: list[Intent] = []
+        self._notes: list[Note] = []
+
+    def put(self, table: str, key: str, value: object) -> None:
+        """Set a row of a table, or take it out with None."""
+        rows: Any = getattr(self.state, table)
+        if table not in self._own:
+            rows = dict(rows)
+            self.state = msgspec.structs.replace(self.state, **{table: rows})
+            self._own.add(table)
+        if value is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = value
+        self._touched[table, key] = None
+        self.memo.clear()
+
+    def set(self, field: str, value: object) -> None:
+        """Set what is no table."""
+        if value is getattr(self.state, field):
+            return
+        self.state = msgspec.structs.replace(self.state, **{field: value})
+        self._touched[field, ""] = None
+        self.memo.clear()
+
+    def begin(self, token: int, at: float) -> None:
+        """An engine begins: nothing of the world is known."""
+        self.state = msgspec.structs.replace(self.state, token=token, started=at)
+        self._touched["started", ""] = None
+        self.world = World()
+        self._own_seen.clear()
+        self.memo.clear()
+
+    def look(self, table: str, key: str, value: object) -> None:
+        """Set a row of what is seen, or take it out with None."""
+        rows: Any = getattr(self.world, table)
+        if table not in self._own_seen:
+            rows = dict(rows)
+            self.world = msgspec.structs.replace(self.world, **{table: rows})
+            self._own_seen.add(table)
+        if value is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = value
+        self.memo.clear()
+
+    def guard(self, guard: DataGuardState) -> None:
+        """How much is seen of the fleet."""
+        self.world = msgspec.structs.replace(self.world, guard=guard)
+        self.memo.clear()
+
+    def recount(self, *, names: bool) -> None:
+        """Who belongs where has changed; with `names` also who is who."""
+        self.world = msgspec.structs.replace(self.world, census=None)
+        if names:
+            self.world = msgspec.structs.replace(self.world, proofs={})
+            self._own_seen.discard("proofs")
+
+    def pursue(self, intent: Intent) -> None:
+        """Have an intent begun after the records are on disk."""
+        self._pursue.append(intent)
+
+    def cancel(self, intent: Intent) -> None:
+        """Have an intent ended; one that was not even told to anybody is cancelled all the same."""
+        self._cancel.append(intent)
+
+    def note(
+        self, remedy: Remedy | None, text: str, loudness: Loudness = Loudness.LOG, actor: str = ""
+    ) -> None:
+        """Have people told."""
+        node = "" if remedy is None else remedy.node
+        incident = "" if remedy is None else remedy.incident
+        self._notes.append(
+            Note(text=text, loudness=loudness, node=node, incident=incident, actor=actor)
+        )
+
+    def remedy(self, node: str) -> Remedy:
+        """The remedy of a node; a healthy one where there is none."""
+        known = self.state.remedies.get(node)
+        if known is not None:
+            return known
+        return Remedy(node=node, stage=Stage.HEALTHY, since=self.now, begun=self.now)
+
+    def heard(self, node: str) -> NodeHeard | None:
+        """What the hub knows of a node."""
+        return self.world.heard.get(node)
+
+    def seen(self, remedy: Remedy) -> NodeSeen | None:
+        """How its scheduler shows it."""
+        return self.world.seen.get(self.target(remedy))
+
+    def target(self, remedy: Remedy) -> str:
+        """The scheduler's name of a node: as proven, else the same as the hub's."""
+        if remedy.target:
+            return remedy.target
+        proof = self.proof(remedy.node)
+        return proof.name if isinstance(proof, Proof) else remedy.node
+
+    def proof(self, node: str) -> Proof | Denial:
+        """Which of the scheduler's nodes it is."""
+        known = self.world.proofs.get(node)
+        if known is None:
+            known = proven(node, self.world, self.settings)
+            rows = dict(self.world.proofs)
+            rows[node] = known
+            self.world = msgspec.structs.replace(self.world, proofs=rows)
+        return known
+
+    def place(self, remedy: Remedy) -> Place:
+        """Where a node belongs."""
+        return place_of(remedy.node, self.heard(remedy.node), self.seen(remedy), self.settings)
+
+    @property
+    def census(self) -> Census:
+        """All nodes counted; only when somebody asks."""
+        if self.world.census is None:
+            counted_now = counted(self.world, self.settings)
+            self.world = msgspec.structs.replace(self.world, census=counted_now)
+            return counted_now
+        return self.world.census
+
+    def idle(self, remedy: Remedy) -> bool:
+        """Whether nothing is on its way that we want of the node."""
+        return remedy.pursuing is None and remedy.node not in self.state.lingering
+
+    def _wanted(self, intent: Intent) -> bool:
+        """Whether it has not ended in this very step, as when an engine begins and hears of its end."""
+        chores, lingering = self.state.chores, self.state.lingering
+        if intent in chores.values() or intent in lingering.values():
+            return True
+        return any(
+            one.pursuing == intent and one.stage is not Stage.UNKNOWN
+            for one in self.state.remedies.values()
+        )
+
+    def outcome(self) -> Outcome:
+        """What the step has come to."""
+        records: list[StateRecord] = []
+        for table, key in self._touched:
+            record = record_of(self._before, self.state, table, key)
+            if record is not None:
+                records.append(record)
+        return Outcome(
+            state=msgspec.structs.replace(self.state, world=self.world),
+            records=tuple(records),
+            pursue=tuple(intent for intent in self._pursue if self._wanted(intent)),
+            cancel=tuple(self._cancel),
+            notes=tuple(self._notes),
+        )

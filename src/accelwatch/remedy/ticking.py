@@ -1,0 +1,122 @@
+"""A moment passes: clocks run out, what waits is looked at again, the most urgent first."""
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remedy import breaker
+from accelwatch.remedy.conditions import Happening
+from accelwatch.remedy.denial import Denial, DenialKind
+from accelwatch.remedy.gates import in_the_way
+from accelwatch.remedy.ladder import INTENTS, next_rung
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.order import Waiting, in_order
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.stage import Stage, Trigger
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.transitions import happen, keep
+
+MOST_AT_ONCE = 8
+"""Stages that a remedy goes through in one moment at most."""
+_TICK = Happening(Trigger.TICK)
+_DUE = Happening(Trigger.DUE)
+_WAITING = frozenset({Stage.SUSPECT, Stage.AWAITING_APPROVAL, Stage.UNREACHABLE})
+_SPENT = frozenset({DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE})
+
+
+def tick(sur: Surroundings) -> None:
+    """Look at everything once."""
+    _groups(sur)
+    sur.set("breaker", breaker.advanced(sur.state.breaker, sur.now, sur.settings.breaker))
+    for table in ("vetoes", "denied"):
+        rows = getattr(sur.state, table)
+        for key in [
+            key for key, row in rows.items() if row.until is not None and row.until <= sur.now
+        ]:
+            sur.put(table, key, None)
+    remedies = list(sur.state.remedies.values())
+    for remedy in remedies:
+        if remedy.stage not in _WAITING:
+            _settle(sur, remedy.node)
+    for node in _in_order(sur, [one for one in remedies if one.stage in _WAITING]):
+        _settle(sur, node)
+
+
+def _in_order(sur: Surroundings, remedies: list[Remedy]) -> list[str]:
+    if len(remedies) < 2:
+        return [one.node for one in remedies]
+    waiting = [
+        Waiting(
+            incident=one.node,
+            rank=max((case.severity.weight for case in one.cases), default=0),
+            since=one.begun,
+            attempts=one.failures,
+        )
+        for one in remedies
+    ]
+    return [one.incident for one in in_order(waiting, sur.now)]
+
+
+def _settle(sur: Surroundings, node: str) -> None:
+    remedy = sur.state.remedies.get(node)
+    if remedy is None:
+        return
+    if remedy.due is not None and sur.now >= remedy.due:
+        _due(sur, remedy)
+    for _ in range(MOST_AT_ONCE):
+        before = sur.state.remedies.get(node)
+        if before is None or not happen(sur, node, _TICK):
+            break
+        if sur.state.remedies.get(node) is before:
+            break
+    _tell_denial(sur, node)
+
+
+def _due(sur: Surroundings, remedy: Remedy) -> None:
+    """A clock has run out; it does so once."""
+    happen(sur, remedy.node, _DUE)
+    after = sur.state.remedies.get(remedy.node)
+    if after is not None and after.stage is remedy.stage and after.due == remedy.due:
+        keep(sur, after, msgspec.structs.replace(after, due=None))
+
+
+def _groups(sur: Surroundings) -> None:
+    groups = {case.group for one in sur.state.remedies.values() for case in one.cases if case.group}
+    storms = tuple(sorted(groups))
+    if storms != sur.state.breaker.storms:
+        sur.set("breaker", breaker.stormed(sur.state.breaker, storms, sur.now))
+
+
+def _tell_denial(sur: Surroundings, node: str) -> None:
+    """Keep what stands in the way, and tell it when it is another thing than before."""
+    remedy = sur.state.remedies.get(node)
+    if remedy is None:
+        return
+    kind = _wanted(remedy)
+    denial = None if kind is None else in_the_way(sur, remedy, kind)
+    if denial is not None and denial.why in _SPENT and remedy.incident:
+        changed = breaker.breached(
+            sur.state.breaker, remedy.incident, remedy.begun, sur.now, sur.settings.breaker
+        )
+        sur.set("breaker", changed)
+    if _same(denial, remedy.denial):
+        return
+    keep(sur, remedy, msgspec.structs.replace(remedy, denial=denial))
+    if denial is not None:
+        sur.note(remedy, f"{kind} is held back: {denial.text}", Loudness.LOG)
+
+
+def _same(one: Denial | None, other: Denial | None) -> bool:
+    return (one and one.why) == (other and other.why)
+
+
+def _wanted(remedy: Remedy) -> Kind | None:
+    """What a remedy waits for."""
+    if remedy.stage in _WAITING:
+        return Kind.QUARANTINE
+    if remedy.pursuing is not None:
+        return None
+    if remedy.stage is Stage.RELEASING:
+        return Kind.RELEASE
+    if remedy.stage is Stage.QUARANTINED and not remedy.manual:
+        return INTENTS.get(next_rung(remedy))
+    return None

@@ -1,0 +1,89 @@
+"""Whether a node has shown that it is well: fresh, good, long enough, one machine throughout. Pure.
+
+Nothing here is ever true for want of data: a node that is not heard has shown nothing.
+"""
+
+from accelwatch.remedy.cases import counting
+from accelwatch.remedy.clocks import FRESH_S, LONG_S, LONGER, SETTLE_S
+from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.score import Verdict, keys_of, verdict
+from accelwatch.remedy.surroundings import Surroundings
+
+
+def scored(remedy: Remedy) -> tuple[str, ...]:
+    """By what its failures are counted: the node, and the boards that have failed."""
+    serials = dict.fromkeys(case.serial for case in remedy.cases if case.serial)
+    boards = (key for serial in serials for key in keys_of(remedy.node, serial=serial)[1:])
+    return (*keys_of(remedy.node), *boards)
+
+
+def passive_s(sur: Surroundings, remedy: Remedy) -> float:
+    """For how many seconds it has to look well: longer for what has failed often."""
+    if remedy.vouched:
+        return 0.0
+    needed = 0.0 if remedy.policy is None else remedy.policy.passive_s
+    if verdict(sur.state.scores, scored(remedy), sur.now) is Verdict.USUAL:
+        return needed
+    return max(needed * LONGER, LONG_S)
+
+
+def looks_well(sur: Surroundings, remedy: Remedy) -> Answer:
+    """Whether it has looked well for long enough, and does so now."""
+    good, known = sur.world.good.get(remedy.node), remedy.verification
+    if counting(sur, remedy):
+        return _denial("something is wrong with it still")
+    if good is None or not -FRESH_S <= sur.now - good.until <= FRESH_S:
+        return _denial("no fresh data says that it is well")
+    if known is None or not known.generation:
+        return _denial("nobody has begun to verify this machine")
+    if known.generation != good.generation:
+        return _denial("it is another boot or other hardware than was verified")
+    if good.until <= known.since:
+        return _denial("it was not looked at since")
+    lasted, needed = good.until - max(good.since, known.since), passive_s(sur, remedy)
+    if lasted < needed:
+        until = sur.now + needed - lasted
+        text = f"it has looked well for {lasted:.0f} s of {needed:.0f} s"
+        return Denial(why=DenialKind.DATA, text=text, until=until)
+    return PERMIT
+
+
+def next_test(remedy: Remedy) -> str:
+    """The active test that is next; empty when all have passed."""
+    passed = () if remedy.verification is None else remedy.verification.passed
+    tests = () if remedy.policy is None else remedy.policy.tests
+    return next((test for test in tests if test not in passed), "")
+
+
+def other_generation(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether it has begun anew, or has other hardware, since the verification began."""
+    heard, known = sur.heard(remedy.node), remedy.verification
+    return heard is not None and known is not None and heard.generation != known.generation
+
+
+def wrong_again(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether something has begun to be wrong since the verification began."""
+    since = None if remedy.verification is None else remedy.verification.since
+    return any(since is None or case.evidence_at > since for case in counting(sur, remedy))
+
+
+def still_wrong(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether what was wrong is so still, though its rule had the time to clear."""
+    return _settled(sur, remedy) and any(not case.blind for case in counting(sur, remedy))
+
+
+def seen_bad(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether a rule fires on fresh data, though nothing that counts is open."""
+    heard = sur.heard(remedy.node)
+    if heard is None or heard.healthy is not False or sur.now - heard.time > FRESH_S:
+        return False
+    return _settled(sur, remedy) and not counting(sur, remedy)
+
+
+def _settled(sur: Surroundings, remedy: Remedy) -> bool:
+    return remedy.verification is not None and sur.now > remedy.verification.since + SETTLE_S
+
+
+def _denial(text: str) -> Denial:
+    return Denial(why=DenialKind.DATA, text=text)

@@ -1,0 +1,70 @@
+"""The table of the state machine is whole, leads out of everything, and asks before it does anything."""
+
+import pytest
+
+from accelwatch.action.intent import IntentKind
+from accelwatch.remedy.conditions import CONDITIONS
+from accelwatch.remedy.effects import EFFECTS
+from accelwatch.remedy.ignored import IGNORED
+from accelwatch.remedy.machine import ROWS, TABLE, Row
+from accelwatch.remedy.stage import WAYS_OUT, Stage, Trigger
+
+ALLOWED_BY = {
+    IntentKind.QUARANTINE: {"may_quarantine", "may_take_out"},
+    IntentKind.FENCE: {"may_fence"},
+    IntentKind.SIGNAL_JOB: {"may_signal"},
+    IntentKind.MOVE_JOB: {"may_move"},
+    IntentKind.RESET_DEVICE: {"may_reset"},
+    IntentKind.REBOOT: {"may_reboot"},
+    IntentKind.POWER_CYCLE: {"may_power_cycle"},
+    IntentKind.TEST: {"may_test"},
+    IntentKind.SERVICE: {"may_service"},
+    IntentKind.RELEASE: {"may_release"},
+}
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_every_trigger_is_answered_in_every_stage_once(stage: Stage) -> None:
+    for trigger in Trigger:
+        reasons = [one.why for one in IGNORED if stage in one.stages and trigger in one.triggers]
+        answered = len(reasons) + bool(ROWS.get((stage, trigger)))
+        assert answered == 1, (stage, trigger, reasons)
+
+
+def test_a_row_says_what_there_is() -> None:
+    for row in TABLE:
+        assert set(row.conditions) <= set(CONDITIONS), row
+        assert set(row.does) <= set(EFFECTS), row
+
+
+@pytest.mark.parametrize("row", [row for row in TABLE if row.wants], ids=lambda row: row.wants)
+def test_an_intent_is_begun_only_when_nothing_is_on_its_way_and_it_may_be(row: Row) -> None:
+    assert row.wants is not None
+    assert "idle" in row.conditions
+    assert ALLOWED_BY[row.wants] & set(row.conditions)
+
+
+@pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.HEALTHY])
+def test_a_person_can_leave_every_stage_at_once(stage: Stage) -> None:
+    ways = [row for way in WAYS_OUT for row in ROWS.get((stage, way), ())]
+    assert any(not row.conditions and row.target not in (None, stage) for row in ways)
+
+
+def test_no_row_stands_behind_one_that_always_holds() -> None:
+    for place, rows in ROWS.items():
+        assert all(row.conditions for row in rows[:-1]), place
+
+
+def test_every_stage_is_reached() -> None:
+    reached = {row.target for row in TABLE if row.target is not None}
+    assert reached == set(Stage)
+
+
+def test_only_people_ends_and_looks_leave_what_is_unknown() -> None:
+    leaving = {row.trigger for row in TABLE if row.stage is Stage.UNKNOWN}
+    assert not leaving & {Trigger.TICK, Trigger.DUE, Trigger.FIRED, Trigger.UNCERTAIN}
+
+
+def test_what_is_named_is_used() -> None:
+    assert {name for row in TABLE for name in row.conditions} == set(CONDITIONS)
+    assert {name for row in TABLE for name in row.does} == set(EFFECTS)

@@ -1,0 +1,33 @@
+"""Thousands of seeded histories of faults, people, crashes and gaps of data break no invariant."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accelwatch.remedy.stage import Stage
+from remedy_walker import walk
+
+HISTORIES = 1500
+PARTS = 3
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_history_breaks_an_invariant(part: int) -> None:
+    each = HISTORIES // PARTS
+    visited: Counter[Stage] = Counter()
+    for seed in range(part * each, (part + 1) * each):
+        try:
+            visited.update(walk(seed))
+        except AssertionError as error:
+            again = f"python tests/remedy_walker.py --seed {seed}"
+            raise AssertionError(f"seed {seed}: {error}; every move of it: {again}") from error
+    missing = set(Stage) - set(visited) - {Stage.HEALTHY}
+    assert not missing, "the histories do not come to every stage"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(min_value=10_000_000))
+def test_no_seed_that_is_looked_for_breaks_one(seed: int) -> None:
+    walk(seed)

@@ -1,0 +1,240 @@
+"""A small fleet for tests of the state machine: what is told of it, and a stand-in for those who act."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.observed import NodeSeen, Observed, Standing
+from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.case import Case, Limit, Policy
+from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
+from accelwatch.remedy.data_guard import Sight
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.outcome import Note, Outcome, StateRecord
+from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
+from accelwatch.remedy.settings import Budget, RemedySettings
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.step import step
+from accelwatch.remedy.world import NodeHeard
+from accelwatch.rules.document import JobPolicy, Mode, QuarantineLevel, When
+
+ACTION = "slurm"
+BEGIN = 1_000_000.0
+SETTINGS = RemedySettings(ceiling="resume", budget=Budget(share=0.25, most=10, min_available=0.7))
+POLICY = Policy(
+    rule="nvidia.gpu.lost",
+    mode=Mode.AUTO,
+    level=QuarantineLevel.NODE,
+    when=When.NOW,
+    ladder=(Limit("reboot", 2), Limit("service")),
+    passive_s=60.0,
+)
+JOB = JobKey("c", "17", 900_000.0)
+
+
+@dataclass
+class Node:
+    """One machine as it really is."""
+
+    name: str
+    rack: str
+    standing: Standing = Standing.OPEN
+    mark: Mark | None = None
+    set_by: str = ""
+    answering: bool = True
+    agent: bool = True
+    healthy: bool | None = True
+    boot: int = 1
+    serial: str = ""
+    ceiling: str = "resume"
+    jobs: tuple[JobKey, ...] = ()
+    shown: tuple[object, NodeSeen] | None = None
+    """How it was shown last; the same is shown again while nothing has changed."""
+
+    @property
+    def boot_id(self) -> str:
+        return f"{self.name}-{self.boot}"
+
+    def seen(self) -> NodeSeen:
+        key = (self.standing, self.mark, self.set_by, self.answering, self.boot, self.jobs)
+        if self.shown is None or self.shown[0] != key:
+            self.shown = (key, self._seen())
+        return self.shown[1]
+
+    def _seen(self) -> NodeSeen:
+        return NodeSeen(
+            name=self.name,
+            standing=self.standing,
+            answering=self.answering,
+            mark=self.mark,
+            set_by=self.set_by,
+            address=self.name,
+            boot_id=self.boot_id,
+            jobs=self.jobs,
+            pools=("train",),
+        )
+
+    def heard(self, now: float) -> NodeHeard:
+        return NodeHeard(
+            node=self.name,
+            time=now,
+            healthy=self.healthy,
+            generation=f"{self.boot}/{self.serial}",
+            boot_id=self.boot_id,
+            host_name=self.name,
+            serials={"0": self.serial},
+            labels={"rack": self.rack},
+            rack=self.rack,
+            ceiling=self.ceiling,
+        )
+
+
+@dataclass
+class Ground:
+    """A fleet, the engine's state over it, and what is on its way."""
+
+    count: int = 40
+    settings: RemedySettings = SETTINGS
+    now: float = BEGIN
+    state: RemedyState = field(default_factory=RemedyState)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    flying: dict[str, Intent] = field(default_factory=dict)
+    """By node: what was begun, and has not ended."""
+    begun: list[Intent] = field(default_factory=list)
+    cancelled: list[Intent] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    records: list[StateRecord] = field(default_factory=list)
+    unavailable: str = ""
+
+    def __post_init__(self) -> None:
+        for at in range(self.count):
+            name = f"n{at:02d}"
+            self.nodes[name] = Node(name, f"r{at // 8}", serial=f"board-{at}")
+        self.start()
+
+    def start(self) -> None:
+        """Begin, and look around until something may be done."""
+        self.step(Started(token=1, at=self.now), look=False)
+        self.step()
+        for _ in range(6):
+            self.now += 30
+            self.step()
+
+    def step(self, *changes: Change, seen: tuple[Heard, ...] = (), look: bool = True) -> Outcome:
+        """One moment; with `look` everything that can be seen is seen first."""
+        looks = self.looks() if look else ()
+        outcome = step(self.state, changes, (*looks, *seen), self.now, self.settings)
+        self.state = outcome.state
+        self.begun += outcome.pursue
+        self.cancelled += outcome.cancel
+        self.notes += outcome.notes
+        self.records += outcome.records
+        for intent in outcome.pursue:
+            self.flying[intent.node] = intent
+        return outcome
+
+    def looks(self) -> tuple[Heard, ...]:
+        """All that can be seen now."""
+        silent = sum(not node.agent for node in self.nodes.values())
+        sight = Sight(
+            time=self.now, monotonic=self.now, late_s=0.0, agents=len(self.nodes), silent=silent
+        )
+        heard = [node.heard(self.now) for node in self.nodes.values() if node.agent]
+        if self.unavailable:
+            survey = Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
+        else:
+            nodes = tuple(node.seen() for node in self.nodes.values())
+            survey = Surveyed(action=ACTION, time=self.now, nodes=nodes)
+        return (sight, *heard, survey)
+
+    def wait(self, seconds: float, every: float = 30.0) -> None:
+        """Let time pass, with everything seen."""
+        until = self.now + seconds
+        while self.now < until:
+            self.now = min(self.now + every, until)
+            self.step()
+
+    def fault(self, name: str, incident: str = "", **fields: object) -> Case:
+        """A rule fires on a node."""
+        self.nodes[name].healthy = False
+        case = Case(
+            incident=incident or f"i-{name}",
+            policy=POLICY,
+            since=self.now,
+            evidence_at=self.now,
+            serial=self.nodes[name].serial,
+        )
+        case = msgspec.structs.replace(case, **fields)
+        self.step(CaseChanged(node=name, case=case))
+        return case
+
+    def clear(self, name: str, case: Case) -> None:
+        """The rule has cleared."""
+        self.nodes[name].healthy = True
+        self.step(CaseChanged(node=name, case=msgspec.structs.replace(case, open=False)))
+
+    def say(self, verb: Verb, node: str = "", **fields: object) -> Outcome:
+        """A person asks for something."""
+        command = Command(verb=verb, by="ana", at=self.now, node=node)
+        return self.step(msgspec.structs.replace(command, **fields))
+
+    def end(
+        self,
+        name: str,
+        ending: Ending = Ending.ACHIEVED,
+        refusal: RefusalKind | None = None,
+        moved_to: tuple[str, ...] = (),
+    ) -> None:
+        """What is on its way for a node ends so; when it is achieved, the world is so."""
+        intent = self.flying.pop(name)
+        node = self.nodes[name]
+        if ending is Ending.ACHIEVED:
+            self.apply(intent)
+        self.now += 1
+        observed = Observed(time=self.now, node=node.seen())
+        pursued = Pursued(
+            intent=intent,
+            ending=ending,
+            time=self.now,
+            text="as the test says",
+            refusal=refusal,
+            observed=observed,
+            moved_to=moved_to,
+        )
+        self.step(seen=(pursued,))
+        self.now += 1
+        self.step()
+
+    def apply(self, intent: Intent) -> None:
+        """Let an intent come true."""
+        node = self.nodes[intent.node]
+        match intent.kind:
+            case IntentKind.QUARANTINE:
+                node.standing, node.mark, node.set_by = Standing.OURS, intent.mark, "accelwatch"
+            case IntentKind.RELEASE:
+                node.standing, node.mark, node.set_by = Standing.OPEN, None, ""
+            case IntentKind.REBOOT | IntentKind.POWER_CYCLE:
+                node.boot += 1
+            case IntentKind.MOVE_JOB:
+                node.jobs = tuple(job for job in node.jobs if job != intent.job)
+            case IntentKind.FENCE:
+                pass
+            case _:
+                pass
+
+    def remedy(self, name: str) -> Remedy | None:
+        return self.state.remedies.get(name)
+
+    def stage(self, name: str) -> Stage:
+        remedy = self.remedy(name)
+        return Stage.HEALTHY if remedy is None else remedy.stage
+
+    def kinds(self, name: str) -> list[IntentKind]:
+        """What was begun for a node so far."""
+        return [intent.kind for intent in self.begun if intent.node == name]
+
+
+def job_policy(**fields: object) -> Policy:
+    """One that moves jobs."""
+    return msgspec.structs.replace(POLICY, job=JobPolicy.REQUEUE, **fields)

@@ -1,0 +1,279 @@
+"""What must hold after every step of the state machine, whatever was told and seen in it.
+
+`check` compares what a step has come to with what was known before it, by rules of its own: it asks
+none of the guards.
+"""
+
+from collections import Counter
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import Standing
+from accelwatch.remedy.case import Case
+from accelwatch.remedy.ceiling import NEEDS, Ceiling
+from accelwatch.remedy.clocks import FRESH_S
+from accelwatch.remedy.digest import digest_of
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.outcome import Outcome, RemedyRecord, StateRecord, replay
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import Fence, Mode, Trust
+
+REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
+CHORES = frozenset({Kind.RESTORE_JOB, Kind.RETURN_SPARE})
+TABLES = (
+    "remedies",
+    "overrides",
+    "boundaries",
+    "vetoes",
+    "denied",
+    "stop",
+    "chores",
+    "lingering",
+    "forgotten",
+    "budget",
+    "breaker",
+    "attempts",
+    "canary",
+    "scores",
+    "token",
+    "started",
+)
+
+
+class BrokenError(AssertionError):
+    """An invariant does not hold."""
+
+
+class Watch:
+    """What has been done so far, as the invariants over time need it."""
+
+    def __init__(self, settings: RemedySettings) -> None:
+        self.settings = settings
+        self.flying: dict[str, Intent] = {}
+        """What was begun and has not ended, by node; kept by who plays the world."""
+        self.quarantines: list[tuple[float, tuple[str, ...]]] = []
+        self.remedies: list[tuple[float, str, str]] = []
+        self.approved: set[str] = set()
+        """Digests of plans that a person approved."""
+
+    def check(self, before: RemedyState, outcome: Outcome, now: float, began: bool) -> None:
+        """Raise BrokenError when a step has done what must not be; `began`: an engine began in it."""
+        after = outcome.state
+        _made_of_records(before, outcome.records, after)
+        _counted(after)
+        for intent in outcome.pursue:
+            if intent.kind in CHORES or (began and self.flying.get(intent.node) == intent):
+                continue
+            self._begun(after, intent, now, outcome)
+        if after.stop is not None:
+            _stopped(after)
+
+    def _begun(self, state: RemedyState, intent: Intent, now: float, outcome: Outcome) -> None:
+        remedy = state.remedies.get(intent.node)
+        need(remedy is not None and remedy.pursuing == intent, f"{intent.kind} is nobody's")
+        assert remedy is not None
+        recorded = any(
+            isinstance(record, RemedyRecord)
+            and record.remedy is not None
+            and record.remedy.pursuing == intent
+            for record in outcome.records
+        )
+        need(recorded, f"{intent.kind} of {intent.node} is not written down before it is done")
+        other = self.flying.get(intent.node)
+        need(other is None, f"{intent.kind} while {other} is on its way")
+        self.flying[intent.node] = intent
+        self._allowed(state, remedy, intent, now)
+        if intent.kind is Kind.QUARANTINE:
+            self._quarantine(state, remedy, now)
+        elif intent.kind in REMEDIES:
+            self._remedy(state, remedy, now)
+        elif intent.kind is Kind.RELEASE:
+            _release(state, remedy, now)
+        elif intent.kind is Kind.MOVE_JOB:
+            self._move(state, remedy, intent)
+
+    def _allowed(self, state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
+        """People, ceilings, identity, and whether enough is seen."""
+        world, kind = state.world, intent.kind
+        seen = world.seen.get(intent.node)
+        scheduler = world.schedulers.get(world.seen_by.get(intent.node, ""))
+        need(scheduler is not None and not scheduler.unavailable, f"{kind} of a deaf scheduler")
+        need(scheduler is not None and now - scheduler.time <= FRESH_S, f"{kind} on an old look")
+        if kind is Kind.RELEASE:
+            return
+        need(state.stop is None, f"{kind} after STOP")
+        need(remedy.node not in state.vetoes, f"{kind} of a held node")
+        need(world.guard.looked_around and not world.guard.why, f"{kind} in the dark")
+        heard = world.heard.get(remedy.node)
+        need(seen is not None and heard is not None, f"{kind} of who is not known")
+        assert seen is not None
+        assert heard is not None
+        need(heard.boot_id == seen.boot_id, f"{kind} of a machine that may be another")
+        need(seen.standing is not Standing.FOREIGN, f"{kind} of a node of somebody else")
+        if not remedy.manual:
+            height = NEEDS[kind].height
+            need(Ceiling(heard.ceiling).height >= height, f"{kind} above the profile's ceiling")
+            need(
+                Ceiling(self.settings.ceiling).height >= height, f"{kind} above the site's ceiling"
+            )
+
+    def _quarantine(self, state: RemedyState, remedy: Remedy, now: float) -> None:
+        self._budget(state, remedy, now)
+        if remedy.manual:
+            return
+        case = next((one for one in remedy.cases if one.incident == remedy.incident), None)
+        need(case is not None, "a quarantine without a reason")
+        assert case is not None
+        approved = digest_of(remedy.node, case.incident, case.policy) in self.approved
+        override, boundary = (
+            state.overrides.get(remedy.node),
+            state.boundaries.get(remedy.node),
+        )
+        need(not case.blind, "a quarantine on Unknown")
+        need(not case.muted, "a quarantine in spite of a silence")
+        need(not case.orphaned, "a quarantine for a rule that is gone")
+        need(case.policy.mode in (Mode.AUTO, Mode.APPROVE), "a quarantine by a rule that observes")
+        need(case.policy.mode is Mode.AUTO or approved, "a quarantine that nobody approved")
+        need(not case.group or approved, "a quarantine for what befalls many")
+        need(
+            case.trusted or case.policy.trust is Trust.ANY or approved,
+            "a quarantine on what anybody may have sent",
+        )
+        need(
+            case.standing or now - case.evidence_at <= self.settings.event_max_age_s,
+            "a quarantine for an old event",
+        )
+        need(
+            override is None or (case.evidence_at > override.at and now >= override.until),
+            "a quarantine that a person has undone",
+        )
+        need(boundary is None or case.evidence_at > boundary.at, "a quarantine of what is mended")
+
+    def _budget(self, state: RemedyState, remedy: Remedy, now: float) -> None:
+        """How many and how fast, counted anew from the remedies and what is seen."""
+        budget = self.settings.budget
+        own = {one.node for one in state.remedies.values() if one.counts}
+        own |= {node for node, one in state.lingering.items() if one.kind is Kind.QUARANTINE}
+        groups = _groups(state, remedy.node)
+        sizes: Counter[str] = Counter()
+        held: Counter[str] = Counter()
+        out: Counter[str] = Counter()
+        for name, seen in state.world.seen.items():
+            for group in _groups(state, name):
+                sizes[group] += 1
+                held[group] += name in own
+                out[group] += name in own or seen.standing is not Standing.OPEN
+        for group in groups:
+            bound = max(1, min(int(budget.share * sizes[group] + 1e-9), budget.most))
+            need(held[group] <= bound, f"{held[group]} of {group} are ours, {bound} may be")
+        for pool in groups[:-1]:
+            allowed = int((1 - budget.min_available) * sizes[pool] + 1e-9)
+            allowed = max(allowed, 1) if sizes[pool] <= budget.small_pool else allowed
+            was_out = state.world.seen[remedy.node].standing is not Standing.OPEN
+            need(
+                was_out or out[pool] <= allowed, f"{out[pool]} of {pool} are out, {allowed} may be"
+            )
+        recent = [at for at, pools in self.quarantines if now - at < 3600 and pools == groups[:-1]]
+        need(len(recent) < budget.per_hour, "more quarantines in an hour than may be")
+        near = [at for at in recent if now - at < budget.spacing_s]
+        need(not near, "two quarantines close to each other")
+        self.quarantines.append((now, groups[:-1]))
+
+    def _remedy(self, state: RemedyState, remedy: Remedy, now: float) -> None:
+        need(remedy.hold is not None, "a remedy on a node that is not out")
+        need(not remedy.manual or bool(remedy.cases), "a remedy that nobody wants")
+        seen = state.world.seen[remedy.target]
+        need(not seen.jobs, "a remedy under a running job")
+        need(bool(_counting(state, remedy) or remedy.unfit), "a remedy of what has cleared")
+        lead = _counting(state, remedy)
+        need(not lead or not all(one.blind for one in lead) or bool(remedy.unfit), "on Unknown")
+        rack = _groups(state, remedy.node)[-1]
+        beside = [
+            node
+            for node, one in self.flying.items()
+            if one.kind in REMEDIES and node != remedy.node and _groups(state, node)[-1] == rack
+        ]
+        need(not beside, f"remedies of {remedy.node} and {beside} at once")
+        of_incident = [one for one in self.remedies if one[2] == remedy.incident]
+        need(len(of_incident) < self.settings.budget.attempts, "more attempts than may be")
+        week = [at for at, node, _ in self.remedies if node == remedy.node and now - at < 604800]
+        need(len(week) < self.settings.budget.remedies_per_week, "more remedies than may be")
+        self.remedies.append((now, remedy.node, remedy.incident))
+
+    def _move(self, state: RemedyState, remedy: Remedy, intent: Intent) -> None:
+        policy = remedy.policy
+        need(policy is not None and intent.job is not None, "a move of nothing")
+        assert policy is not None
+        need(intent.job not in remedy.handled, "a job is moved twice")
+        need(intent.node in intent.bad_nodes, "a job may start where it was")
+        seen, heard = state.world.seen[remedy.target], state.world.heard.get(remedy.node)
+        answers = seen.answering is not False or (heard is not None and heard.healthy is not None)
+        if policy.fence is Fence.REQUIRE and not answers:
+            need(remedy.fenced, "a second copy of a job beside one that may still run")
+
+
+def need(holds: bool, text: str) -> None:
+    """Raise BrokenError unless it holds."""
+    if not holds:
+        raise BrokenError(text)
+
+
+def _made_of_records(
+    before: RemedyState, records: tuple[StateRecord, ...], after: RemedyState
+) -> None:
+    made = before
+    for record in records:
+        made = replay(made, record)
+    for table in TABLES:
+        need(getattr(made, table) == getattr(after, table), f"{table} is not made of its records")
+
+
+def _counted(state: RemedyState) -> None:
+    own = {one.node for one in state.remedies.values() if one.counts}
+    own |= {node for node, one in state.lingering.items() if one.kind is Kind.QUARANTINE}
+    need(set(state.budget.own) == own, f"the budget counts {set(state.budget.own) ^ own} wrongly")
+
+
+def _stopped(state: RemedyState) -> None:
+    for remedy in state.remedies.values():
+        harmless = remedy.wants in (None, Kind.RELEASE) or remedy.stage is Stage.UNKNOWN
+        need(
+            harmless or remedy.cancelling or remedy.stage is Stage.SERVICE,
+            f"{remedy.wants} of {remedy.node} goes on after STOP",
+        )
+
+
+def _release(state: RemedyState, remedy: Remedy, now: float) -> None:
+    if remedy.forced:
+        return
+    need(not remedy.manual, "released, though a person took it out")
+    need(not _counting(state, remedy), "released while something is wrong")
+    good, known = state.world.good.get(remedy.node), remedy.verification
+    heard = state.world.heard.get(remedy.node)
+    need(good is not None and now - good.until <= FRESH_S, "released without fresh data")
+    need(heard is not None and heard.healthy is not False, "released while it is seen to be bad")
+    assert good is not None
+    need(known is None or known.generation == good.generation, "released as another machine")
+    if known is not None and not remedy.vouched and remedy.policy is not None:
+        lasted = good.until - max(good.since, known.since)
+        need(lasted >= remedy.policy.passive_s, "released before its passive time was over")
+        missing = set(remedy.policy.tests) - set(known.passed)
+        need(not missing, f"released without {missing}")
+
+
+def _counting(state: RemedyState, remedy: Remedy) -> list[Case]:
+    override, boundary = state.overrides.get(remedy.node), state.boundaries.get(remedy.node)
+    return [
+        case
+        for case in remedy.cases
+        if (override is None or case.evidence_at > override.at)
+        and (boundary is None or case.evidence_at > boundary.at)
+    ]
+
+
+def _groups(state: RemedyState, node: str) -> tuple[str, ...]:
+    """Pools, then the rack."""
+    seen, heard = state.world.seen.get(node), state.world.heard.get(node)
+    pools = tuple(f"pool={pool}" for pool in (() if seen is None else seen.pools))
+    return (*(pools or ("pool=",)), f"rack={'' if heard is None else heard.rack}")

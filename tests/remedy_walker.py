@@ -1,0 +1,464 @@
+"""Seeded histories of a small fleet: faults, people, crashes, gaps of data, in any order.
+
+`python tests/remedy_walker.py --histories 100000` walks many; a history that breaks an invariant is told
+with its seed, and `--seed N` walks that one again with every move printed.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+
+import msgspec
+
+from accelwatch.action.intent import Intent, JobKey
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import Observed, Standing
+from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.case import Case, Limit, Policy
+from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
+from accelwatch.remedy.conditions import plan_of
+from accelwatch.remedy.data_guard import Sight
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.outcome import replay
+from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
+from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.step import step
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust, When
+from remedy_ground import ACTION, BEGIN, POLICY, Node
+from remedy_invariants import BrokenError, Watch
+
+NODES = 32
+STEPS = 24
+SETTINGS = RemedySettings(
+    ceiling="resume",
+    budget=Budget(share=0.25, most=4, min_available=0.7, per_hour=4, spacing_s=20.0),
+    data_guard=DataGuard(startup_grace_s=30.0, calm_s=10.0, clock_jump_s=3600.0),
+)
+_replace = msgspec.structs.replace
+_AUTO = _replace(POLICY, passive_s=30.0)
+POLICIES = (
+    _AUTO,
+    _replace(_AUTO, rule="b", job=JobPolicy.REQUEUE, signal="USR1", grace_s=5.0),
+    _replace(_AUTO, rule="c", job=JobPolicy.REQUEUE, fence=Fence.JOB, tests=("quick",)),
+    _replace(_AUTO, rule="d", ladder=(Limit("reset"), Limit("reboot"), Limit("power_cycle"))),
+    _replace(_AUTO, rule="e", mode=Mode.APPROVE),
+    _replace(_AUTO, rule="i", probation_s=600.0, ladder=(), passive_s=0.0),
+    _replace(_AUTO, rule="f", mode=Mode.OBSERVE),
+    _replace(_AUTO, rule="g", when=When.AFTER_JOB, trust=Trust.ANY, ladder=()),
+    Policy(rule="h", mode=Mode.AUTO),
+)
+WAITS = (0.0, 1.0, 5.0, 20.0, 20.0, 40.0, 40.0, 130.0, 700.0, 2000.0, 15_000.0)
+CALM_WAITS = (1.0, 5.0, 20.0, 20.0, 20.0, 40.0, 40.0, 40.0, 130.0, 700.0)
+ENDINGS = (
+    (Ending.ACHIEVED, None),
+    (Ending.ACHIEVED, None),
+    (Ending.ACHIEVED, None),
+    (Ending.ACHIEVED, None),
+    (Ending.FAILED, None),
+    (Ending.UNKNOWN, None),
+    (Ending.REFUSED, RefusalKind.IMPOSSIBLE),
+    (Ending.REFUSED, RefusalKind.OVERRIDDEN),
+)
+
+
+class History:
+    """One history."""
+
+    def __init__(self, seed: int, told: bool = False) -> None:
+        self.rng = random.Random(seed)
+        self.told = told
+        self.now = BEGIN
+        self.nodes = [
+            Node(f"n{at:02d}", f"r{at // 8}", serial=f"board-{at}") for at in range(NODES)
+        ]
+        self.by_name = {node.name: node for node in self.nodes}
+        self.favourites = self.rng.sample(self.nodes, 4)
+        self.cases: dict[str, dict[str, Case]] = {}
+        self.number = 0
+        self.unavailable = ""
+        self.state = RemedyState()
+        self.kept = RemedyState()
+        """What the journal alone would give."""
+        self.watch = Watch(SETTINGS)
+        self.chores: list[Intent] = []
+        self.doubtful: list[Intent] = []
+        self.late: list[Heard] = []
+        self.changes: list[Change] = []
+        self.heard: list[Heard] = []
+        self.began = False
+        self.visited: set[Stage] = set()
+        calm = self.rng.random() < 0.6
+        self.moves = (
+            (22, self.fault),
+            (14, self.clear),
+            (44 if calm else 20, self.progress),
+            (6, self.more_evidence),
+            (1 if calm else 6, self.blind),
+            (0 if calm else 5, self.group),
+            (1 if calm else 4, self.mute),
+            (1 if calm else 3, self.orphan),
+            (1 if calm else 4, self.agent),
+            (0.5 if calm else 2, self.scheduler),
+            (1 if calm else 8, self.admin),
+            (4 if calm else 18, self.person),
+            (4, self.approve),
+            (2, self.swap),
+            (3, self.job),
+            (0.5 if calm else 3, self.profile),
+            (2, self.crash),
+            (1 if calm else 3, self.hang),
+            (4, self.hang_under_a_job),
+            (5, self.late_survey),
+        )
+        weights = [weight for weight, _ in self.moves]
+        self.plan = self.rng.choices([move for _, move in self.moves], weights, k=3 * STEPS)
+        self.waits = CALM_WAITS if calm else WAITS
+
+    def run(self) -> None:
+        """Walk. Raises BrokenError."""
+        self.begin()
+        for at in range(STEPS):
+            for move in self.plan[3 * at : 3 * at + self.rng.randint(1, 3)]:
+                move()
+            self.now += self.rng.choice(self.waits)
+            self.look(self.rng.random())
+            self.step()
+        self.ways_out()
+
+    def begin(self) -> None:
+        self.changes.append(Started(token=1, at=self.now))
+        self.began = True
+        self.step()
+        self.look(0.0, everybody=True)
+        self.step()
+        self.now += 31
+        self.look(0.0, everybody=True)
+        self.step()
+
+    def step(self) -> None:
+        """Hand over what has gathered, in any order."""
+        self.rng.shuffle(self.heard)
+        changes, heard, began = self.changes, self.heard, self.began
+        self.changes, self.heard, self.began = [], [], False
+        before = self.state
+        outcome = step(before, changes, heard, self.now, SETTINGS)
+        self.state = outcome.state
+        if self.told:
+            print(f"{self.now:.0f}", *changes, *(one for one in heard if isinstance(one, Pursued)))
+            print("   ->", *outcome.pursue, *(f"cancel {one}" for one in outcome.cancel))
+            for record in outcome.records:
+                print("     ", record)
+        for record in outcome.records:
+            self.kept = replay(self.kept, record)
+        self.watch.check(before, outcome, self.now, began)
+        self.visited.update(one.stage for one in self.state.remedies.values())
+        for intent in outcome.pursue:
+            if intent.kind in (Kind.RESTORE_JOB, Kind.RETURN_SPARE):
+                self.chores.append(intent)
+
+    def look(self, luck: float, *, everybody: bool = False) -> None:
+        """What is seen before a step: not always anything, not always of all."""
+        if luck < 0.1 and not everybody:
+            return
+        silent = sum(not node.agent for node in self.nodes)
+        self.heard.append(
+            Sight(time=self.now, monotonic=self.now, late_s=0.0, agents=NODES, silent=silent)
+        )
+        some = self.nodes if everybody else self.favourites
+        self.heard += [node.heard(self.now) for node in some if node.agent]
+        if luck < 0.7:
+            self.heard.append(self.survey())
+
+    def survey(self) -> Surveyed:
+        if self.unavailable:
+            return Surveyed(action=ACTION, time=self.now, unavailable=self.unavailable)
+        nodes = tuple(node.seen() for node in self.nodes)
+        return Surveyed(action=ACTION, time=self.now, nodes=nodes)
+
+    def any_node(self) -> Node:
+        if self.rng.random() < 0.93:
+            return self.rng.choice(self.favourites)
+        return self.rng.choice(self.nodes)
+
+    def tell(self, node: Node, case: Case) -> None:
+        cases = self.cases.setdefault(node.name, {})
+        if case.open:
+            cases[case.incident] = case
+        else:
+            cases.pop(case.incident, None)
+        if node.agent:
+            node.healthy = not cases
+        self.changes.append(CaseChanged(node=node.name, case=case))
+
+    def any_case(self) -> tuple[Node, Case] | None:
+        nodes = [name for name, cases in self.cases.items() if cases]
+        if not nodes:
+            return None
+        name = self.rng.choice(nodes)
+        return self.by_name[name], self.rng.choice(list(self.cases[name].values()))
+
+    def fault(self) -> None:
+        node = self.any_node()
+        self.number += 1
+        draw = self.rng.random
+        case = Case(
+            incident=f"i{self.number}",
+            policy=self.rng.choice(POLICIES),
+            since=self.now,
+            evidence_at=self.now - (self.rng.choice((0.0, 0.0, 0.0, 700.0))),
+            standing=draw() < 0.7,
+            trusted=draw() < 0.9,
+            blind=draw() < 0.05,
+            serial=node.serial,
+        )
+        self.tell(node, case)
+
+    def clear(self) -> None:
+        chosen = self.any_case()
+        if chosen is not None:
+            self.tell(chosen[0], _replace(chosen[1], open=False))
+
+    def _change(self, **fields: object) -> None:
+        chosen = self.any_case()
+        if chosen is not None:
+            self.tell(chosen[0], _replace(chosen[1], **fields))
+
+    def more_evidence(self) -> None:
+        self._change(evidence_at=self.now, trusted=True)
+
+    def blind(self) -> None:
+        self._change(blind=self.rng.random() < 0.6)
+
+    def mute(self) -> None:
+        self._change(muted=self.rng.choice(("", "s1")))
+
+    def orphan(self) -> None:
+        self._change(orphaned=True)
+
+    def group(self) -> None:
+        """What is open on several nodes is one incident, or not any more."""
+        group = self.rng.choice(("", f"g{self.number}"))
+        for name, cases in self.cases.items():
+            for case in list(cases.values())[:1]:
+                self.tell(self.by_name[name], _replace(case, group=group))
+
+    def agent(self) -> None:
+        node = self.any_node()
+        node.agent = not node.agent
+        if node.agent:
+            node.healthy = not self.cases.get(node.name)
+
+    def hang(self) -> None:
+        """Agent and scheduler's daemon are gone, or back."""
+        node = self.any_node()
+        node.answering = not node.answering
+        node.agent = node.answering
+
+    def hang_under_a_job(self) -> None:
+        """A node with a job stops answering, and something not on it says so."""
+        node = self.any_node()
+        self.number += 1
+        node.jobs = (JobKey("c", str(self.number), self.now),)
+        node.answering = node.agent = False
+        case = Case(
+            incident=f"i{self.number}",
+            policy=POLICIES[self.rng.choice((1, 1, 2))],
+            since=self.now,
+            evidence_at=self.now,
+        )
+        self.tell(node, case)
+
+    def scheduler(self) -> None:
+        self.unavailable = "" if self.unavailable else "no answer in 10 s"
+
+    def admin(self) -> None:
+        """Somebody drains, resumes or takes over a node at the scheduler itself."""
+        node = self.any_node()
+        if node.standing is Standing.OPEN or self.rng.random() < 0.4:
+            node.standing, node.mark, node.set_by = Standing.FOREIGN, None, "root"
+        else:
+            node.standing, node.mark, node.set_by = Standing.OPEN, None, ""
+
+    def person(self) -> None:
+        verb = self.rng.choice(tuple(Verb))
+        if verb is Verb.STOP and self.rng.random() < 0.5:
+            verb = Verb.START
+        node = "" if verb.of_all else self.any_node().name
+        until = self.now + 500 if verb in (Verb.HOLD, Verb.DENY) else None
+        self.changes.append(Command(verb=verb, by="ana", at=self.now, node=node, until=until))
+
+    def approve(self) -> None:
+        """A person says yes: to the plan of now, or to an old one."""
+        node = self.any_node()
+        remedy = self.state.remedies.get(node.name)
+        if remedy is None:
+            return
+        digest = remedy.asked or plan_of(Surroundings(self.state, SETTINGS, self.now), remedy)
+        if self.rng.random() < 0.2:
+            digest = "0123456789abcdef"
+        self.watch.approved.add(digest)
+        command = Command(verb=Verb.APPROVE, by="ana", at=self.now, node=node.name, digest=digest)
+        self.changes.append(command)
+
+    def swap(self) -> None:
+        node = self.any_node()
+        self.number += 1
+        node.serial = f"board-{self.number}-new"
+        node.boot += 1
+
+    def job(self) -> None:
+        node = self.any_node()
+        self.number += 1
+        node.jobs = () if node.jobs else (JobKey("c", str(self.number), self.now),)
+
+    def profile(self) -> None:
+        node = self.any_node()
+        node.ceiling = self.rng.choice(("observe", "quarantine", "drain", "remedy", "resume"))
+
+    def late_survey(self) -> None:
+        """What was seen a while ago is told only now."""
+        if self.late:
+            self.heard.append(self.late.pop())
+        else:
+            self.late.append(self.survey())
+
+    def crash(self) -> None:
+        """The engine is killed, and goes on with what the journal has."""
+        self.state = self.kept
+        self.changes = [Started(token=self.state.token + 1, at=self.now)]
+        self.began = True
+        # What waited to be told is told again by who knows it.
+        for name, cases in self.cases.items():
+            self.changes += [CaseChanged(node=name, case=case) for case in cases.values()]
+        self.heard = [one for one in self.heard if isinstance(one, Pursued)]
+
+    def progress(self) -> None:
+        """Something that is on its way ends, or what is doubtful is observed."""
+        flying = list(self.watch.flying.values())
+        if self.chores and self.rng.random() < 0.2:
+            self.ended(self.chores.pop(), Ending.ACHIEVED, None)
+        if self.doubtful and self.rng.random() < 0.4:
+            intent = self.doubtful.pop(self.rng.randrange(len(self.doubtful)))
+            if intent.node not in self.watch.flying:
+                self.finish(intent, Ending.ACHIEVED if self.rng.random() < 0.6 else Ending.FAILED)
+        for intent in flying:
+            if self.rng.random() < 0.6:
+                self.land(intent)
+
+    def land(self, intent: Intent) -> None:
+        remedy = self.state.remedies.get(intent.node)
+        cancelling = remedy is None or remedy.cancelling or remedy.pursuing != intent
+        if cancelling and self.rng.random() < 0.7:
+            happened = self.rng.random() < 0.3
+            if happened:
+                self.happen(intent)
+            self.ended(intent, Ending.CANCELLED, None)
+            return
+        ending, refusal = self.rng.choice(ENDINGS)
+        if ending is Ending.UNKNOWN:
+            if self.rng.random() < 0.5:
+                self.happen(intent)
+            self.doubtful.append(intent)
+            self.ended(intent, ending, None)
+            return
+        self.finish(intent, ending, refusal)
+
+    def finish(self, intent: Intent, ending: Ending, refusal: RefusalKind | None = None) -> None:
+        node = self.by_name[intent.node]
+        if node.standing is Standing.FOREIGN and intent.kind is not Kind.TEST:
+            self.ended(intent, Ending.REFUSED, RefusalKind.FOREIGN)
+            return
+        if ending is Ending.ACHIEVED:
+            self.happen(intent)
+        self.ended(intent, ending, refusal)
+
+    def happen(self, intent: Intent) -> None:
+        """It comes true, whatever is told of it."""
+        node = self.by_name[intent.node]
+        match intent.kind:
+            case Kind.QUARANTINE if node.standing is Standing.OPEN:
+                node.standing, node.mark, node.set_by = Standing.OURS, intent.mark, "accelwatch"
+            case Kind.RELEASE if node.standing is Standing.OURS:
+                node.standing, node.mark, node.set_by = Standing.OPEN, None, ""
+            case Kind.REBOOT | Kind.POWER_CYCLE:
+                node.boot += 1
+                node.jobs = ()
+            case Kind.MOVE_JOB:
+                node.jobs = tuple(job for job in node.jobs if job != intent.job)
+            case _:
+                pass
+
+    def ended(self, intent: Intent, ending: Ending, refusal: RefusalKind | None) -> None:
+        if self.watch.flying.get(intent.node) == intent:
+            del self.watch.flying[intent.node]
+        moved = (self.rng.choice(self.nodes).name,) if intent.kind is Kind.MOVE_JOB else ()
+        node = self.by_name[intent.node]
+        self.heard.append(
+            Pursued(
+                intent=intent,
+                ending=ending,
+                time=self.now,
+                text="so it was",
+                refusal=refusal,
+                observed=Observed(time=self.now, node=node.seen()),
+                moved_to=moved,
+                original={"ExcNodeList": ""} if moved else {},
+            )
+        )
+
+    def ways_out(self) -> None:
+        """Whatever stage it has come to: a person can end it."""
+        nodes = list(self.state.remedies)
+        self.changes = [
+            Command(verb=Verb.FORGET, by="ana", at=self.now, node=node) for node in nodes
+        ]
+        self.heard = []
+        self.step()
+        left = [node for node in nodes if node in self.state.remedies]
+        if left:
+            raise BrokenError(f"{left} cannot be left")
+
+
+def walk(seed: int, told: bool = False) -> set[Stage]:
+    """One history; the stages that were visited. Raises BrokenError."""
+    history = History(seed, told)
+    history.run()
+    return history.visited
+
+
+def main() -> int:
+    """Walk many histories, or one again."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--histories", type=int, default=5000)
+    parser.add_argument("--seed", type=int, help="walk this one again, and print every move")
+    parser.add_argument("--from", type=int, default=0, dest="first")
+    asked = parser.parse_args()
+    if asked.seed is not None:
+        walk(asked.seed, told=True)
+        return 0
+    began = time.process_time()
+    visited: Counter[Stage] = Counter()
+    broken: list[tuple[int, str]] = []
+    for seed in range(asked.first, asked.first + asked.histories):
+        try:
+            visited.update(walk(seed))
+        except Exception as error:  # noqa: BLE001 - every seed that fails is told
+            broken.append((seed, f"{type(error).__name__}: {error}"))
+    seconds = time.process_time() - began
+    print(f"{asked.histories} histories in {seconds:.1f} s of CPU, {len(broken)} broken")
+    for stage in Stage:
+        print(f"  {stage:<18} in {visited[stage]} histories")
+    kinds: dict[str, list[int]] = {}
+    for seed, text in broken:
+        kinds.setdefault(text[:100], []).append(seed)
+    for text, seeds in sorted(kinds.items(), key=lambda pair: -len(pair[1]))[:20]:
+        print(f"seeds {seeds[:4]} and {max(len(seeds) - 4, 0)} more: {text}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
