@@ -36,6 +36,11 @@ class _Gathering(msgspec.Struct, kw_only=True):
 
     rule: Grouping
     members: dict[str, Incident] = {}
+    """Those that are open."""
+    waiting: dict[str, Incident] = {}
+    """Those of them that are not in the group's incident."""
+    known: set[str] = set()
+    """Ids of all that the group's incident has ever had."""
     begun: dict[str, float] = {}
     """When each member was opened, in monotonic seconds."""
     incident: Incident | None = None
@@ -49,6 +54,8 @@ class Groups:
     def __init__(self, next_id: Callable[[], str]) -> None:
         self._next_id = next_id
         self._gatherings: dict[Key, _Gathering] = {}
+        self._of: dict[str, set[Key]] = {}
+        """Of which gatherings an incident is a member, by its id."""
 
     @property
     def open(self) -> list[Incident]:
@@ -65,30 +72,43 @@ class Groups:
             rule = Grouping(by="", at_least=2, within_s=0.0, calm_s=600.0)
             known = {one.id: one for one in members}
             gathering = _Gathering(rule=rule, incident=incident, members=known)
-            self._gatherings[incident.family, incident.entity.group] = gathering
+            gathering.known = set(incident.members)
+            key = incident.family, incident.entity.group
+            self._gatherings[key] = gathering
+            for id_ in known:
+                self._of.setdefault(id_, set()).add(key)
 
     def step(
         self, changed: Iterable[tuple[Incident, Rule]], now: float, at: float
     ) -> list[Incident]:
-        """The groups that a tick has changed; `now` in Unix seconds, `at` in monotonic ones."""
+        """The groups that a tick has changed; `now` in Unix seconds, `at` in monotonic ones.
+
+        Of those that are over `left` must have been told. It costs what has changed, not what there is.
+        """
         touched: dict[Key, Rule] = {}
         for incident, rule in changed:
             key = _key(incident, rule)
-            if key is None:
+            if key is None or not incident.is_open:
                 continue
             gathering = self._gatherings.setdefault(key, _Gathering(rule=_grouping(rule)))
             gathering.rule = _grouping(rule)
+            if incident.id not in gathering.known:
+                gathering.waiting[incident.id] = incident
             gathering.members[incident.id] = incident
             gathering.begun.setdefault(incident.id, at - max(now - incident.opened, 0.0))
+            self._of.setdefault(incident.id, set()).add(key)
             touched[key] = rule
         results = [self._grown(key, rule, now, at) for key, rule in touched.items()]
         results += [self._calmed(key, now, at) for key in list(self._gatherings)]
         return [incident for incident in results if incident is not None]
 
     def left(self, closed: Incident) -> None:
-        """A member that was closed by hand: no group waits for its end any more."""
-        for gathering in self._gatherings.values():
-            gathering.members.pop(closed.id, None)
+        """A member that is over: no group waits for its end any more."""
+        for key in self._of.pop(closed.id, ()):
+            gathering = self._gatherings.get(key)
+            if gathering is not None:
+                for kept in (gathering.members, gathering.waiting, gathering.begun):
+                    kept.pop(closed.id, None)
 
     def yield_to(self, storm: Incident, now: float) -> list[Incident]:
         """Give the members of a storm up to it, and the groups that have none left; those groups."""
@@ -96,11 +116,13 @@ class Groups:
         for key, gathering in list(self._gatherings.items()):
             if key[0] != storm.family:
                 continue
-            left = {id_: one for id_, one in gathering.members.items() if id_ not in joining}
-            if len(left) == len(gathering.members):
+            gone = joining & gathering.members.keys()
+            if not gone:
                 continue
-            gathering.members = left
-            if gathering.incident is None or any(one.is_open for one in left.values()):
+            for kept in (gathering.members, gathering.waiting):
+                for id_ in gone & kept.keys():
+                    del kept[id_]
+            if gathering.incident is None or gathering.members:
                 continue
             del self._gatherings[key]
             text = f"part of {storm.id}: {storm.title}"
@@ -119,21 +141,20 @@ class Groups:
 
     def _grown(self, key: Key, rule: Rule, now: float, at: float) -> Incident | None:
         gathering = self._gatherings[key]
-        since = at - gathering.rule.within_s
-        recent = [
-            one
-            for id_, one in gathering.members.items()
-            if one.is_open and (gathering.incident or gathering.begun[id_] >= since)
-        ]
+        waiting = gathering.waiting
         if gathering.incident is None:
+            since, begun = at - gathering.rule.within_s, gathering.begun
+            recent = [one for id_, one in waiting.items() if begun[id_] >= since]
             if len({one.entity for one in recent}) < gathering.rule.at_least:
                 return None
             gathering.incident = group_of(self._next_id(), key[1], rule, recent, now)
+            gathering.known = set(gathering.incident.members)
+            gathering.waiting = {id_: one for id_, one in waiting.items() if begun[id_] < since}
             return gathering.incident
-        known = set(gathering.incident.members)
-        new = [one for one in recent if one.id not in known]
+        new, gathering.waiting = list(waiting.values()), {}
         if not new:
             return None
+        gathering.known.update(one.id for one in new)
         grown = with_members(gathering.incident, new, now)
         title = title_of(rule, grown.nodes, len(grown.members), key[1])
         gathering.incident = msgspec.structs.replace(grown, title=title)
@@ -141,8 +162,6 @@ class Groups:
 
     def _calmed(self, key: Key, now: float, at: float) -> Incident | None:
         gathering = self._gatherings[key]
-        gathering.members = {id_: one for id_, one in gathering.members.items() if one.is_open}
-        gathering.begun = {id_: gathering.begun.get(id_, at) for id_ in gathering.members}
         incident = gathering.incident
         if incident is None:
             if not gathering.members:

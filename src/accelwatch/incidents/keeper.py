@@ -5,7 +5,8 @@ cool-down of its rule is the same incident again. When a rule is gone from the f
 stay and say so: only a person closes them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -29,6 +30,8 @@ from accelwatch.rules.verdict import (
     VerdictChange,
 )
 
+_AGAIN_S = 60.0
+"""After how long it is looked again whether an incident may still come back."""
 Key = tuple[str, Entity]
 """Family and entity."""
 Describe = Callable[[Entity], Facts]
@@ -55,6 +58,10 @@ class Keeper:
         self._storms = Storms(next_id)
         self._ended: dict[str, float] = {}
         """When incidents that may come back were closed by this process, in monotonic seconds."""
+        self._resting: list[tuple[float, str]] = []
+        """A heap: until when those that are over may come back, in monotonic seconds, and their ids."""
+        self._joined: dict[str, int] = {}
+        """How many members of a group have been told that they are."""
         self._restore(incidents)
 
     def _restore(self, incidents: Iterable[Incident]) -> None:
@@ -64,11 +71,14 @@ class Keeper:
                 groups.append(incident)
             else:
                 self._keep((incident.family, incident.entity), incident)
+                if not incident.is_open:
+                    self._rest(incident.id, 0.0)
         members = self.members()
         for group in groups:
             if group.group and group.is_open:
                 self._storms.add_group(group)
                 continue
+            self._joined[group.id] = len(group.members)
             layer = self._storms if group.storm else self._groups
             layer.restore(group, (one for one in members.get(group.id, ()) if one.is_open))
 
@@ -111,15 +121,32 @@ class Keeper:
             if incident is not None:
                 changed[incident.id] = incident
                 if not incident.is_open:
-                    self._ended[incident.id] = at
+                    self._over(incident, at)
         for incident in self._grouped(list(changed.values()), now, at):
             changed[incident.id] = incident
-            for member in incident.members if not incident.group else ():
+            for member in self._new_members(incident):
                 joined = self._join(member, incident, now)
                 if joined is not None:
                     changed[joined.id] = joined
         self._forget(now, at)
         return list(changed.values())
+
+    def _over(self, incident: Incident, at: float) -> None:
+        """A single incident is over since `at`, monotonic seconds; it may come back for a while."""
+        self._ended[incident.id] = at
+        self._groups.left(incident)
+        rule = self._rules.get(incident.rule)
+        self._rest(incident.id, at + (0.0 if rule is None else rule.cooldown_s))
+
+    def _rest(self, id_: str, until: float) -> None:
+        heapq.heappush(self._resting, (until, id_))
+
+    def _new_members(self, group: Incident) -> Sequence[str]:
+        """Those that it had not when it was looked at last; members are only ever added at the end."""
+        known, self._joined[group.id] = self._joined.get(group.id, 0), len(group.members)
+        if not group.is_open:
+            del self._joined[group.id]
+        return () if group.group else group.members[known:]
 
     def _grouped(self, changed: list[Incident], now: float, at: float) -> list[Incident]:
         """The groups that a tick has changed: what rules ask for, and storms above them."""
@@ -155,10 +182,29 @@ class Keeper:
                 self._kept[key] = _closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
                 self._groups.left(self._kept[key])
                 self._storms.left(self._kept[key])
+                self._rest(incident.id, 0.0)
                 return self._kept[key]
         return self._groups.close(id_, now, actor, note) or self._storms.close(
             id_, now, actor, note
         )
+
+    def release(self, group: Incident, now: float) -> list[Incident]:
+        """The members of a group that a person has closed, each for itself from now on."""
+        released: list[Incident] = []
+        for id_ in group.members:
+            key = self._keys.get(id_)
+            member = None if key is None else self._kept[key]
+            if key is None or member is None or member.group != group.id or not member.is_open:
+                continue
+            text = f"{group.id}, which it was part of, was closed by hand"
+            alone = msgspec.structs.replace(member, group="")
+            self._kept[key] = with_moment(alone, Moment(now, MomentKind.NOTE, text))
+            released.append(self._kept[key])
+        return released
+
+    def _goes_on(self, group: str) -> bool:
+        """Whether a group, by its id, is open."""
+        return any(one.id == group for one in (*self._groups.open, *self._storms.open))
 
     def _apply(self, change: VerdictChange, at: float) -> Incident | None:
         rule = self._rules.get(change.rule)
@@ -188,6 +234,7 @@ class Keeper:
                 closed=None,
                 reopened=before.reopened + 1,
                 rules=(),
+                group=before.group if self._goes_on(before.group) else "",
             )
             kind, text = MomentKind.REOPENED, f"{rule.title} again"
         elif rule.id in before.rules:
@@ -292,15 +339,17 @@ class Keeper:
         return self._kept[key]
 
     def _forget(self, now: float, at: float) -> None:
-        over = [
-            key
-            for key, incident in self._kept.items()
-            if not incident.is_open and not self._may_return(incident, now, at)
-        ]
-        for key in over:
-            gone = self._kept.pop(key).id
-            self._ended.pop(gone, None)
-            self._keys.pop(gone, None)
+        """Let go of those that cannot come back any more."""
+        while self._resting and self._resting[0][0] <= at:
+            _, id_ = heapq.heappop(self._resting)
+            key = self._keys.get(id_)
+            if key is None or self._kept[key].is_open:
+                continue
+            if self._may_return(self._kept[key], now, at):
+                self._rest(id_, at + _AGAIN_S)
+                continue
+            del self._kept[key], self._keys[id_]
+            self._ended.pop(id_, None)
 
 
 def _without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> Incident:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -40,7 +40,7 @@ COMMIT_WAIT_S = 2.0
 """How long the disk is waited for; what there is to say is said after that all the same."""
 MOST_CLOSED = 1000
 """Closed incidents that are kept in memory, the latest."""
-_AT_ONCE = 200
+_AT_ONCE = 50
 """Incidents that are worked on before others have their turn."""
 _AT_ONCE_S = 0.002
 """How long incidents are held against silences before others have their turn."""
@@ -129,19 +129,25 @@ class Register:
     async def _changed(self, incidents: Sequence[Incident], now: float, actor: str = ENGINE) -> str:
         if not incidents:
             return ""
-        for incident in incidents:
-            self._closed.pop(incident.id, None)
-            if not incident.is_open:
-                self._closed[incident.id] = incident
-        while len(self._closed) > MOST_CLOSED:
-            oldest = next(iter(self._closed))
-            del self._closed[oldest]
-            self._muting.forget(oldest)
-        records: list[Record] = [IncidentRecord(incident) for incident in incidents]
+        records: list[Record] = []
+        for part in _parts(incidents):
+            for incident in part:
+                self._closed.pop(incident.id, None)
+                if not incident.is_open:
+                    self._closed[incident.id] = incident
+                records.append(IncidentRecord(incident))
+            while len(self._closed) > MOST_CLOSED:
+                oldest = next(iter(self._closed))
+                del self._closed[oldest]
+                self._muting.forget(oldest)
+            await _rest(part)
         problem = await self._note(records, now, actor=actor)
         also = await self._look(incidents)
-        known = {incident.id for incident in incidents}
-        self._heard([*incidents, *(incident for incident in also if incident.id not in known)])
+        known = {incident.id for incident in incidents} if also else set()
+        heard = [*incidents, *(incident for incident in also if incident.id not in known)]
+        for part in _parts(heard):
+            self._heard(part)
+            await _rest(part)
         return problem
 
     async def _look(self, incidents: Sequence[Incident]) -> list[Incident]:
@@ -213,7 +219,8 @@ class Register:
             closed = self._keeper.close(id_, now, actor, note)
             if closed is None:
                 raise UnmetError(f"no incident {id_[:100]!r} is open")
-            return closed, await self._changed([closed], now, actor)
+            released = self._keeper.release(closed, now) if closed.entity.group else []
+            return closed, await self._changed([closed, *released], now, actor)
 
     async def _note(
         self,
@@ -288,6 +295,17 @@ class Register:
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""
         return self._closed.get(id_) or next((one for one in self.open if one.id == id_), None)
+
+
+def _parts(incidents: Sequence[Incident]) -> Iterator[Sequence[Incident]]:
+    for begin in range(0, len(incidents), _AT_ONCE):
+        yield incidents[begin : begin + _AT_ONCE]
+
+
+async def _rest(part: Sequence[Incident]) -> None:
+    """Let others have their turn after a part of many; few incidents wait for nobody."""
+    if len(part) == _AT_ONCE:
+        await asyncio.sleep(0)
 
 
 def take_up(incidents: Iterable[Incident], spells: Spells, wall: float, now: float) -> None:

@@ -8,6 +8,7 @@ groups over and those groups with them, as members like the others: nothing is a
 Such a group ends with the storm, for it has nothing left to wait for.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -32,7 +33,11 @@ class _Storm(msgspec.Struct, kw_only=True):
     """What of a family is open on nodes, and the storm that it has become."""
 
     concerned: dict[str, Incident] = {}
-    """Those that are part of the storm, or may become part of it."""
+    """Those that are open and part of the storm."""
+    coming: dict[str, Incident] = {}
+    """Those that are open and may become part of it, the first to begin first."""
+    members: set[str] = set()
+    """Ids of all that the storm has ever had."""
     begun: dict[str, float] = {}
     """When each of those was opened, in monotonic seconds."""
     incident: Incident | None = None
@@ -40,6 +45,17 @@ class _Storm(msgspec.Struct, kw_only=True):
     """Groups that had begun before, and are part of it now."""
     calm_since: float | None = None
     """Monotonic seconds."""
+
+    def take(self, new: Iterable[Incident]) -> None:
+        """These are part of it from now on."""
+        for one in new:
+            self.concerned[one.id] = self.coming.pop(one.id)
+            self.members.add(one.id)
+
+    def forget(self, since: float) -> None:
+        """Those that began before a moment, in monotonic seconds, become no part of it any more."""
+        for id_ in list(itertools.takewhile(lambda one: self.begun[one] < since, self.coming)):
+            del self.coming[id_], self.begun[id_]
 
 
 class Storms:
@@ -69,6 +85,7 @@ class Storms:
             known = {one.id: one for one in members}
             storm = self._storms.setdefault(incident.family, _Storm())
             storm.incident, storm.concerned = incident, known
+            storm.members = set(incident.members)
             storm.begun = dict.fromkeys(known, float("-inf"))
 
     def add_group(self, group: Incident) -> None:
@@ -89,11 +106,17 @@ class Storms:
         """
         touched: set[str] = set()
         for one in changed:
-            known = self._storms.get(one.family)
-            if not _counts(one, rules) and (known is None or one.id not in known.concerned):
+            storm = self._storms.get(one.family)
+            if not one.is_open:
+                self.left(one)
                 continue
-            storm = known or self._storms.setdefault(one.family, _Storm())
-            storm.concerned[one.id] = one
+            if storm is not None and one.id in storm.members:
+                storm.concerned[one.id] = one
+            elif _counts(one, rules):
+                storm = storm or self._storms.setdefault(one.family, _Storm())
+                storm.coming[one.id] = one
+            else:
+                continue
             storm.begun.setdefault(one.id, at - max(now - one.opened, 0.0))
             touched.add(one.family)
         results: list[Incident | None] = []
@@ -105,10 +128,11 @@ class Storms:
         return [*(incident for incident in results if incident is not None), *over]
 
     def left(self, closed: Incident) -> None:
-        """A member that was closed by hand: no storm waits for its end any more."""
+        """A member that is over: no storm waits for its end any more."""
         storm = self._storms.get(closed.family)
         if storm is not None:
-            storm.concerned.pop(closed.id, None)
+            for kept in (storm.concerned, storm.coming, storm.begun):
+                kept.pop(closed.id, None)
 
     def close(self, id_: str, now: float, actor: str, note: str) -> Incident | None:
         """Close a storm, or a group in it, by hand; None for one that is not open."""
@@ -136,26 +160,25 @@ class Storms:
         at: float,
     ) -> Incident | None:
         storm = self._storms[family]
-        before = storm.incident
-        members = set() if before is None else set(before.members)
-        recent = [
+        before, since = storm.incident, at - WITHIN_S
+        coming = [
             one
-            for id_, one in storm.concerned.items()
-            if one.is_open
-            and (id_ in members or (storm.begun[id_] >= at - WITHIN_S and one.rule in rules))
+            for id_, one in storm.coming.items()
+            if storm.begun[id_] >= since and one.rule in rules
         ]
         if before is None:
-            recent = _unexplained(recent, own)
+            recent = coming = _unexplained(coming, own)
             place, alike = _rack_of_most(recent, rules)
         else:
             place, alike = before.entity.group, before.rule
-        if _is_wide(recent, place, alike):
+            # Of the storm of the fleet everybody is a part, so that nobody else has to be looked at.
+            recent = coming if place == FLEET else [*storm.concerned.values(), *coming]
+        if place != FLEET and _is_wide(recent, place, alike):
             place = FLEET
-        new = [
-            one for one in recent if one.id not in members and _belongs(one, place, alike, rules)
-        ]
+        new = [one for one in coming if _belongs(one, place, alike, rules)]
         if not place or not new:
             return None
+        storm.take(new)
         if before is None:
             rule = _leading(new, rules)
             begun = group_of(self._next_id(), place, rule, new, now)
@@ -166,26 +189,19 @@ class Storms:
 
     def _calmed(self, family: str, now: float, at: float) -> Incident | None:
         storm = self._storms[family]
-        members = set() if storm.incident is None else set(storm.incident.members)
-        since = at - WITHIN_S
-        storm.concerned = {
-            id_: one
-            for id_, one in storm.concerned.items()
-            if one.is_open and (id_ in members or storm.begun[id_] >= since)
-        }
-        storm.begun = {id_: storm.begun[id_] for id_ in storm.concerned}
+        storm.forget(at - WITHIN_S)
         if storm.incident is None:
-            if not storm.concerned:
+            if not storm.coming:
                 del self._storms[family]
             return None
-        if not members.isdisjoint(storm.concerned):
+        if storm.concerned:
             storm.calm_since = None
             return None
         if storm.calm_since is None:
             storm.calm_since = at
         if at - storm.calm_since < CALM_S:
             return None
-        text = f"none of its {len(members)} members is open any more"
+        text = f"none of its {len(storm.members)} members is open any more"
         return self._ended(family, storm.incident, Moment(now, MomentKind.CLOSED, text))
 
 

@@ -76,6 +76,8 @@ class RuleRunner:
         self._task: asyncio.Task[None] | None = None
         self.version = 0
         """Grows whenever incidents have changed."""
+        self._open_at: tuple[int, set[tuple[str, str]]] = (-1, set())
+        """Nodes and devices of open incidents, and at which version."""
 
     async def start(self) -> None:
         """Open the journal, take up what was open, and begin to judge."""
@@ -97,9 +99,13 @@ class RuleRunner:
         return self._news.is_news(node, event)
 
     def _has_open(self, node: str, device: str) -> bool:
-        return any(
-            one.entity.node == node and one.entity.device in (device, "") for one in self.open
-        )
+        if self._open_at[0] != self.version:
+            self._open_at = (
+                self.version,
+                {(one.entity.node, one.entity.device) for one in self.open},
+            )
+        places = self._open_at[1]
+        return (node, device) in places or (node, "") in places
 
     def _heard(self, incidents: Sequence[Incident]) -> None:
         self.version += 1

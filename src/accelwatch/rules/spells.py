@@ -1,5 +1,6 @@
 """How far each rule has come on each entity, whoever judges them: one by one, or in columns."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from accelwatch.expr.kleene import UNKNOWN
@@ -74,8 +75,13 @@ class Spells:
         self, rule: Rule, judged: Mapping[Entity, Truths], now: float, wall: float, witness: Witness
     ) -> Iterator[VerdictChange | None]:
         """The same an entity at a time, whether something has changed of it or not."""
+        told: set[Entity] = set()
         spells = self._spells.setdefault(rule.id, {})
-        for entity in (*judged, *(one for one in spells if one not in judged)):
+        for entity in itertools.chain(judged, tuple(spells)):
+            if entity in told:
+                yield None  # of ten thousand this is long work too
+                continue
+            told.add(entity)
             had = spells.get(entity)
             spell, transition = advance(had, judged.get(entity, _UNSEEN), now, rule.timing)
             if spell is not None:

@@ -54,7 +54,7 @@ class IncidentNews:
         async with self._looking:
             runner = self._runner()
             seen = (runner, -1 if runner is None else runner.version)
-            rules = self._rules_now(runner, seen)
+            rules = await self._rules_now(runner, seen)
             changed = seen != self._seen
             if self.sequence and not changed and rules == self._rules:
                 return
@@ -66,16 +66,21 @@ class IncidentNews:
             self._seen, self._rules, self._frames = seen, rules, {}
             self.sequence = sequence
 
-    def _rules_now(self, runner: "RuleRunner | None", seen: tuple[object, int]) -> RulesNow:
+    async def _rules_now(self, runner: "RuleRunner | None", seen: tuple[object, int]) -> RulesNow:
         if runner is None:
             return _NOBODY
         before = self._rules
         counts, muted, untold = before.open, before.muted, before.untold
         if seen != self._seen:
-            going_on = runner.open
-            single = [one for one in going_on if not one.group]
-            loud = [one for one in single if runner.mute_of(one) is None]
-            counts, muted = Counter(one.severity.value for one in loud), len(single) - len(loud)
+            going_on, work = runner.open, LongWork()
+            loud, muted = Counter[str](), 0
+            for one in going_on:
+                if not one.group:
+                    quiet = runner.mute_of(one) is not None
+                    muted += quiet
+                    loud[one.severity.value] += not quiet
+                await work.rest()
+            counts = {severity: count for severity, count in loud.items() if count}
             untold = max(len(going_on) - MOST_OPEN, 0)
         return RulesNow(
             judged=True,

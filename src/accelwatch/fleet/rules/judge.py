@@ -31,7 +31,7 @@ from accelwatch.rules.timing import Truths
 from accelwatch.rules.verdict import Entity, Grounds, VerdictChange
 
 _SHOWN = 3
-_AT_ONCE = 64
+_AT_ONCE = 8
 """Entities of a rule that are judged without a rest."""
 _OVER = Truths(when=False, clear=True)
 
@@ -154,11 +154,11 @@ class FleetJudge:
         judged: dict[Entity, Truths] = {}
         places: dict[Entity, int] = {}
         concerned = itertools.chain(self._begun(rule), self._ground.entities(rule.scope, rows))
-        for entity, row in concerned:
+        for count, (entity, row) in enumerate(concerned):
             if entity not in places:
                 places[entity] = row
                 judged[entity] = self._truths(rule, selected, when, row)
-                await self._pause(len(places), work)
+            await self._pause(count, work)
         judged.update(dict.fromkeys(self._ended(rule), _OVER))
 
         def witness(entity: Entity) -> Grounds:
