@@ -1,7 +1,8 @@
 """`accelwatch rules backtest`: what rules would have said over an archive, a store or a recording."""
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -14,13 +15,16 @@ from accelwatch.cli.output import complain, write_stdout
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
-    from accelwatch.fleet.backtest.incidents import Backtest
+    from accelwatch.fleet.backtest.incidents import Backtest, Helpers
     from accelwatch.fleet.backtest.line import Line
     from accelwatch.history.reader import Archive
     from accelwatch.rules.rule import Rule
 
 _TELL_EVERY_S = 21_600.0
 _NAMED = 6
+_SIDE_BY_SIDE = 2
+_LONG_STEPS = 2880
+"""Intervals from which on a second process is worth beginning; it takes seconds to load its rules."""
 
 
 class Form(StrEnum):
@@ -50,8 +54,10 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] = ()
 
 
-def backtest(source: Source, chosen: Chosen, form: Form) -> int:
+def backtest(source: Source, chosen: Chosen, form: Form, processes: int | None = None) -> int:
     """Play it, and print the incidents; exit code 0 when it was read to its end.
+
+    Without a number two `processes` judge a long archive, where there are two processors.
 
     Raises AccelwatchError, UsageError and ConfigError.
     """
@@ -64,29 +70,77 @@ def backtest(source: Source, chosen: Chosen, form: Form) -> int:
     from accelwatch.fleet.backtest.incidents import Backtest
     from accelwatch.history.reader import Archive
 
-    judged = _rules(chosen)
+    judged, digest = _rules(chosen)
     with _archive(source) as folder:
         archive = Archive(folder)
         span = _span(source, archive)
-        test = Backtest(archive, judged, *span)
+        helpers = _helpers(processes, archive, span, chosen, digest)
+        test = Backtest(archive, judged, *span, helpers)
         _complain_of_gaps(test)
         _print(archive, test, form)
     return OK
 
 
-def _rules(chosen: Chosen) -> "dict[str, Rule]":
-    """The rules that are meant. Raises ConfigError, UnmetError for one that is not there."""
+def _rules(chosen: Chosen) -> "tuple[dict[str, Rule], str]":
+    """The rules that are meant, and the digest of all that are loaded.
+
+    Raises ConfigError, UnmetError for one that is not there.
+    """
     from accelwatch.cli.rules_command import load_rules
     from accelwatch.errors import UnmetError
     from accelwatch.schema.metrics import nearest
 
-    loaded = load_rules(list(chosen.files), list(chosen.packs)).rules
+    rules = load_rules(list(chosen.files), list(chosen.packs))
+    loaded = rules.rules
     for id_ in chosen.ids:
         if id_ not in loaded:
             close = nearest(id_, loaded)
             hint = f"; did you mean {close}?" if close else ""
             raise UnmetError(f"no rule {id_[:100]!r}{hint}")
-    return {id_: rule for id_, rule in loaded.items() if not chosen.ids or id_ in chosen.ids}
+    meant = {id_: rule for id_, rule in loaded.items() if not chosen.ids or id_ in chosen.ids}
+    return meant, rules.digest
+
+
+def _helpers(
+    processes: int | None,
+    archive: "Archive",
+    span: tuple[float | None, float | None],
+    chosen: Chosen,
+    digest: str,
+) -> "Helpers | None":
+    """Who judges beside this process; None where it judges alone."""
+    from accelwatch.cli.backtest_share import Share
+    from accelwatch.fleet.backtest.incidents import Helpers
+
+    if processes is None:
+        begin, end = span[0] or archive.description.start, span[1] or archive.description.end
+        if end - begin < _LONG_STEPS * archive.description.interval_s:
+            return None
+        processes = min(processors(), _SIDE_BY_SIDE)
+        if processes == 1:
+            complain("one processor: one process judges all rules")
+    if processes == 1:
+        return None
+
+    def command(ids: Sequence[str]) -> Sequence[str]:
+        return Share(
+            folder=str(archive.folder),
+            ids=tuple(ids),
+            digest=digest,
+            start=span[0],
+            end=span[1],
+            files=tuple(map(str, chosen.files)),
+            packs=chosen.packs,
+        ).command()
+
+    return Helpers(processes - 1, command)
+
+
+def processors() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -137,12 +191,12 @@ def _span(source: Source, archive: "Archive") -> tuple[float | None, float | Non
 
 def _complain_of_gaps(test: "Backtest") -> None:
     """Say once what cannot be judged."""
-    unjudged = test.judge.unjudged
+    unjudged = test.unjudged
     if unjudged:
         named = ", ".join(unjudged[:_NAMED])
         more = f" and {len(unjudged) - _NAMED} more" if len(unjudged) > _NAMED else ""
         complain(
-            f"{len(unjudged)} of {len(test.judge.rules)} rules ask for what this archive has no "
+            f"{len(unjudged)} of {len(test.rules)} rules ask for what this archive has no "
             f"column of and are not judged: {named}{more}"
         )
     if not test.ground.has_jobs:
@@ -220,6 +274,16 @@ def backtest_command(
     form: Annotated[
         Form, typer.Option("--format", help="How incidents are printed.")
     ] = Form.NDJSON,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            "--processes",
+            metavar="N",
+            min=1,
+            max=8,
+            help="How many judge side by side; two where an archive is long, the result is the same.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """What rules would have said over recorded time, by the engine that judges live."""
@@ -240,4 +304,4 @@ def backtest_command(
         end=end,
         interval=interval,
     )
-    raise typer.Exit(backtest(source, chosen, Form.JSON if as_json else form))
+    raise typer.Exit(backtest(source, chosen, Form.JSON if as_json else form, processes))

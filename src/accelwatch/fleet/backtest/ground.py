@@ -25,9 +25,13 @@ _STANDING = frozenset({"device_up", "device_suspended", "health"})
 class ArchiveGround:
     """Rows of an archive, brought forward by who reads it."""
 
-    def __init__(self, archive: Archive, step_s: float) -> None:
-        """Raises ArchiveError for jobs that cannot be read."""
+    def __init__(self, archive: Archive, step_s: float, also: Collection[Series] = ()) -> None:
+        """`also` are series that columns have beside those of rules.
+
+        Raises ArchiveError for jobs that cannot be read.
+        """
         self._told = archive.series()
+        self._also = frozenset(also)
         self.roster = Roster(step_s)
         jobs = archive.jobs()
         self.has_jobs = bool(jobs)
@@ -42,14 +46,19 @@ class ArchiveGround:
 
     def absent(self, series: Collection[Series]) -> frozenset[Series]:
         """Those of these series that the archive has no column of."""
-        return frozenset(one for one in series if one not in self._told and one[0] not in _STANDING)
+        return self.untold(self._told, series)
+
+    @staticmethod
+    def untold(told: Collection[Series], series: Collection[Series]) -> frozenset[Series]:
+        """Those of these series that an archive with columns of some has none of."""
+        return frozenset(one for one in series if one not in told and one[0] not in _STANDING)
 
     def columns(self, needs: Needs, firing: Firing) -> ArchiveColumns:
         """All that rules ask for. Raises WindowsError when the windows take too much memory."""
         absent = self.absent(needs.series)
         told = replace(
             needs,
-            series=needs.series - absent,
+            series=(needs.series - absent) | self._also,
             windows=frozenset(one for one in needs.windows if one.series not in absent),
         )
         self.moments = ArchiveColumns(self.roster, self.belonging, self.heard, told, firing)

@@ -49,7 +49,7 @@ def growing(archive: Archive, backtest: Backtest) -> Iterator[Found | Reached]:
     """What is found, while the archive is played. Raises ArchiveError."""
     maintenance = Maintenance(archive.maintenance())
     causes = Causes(
-        dict(backtest.judge.rules),
+        backtest.rules,
         lambda incident: suspects(backtest.ground, incident),
         maintenance.until,
     )

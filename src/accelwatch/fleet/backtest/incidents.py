@@ -1,25 +1,25 @@
-"""An archive played through the engine of a hub on a simulated clock: judge, spells, keeper, grouping.
+"""An archive played through the engine of a hub: judge, spells, keeper, grouping.
 
-Samples count from the end of their interval, so that nothing is seen before it was there. A time in
-which nobody at all was recorded was a rest of the recorder: nothing is judged in it, and nobody is
-called silent for it.
+Where several processes judge, each has a share of the rules; what they find goes into one keeper, in the
+order of the rules, so that the incidents are those of one process.
 """
 
-from collections.abc import Coroutine, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import NamedTuple
 
 from accelwatch.fleet.backtest.ground import ArchiveGround
-from accelwatch.fleet.backtest.stream import Interval, intervals
-from accelwatch.fleet.rules.judge import FleetJudge
-from accelwatch.fleet.slices import LongWork
-from accelwatch.history.layout import DEVICES, NODES
+from accelwatch.fleet.backtest.partner import Partner
+from accelwatch.fleet.backtest.shares import shares
+from accelwatch.fleet.backtest.suspects import LOOKED_AT
+from accelwatch.fleet.backtest.verdicts import Judged, Span, Verdicts
+from accelwatch.fleet.rules.judge import needs_of, never_true
 from accelwatch.history.reader import Archive
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.keeper import Keeper
+from accelwatch.rules.document import Mode
 from accelwatch.rules.rule import Rule
-
-REST_STEPS = 3
-"""After so many intervals without any sample it was the recorder that rested."""
+from accelwatch.rules.verdict import VerdictChange
 
 
 class Step(NamedTuple):
@@ -31,6 +31,14 @@ class Step(NamedTuple):
     """As they stand now, each once."""
 
 
+class Helpers(NamedTuple):
+    """Other processes that judge a share of the rules."""
+
+    most: int
+    command: Callable[[Sequence[str]], Sequence[str]]
+    """The words that begin one, for ids of rules; it `tell`s what their verdicts are."""
+
+
 class Backtest:
     """One pass over an archive; memory does not grow with its length."""
 
@@ -40,19 +48,26 @@ class Backtest:
         rules: Mapping[str, Rule],
         start: float | None = None,
         end: float | None = None,
+        helpers: Helpers | None = None,
     ) -> None:
         """Times in Unix seconds. Raises ArchiveError, and WindowsError for windows that are too dear."""
-        self._archive = archive
-        self.step_s = archive.description.interval_s
-        self.started = archive.description.start if start is None else start
-        self._end = float("inf") if end is None else end
-        self.ground = ArchiveGround(archive, self.step_s)
-        self.judge = FleetJudge(self.ground, rules, clock_ns=lambda: 0)
-        self._number = 0
-        self.keeper = Keeper(self.judge.rules, self.ground.facts, self._next_id)
-        self.time = self.started
+        self.rules = {id_: rule for id_, rule in rules.items() if rule.mode is not Mode.OFF}
+        self._places = {id_: place for place, id_ in enumerate(self.rules)}
+        absent = ArchiveGround.untold(archive.series(), needs_of(self.rules.values()).series)
+        self.unjudged = never_true(self.rules, absent)
+        """Rules that ask for what nobody has recorded."""
+        judged = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
+        also = LOOKED_AT & needs_of(judged).series
+        self._helpers = helpers
+        count = 1 if helpers is None else 1 + helpers.most
+        own, *self._elsewhere = shares(self.rules, self.unjudged, absent, count) or [[]]
+        of_own = {id_: rule for id_, rule in self.rules.items() if id_ in set(own)}
+        self._verdicts = Verdicts(archive, of_own, Span(start, end), also)
+        self.started = self.time = self._verdicts.started
         """Up to where it has come, Unix seconds."""
-        self._told_at: float | None = None
+        self.ground = self._verdicts.ground
+        self._number = 0
+        self.keeper = Keeper(self.rules, self.ground.facts, self._next_id)
 
     def _next_id(self) -> str:
         self._number += 1
@@ -63,54 +78,23 @@ class Backtest:
         for step in self.steps():
             yield from step.changed
 
-    def steps(self) -> Iterator[Step]:
-        """One interval after the other. Raises ArchiveError."""
-        for interval in self._intervals():
-            self.time = interval.time
-            if self._is_rest(interval):
-                continue
-            yield Step(interval.time, self._step(interval))
+    def steps(self) -> Generator[Step, None, None]:
+        """One interval after the other. Raises ArchiveError; AccelwatchError for a helper that ends."""
+        with ExitStack() as stack:
+            partners: list[Partner] = []
+            for ids in self._elsewhere:
+                assert self._helpers is not None
+                partners.append(Partner(self._helpers.command(ids)))
+                stack.callback(partners[-1].end)
+            each = stack.enter_context(closing(self._verdicts.each()))
+            for one in each:
+                self.time = one.time
+                changes = self._joined(one, partners)
+                yield Step(one.time, self.keeper.step(changes, one.time))
 
-    def _intervals(self) -> Iterator[Interval]:
-        moments = self.ground.moments
-        assert moments is not None
-        self._devices = self._archive.samples(DEVICES, moments.series)
-        self._nodes = self._archive.samples(NODES, moments.node_series)
-        begin = self.started - self.started % self.step_s
-        return intervals(
-            (self._devices, moments.series),
-            (self._nodes, moments.node_series),
-            self.step_s,
-            begin,
-            self._end,
-        )
-
-    def _is_rest(self, interval: Interval) -> bool:
-        """Whether nobody is recorded now; the first to be heard again wake everybody."""
-        before = interval.time if self._told_at is None else self._told_at
-        if not interval.devices and not interval.nodes:
-            return interval.time - before > REST_STEPS * self.step_s
-        self._told_at = interval.time
-        if interval.time - before > REST_STEPS * self.step_s:
-            self.ground.roster.wake(interval.time - self.step_s)
-        return False
-
-    def _step(self, interval: Interval) -> list[Incident]:
-        ground, moments = self.ground, self.ground.moments
-        assert moments is not None
-        ground.now = interval.time
-        ground.roster.meet(self._devices.entities, self._nodes.entities)
-        moments.tell(interval.time, interval.devices, interval.nodes)
-        ground.heard.advance(interval.time)
-        changes = finished(self.judge.tick(LongWork()))
-        return self.keeper.step(changes, interval.time)
-
-
-def finished(work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
-    """The result of work that rests but waits for nothing."""
-    while True:
-        try:
-            work.send(None)
-        except StopIteration as done:
-            result: list[Any] = done.value
-            return result
+    def _joined(self, one: Judged, partners: Sequence[Partner]) -> Sequence[VerdictChange]:
+        """What all have found of an interval, in the order of the rules."""
+        if not partners:
+            return one.changes
+        changes = [*one.changes, *(told for who in partners for told in who.changes(one.number))]
+        return sorted(changes, key=lambda told: self._places[told.rule])

@@ -17,7 +17,7 @@ def told(
     """Every line, ordered by `opened`; `tell` hears up to where it has come. Raises ArchiveError."""
     maintenance = Maintenance(archive.maintenance())
     causes = Causes(
-        dict(backtest.judge.rules),
+        backtest.rules,
         lambda incident: suspects(backtest.ground, incident),
         maintenance.until,
     )

@@ -10,6 +10,8 @@ _MOST = 2
 """More nodes that differ are no culprits, but what all have suffered."""
 _UTIL, _PROCESSES = ("utilization_ratio",), ("processes", "compute")
 _WATTS = ("power_watts",)
+LOOKED_AT = frozenset({_UTIL, _PROCESSES, _WATTS})
+"""What tells them apart, where it is recorded."""
 
 
 def suspects(ground: ArchiveGround, incident: Incident) -> tuple[str, ...]:

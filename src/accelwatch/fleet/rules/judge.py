@@ -6,7 +6,7 @@ Whether the fleet is a live one or that of an archive, only its ground knows.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from time import thread_time_ns
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from accelwatch.rules.rule import Rule
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.timing import Truths
 from accelwatch.rules.verdict import Entity, Grounds, VerdictChange
+from accelwatch.schema.metrics import Series
 
 _SHOWN = 3
 _AT_ONCE = 8
@@ -64,16 +65,16 @@ class FleetJudge:
         self.spells.set_rules(self.rules)
         self.budgets = budgets or Budgets()
         """What they may cost."""
-        needs = _needs(self.rules.values())
+        needs = needs_of(self.rules.values())
         self._absent = ground.absent(needs.series)
-        self.unjudged = self._never_true()
+        self.unjudged = never_true(self.rules, self._absent)
         """Rules that ask for what nobody will ever tell."""
         judged = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
         try:
-            self.columns = ground.columns(_needs(judged), self._fires)
+            self.columns = ground.columns(needs_of(judged), self._fires)
         except WindowsError as error:
             raise WindowsError(f"{error}; those who ask for most: {_dearest(judged)}") from error
-        self._asked_for = sorted(_needs(judged).rules)
+        self._asked_for = sorted(needs_of(judged).rules)
         """Rules whose firing others ask for."""
         self._dormancy = Dormancy({rule.id: rule for rule in judged}, self._absent)
         self._now = self._wall = 0.0
@@ -84,10 +85,6 @@ class FleetJudge:
         self._stamp: object = None
         """Of what they follow from."""
         self._program = self._compiled()
-
-    def _never_true(self) -> tuple[str, ...]:
-        facts = never_told(self._absent)
-        return tuple(id_ for id_, rule in self.rules.items() if not may_hold(rule, facts))
 
     def _compiled(self) -> Program[_Part]:
         parts = {}
@@ -227,12 +224,18 @@ class FleetJudge:
 
 def _dearest(rules: Iterable[Rule]) -> str:
     """The rules whose windows take most, with their places."""
-    sizes = {rule.id: window_bytes(_needs([rule]).windows, 1) for rule in rules}
+    sizes = {rule.id: window_bytes(needs_of([rule]).windows, 1) for rule in rules}
     most = sorted(rules, key=lambda rule: (-sizes[rule.id], rule.id))[:_SHOWN]
     return ", ".join(f"{rule.id} ({rule.origin})" for rule in most)
 
 
-def _needs(rules: Iterable[Rule]) -> Needs:
+def never_true(rules: Mapping[str, Rule], absent: Collection[Series]) -> tuple[str, ...]:
+    """Those of the rules that ask for what nobody will ever tell."""
+    facts = never_told(absent)
+    return tuple(id_ for id_, rule in rules.items() if not may_hold(rule, facts))
+
+
+def needs_of(rules: Iterable[Rule]) -> Needs:
     """What all of these look at."""
     found = Needs()
     for rule in rules:

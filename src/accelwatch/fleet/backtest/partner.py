@@ -1,0 +1,88 @@
+"""A process that judges a share of the rules over the same archive, and tells what it finds.
+
+What it writes is for the process that has begun it only: pickled, so that no number is another one.
+"""
+
+import contextlib
+import pickle
+import signal
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, NamedTuple
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.backtest.verdicts import Judged
+from accelwatch.rules.verdict import VerdictChange
+
+TELL_EVERY = 64
+"""Intervals after which it says how far it has come, at the latest: it ends when nobody reads that."""
+
+
+class Told(NamedTuple):
+    """What has changed up to an interval, by number of the interval."""
+
+    until: float
+    """Infinite at the end."""
+    changes: Mapping[int, Sequence[VerdictChange]]
+
+
+class Partner:
+    """One such process."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Begin it. Raises AccelwatchError."""
+        try:
+            # In a session of its own ^C does not reach it: who has begun it ends it.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise AccelwatchError(f"no second process can be begun: {error.strerror}") from error
+        self._until = -1.0
+        self._changes: dict[int, Sequence[VerdictChange]] = {}
+
+    def changes(self, number: int) -> Sequence[VerdictChange]:
+        """Those of an interval; waits for them. Raises AccelwatchError when it has ended before."""
+        while self._until < number:
+            assert self._process.stdout is not None
+            try:
+                told: Told = pickle.load(self._process.stdout)  # noqa: S301 - our own process
+            except (EOFError, pickle.UnpicklingError, OSError) as error:
+                raise AccelwatchError(self._ended()) from error
+            self._until = told.until
+            self._changes.update(told.changes)
+        return self._changes.pop(number, ())
+
+    def _ended(self) -> str:
+        code = self._process.wait()
+        how = f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
+        return (
+            f"a process that judged a share of the rules has ended ({how}); "
+            "with --processes 1 one process judges them all"
+        )
+
+    def end(self) -> None:
+        """End it, if it has not ended."""
+        with contextlib.suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def tell(found: Iterable[Judged], out: IO[bytes]) -> None:
+    """Be a partner: tell what is found. Raises BrokenPipeError when nobody reads it any more."""
+    changes: dict[int, Sequence[VerdictChange]] = {}
+    told = -1
+    for one in found:
+        if one.changes:
+            changes[one.number] = one.changes
+        if one.number - told >= TELL_EVERY:
+            pickle.dump(Told(one.number, changes), out)
+            out.flush()
+            changes, told = {}, one.number
+    pickle.dump(Told(float("inf"), changes), out)
+    out.flush()
