@@ -9,9 +9,10 @@ import msgspec
 
 from accelwatch.action.contract import Action, ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.observed import Observed
-from accelwatch.action.step import Step
+from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
+from accelwatch.action.step import Step, ToldStatus
 from accelwatch.clock import ManualClock
+from accelwatch_script import ScriptAction
 from accelwatch_slurm import SlurmAction
 
 NOW = 1795355600.0
@@ -148,6 +149,69 @@ def _slurm_steps() -> Sequence[Step]:
     ]
 
 
+# Scripts
+
+_OBSERVER = "look"
+_HOOK = "act"
+
+
+def _script(folder: Path | None) -> Action:
+    where = folder or "/nonexistent"
+    look = {"argv": [f"{where}/{_OBSERVER}"], "timeout": "200ms"}
+    act = {"argv": [f"{where}/{_HOOK}"], "timeout": "200ms"}
+    options: dict[str, object] = {
+        "observe": look,
+        "survey": look,
+        "hooks": {kind.value: act for kind in IntentKind},
+        "parallel": 32,
+    }
+    return ScriptAction(ActionContext(name="site", options=options, clock=ManualClock(wall=NOW)))
+
+
+def _script_situations() -> Sequence[tuple[Intent, Observed]]:
+    nodes = [
+        None,
+        *(NodeSeen(name="n1", standing=one, boot_id="b1", answering=True) for one in Standing),
+    ]
+    jobs = [
+        None,
+        *(JobSeen(key=_KEY, state=one, nodes=("n1", "n2"), requeueable=True) for one in JobState),
+    ]
+    said: list[dict[str, str]] = [{}, {"achieved": "yes"}, {"achieved": "no"}]
+    told = [{"told": one.value, "told_for_s": "1.0"} for one in ToldStatus]
+    return [
+        (
+            intent(kind, job=_KEY, spare="n5", bad_nodes=("n1",), boot_id="b1"),
+            Observed(time=NOW, node=node, job=job, own=own),
+        )
+        for kind in IntentKind
+        for node in nodes
+        for job in jobs
+        for own in (*said, *told)
+    ]
+
+
+def _script_foreign() -> Sequence[tuple[Intent, Observed]]:
+    kinds = (
+        IntentKind.QUARANTINE,
+        IntentKind.RESET_DEVICE,
+        IntentKind.REBOOT,
+        IntentKind.POWER_CYCLE,
+    )
+    node = NodeSeen(name="n1", standing=Standing.FOREIGN, boot_id="b1", set_by="ann")
+    observed = Observed(time=NOW, node=node, own={"achieved": "no"})
+    return [(intent(kind, boot_id="b1"), observed) for kind in kinds]
+
+
+def _script_steps() -> Sequence[Step]:
+    steps = []
+    for kind in IntentKind:
+        arguments = {"intent": msgspec.json.encode(intent(kind, job=_KEY)).decode()}
+        steps.append(Step(kind=kind.value, arguments=arguments, text=kind.value))
+    before = {"boot_id": "b1"}
+    return [*steps, msgspec.structs.replace(steps[-1], kind="reboot", precondition=before)]
+
+
 SUBJECTS = [
     Subject(
         "slurm",
@@ -156,5 +220,13 @@ SUBJECTS = [
         _slurm_situations,
         _slurm_foreign,
         _slurm_steps,
-    )
+    ),
+    Subject(
+        "script",
+        _script,
+        (_OBSERVER, _HOOK),
+        _script_situations,
+        _script_foreign,
+        _script_steps,
+    ),
 ]

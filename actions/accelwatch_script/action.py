@@ -1,5 +1,6 @@
 """The action: hooks as configured, what they told, and what is seen."""
 
+import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,8 @@ from accelwatch_script.settings import OBSERVE, SURVEY, HookOptions, ScriptOptio
 
 _MOST_SURVEY = 4 << 20
 _MOST_TOLD = 1024
+_NOBODY_COULD_SAY = frozenset({ToldStatus.RETRY, ToldStatus.UNKNOWN})
+"""Answers to a poll after which what was accepted is accepted still."""
 
 
 class _Pending(msgspec.Struct):
@@ -59,6 +62,7 @@ class ScriptAction:
         self.observer = self._optional(OBSERVE, options.observe)
         self.surveyor = self._optional(SURVEY, options.survey)
         self._told: OrderedDict[str, _Pending] = OrderedDict()
+        self._asking: dict[str, asyncio.Task[None]] = {}
 
     def _optional(self, key: str, options: HookOptions | None) -> ProgramHook | RequestHook | None:
         return None if options is None else self._hook(key, options)
@@ -66,8 +70,15 @@ class ScriptAction:
     def _hook(self, key: str, options: HookOptions) -> ProgramHook | RequestHook:
         if options.url:
             return RequestHook(key, options, self._environ, self._clock)
-        kept = _MOST_SURVEY if key == SURVEY else MOST_KEPT
-        return ProgramHook(key, options, self._environ, self._slots, user=self._user, kept=kept)
+        return ProgramHook(
+            key,
+            options,
+            self._environ,
+            self._slots,
+            user=self._user,
+            looks=key in (OBSERVE, SURVEY),
+            kept=_MOST_SURVEY if key == SURVEY else MOST_KEPT,
+        )
 
     @property
     def intents(self) -> frozenset[IntentKind]:
@@ -84,7 +95,7 @@ class ScriptAction:
                     idempotent=hook.options.idempotent,
                     reversible=hook.options.reversible,
                     timeout_s=hook.longest_s + observing,
-                    settle_s=hook.options.observe_for_s,
+                    settle_s=hook.longest_s + hook.options.observe_for_s,
                 )
                 for kind, hook in self.hooks.items()
             }
@@ -94,13 +105,13 @@ class ScriptAction:
         """What the survey hook sees; nothing without one. Raises ActionUnavailableError."""
         if self.surveyor is None:
             return ()
-        deadline = self._clock.wall() + self.surveyor.options.timeout_s
+        deadline = self._clock.wall() + self.surveyor.timeout_s
         return seen.surveyed(await self.surveyor.run(Call(hook=SURVEY, deadline=deadline)))
 
     async def observe(self, intent: Intent) -> Observed:
         """What is seen now, and what the call before has told. Raises ActionUnavailableError."""
         key = _key(msgspec.json.encode(intent))
-        await self._ask(key)
+        self._ask(key)
         observed = await self._look(intent)
         pending = self._told.get(key)
         if pending is None:
@@ -114,25 +125,32 @@ class ScriptAction:
         now = self._clock.wall()
         if self.observer is None:
             return Observed(time=now)
-        call = of_intent(intent, None, "", now + self.observer.options.timeout_s)
+        call = of_intent(intent, None, "", now + self.observer.timeout_s)
         call = msgspec.structs.replace(call, hook=OBSERVE)
         return seen.observed(await self.observer.run(call), intent, now)
 
-    async def _ask(self, key: str) -> None:
-        """Ask for what was accepted, when it is time."""
+    def _ask(self, key: str) -> None:
+        """Have what was accepted asked for, when it is time; nobody waits for the answer."""
         pending = self._told.get(key)
         if pending is None or pending.told.status is not ToldStatus.ACCEPTED:
             return
         now = self._clock.monotonic()
-        if not pending.told.reference or now < pending.ask_at:
+        if not pending.told.reference or now < pending.ask_at or key in self._asking:
             return
+        pending.ask_at = now + seen.poll_after_s(pending.told)
+        self._asking[key] = task = asyncio.create_task(self._asked(key, pending))
+        task.add_done_callback(lambda _: self._asking.pop(key, None))
+
+    async def _asked(self, key: str, pending: _Pending) -> None:
         hook = self.hooks[IntentKind(pending.call.hook)]
-        said = await hook.run(msgspec.structs.replace(pending.call, poll=pending.told.reference))
-        if said.told.status in (ToldStatus.RETRY, ToldStatus.UNKNOWN):
-            # Nobody could say; what was accepted is accepted still.
-            pending.ask_at = now + seen.poll_after_s(said.told)
+        call = msgspec.structs.replace(
+            pending.call,
+            poll=pending.told.reference,
+            deadline=self._clock.wall() + hook.timeout_s,
+        )
+        told = (await hook.run(call)).told
+        if self._told.get(key) is not pending or told.status in _NOBODY_COULD_SAY:
             return
-        told = said.told
         if told.status is ToldStatus.ACCEPTED and not told.reference:
             told = msgspec.structs.replace(told, reference=pending.told.reference)
         self._keep(key, pending.call, told)
@@ -151,11 +169,14 @@ class ScriptAction:
             hook = self.hooks[IntentKind(step.kind)]
         except (KeyError, ValueError, msgspec.DecodeError) as error:
             return answer.refused(f"no step of ours: {error}").told
+        if self._clock.wall() > operation.deadline:
+            return answer.refused("its time is over").told
         if operation.dry_run and not hook.options.dry_run:
-            return answer.refused(f"dry run: the hook {step.kind} would be called").told
+            text = f"dry run: the hook {step.kind} would be called"
+            return Told(status=ToldStatus.DONE, text=text)
         if changed := await self._changed(intent, step):
             return changed
-        deadline = min(operation.deadline, self._clock.wall() + hook.options.timeout_s)
+        deadline = min(operation.deadline, self._clock.wall() + hook.timeout_s)
         checkpoint = step.arguments.get(judging.CHECKPOINT, "")
         call = msgspec.structs.replace(
             of_intent(intent, last, checkpoint, deadline),
@@ -202,6 +223,10 @@ class ScriptAction:
 
     async def close(self) -> None:
         """End what still runs, and give connections back."""
+        asking = list(self._asking.values())
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
         for hook in (*self.hooks.values(), self.observer, self.surveyor):
             if hook is not None:
                 await hook.close()

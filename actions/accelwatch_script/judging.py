@@ -26,6 +26,7 @@ INTENT = "intent"
 JOB = "job"
 CHECKPOINT = "checkpoint"
 _GLANCE_S = 2.0
+_LONGEST_WAIT_S = 60.0
 _ENDS_BOOT = frozenset({IntentKind.REBOOT, IntentKind.POWER_CYCLE})
 _NEEDS_EMPTY = _ENDS_BOOT | {IntentKind.RESET_DEVICE}
 
@@ -183,7 +184,7 @@ def _after_told(told: str, observed: Observed, hook: HookOptions) -> Proposal | 
     age_s = float(observed.own.get(seen.TOLD_FOR_S) or 0.0)
     if told == ToldStatus.ACCEPTED.value:
         after_s = float(observed.own.get(seen.AGAIN_AFTER_S) or 0.0)
-        return Wait(after_s, f"accepted: {text}")
+        return Wait(min(max(after_s, _GLANCE_S), _LONGEST_WAIT_S), f"accepted: {text}")
     if told == ToldStatus.REFUSED.value:
         return Refusal(RefusalKind.IMPOSSIBLE, f"the hook refused: {text}")
     if told == ToldStatus.UNKNOWN.value and not hook.idempotent:
@@ -230,12 +231,16 @@ def recovery(
         return Recovery.DONE
     if begun.started is None:
         return Recovery.REDO
-    told = begun.told
-    if told is not None:
-        if told.status in (ToldStatus.REFUSED, ToldStatus.RETRY):
-            return Recovery.REDO
-        if told.status is ToldStatus.DONE and hook.trusted:
-            return Recovery.DONE
-    if observed.time < begun.started + longest_s:
+    told = ""
+    if begun.told is not None:
+        # What was asked for since counts more than what was told at first.
+        told = observed.own.get(seen.TOLD) or begun.told.status.value
+    if told in (ToldStatus.REFUSED.value, ToldStatus.RETRY.value):
+        return Recovery.REDO
+    if told == ToldStatus.DONE.value and hook.trusted:
+        return Recovery.DONE
+    if seen.TOLD in observed.own and told == ToldStatus.ACCEPTED.value:
+        return Recovery.UNKNOWN
+    if not told and observed.time < begun.started + longest_s:
         return Recovery.UNKNOWN
     return Recovery.REDO if hook.idempotent else Recovery.UNKNOWN

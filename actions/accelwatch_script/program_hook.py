@@ -15,13 +15,14 @@ from accelwatch.untrusted_text import escaped
 from accelwatch_script import answer, call, process, references
 from accelwatch_script.answer import Said
 from accelwatch_script.file_rights import complaint
-from accelwatch_script.settings import HookOptions
+from accelwatch_script.settings import LOOK_S, HookOptions
 
 _log = logging.getLogger(__name__)
 
 _OVERHEAD_S = 5.0
 """What starting, killing and reaping take at most, beside the program's own time."""
 KILL_AFTER_S = 10.0
+_KILL_LOOK_AFTER_S = 2.0
 WAIT_FOR_SLOT_S = 5.0
 _MOST_LOGGED = 2000
 
@@ -57,10 +58,13 @@ class ProgramHook:
         slots: Slots,
         *,
         user: tuple[int, int] | None = None,
+        looks: bool = False,
         kept: int = process.MOST_KEPT,
     ) -> None:
-        """Raises ConfigError."""
+        """`looks`: it changes nothing, and is ended sooner. Raises ConfigError."""
         self.options = options
+        self.timeout_s = options.timeout_s if options.timeout or not looks else LOOK_S
+        self.kill_after_s = _KILL_LOOK_AFTER_S if looks else KILL_AFTER_S
         self._key = key
         self._env: dict[str, str] = {}
         self._secrets: list[str] = []
@@ -73,7 +77,6 @@ class ProgramHook:
         self._user = user
         self._kept = kept
         self._running: set[process.Stop] = set()
-        self.kill_after_s = KILL_AFTER_S
 
     @property
     def owners(self) -> frozenset[int]:
@@ -83,7 +86,7 @@ class ProgramHook:
     @property
     def longest_s(self) -> float:
         """Seconds after which a call has surely come back."""
-        return WAIT_FOR_SLOT_S + self.options.timeout_s + self.kill_after_s + _OVERHEAD_S
+        return WAIT_FOR_SLOT_S + self.timeout_s + self.kill_after_s + _OVERHEAD_S
 
     def complaint(self) -> str:
         """Why it would not be run now; empty if it would."""
@@ -100,7 +103,7 @@ class ProgramHook:
             self._slots.give_back()
         said = answer.of_program(
             self._clean(ended),
-            timeout_s=self.options.timeout_s,
+            timeout_s=self.timeout_s,
             idempotent=self.options.idempotent,
         )
         text = references.without(self._secrets, said.told.text)
@@ -129,7 +132,7 @@ class ProgramHook:
                 argv=self.options.argv,
                 environ={**self._env, **call.variables(what), process.CALL: uuid.uuid4().hex},
                 document=call.document(what),
-                timeout_s=self.options.timeout_s,
+                timeout_s=self.timeout_s,
                 kill_after_s=self.kill_after_s,
                 user=self._user,
                 kept=self._kept,

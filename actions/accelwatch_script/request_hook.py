@@ -23,6 +23,7 @@ class RequestHook:
     ) -> None:
         """Raises ConfigError."""
         self.options = options
+        self.timeout_s = options.timeout_s
         self._clock = clock
         self._secrets: list[str] = []
         self._secret = b""
@@ -42,7 +43,7 @@ class RequestHook:
     @property
     def longest_s(self) -> float:
         """Seconds after which a call has surely come back."""
-        return self.options.timeout_s + 1.0
+        return self.timeout_s + 1.0
 
     def complaint(self) -> str:
         """Nothing can be said of a URL before it is asked."""

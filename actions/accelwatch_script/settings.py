@@ -9,6 +9,9 @@ from accelwatch.errors import ConfigError, UsageError
 from accelwatch.plugin_options import check_url
 from accelwatch_script.references import is_reference
 
+_LONGEST_LOOK_S = 30.0
+"""The engine waits a minute for a look, its end by force included."""
+LOOK_S = 15.0
 OBSERVE = "observe"
 SURVEY = "survey"
 NEVER_TRUSTED = frozenset(
@@ -31,7 +34,7 @@ class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     env: dict[str, str] = {}
     """Added to the program's environment; references are resolved."""
     timeout: str | float = ""
-    """60s for programs, 10s for requests."""
+    """60s for programs, 10s for requests, and for programs that look 15s."""
     observe_for: str | float = "60s"
     """How long after the hook's word its effect may take to be seen."""
     idempotent: bool = False
@@ -76,6 +79,8 @@ def check(options: ScriptOptions) -> None:
     for name, hook in ((OBSERVE, options.observe), (SURVEY, options.survey)):
         if hook is not None:
             _check_hook(name, hook)
+            if hook.timeout and hook.timeout_s > _LONGEST_LOOK_S:
+                raise ConfigError(f"{name}.timeout: who looks has at most {_LONGEST_LOOK_S:g}s")
     if options.survey is not None and not options.survey.argv:
         raise ConfigError("survey: expected a program (argv): an answer to a request is too small")
     for kind, hook in options.hooks.items():
@@ -87,11 +92,6 @@ def check(options: ScriptOptions) -> None:
 def _check_trust(key: str, kind: IntentKind, hook: HookOptions, *, observed: bool) -> None:
     if hook.trusted and kind in NEVER_TRUSTED:
         raise ConfigError(f"{key}.trusted: this has to be observed; configure observe instead")
-    if hook.trusted and not hook.idempotent:
-        raise ConfigError(
-            f"{key}.trusted: after a restart it is called again; "
-            f"make it harmless to call twice and say idempotent: true"
-        )
     if not hook.trusted and not observed:
         more = "" if kind in NEVER_TRUSTED else ", or say trusted: true to count its word"
         raise ConfigError(f"{key}: nothing observes its effect; configure observe{more}")

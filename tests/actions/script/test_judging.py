@@ -24,7 +24,7 @@ from accelwatch_script.settings import HookOptions
 from hook_samples import JOB, MARK, MOVE, intent
 
 HOOK = HookOptions(argv=("/bin/true",))
-TRUSTED = HookOptions(argv=("/bin/true",), trusted=True, idempotent=True)
+TRUSTED = HookOptions(argv=("/bin/true",), trusted=True)
 IDEMPOTENT = HookOptions(argv=("/bin/true",), idempotent=True)
 OTHER = Mark(incident="i8", token=3)
 NEWER = Mark(incident="i7", token=4)
@@ -221,6 +221,7 @@ def test_what_was_accepted_is_looked_at_when_it_said() -> None:
 
 
 STEP = Step(kind="quarantine")
+ACCEPTED, FAILED = told(ToldStatus.ACCEPTED), told(ToldStatus.REFUSED)
 BEGUN = 1_800_000_000.0
 
 
@@ -238,6 +239,11 @@ BEGUN = 1_800_000_000.0
         (BEGUN, ToldStatus.DONE, TRUSTED, seen(), Recovery.DONE),
         (BEGUN, ToldStatus.ACCEPTED, HOOK, seen(), Recovery.UNKNOWN),
         (BEGUN, ToldStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
+        (BEGUN + 50.0, ToldStatus.UNKNOWN, IDEMPOTENT, seen(), Recovery.REDO),
+        (BEGUN, ToldStatus.ACCEPTED, IDEMPOTENT, seen(), Recovery.REDO),
+        (BEGUN, ToldStatus.ACCEPTED, IDEMPOTENT, seen(ACCEPTED), Recovery.UNKNOWN),
+        (BEGUN, ToldStatus.ACCEPTED, HOOK, seen(FAILED), Recovery.REDO),
+        (BEGUN, None, TRUSTED, seen(), Recovery.UNKNOWN),
     ],
 )
 def test_what_became_of_a_call_nobody_saw_the_end_of(

@@ -12,7 +12,7 @@ from hook_samples import script
 
 HOOK: dict[str, Any] = {"argv": ["/bin/true"]}
 OBSERVE: dict[str, Any] = {"argv": ["/bin/echo"]}
-TRUSTED: dict[str, Any] = {**HOOK, "trusted": True, "idempotent": True}
+TRUSTED: dict[str, Any] = {**HOOK, "trusted": True}
 
 
 def options(**changes: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def hooked(**changes: Any) -> dict[str, Any]:
         ({"hooks": {"quarantine": HOOK}}, "hooks.quarantine: nothing observes its effect"),
         ({"hooks": {"reboot": TRUSTED}}, "hooks.reboot.trusted: this has to be observed"),
         ({"hooks": {"move_job": TRUSTED}}, "hooks.move_job.trusted: this has to be observed"),
-        ({"hooks": {"service": {**HOOK, "trusted": True}}}, "say idempotent: true"),
+        (options(observe={**OBSERVE, "timeout": "31s"}), "observe.timeout: who looks has at most"),
     ],
 )
 def test_mistakes(given: dict[str, Any], text: str) -> None:
@@ -84,7 +84,7 @@ def test_mistakes_about_requests(given: dict[str, Any], text: str) -> None:
 def test_without_an_observer_only_what_is_trusted_is_taken() -> None:
     made = script(hooks={"service": TRUSTED})
     assert made.intents == {IntentKind.SERVICE}
-    assert made.steps["service"].idempotent
+    assert not made.steps["service"].idempotent
 
 
 def test_hooks_say_what_they_are() -> None:
@@ -95,7 +95,7 @@ def test_hooks_say_what_they_are() -> None:
     steps = script(**options(hooks=hooks)).steps
     assert (steps["release"].idempotent, steps["release"].reversible) == (True, True)
     assert steps["release"].timeout_s > 20.0 + 10.0
-    assert (steps["reboot"].idempotent, steps["reboot"].settle_s) == (False, 300.0)
+    assert (steps["reboot"].idempotent, steps["reboot"].settle_s) == (False, 311.0)
 
 
 def test_an_empty_file_holds_no_secret(tmp_path: Path) -> None:
