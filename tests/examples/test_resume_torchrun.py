@@ -1,0 +1,224 @@
+"""A job of processes is begun again over other nodes by the example's hooks.
+
+`ssh` and `torchrun` are stand-ins: nodes are names, a node that is dead does not answer, and what takes
+torchrun's command line starts the worker processes and nothing else.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.step import Achieved, Proposal, Refusal, Step, Told, ToldStatus, Wait
+from hook_samples import operation, program, script
+from waiting import wait_until
+
+REMOTE = """\
+node=$1; shift
+[ ! -e {folder}/dead/$node ] || exit 255
+cd {folder} && exec setsid --wait sh -c "$*"
+"""
+TORCHRUN = '''\
+#!{python}
+"""Takes the command line of torchrun and starts the workers of one node, each in its own session."""
+import argparse, os, subprocess, sys
+parser = argparse.ArgumentParser()
+for name in ("nnodes", "node-rank", "nproc-per-node", "max-restarts"):
+    parser.add_argument(f"--{{name}}", type=int, required=True)
+for name in ("rdzv-id", "rdzv-backend", "rdzv-endpoint"):
+    parser.add_argument(f"--{{name}}", required=True)
+given, program = parser.parse_known_args()
+workers = []
+for local in range(given.nproc_per_node):
+    rank = given.node_rank * given.nproc_per_node + local
+    env = {{**os.environ, "RANK": str(rank), "LOCAL_RANK": str(local),
+           "WORLD_SIZE": str(given.nnodes * given.nproc_per_node)}}
+    workers.append(subprocess.Popen([sys.executable, *program], env=env, start_new_session=True))
+sys.exit(max(worker.wait() for worker in workers))
+'''
+
+PYTHON = Path(sys.executable).resolve()
+PATH = f"{PYTHON.parent}:/usr/bin:/bin"
+"""Not the one of a wrapper that chooses among Pythons, which takes longer than the hooks."""
+
+
+class Site:
+    """The example as a site has it, in a folder."""
+
+    def __init__(self, folder: Path, examples: Path) -> None:
+        self.folder = folder
+        self.job = folder / "job"
+        shutil.copytree(examples / "resume-torchrun", folder / "hooks")
+        self.job.mkdir()
+        (folder / "dead").mkdir()
+        for name in ("train.py", "checkpoint_lock.py"):
+            shutil.copy(examples / "slurm-checkpoint-lock" / name, self.job)
+        text = (folder / "hooks" / "job.conf").read_text()
+        remote = program(folder, REMOTE.format(folder=folder), "remote")
+        launcher = program(folder, TORCHRUN.format(python=PYTHON), "torchrun")
+        for old, new in (
+            ('"ssh -o BatchMode=yes -o ConnectTimeout=5"', f'"{remote}"'),
+            ("TORCHRUN=torchrun", f"TORCHRUN={launcher}"),
+            ("PER_NODE=8", "PER_NODE=2"),
+            ("/srv/jobs/42", str(self.job)),
+            ("/srv/quarantine", f"{folder}/quarantine"),
+            ("JOB=42", f"JOB=42-{os.getpid()}-{folder.name}"),
+        ):
+            assert old in text
+            text = text.replace(old, new)
+        self.conf = folder / "job.conf"
+        self.conf.write_text(text)
+        self.name = f"42-{os.getpid()}-{folder.name}"
+        self.environ = {"JOB_CONF": str(self.conf), "PATH": PATH}
+
+    def options(self, readme: str) -> dict[str, Any]:
+        """What the example's page says, with our folders."""
+        text = readme.split("```yaml\n")[1].partition("```")[0]
+        text = text.replace("/etc/accelwatch/torchrun/job.conf", str(self.conf))
+        text = text.replace("/etc/accelwatch/torchrun", f"{self.folder}/hooks")
+        text = text.replace("/usr/bin:/bin", PATH)
+        loaded: dict[str, Any] = yaml.safe_load(text)
+        return loaded
+
+    def launch(self, *nodes: str) -> None:
+        """Begin the job."""
+        words = [str(self.folder / "hooks" / "launch"), "0", *nodes]
+        subprocess.run(words, env=self.environ, check=True, timeout=30)
+
+    def step(self, copy: int) -> int:
+        """The newest checkpoint of a copy."""
+        found = [*self.job.glob(f"checkpoints/copy-{copy}/step-*")]
+        return max((int(one.name[5:]) for one in found), default=0)
+
+    def pids(self, node: str = "") -> list[int]:
+        """Processes of the job, on a node or all."""
+        word = f"COPY_OF={self.name}.".encode()
+        pids = []
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                words = file.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if any(
+                one.startswith(word) and one.endswith(f".{node}".encode() if node else b"")
+                for one in words
+            ):
+                pids.append(int(file.parent.name))
+        return pids
+
+    def intent(self, kind: IntentKind, **more: Any) -> Intent:
+        return Intent(
+            kind=kind,
+            mark=Mark(incident="i7", token=3),
+            node="n2",
+            deadline=1_800_003_600.0,
+            **more,
+        )
+
+
+@pytest.fixture
+def site(tmp_path: Path, examples: Path) -> Iterator[Site]:
+    made = Site(tmp_path, examples)
+    yield made
+    for pid in made.pids():
+        os.kill(pid, signal.SIGKILL)
+
+
+def move(site: Site, **more: Any) -> Intent:
+    job = JobKey(cluster="", id=site.name, submitted=0.0)
+    return site.intent(IntentKind.MOVE_JOB, job=job, bad_nodes=("n2",), spare="n3", **more)
+
+
+async def called(made: Any, wanted: Intent) -> tuple[Told, Proposal]:
+    step = made.propose(wanted, await made.observe(wanted))
+    assert isinstance(step, Step), step
+    told = await made.perform(step, operation(operation=wanted.kind.value))
+    ending = made.propose(wanted, await made.observe(wanted))
+    for _ in range(100):
+        if not isinstance(ending, Wait):
+            break
+        await asyncio.sleep(0.05)
+        ending = made.propose(wanted, await made.observe(wanted))
+    return told, ending
+
+
+def test_a_job_goes_on_over_other_nodes(site: Site, examples: Path) -> None:
+    options = site.options((examples / "resume-torchrun" / "README.md").read_text())
+    site.launch("n1", "n2")
+    wait_until(lambda: site.step(0) >= 3)
+
+    async def scenario() -> Proposal:
+        made = script(**options)
+        told, ending = await called(made, site.intent(IntentKind.QUARANTINE))
+        assert (told.status, type(ending)) == (ToldStatus.DONE, Achieved)
+        told, ending = await called(made, move(site))
+        assert told.status is ToldStatus.DONE, told
+        assert told.text == "copy 1 on n1,n3"
+        return ending
+
+    ending = asyncio.run(scenario())
+    assert isinstance(ending, Achieved), ending
+    assert ending.moved_to == ("n1", "n3")
+    assert site.pids("n2") == []
+    assert len(site.pids("n3")) == 3
+    wait_until(lambda: site.step(1) > 3)
+    saved = max(int(one.name[5:]) for one in site.job.glob("checkpoints/closed-0/step-*"))
+    assert f"copy 1 begins after step {saved}\n" in (site.job / "log" / "n1").read_text()
+
+
+def test_a_silent_node_is_fenced_by_the_job_only(site: Site, examples: Path) -> None:
+    options = site.options((examples / "resume-torchrun" / "README.md").read_text())
+    site.launch("n2", "n1")
+    wait_until(lambda: site.step(0) >= 3)
+    # n2, which writes the checkpoints, does not answer any more, and its processes go on.
+    (site.folder / "dead" / "n2").touch()
+
+    async def scenario() -> Proposal:
+        made = script(**options)
+        refusal = made.propose(move(site), await made.observe(move(site)))
+        assert isinstance(refusal, Refusal)
+        assert "the old copy of the job may run on and write" in refusal.text
+        told, ending = await called(made, move(site, fenced_by_job=True))
+        assert told.text == "copy 1 on n1,n3"
+        return ending
+
+    old = site.pids("n2")
+    assert isinstance(asyncio.run(scenario()), Achieved)
+    wait_until(lambda: site.step(1) > 3)
+    # It has found its folder closed, and ended by itself.
+    wait_until(
+        lambda: (
+            "copy 0 ends: the folder of copy 0 was closed" in (site.job / "log" / "n2").read_text()
+        )
+    )
+    assert old
+
+
+def test_a_release_takes_our_own_mark_only(site: Site, examples: Path) -> None:
+    options = site.options((examples / "resume-torchrun" / "README.md").read_text())
+    held = site.folder / "quarantine" / "n2"
+
+    async def scenario() -> None:
+        made = script(**options)
+        wanted = site.intent(IntentKind.RELEASE)
+        held.parent.mkdir()
+        held.write_text("ann is looking at it\n")
+        assert isinstance(made.propose(wanted, await made.observe(wanted)), Achieved)
+        quarantine = site.intent(IntentKind.QUARANTINE)
+        refusal = made.propose(quarantine, await made.observe(quarantine))
+        assert isinstance(refusal, Refusal)
+        held.write_text("i7 3\n")
+        told, ending = await called(made, wanted)
+        assert (told.status, type(ending)) == (ToldStatus.DONE, Achieved)
+        assert not held.exists()
+
+    asyncio.run(scenario())
