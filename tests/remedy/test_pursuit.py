@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from accelwatch.action.intent import IntentKind, Mark
-from accelwatch.action.step import Recovery, RefusalKind, Step, Told, ToldStatus
+from accelwatch.action.intent import Intent, IntentKind, Mark
+from accelwatch.action.step import Recovery, RefusalKind, Step, StepKind, Told, ToldStatus
 from accelwatch.incidents.journal.records import StateRecord
+from accelwatch.remedy.lanes import Lanes
 from accelwatch.remedy.operations import KIND, OperationState, operation_of
 from accelwatch.remedy.pursued import Ending, Pursued
 from remedy.bench import Bench, intent
+from remedy.fake_scheduler import STEPS
 from remedy.virtual_time import START
 
 RESERVED, STARTED, TOLD = OperationState.RESERVED, OperationState.STARTED, OperationState.TOLD
@@ -340,27 +342,49 @@ def test_pursuits_of_one_node_take_turns_and_those_of_others_do_not_wait(bench: 
     assert max(open_) == 1
 
 
-def test_effects_on_a_scheduler_come_one_after_another(bench: Bench) -> None:
+def most_at_once(bench: Bench, *wanted: Intent) -> int:
+    """How many effects were under way together, each taking a second."""
     under_way: list[str] = []
     most: list[int] = []
     perform = bench.action.perform
 
     async def slowly(step, operation):  # type: ignore[no-untyped-def]
-        under_way.append(step.arguments["node"])
+        under_way.append(step.text)
         most.append(len(under_way))
         await asyncio.sleep(1.0)
-        under_way.remove(step.arguments["node"])
+        under_way.remove(step.text)
         return await perform(step, operation)
 
     bench.action.perform = slowly  # type: ignore[method-assign]
 
     async def play() -> None:
-        names = ("n1", "n2", "n3", "n4")
-        wanted = [intent(IntentKind.QUARANTINE, name) for name in names]
         await asyncio.gather(*(bench.pursuit(one).run() for one in wanted))
 
     bench.loop.run_until_complete(play())
-    assert max(most) == 1
+    assert {one.ending for one in bench.reported} == {Ending.ACHIEVED}
+    return max(most)
+
+
+def test_a_scheduler_has_so_many_effects_at_once(bench: Bench) -> None:
+    bench.site = bench.site._replace(lanes=Lanes(2))
+    names = ("n1", "n2", "n3", "n4")
+    assert most_at_once(bench, *(intent(IntentKind.QUARANTINE, name) for name in names)) == 2
+
+
+def test_what_takes_long_keeps_nobody_waiting(bench: Bench) -> None:
+    bench.site = bench.site._replace(lanes=Lanes(1))
+    bench.action.steps = {**STEPS, "test": StepKind(idempotent=True, reversible=True, timeout_s=60)}  # type: ignore[misc]
+    wanted = (intent(IntentKind.TEST, "n2"), QUARANTINE)
+    assert most_at_once(bench, *wanted) == 2
+
+
+def test_what_nodes_have_in_common_is_changed_by_one_at_a_time(bench: Bench) -> None:
+    bench.world.spares["n4"] = ""
+    wanted = (
+        intent(IntentKind.DRAW_SPARE, "n1", spare="s1"),
+        intent(IntentKind.DRAW_SPARE, "n2", spare="n4"),
+    )
+    assert most_at_once(bench, *wanted) == 1
 
 
 @pytest.mark.parametrize("call", ["observe", "propose", "recover", "perform"])

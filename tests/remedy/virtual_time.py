@@ -51,12 +51,8 @@ class LoopClock:
 
 
 def run(loop: VirtualLoop, play: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, however many hours that is; what is left over ends too."""
+    """Run to the end, however many hours that is."""
     try:
         return loop.run_until_complete(play)
     finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()

@@ -49,7 +49,7 @@ async def carry_out(
     """
     kind, ledger = site.kind(step), site.ledger
     operation = await ledger.reserve(site.name, intent, step, attempt)
-    async with site.lanes.effects(site.name):
+    async with site.lanes.effects(site.name, kind):
         why = held()
         if not why:
             operation, committed = await ledger.start(operation, kind)

@@ -1,18 +1,29 @@
-"""Who waits for whom: one at a time for a node, and for the effects of a scheduler."""
+"""Who waits for whom: one at a time for a node, a few at a time for the effects of a scheduler."""
 
 import asyncio
 from collections import defaultdict
+from contextlib import AbstractAsyncContextManager, nullcontext
 
-EFFECTS_AT_ONCE = 1
+from accelwatch.action.intent import IntentKind
+from accelwatch.action.step import StepKind
+
+AT_ONCE = 8
 """Effects of one scheduler that are under way together."""
+SLOW_S = 30.0
+"""What may take longer waits for others of its like only: a test keeps no drain waiting."""
+SHARED = frozenset(
+    {IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB, IntentKind.DRAW_SPARE, IntentKind.RETURN_SPARE}
+)
+"""What changes lists that several nodes have in common: nobody may read one that another changes."""
 
 
 class Lanes:
     """Locks by name, for one event loop."""
 
-    def __init__(self, at_once: int = EFFECTS_AT_ONCE) -> None:
+    def __init__(self, at_once: int = AT_ONCE) -> None:
         self._nodes: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._effects: dict[str, asyncio.Semaphore] = defaultdict(
+        self._shared: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._effects: dict[tuple[str, bool], asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(at_once)
         )
 
@@ -20,6 +31,10 @@ class Lanes:
         """Who has it looks at a node's operations and changes them."""
         return self._nodes[action, node]
 
-    def effects(self, action: str) -> asyncio.Semaphore:
+    def shared(self, action: str, kind: IntentKind) -> AbstractAsyncContextManager[None]:
+        """Who has it may look at what nodes have in common, and change it."""
+        return self._shared[action] if kind in SHARED else nullcontext()
+
+    def effects(self, action: str, kind: StepKind) -> asyncio.Semaphore:
         """Who has it may have an effect on a scheduler."""
-        return self._effects[action]
+        return self._effects[action, kind.timeout_s > SLOW_S]

@@ -86,7 +86,11 @@ class Pursuit:
     async def run(self) -> None:
         """Carry it out, and report the end."""
         while True:
-            async with self._site.lanes.node(self._site.name, self._intent.node):
+            lanes, name = self._site.lanes, self._site.name
+            async with (
+                lanes.node(name, self._intent.node),
+                lanes.shared(name, self._intent.kind),
+            ):
                 outcome = await self._turn()
             if isinstance(outcome, Pursued):
                 self._report(outcome)

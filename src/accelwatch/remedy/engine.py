@@ -1,0 +1,305 @@
+"""The engine: the only part of the remedies that waits.
+
+It hands incidents, people's words and what is seen to the pure part, has its records written, and only
+then begins or ends what it wants. Whatever cannot be written is not begun.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.action.contract import Action
+from accelwatch.action.intent import Intent
+from accelwatch.clock import Clock
+from accelwatch.incidents.journal.file import JournalError
+from accelwatch.incidents.journal.records import ENGINE, Batch, StateRecord
+from accelwatch.incidents.register import COMMIT_WAIT_S
+from accelwatch.remedy.ceiling import UNDOING
+from accelwatch.remedy.changes import Change, Command, Heard, Started, Verb
+from accelwatch.remedy.denial import PERMIT, Answer, Denial
+from accelwatch.remedy.effect import Site
+from accelwatch.remedy.inbox import Asked, Inbox
+from accelwatch.remedy.journaling import kept, restored
+from accelwatch.remedy.lanes import Lanes
+from accelwatch.remedy.ledger import Commit, Ledger
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.operations import OperationState, Witness
+from accelwatch.remedy.outcome import Note, Outcome
+from accelwatch.remedy.pursuits import Pursuits
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.stop_file import StopFile
+from accelwatch.remedy.surveying import keep_surveying
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 1.0
+STOP_FILE = "the stop file"
+"""Who stopped everything, where no person said so."""
+_LETS_GO_ON = frozenset({Verb.RETRY, Verb.FORCE_RELEASE, Verb.FORGET})
+"""By which a person takes upon himself what nobody knows."""
+
+Decide = Callable[[RemedyState, Sequence[Change], Sequence[Heard], float], Outcome]
+"""`remedy.step.step` with its settings."""
+
+
+class Reply(NamedTuple):
+    """What a person's word has come to."""
+
+    notes: tuple[Note, ...] = ()
+    problem: str = ""
+    """Why it counts for nothing; empty when it was written and counts."""
+
+
+class Engine:
+    """For one event loop."""
+
+    def __init__(
+        self,
+        decide: Decide,
+        actions: Mapping[str, Action],
+        commit: Commit | None,
+        clock: Clock,
+        stop_file: StopFile,
+        *,
+        may_begin: Callable[[RemedyState], Answer] = lambda _: PERMIT,
+        tell: Callable[[Sequence[Note]], None] = lambda _: None,
+    ) -> None:
+        """`actions` by name, in the order of the configuration; `commit` is None without a journal.
+
+        `may_begin` is asked before each effect, also of what was decided earlier: the data guard.
+        """
+        self._may_begin = may_begin
+        self._decide = decide
+        self._actions = actions
+        self._commit = commit
+        self._clock = clock
+        self._stop_file = stop_file
+        self._tell = tell
+        self._inbox = Inbox()
+        self._lanes = Lanes()
+        self._ledger = Ledger(None, clock)
+        self._pursuits = Pursuits({}, clock, lambda _: None)
+        self._tasks: list[asyncio.Task[None]] = []
+        self.state = RemedyState()
+        """As far as it is written down."""
+        self._writing: dict[int, float] = {}
+        """Since when (monotonic seconds) what is being written is."""
+        self._refused = ""
+        self._unwritten = ""
+        self._broken = ""
+
+    async def begin(self, states: Iterable[StateRecord]) -> None:
+        """Take up what the journal knows, and begin to decide. Raises nothing.
+
+        Without a journal, or with one that is not understood, nothing is decided and that is told.
+        """
+        if self._commit is None:
+            self._refused = "there is no journal, so nothing is decided or done about incidents"
+            return
+        known = list(states)
+        try:
+            self.state = restored(known)
+            self._ledger = Ledger(self._written, self._clock, known)
+        except msgspec.MsgspecError as error:
+            self._refused = f"the journal has what this version does not understand: {error}"
+            logger.error("%s", self._refused)
+            return
+        sites = {
+            name: Site(name, action, self._ledger, self._lanes, self._gate, self._clock)
+            for name, action in self._actions.items()
+        }
+        self._pursuits = Pursuits(sites, self._clock, lambda one: self._inbox.hear([one]))
+        self._stop_file.begin()
+        self._inbox.tell([Started(token=self.state.token + 1, at=self._clock.wall())])
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._run(), name="remedies"),
+            loop.create_task(
+                keep_surveying(self._actions, self._clock, lambda one: self._inbox.hear([one])),
+                name="surveys",
+            ),
+        ]
+
+    async def end(self) -> None:
+        """Decide no more, and end what is under way as it is."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self._pursuits.stop()
+        self._stop_file.end()
+        for asked in self._inbox.asked:
+            asked.answer.cancel()
+
+    def tell(self, changes: Iterable[Change]) -> None:
+        """Incidents and rules as they stand now."""
+        if not self._refused:
+            self._inbox.tell(changes)
+
+    def hear(self, observations: Iterable[Heard]) -> None:
+        """What the hub sees of nodes."""
+        if not self._refused:
+            self._inbox.hear(observations)
+
+    async def ask(self, command: Command, address: str = "") -> Reply:
+        """What a person wants; when this returns it is written down, or the answer says why not."""
+        if self._refused:
+            return Reply(problem=self._refused)
+        answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._inbox.ask(Asked(command, address, answer))
+        given = await answer
+        assert isinstance(given, Reply)
+        if not given.problem and command.verb in _LETS_GO_ON:
+            try:
+                await self._settle_unknown(command, address)
+            except JournalError as error:
+                return given._replace(problem=f"it is not written down: {error}")
+        return given
+
+    async def _run(self) -> None:
+        while True:
+            await self._inbox.wait(TICK_S)
+            try:
+                await self._turn()
+            except JournalError as error:
+                problem = f"nothing new is done while the journal cannot be written: {error}"
+                if problem != self._unwritten:
+                    logger.error("%s", problem)
+                self._unwritten = problem
+                await asyncio.sleep(TICK_S)
+            except Exception as error:
+                if not self._broken:
+                    logger.exception("a decision about remedies failed")
+                self._broken = f"a decision about remedies failed: {error!r}"
+                await asyncio.sleep(TICK_S)
+            else:
+                self._broken = self._unwritten = ""
+
+    async def _turn(self) -> None:
+        self._heed_stop_file()
+        while self._inbox.asked:
+            await self._answer(self._inbox.asked.pop(0))
+        changes, heard = self._inbox.waiting()
+        now = self._clock.wall()
+        outcome = self._decide(self.state, [*changes.values()], [*heard.values()], now)
+        await self._adopt(outcome)
+        self._inbox.done(changes, heard)
+        if any(isinstance(one, Started) for one in changes.values()):
+            self._look_after_the_rest()
+
+    def _heed_stop_file(self) -> None:
+        why, stop = self._stop_file.why, self.state.stop
+        now = self._clock.wall()
+        if why and stop is None:
+            self._inbox.tell([Command(verb=Verb.STOP, by=STOP_FILE, at=now, reason=why)])
+        elif not why and stop is not None and stop.by == STOP_FILE:
+            self._inbox.tell([Command(verb=Verb.START, by=STOP_FILE, at=now)])
+
+    async def _answer(self, asked: Asked) -> None:
+        if asked.answer.done():  # nobody waits any more
+            return
+        try:
+            outcome = self._decide(self.state, [asked.command], [], self._clock.wall())
+            await self._adopt(outcome, asked.command.by, asked.address)
+        except JournalError as error:
+            asked.answer.set_result(Reply(problem=f"it is not written down: {error}"))
+            raise
+        except Exception as error:
+            asked.answer.set_result(Reply(problem=f"it could not be decided: {error!r}"))
+            raise
+        if not asked.answer.done():
+            asked.answer.set_result(Reply(notes=outcome.notes))
+
+    async def _written(self, batch: Batch) -> None:
+        """Have a batch written, however long that takes. Raises JournalError."""
+        assert self._commit is not None
+        self._writing[id(batch)] = self._clock.monotonic()
+        try:
+            await self._commit(batch)
+        finally:
+            del self._writing[id(batch)]
+
+    async def _adopt(self, outcome: Outcome, actor: str = ENGINE, address: str = "") -> None:
+        """Have it written, then do what it wants. Raises JournalError, then nothing has changed."""
+        records = [state for record in outcome.records for state in kept(record)]
+        if records:
+            now = self._clock.wall()
+            await self._written(Batch(time=now, records=[*records], actor=actor, address=address))
+        self.state = outcome.state
+        for intent in (*outcome.pursue, *outcome.cancel):
+            self._pursuits.begin(intent, self._seen_by(intent))
+        for intent in outcome.cancel:
+            self._pursuits.cancel(intent)
+        if outcome.notes:
+            self._tell(outcome.notes)
+
+    def _seen_by(self, intent: Intent) -> str:
+        return self.state.world.seen_by.get(intent.node, "")
+
+    def _look_after_the_rest(self) -> None:
+        """After a restart: what is open is looked at until it is known, wanted or not."""
+        state = self.state
+        wanted = [*state.chores.values(), *state.lingering.values()]
+        for remedy in state.remedies.values():
+            if remedy.pursuing is not None:
+                wanted.append(remedy.pursuing)
+                if remedy.stage is Stage.UNKNOWN:
+                    self._pursuits.begin(remedy.pursuing, self._seen_by(remedy.pursuing))
+        for operation in self._ledger.open():
+            if operation.intent not in wanted:
+                self._pursuits.begin(operation.intent, operation.action)
+                self._pursuits.cancel(operation.intent)
+
+    async def _settle_unknown(self, command: Command, address: str) -> None:
+        """A person has looked at a node: what is unknown there counts as not done."""
+        remedy = self.state.remedies.get(command.node)
+        target = command.node if remedy is None or not remedy.target else remedy.target
+        for name in self._actions:
+            async with self._lanes.node(name, target):
+                operation = self._ledger.open_on(name, target)
+                if operation is not None and operation.state is OperationState.UNKNOWN:
+                    await self._ledger.settle(
+                        operation,
+                        OperationState.FAILED,
+                        Witness.PERSON,
+                        f"{command.verb}: {command.reason}",
+                        person=command.by,
+                        address=address,
+                    )
+
+    def _gate(self, intent: Intent) -> str:
+        """Why no effect may begin now. What we did ourselves may always be undone."""
+        if self._broken:
+            return self._broken
+        if intent.kind in UNDOING:
+            return ""
+        if self._stop_file.why:
+            return f"everything is stopped: {self._stop_file.why}"
+        if self.state.stop is not None:
+            return f"everything is stopped by {self.state.stop.by}"
+        answer = self._may_begin(self.state)
+        return answer.text if isinstance(answer, Denial) else ""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why something is not decided or done that should be; empty when all is well."""
+        ended = any(task.done() for task in self._tasks)
+        since = min(self._writing.values(), default=self._clock.monotonic())
+        hangs = self._clock.monotonic() - since > COMMIT_WAIT_S
+        told = (
+            self._refused,
+            "nothing is decided about incidents any more; see the log" if ended else "",
+            "nothing new is done: the journal's disk does not answer" if hangs else "",
+            self._unwritten,
+            self._broken,
+            *self._pursuits.problems,
+        )
+        return tuple(dict.fromkeys(one for one in told if one))
+
+    @property
+    def doing(self) -> Mapping[str, str]:
+        """What is being done or waited for, by the scheduler's name of the node."""
+        return self._pursuits.texts

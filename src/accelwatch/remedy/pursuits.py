@@ -1,0 +1,90 @@
+"""The pursuits that are under way: one an intent, begun, cancelled, and ended together."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.step import RefusalKind
+from accelwatch.clock import Clock
+from accelwatch.remedy.effect import Site
+from accelwatch.remedy.pursued import Ending, Pursued
+from accelwatch.remedy.pursuit import Pursuit, Report
+
+logger = logging.getLogger(__name__)
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class Pursuits:
+    """For one event loop; `report` hears of each end, and of each step that nobody knows of."""
+
+    def __init__(self, sites: Mapping[str, Site], clock: Clock, report: Report) -> None:
+        """`sites` by the action's name, in the order in which they are asked whether they can do it."""
+        self._sites = sites
+        self._clock = clock
+        self._report = report
+        self._running: dict[bytes, tuple[Pursuit, asyncio.Task[None]]] = {}
+
+    def begin(self, intent: Intent, action: str = "") -> None:
+        """Pursue an intent, unless that is being done already; by `action` where it can do it."""
+        key = _ENCODER.encode(intent)
+        if key in self._running:
+            return
+        site = self._site(intent, action)
+        if site is None:
+            self._report(self._refused(intent))
+            return
+        pursuit = Pursuit(site, intent, self._report)
+        task = asyncio.get_running_loop().create_task(pursuit.run(), name=f"pursuit {intent.kind}")
+        self._running[key] = pursuit, task
+        task.add_done_callback(lambda ended: self._ended(key, ended))
+
+    def _site(self, intent: Intent, action: str) -> Site | None:
+        able = {
+            name: site for name, site in self._sites.items() if intent.kind in site.action.intents
+        }
+        return able.get(action) or next(iter(able.values()), None)
+
+    def _refused(self, intent: Intent) -> Pursued:
+        return Pursued(
+            intent=intent,
+            ending=Ending.REFUSED,
+            time=self._clock.wall(),
+            text=f"none of the actions in remedy.actions can do it: {intent.kind}",
+            refusal=RefusalKind.IMPOSSIBLE,
+        )
+
+    def _ended(self, key: bytes, task: "asyncio.Task[None]") -> None:
+        pursuit, _ = self._running.pop(key)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("a pursuit has ended by a mistake of ours", exc_info=error)
+            # Nobody knows how far it came, and nobody shall wait for it.
+            self._report(pursuit.lost(f"its pursuit has ended by a mistake of ours: {error!r}"))
+
+    def cancel(self, intent: Intent) -> bool:
+        """Begin nothing more for an intent; whether it was being pursued."""
+        running = self._running.get(_ENCODER.encode(intent))
+        if running is not None:
+            running[0].cancel()
+        return running is not None
+
+    async def stop(self) -> None:
+        """End all as they are; what is open is found again in the journal."""
+        tasks = [task for _, task in self._running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why some of them cannot go on, each once."""
+        told = (pursuit.problem for pursuit, _ in self._running.values())
+        return tuple(dict.fromkeys(text for text in told if text))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What is being done or waited for, by node."""
+        return {pursuit.node: pursuit.text for pursuit, _ in self._running.values()}

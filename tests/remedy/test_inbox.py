@@ -1,0 +1,76 @@
+"""What waits for a decision: the newest word on each thing, every end, and nothing is lost."""
+
+from accelwatch.action.intent import IntentKind
+from accelwatch.remedy.case import Case, Policy
+from accelwatch.remedy.changes import CaseChanged
+from accelwatch.remedy.inbox import Inbox
+from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
+from accelwatch.remedy.world import NodeHeard
+from remedy.bench import intent
+from remedy.virtual_time import START, VirtualLoop, run
+
+
+def case(incident: str, node: str = "n1", title: str = "") -> CaseChanged:
+    policy = Policy(rule="gpu.lost")
+    known = Case(incident=incident, policy=policy, since=START, evidence_at=START, title=title)
+    return CaseChanged(node=node, case=known)
+
+
+def pursued(text: str) -> Pursued:
+    wanted = intent(IntentKind.QUARANTINE)
+    return Pursued(intent=wanted, ending=Ending.ACHIEVED, time=START, text=text)
+
+
+def test_a_later_word_replaces_one_that_still_waits() -> None:
+    inbox = Inbox()
+    inbox.tell([case("i1"), case("i2"), case("i1", "n2"), case("i1", title="later")])
+    inbox.hear([NodeHeard(node="n1", time=1.0), NodeHeard(node="n1", time=2.0)])
+    inbox.hear([Surveyed(action="a", time=1.0), Surveyed(action="b", time=1.0)])
+    inbox.hear([Surveyed(action="a", time=2.0)])
+    changes, heard = inbox.waiting()
+    assert [*changes.values()] == [case("i2"), case("i1", "n2"), case("i1", title="later")]
+    assert [*heard.values()] == [
+        NodeHeard(node="n1", time=2.0),
+        Surveyed(action="b", time=1.0),
+        Surveyed(action="a", time=2.0),
+    ]
+
+
+def test_every_end_counts() -> None:
+    inbox = Inbox()
+    inbox.hear([pursued("a"), pursued("b")])
+    assert [*inbox.waiting()[1].values()] == [pursued("a"), pursued("b")]
+
+
+def test_what_came_while_it_was_decided_waits_on() -> None:
+    inbox = Inbox()
+    inbox.tell([case("i1"), case("i2")])
+    inbox.hear([pursued("a"), NodeHeard(node="n1", time=1.0)])
+    changes, heard = inbox.waiting()
+    inbox.tell([case("i1", title="later")])
+    inbox.hear([pursued("b")])
+    inbox.done(changes, heard)
+    changes, heard = inbox.waiting()
+    assert [*changes.values()] == [case("i1", title="later")]
+    assert [*heard.values()] == [pursued("b")]
+
+
+def test_what_every_tick_brings_wakes_nobody() -> None:
+    loop = VirtualLoop()
+
+    async def waited(what: str) -> float:
+        inbox = Inbox()
+        if what == "case":
+            inbox.tell([case("i1")])
+        elif what == "end":
+            inbox.hear([pursued("a")])
+        elif what == "heard":
+            inbox.hear([NodeHeard(node="n1", time=1.0)])
+        began = loop.time()
+        await inbox.wait(1.0)
+        return loop.time() - began
+
+    async def play() -> list[float]:
+        return [await waited(what) for what in ("case", "end", "heard", "")]
+
+    assert run(loop, play()) == [0.0, 0.0, 1.0, 1.0]
