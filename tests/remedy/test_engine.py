@@ -106,6 +106,7 @@ class Site:
             self.bench.journal.commit,
             self.bench.clock,
             self.file,
+            may_begin=lambda _: PERMIT,
             tell=self.told.extend,
         )
 

@@ -19,7 +19,7 @@ from remedy.virtual_time import START
 
 def remedy(text: str = "") -> Remedy:
     return Remedy(
-        node="n1", stage=Stage.QUARANTINING, since=START, begun=START, incident="i1", text=text
+        node="n1", stage=Stage.QUARANTINING, since=START, begun=START, incident="i1", vouched=text
     )
 
 

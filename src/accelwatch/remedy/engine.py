@@ -17,9 +17,10 @@ from accelwatch.clock import Clock
 from accelwatch.incidents.journal.file import JournalError
 from accelwatch.incidents.journal.records import ENGINE, Batch, StateRecord
 from accelwatch.incidents.register import COMMIT_WAIT_S
+from accelwatch.remedy import data_guard
 from accelwatch.remedy.ceiling import UNDOING
 from accelwatch.remedy.changes import Change, Command, Heard, Started, Verb
-from accelwatch.remedy.denial import PERMIT, Answer, Denial
+from accelwatch.remedy.denial import Answer, Denial
 from accelwatch.remedy.effect import Site
 from accelwatch.remedy.inbox import Asked, Inbox
 from accelwatch.remedy.journaling import kept, restored
@@ -45,6 +46,13 @@ Decide = Callable[[RemedyState, Sequence[Change], Sequence[Heard], float], Outco
 """`remedy.step.step` with its settings."""
 
 
+MayBegin = Callable[[RemedyState], Answer]
+
+
+def _guarded(state: RemedyState) -> Answer:
+    return data_guard.may_begin(state.world.guard)
+
+
 class Reply(NamedTuple):
     """What a person's word has come to."""
 
@@ -64,14 +72,14 @@ class Engine:
         clock: Clock,
         stop_file: StopFile,
         *,
-        may_begin: Callable[[RemedyState], Answer] = lambda _: PERMIT,
+        may_begin: MayBegin | None = None,
         tell: Callable[[Sequence[Note]], None] = lambda _: None,
     ) -> None:
         """`actions` by name, in the order of the configuration; `commit` is None without a journal.
 
-        `may_begin` is asked before each effect, also of what was decided earlier: the data guard.
+        `may_begin` is asked before each effect, whenever that was decided; the data guard if None.
         """
-        self._may_begin = may_begin
+        self._may_begin = may_begin or _guarded
         self._decide = decide
         self._actions = actions
         self._commit = commit
