@@ -82,7 +82,7 @@ def _slurm(folder: Path | None) -> Action:
     options: dict[str, object] = {
         "commands": str(folder) if folder else "/nonexistent",
         "timeout_s": 0.2,
-        "test_timeout_s": 0.2,
+        "test_timeout_s": 60.0,
         "tests": _TESTS,
         "spares": "spares",
         "power_off": [f"{folder or '/nonexistent'}/power", "off", "{node}"],
@@ -96,21 +96,24 @@ def _lines(file: str) -> list[str]:
     return (FIXTURES / "slurm" / file).read_text().splitlines()
 
 
+_OF_JOBS = (IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB, IntentKind.SIGNAL_JOB, IntentKind.FENCE)
+
+
 def _slurm_situations() -> Sequence[tuple[Intent, Observed]]:
+    """Intents about jobs with each job beside some nodes, the others with each node."""
     reservations = "\n".join(_lines("22.05-reservations.txt"))
+    nodes = [*_lines("22.05-nodes.txt"), *_lines("newer-nodes.txt"), ""]
+    jobs = [*_lines("22.05-jobs.txt"), *_lines("newer-jobs.txt"), ""]
+    more: dict[str, Any] = {"job": _KEY, "spare": "n5", "test": "quick", "signal": "USR1"}
     found = []
-    for node in (*_lines("22.05-nodes.txt"), *_lines("newer-nodes.txt"), ""):
-        name = node.partition(" ")[0].removeprefix("NodeName=") or "gone"
-        for job in (*_lines("22.05-jobs.txt"), *_lines("newer-jobs.txt"), ""):
-            own = {"node": node, "bad": node, "job": job, "jobs": job, "reservations": reservations}
-            observed = Observed(time=NOW, own=own)
-            found += [
-                (
-                    intent(kind, name, job=_KEY, spare="n5", test="quick", signal="USR1"),
-                    observed,
-                )
-                for kind in IntentKind
-            ]
+    for kind in IntentKind:
+        of_jobs = kind in _OF_JOBS
+        for node in nodes[:3] if of_jobs else nodes:
+            name = node.partition(" ")[0].removeprefix("NodeName=") or "gone"
+            for job in jobs if of_jobs else jobs[:1]:
+                own = {"node": node, "bad": node, "job": job, "jobs": job}
+                own["reservations"] = reservations
+                found.append((intent(kind, name, **more), Observed(time=NOW, own=own)))
     return found
 
 
@@ -216,7 +219,7 @@ SUBJECTS = [
     Subject(
         "slurm",
         _slurm,
-        ("scontrol", "squeue", "scancel", "srun", "power"),
+        ("scontrol", "squeue", "scancel", "sbatch", "power"),
         _slurm_situations,
         _slurm_foreign,
         _slurm_steps,

@@ -50,7 +50,7 @@ class SlurmAction:
         self._observer = observer = Observer(options, commands, reader, context.clock)
         nodes = NodeSteps(options, commands, reader, context.clock)
         handlers = nodes.handlers()
-        handlers |= TrialSteps(options, commands, reader, nodes).handlers()
+        handlers |= TrialSteps(options, commands, reader).handlers()
         handlers |= JobSteps(commands, reader, observer, context.clock).handlers()
         handlers |= ReservationSteps(commands, reader).handlers()
         self._performer = Performer(handlers, context.clock)

@@ -14,6 +14,7 @@ from accelwatch_slurm.marks import (
 )
 from accelwatch_slurm.node_text import SlurmNode
 from accelwatch_slurm.scene import Scene
+from accelwatch_slurm.standing import reservation_for_test
 
 _SAME_MOMENT_S = 2.0
 
@@ -23,10 +24,16 @@ def propose_quarantine(intent: Intent, scene: Scene) -> Proposal:
     node = scene.node
     if node is None:
         return missing(intent)
-    if scene.standing is Standing.OURS:
+    if scene.standing is Standing.OURS and (node.drained or node.down):
         return _held(intent, scene, node)
     if refusal := not_ours(scene, node):
         return refusal
+    if scene.standing is Standing.OURS:
+        return Step(
+            kind=steps.DRAIN,
+            arguments={"node": node.name, "reason": reason_of(intent), "keep": "yes"},
+            text=f"drain {node.name}, whose test was given up",
+        )
     if scene.mark is not None and scene.mark.i == intent.mark.incident:
         return Refusal(
             RefusalKind.OVERRIDDEN,
@@ -82,8 +89,17 @@ def propose_release(intent: Intent, scene: Scene) -> Proposal:
         return Achieved(f"{node.name} takes work")
     if refusal := not_ours(scene, node):
         return refusal
-    if refusal := _taken_over(intent, scene, node):
-        return refusal
+    if (place := reservation_for_test(node.name)) in scene.reservations:
+        return Step(
+            kind=steps.DELETE_RESERVATION,
+            arguments={"name": place},
+            text=f"give back what was kept for a test of {node.name}",
+        )
+    return _taken_over(intent, scene, node) or _give_back(intent, scene, node)
+
+
+def _give_back(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
+    """Of a node that is ours."""
     if node.rebooting:
         return Wait(5.0, f"{node.name} is being rebooted")
     if node.drained:

@@ -48,6 +48,8 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     reservation: str = ""
     admin_comment: str = ""
     expedited: bool = False
+    exit_code: str = ""
+    """Status and signal, `1:0`."""
 
     @property
     def state(self) -> JobState:
@@ -97,6 +99,7 @@ def job_of(line: str) -> SlurmJob | None:
         require=_text(pairs.get("ReqNodeList")),
         reservation=_text(pairs.get("Reservation")),
         admin_comment=_text(pairs.get("AdminComment")),
+        exit_code=pairs.get("ExitCode", ""),
         expedited="EXPEDITED_REQUEUE" in pairs.get("Flags", ""),
     )
 

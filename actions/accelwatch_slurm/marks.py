@@ -38,7 +38,7 @@ class NodeMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     asked: float | None = None
     """The intent whose doing boot or result is of."""
     result: str = ""
-    """What a test came to: `pass`, or `fail: ...`."""
+    """What a test came to: `pass`, or in words why it did not."""
 
 
 def reason_of(intent: Intent, *, fenced: bool = False) -> str:

@@ -204,6 +204,10 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
             return Achieved(f"job {job.id} is as its user wanted it")
         seconds = 1.0 if job.state is JobState.ENDING else 30.0
         return Wait(seconds, f"job {job.id} has its place until it has ended")
+    if job.state is JobState.HELD and held_word(intent) in job.admin_comment:
+        if silent := _silent(scene, tuple(scene.bad)):
+            return Wait(5.0, f"the old copy of job {job.id} may still run on {silent}")
+        return _step(steps.LET_GO, job, f"let job {job.id} go", word=held_word(intent))
     changes = _lists(intent, job)
     if job.reservation == place_of(intent):
         changes["ReservationName"] = intent.original.get("reservation", "")

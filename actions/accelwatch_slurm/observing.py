@@ -19,9 +19,11 @@ from accelwatch_slurm.scene import (
     PROOF,
     RESERVATIONS,
     SIGNALLED,
+    TRIAL,
     Scene,
     bad_nodes,
     scene_of,
+    trial_name,
 )
 from accelwatch_slurm.settings import SlurmOptions
 from accelwatch_slurm.standing import seen_node
@@ -74,9 +76,11 @@ class Observer:
         if intent.job is not None:
             own |= {JOB: job, BAD: "\n".join(filter(None, nodes))}
         if intent.kind in _WITH_JOBS and nodes[0]:
-            keys = (await self._reader.jobs(intent.node)).get(intent.node, ())
+            keys = (await self._reader.jobs()).get(intent.node, ())
         if intent.kind in _EMPTIED:
             own[JOBS] = await self._reader.job_lines(keys)
+        if intent.kind is IntentKind.TEST:
+            own[TRIAL] = await self._reader.trial_line(trial_name(intent))
         if intent.kind is IntentKind.SIGNAL_JOB:
             own[SIGNALLED] = self._signalled.get((str(intent.job), repr(intent.asked)), "")
         proven = False

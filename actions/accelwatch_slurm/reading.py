@@ -13,10 +13,13 @@ from accelwatch_slurm.commands import Commands, why
 from accelwatch_slurm.job_text import SQUEUE_FORMAT, SlurmJob, job_of, jobs_by_node, names_of
 from accelwatch_slurm.node_text import SlurmNode, node_of
 from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservations_of
+from accelwatch_slurm.sharing import SharedRead
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
 _JOB = re.compile(r"\d+(?:_\d+|\+\d+)?", re.ASCII)
 _MOST_JOBS = 32
+_ONE_BY_ONE = 2
+"""Nodes that are looked at by a command each; more at once share one that shows all."""
 _SETTING = re.compile(r"^(\w+)\s*=\s*(\S+)", re.MULTILINE)
 _ON_NODES = "--states=RUNNING,COMPLETING,SUSPENDED,CONFIGURING,STOPPED"
 
@@ -41,6 +44,10 @@ class Reader:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
         self._cluster: Cluster | None = None
+        self._looking = 0
+        self._table = SharedRead(self._node_lines)
+        self._reservations = SharedRead(self._all_reservations)
+        self._jobs = SharedRead(self._all_jobs)
 
     async def cluster(self) -> Cluster:
         """Asked once; settings that matter here need a restart of the controller to change."""
@@ -61,7 +68,14 @@ class Reader:
         """Line of a node; empty when there is none of that name."""
         if not is_node_name(name):
             return ""
-        line = _line(await self._commands.read("scontrol", "--oneliner", "show", "node", name))
+        if self._looking >= _ONE_BY_ONE:
+            return (await self._table.get()).get(name, "")
+        self._looking += 1
+        try:
+            text = await self._commands.read("scontrol", "--oneliner", "show", "node", name)
+        finally:
+            self._looking -= 1
+        line = _line(text)
         if line and node_of(line) is None:
             raise ActionUnavailableError(f"scontrol printed what is no node: {line[:80]!a}")
         return line
@@ -72,11 +86,18 @@ class Reader:
 
     async def nodes(self) -> list[SlurmNode]:
         """All nodes."""
-        text = await self._commands.read("scontrol", "--all", "--oneliner", "show", "nodes")
-        nodes = [node_of(line) for line in text.splitlines() if line.strip()]
-        if not nodes or None in nodes:
-            raise ActionUnavailableError("scontrol printed what are no nodes")
+        nodes = [node_of(line) for line in (await self._table.get()).values()]
         return [node for node in nodes if node is not None]
+
+    async def _node_lines(self) -> dict[str, str]:
+        text = await self._commands.read("scontrol", "--all", "--oneliner", "show", "nodes")
+        lines = {}
+        for line in filter(str.strip, text.splitlines()):
+            node = node_of(line)
+            if node is None:
+                raise ActionUnavailableError(f"scontrol printed what is no node: {line[:80]!a}")
+            lines[node.name] = line.strip()
+        return lines
 
     async def job_line(self, job: str) -> str:
         """Line of a job; empty when there is none of that id."""
@@ -93,7 +114,7 @@ class Reader:
 
     async def reservation_lines(self, nodes: Sequence[str], named: str = "") -> str:
         """Lines of our own reservations, and of those over some nodes; of all where none are given."""
-        text = await self._commands.read("scontrol", "--oneliner", "show", "reservations")
+        text = await self._reservations.get()
         kept = []
         for line in filter(str.strip, text.splitlines()):
             pairs = pairs_of(line)
@@ -110,15 +131,29 @@ class Reader:
         """The same, parsed."""
         return reservations_of(await self.reservation_lines(nodes))
 
-    async def jobs(self, node: str = "") -> dict[str, list[JobKey]]:
-        """Keys of the jobs that hold nodes, by node; of one node where it is named."""
+    async def _all_reservations(self) -> str:
+        return await self._commands.read("scontrol", "--oneliner", "show", "reservations")
+
+    async def jobs(self) -> dict[str, list[JobKey]]:
+        """Keys of the jobs that hold nodes, by node."""
+        return await self._jobs.get()
+
+    async def _all_jobs(self) -> dict[str, list[JobKey]]:
         cluster = await self.cluster()
-        where = [f"--nodelist={node}"] if node else []
-        words = ("--noheader", "--all", _ON_NODES, *where, f"--format={SQUEUE_FORMAT}")
+        words = ("--noheader", "--all", _ON_NODES, f"--format={SQUEUE_FORMAT}")
         result = await self._commands.run("squeue", *words)
         if not result.ok:
             raise ActionUnavailableError(why("squeue", result))
         return jobs_by_node(result.output.decode("utf-8", "replace"), cluster.name)
+
+    async def trial_line(self, name: str) -> str:
+        """Line of the job of a name, also of one that has ended a moment ago; empty without one."""
+        words = ("--noheader", "--all", "--states=all", f"--name={name}", "--format=%i")
+        result = await self._commands.run("squeue", *words)
+        if not result.ok:
+            raise ActionUnavailableError(why("squeue", result))
+        ids = result.output.decode("ascii", "replace").split()
+        return await self.job_line(ids[-1]) if ids else ""
 
     async def job_lines(self, keys: Sequence[JobKey]) -> str:
         """A line for each job."""

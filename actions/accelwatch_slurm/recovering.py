@@ -63,11 +63,7 @@ _OF_NODE: dict[str, Callable[[Step, Scene, SlurmNode], bool]] = {
     steps.SET_DOWN: lambda _, __, node: node.down and is_fenced(node.reason),
     steps.POWER_OFF: lambda _, scene, node: node.name in scene.own.get(OFF, "").split(","),
     steps.REBOOT: _booted,
-    steps.RUN_TEST: lambda step, scene, __: (
-        scene.mark is not None
-        and repr(scene.mark.asked) == step.arguments.get("asked")
-        and bool(scene.mark.result)
-    ),
+    steps.RUN_TEST: lambda _, scene, __: scene.trial is not None,
 }
 
 

@@ -18,8 +18,9 @@ from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservation
 from accelwatch_slurm.standing import standing_of
 
 NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
-SIGNALLED, PROOF, OFF = "signalled", "proof", "off"
-"""Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power."""
+SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
+"""Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
+that tests the node."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +38,11 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     reservations: Mapping[str, SlurmReservation]
     own: Mapping[str, str]
     proven_dead: bool
+
+    @property
+    def trial(self) -> SlurmJob | None:
+        """The job that tests the node."""
+        return job_of(self.own.get(TRIAL, ""))
 
     @property
     def off(self) -> frozenset[str]:
@@ -82,6 +88,11 @@ def bad_nodes(intent: Intent) -> tuple[str, ...]:
 def place_of(intent: Intent) -> str:
     """Name of the reservation that keeps a job's place: one a job, however many of its nodes go bad."""
     return f"{OWN}job-{re.sub('[^0-9]', '-', str(intent.job))}"
+
+
+def trial_name(intent: Intent) -> str:
+    """Name of the job that tests the node: another one each time that a test is asked for."""
+    return f"{OWN}test-{intent.node}-{intent.asked:.3f}"
 
 
 def held_word(intent: Intent) -> str:

@@ -31,10 +31,10 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     spare_users: str = "root"
     """For whom that reservation is made again when its last node was drawn."""
     tests: dict[str, _Argv] = {}
-    """Commands by name, run by srun on a node that nobody else can use."""
+    """Commands by name, run as a job on a node that nobody else can use."""
     test_users: str = "root"
     """For whom a node is reserved while it is tested: who runs this."""
-    test_timeout_s: Annotated[float, Meta(gt=0.0, le=1500.0)] = 600.0
+    test_timeout_s: Annotated[float, Meta(gt=0.0, le=86400.0)] = 600.0
     power_off: _Argv = []
     """Command that takes a node's power; `{node}` stands for its name."""
     power_state: _Argv = []

@@ -47,7 +47,7 @@ STEPS = {
     DRAW: _SEEN_AT_ONCE,
     RETURN: _SEEN_AT_ONCE,
     REBOOT: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=900.0),
-    RUN_TEST: StepKind(idempotent=True, reversible=True, timeout_s=1600.0, settle_s=5.0),
+    RUN_TEST: StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=5.0),
 }
 
 INTENTS = frozenset(

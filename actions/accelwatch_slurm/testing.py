@@ -4,13 +4,14 @@ A drained node runs no job, not even a test: it is reserved for us, undrained, t
 """
 
 from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm import steps
 from accelwatch_slurm.fencing import held_by_us, no_field
 from accelwatch_slurm.holding import is_our_down, missing
 from accelwatch_slurm.marks import field_of, reason_of
 from accelwatch_slurm.node_text import SlurmNode
-from accelwatch_slurm.scene import Scene
+from accelwatch_slurm.scene import Scene, trial_name
 from accelwatch_slurm.standing import reservation_for_test
 
 PASSED = "pass"
@@ -27,9 +28,8 @@ def propose_test(intent: Intent, scene: Scene, *, tests: frozenset[str], users: 
         return Refusal(RefusalKind.IMPOSSIBLE, f"no test {intent.test!r} in the options")
     if refusal := held_by_us(scene, node):
         return refusal
-    mark, name = scene.mark, reservation_for_test(node.name)
-    result = mark.result if mark is not None and mark.asked == intent.asked else ""
-    if result:
+    name = reservation_for_test(node.name)
+    if result := _result(intent, scene):
         return _closed(intent, scene, node, result)
     if name not in scene.reservations:
         return Step(
@@ -39,13 +39,27 @@ def propose_test(intent: Intent, scene: Scene, *, tests: frozenset[str], users: 
         )
     if node.drained or node.down:
         return _opened(intent, node)
+    if scene.trial is not None:
+        return Wait(1.0, f"{intent.test} on {node.name}: {scene.trial.word.lower()}")
     if node.answering is False:
         return Wait(1.0, f"slurmd of {node.name} does not answer yet")
     return Step(
         kind=steps.RUN_TEST,
-        arguments={"node": node.name, "test": intent.test, "asked": repr(intent.asked)},
+        arguments={"node": node.name, "test": intent.test, "name": trial_name(intent)},
         text=f"test {node.name} with {intent.test}",
     )
+
+
+def _result(intent: Intent, scene: Scene) -> str:
+    """What the test came to, as the node's mark or the job itself tells; empty while it does not."""
+    if scene.mark is not None and scene.mark.asked == intent.asked and scene.mark.result:
+        return scene.mark.result
+    trial = scene.trial
+    if trial is None or trial.state is not JobState.ENDED:
+        return ""
+    if trial.word == "COMPLETED":
+        return PASSED
+    return f"{trial.word.lower()}, exit code {trial.exit_code}"
 
 
 def _opened(intent: Intent, node: SlurmNode) -> Proposal:
@@ -66,7 +80,13 @@ def _closed(intent: Intent, scene: Scene, node: SlurmNode, result: str) -> Propo
     if not node.drained and not node.down:
         return Step(
             kind=steps.DRAIN,
-            arguments={"node": node.name, "reason": reason_of(intent), "keep": "yes"},
+            arguments={
+                "node": node.name,
+                "reason": reason_of(intent),
+                "keep": "yes",
+                "asked": repr(intent.asked),
+                "result": result,
+            },
             original={scene.field: field_of(node, scene.field)},
             text=f"drain {node.name} again",
         )

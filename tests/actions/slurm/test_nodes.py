@@ -137,7 +137,7 @@ def test_a_node_is_tested_while_nobody_else_can_use_it(slurm: WorkingSlurm, hand
     assert isinstance(passed.ending, Achieved)
     failed = one.pursue(IntentKind.TEST, "n1", test="sick", asked=2.0)
     assert isinstance(failed.ending, Refusal)
-    assert "ended with 1" in failed.ending.text
+    assert failed.ending.text == "sick on n1: failed, exit code 1:0"
     assert "DRAIN" in slurm.node("n1")
     assert "accelwatch-verify" not in slurm.scontrol("show", "reservations")
     assert isinstance(one.pursue(IntentKind.RELEASE, "n1").ending, Achieved)

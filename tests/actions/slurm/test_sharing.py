@@ -1,0 +1,78 @@
+"""Reads that several callers share, on an event loop of the test's own."""
+
+import asyncio
+
+import pytest
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch_slurm.sharing import SharedRead
+
+
+def test_who_asks_during_a_read_shares_the_next() -> None:
+    async def play() -> None:
+        begun: list[asyncio.Event] = []
+
+        async def read() -> int:
+            begun.append(asyncio.Event())
+            number = len(begun)
+            await begun[-1].wait()
+            return number
+
+        shared = SharedRead(read)
+        first = asyncio.create_task(shared.get())
+        await asyncio.sleep(0)
+        others = [asyncio.create_task(shared.get()) for _ in range(5)]
+        await asyncio.sleep(0)
+        begun[0].set()
+        assert await first == 1
+        while len(begun) < 2:
+            await asyncio.sleep(0)
+        late = asyncio.create_task(shared.get())
+        await asyncio.sleep(0)
+        begun[1].set()
+        assert await asyncio.gather(*others) == [2] * 5
+        while len(begun) < 3:
+            await asyncio.sleep(0)
+        begun[2].set()
+        assert await late == 3
+
+    asyncio.run(play())
+
+
+def test_a_failure_is_told_to_all_who_waited_and_the_next_reads_again() -> None:
+    answers: list[Exception | str] = [ActionUnavailableError("away"), "well"]
+
+    async def read() -> str:
+        await asyncio.sleep(0)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def play() -> None:
+        shared = SharedRead(read)
+        with pytest.raises(ActionUnavailableError, match="away"):
+            await shared.get()
+        assert await shared.get() == "well"
+
+    asyncio.run(play())
+
+
+def test_a_reader_that_is_cancelled_leaves_the_others_theirs() -> None:
+    calls: list[int] = []
+
+    async def read() -> int:
+        calls.append(1)
+        await asyncio.sleep(0 if len(calls) > 1 else 3600)
+        return len(calls)
+
+    async def play() -> None:
+        shared = SharedRead(read)
+        first = asyncio.create_task(shared.get())
+        await asyncio.sleep(0)
+        second = asyncio.create_task(shared.get())
+        await asyncio.sleep(0)
+        first.cancel()
+        assert await second == 2
+
+    asyncio.run(play())
