@@ -13,6 +13,7 @@ from accelwatch.web.bodies import refusal_of_body
 from accelwatch.web.hosts import meant_for, own_names
 from accelwatch.web.page import OPEN_PATHS, Page, plain
 from accelwatch.web.passwords import Busy, PasswordChecker
+from accelwatch.web.roles import Role
 from accelwatch.web.web_config import Protection
 
 RETRY = {"Retry-After": "1"}
@@ -30,6 +31,8 @@ class Admitted(NamedTuple):
     refusal: Page | None = None
     user: str = ""
     """Who has proved to be it; empty where nobody has to."""
+    role: Role = Role.READ
+    """What he may do."""
 
 
 class Admission:
@@ -55,7 +58,7 @@ class Admission:
         sock = request.get_extra_info("socket")
         if sock is not None and sock.family == socket.AF_UNIX:
             # The mode of the socket says who may connect.
-            return Admitted(user=_user_behind(sock))
+            return Admitted(user=_user_behind(sock), role=Role.ADMIN)
         local = request.get_extra_info("sockname") or ("",)
         named = request.headers.getall("Host", ())
         if not (
@@ -68,7 +71,7 @@ class Admission:
         authorization = request.headers.get("Authorization", "")
         certificate = request.get_extra_info("peercert")
         try:
-            verdict, user = await judge(protection, self._checker, authorization, certificate)
+            verdict, user, role = await judge(protection, self._checker, authorization, certificate)
         except Busy:
             return Admitted(plain(503, "too many passwords to check", RETRY))
         if verdict is Verdict.FORBID:
@@ -76,7 +79,7 @@ class Admission:
         if verdict is Verdict.CHALLENGE:
             challenge = {"WWW-Authenticate": ", ".join(challenges(protection))}
             return Admitted(plain(401, "credentials are needed", challenge))
-        return Admitted(user=user)
+        return Admitted(user=user, role=role)
 
 
 def _user_behind(sock: socket.socket) -> str:

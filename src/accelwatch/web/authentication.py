@@ -3,11 +3,11 @@
 import base64
 import binascii
 import hmac
-from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
 from accelwatch.web.passwords import PasswordChecker
+from accelwatch.web.roles import Role
 from accelwatch.web.tls import names_in
 from accelwatch.web.web_config import Protection
 
@@ -19,7 +19,9 @@ class Judgement(NamedTuple):
 
     verdict: "Verdict"
     user: str = ""
-    """Who has proved to be it: a user, or the first name in a certificate. A token has no name."""
+    """Who has proved to be it: a user, or a name in a certificate. A token has no name."""
+    role: Role = Role.READ
+    """What he may do."""
 
 
 class Verdict(Enum):
@@ -41,21 +43,29 @@ async def judge(
     if allowed and certificate and not names & allowed:
         return Judgement(Verdict.FORBID)
     if not protection.users and not protection.tokens:
-        return Judgement(Verdict.ADMIT, min(names & allowed or names, default=""))
+        # Of several names that of the greatest role counts.
+        own = sorted(names & allowed or names)
+        user = max(own, key=lambda name: protection.role_of(name).weight, default="")
+        return Judgement(Verdict.ADMIT, user, protection.role_of(user))
     scheme, _, rest = authorization[:_MAX_HEADER].strip().partition(" ")
-    admitted, user = False, ""
+    admitted, user, name = False, "", ""
     if scheme.lower() == "bearer" and protection.tokens:
-        admitted = _token_matches(protection.tokens, rest.strip())
+        admitted, name = _matching(protection, rest.strip())
     elif scheme.lower() == "basic" and protection.users:
         user, password = _credentials(rest.strip())
-        admitted = await checker.check(protection.users, user, password)
-    return Judgement(Verdict.ADMIT, user) if admitted else Judgement(Verdict.CHALLENGE)
+        admitted, name = await checker.check(protection.users, user, password), user
+    if not admitted:
+        return Judgement(Verdict.CHALLENGE)
+    return Judgement(Verdict.ADMIT, user, protection.role_of(name))
 
 
-def _token_matches(tokens: Iterable[str], given: str) -> bool:
+def _matching(protection: Protection, given: str) -> tuple[bool, str]:
+    """Whether a token is one of ours, and the file that it stands in."""
     offered = given.encode("utf-8", "surrogateescape")
-    matches = [hmac.compare_digest(token.encode(), offered) for token in tokens]
-    return any(matches)
+    # All are compared, so that the time tells nothing of which it is.
+    matches = [hmac.compare_digest(token.encode(), offered) for token in protection.tokens]
+    files = zip(protection.token_files, matches, strict=False)
+    return any(matches), next((file for file, same in files if same), "")
 
 
 def _credentials(encoded: str) -> tuple[str, str]:

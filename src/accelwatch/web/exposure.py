@@ -52,6 +52,7 @@ _FACTORS: tuple[tuple[str, Callable[[Protection], object]], ...] = (
     ("client certificates", lambda given: given.client_certificates),
     ("client_allowed_sans", lambda given: given.allowed_sans),
     ("TLS", lambda given: given.tls),
+    ("roles", lambda given: given.roles is not None),
 )
 """What can be asked of a client; each is needed besides the others."""
 

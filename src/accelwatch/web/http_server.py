@@ -16,7 +16,7 @@ from aiohttp import web
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError, UnmetError, UsageError
-from accelwatch.web.admission import RETRY, Admission
+from accelwatch.web.admission import RETRY, Admission, Admitted
 from accelwatch.web.connections import Connection, Connections, Limits
 from accelwatch.web.failures import FailureLog
 from accelwatch.web.http_protocol import STANDING_HEADERS, HttpProtocol
@@ -215,7 +215,7 @@ class HttpServer:
                 self._source.check(query)
                 return None
             if request.method not in _READING:
-                return await self._pages.act(await _change_of(request, query, admitted.user))
+                return await self._pages.act(await _change_of(request, query, admitted))
             page = self._pages.page(request.path, query, request.headers)
             return page if isinstance(page, Page) else await page
         except UnmetError as error:
@@ -324,7 +324,7 @@ def _query(request: web.BaseRequest) -> Query:
         raise AccelwatchError("the query cannot be read") from error
 
 
-async def _change_of(request: web.BaseRequest, query: Query, user: str) -> Change:
+async def _change_of(request: web.BaseRequest, query: Query, admitted: Admitted) -> Change:
     """What is asked for, with its body, which was judged by its length before. Raises UsageError."""
     try:
         async with asyncio.timeout(_BODY_WAIT_S):
@@ -337,5 +337,7 @@ async def _change_of(request: web.BaseRequest, query: Query, user: str) -> Chang
         query=query,
         headers=request.headers,
         body=body,
-        user=user,
+        user=admitted.user,
+        role=admitted.role,
+        address=request.remote or "",
     )

@@ -6,6 +6,7 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.schema.metrics import nearest
+from accelwatch.web.roles import Role
 
 PLAIN = "text/plain; charset=utf-8"
 JSON = "application/json"
@@ -40,6 +41,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """As long as `bodies.MAX_BODY` at most."""
     user: str = ""
     """Who has proved to be it; empty where nobody has to, or a token has no name."""
+    role: Role = Role.READ
+    """What he may do."""
+    address: str = ""
+    """Where it comes from; empty on a Unix socket."""
 
 
 class BusyError(AccelwatchError):

@@ -6,6 +6,7 @@ Reading is strict and pure but for the files named in it; `Protection` is what t
 import hashlib
 import re
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from accelwatch.config.reader import Reader, Values, build
 from accelwatch.errors import ConfigError
 from accelwatch.located_yaml.complaint import Complaint, refuse
 from accelwatch.located_yaml.nodes import read_file
+from accelwatch.web.roles import Role, Roles, by_name, mistakes_in
 from accelwatch.web.tls import TlsSettings, server_context
 
 FilePath = Annotated[str, Meta(extra={"form": "path"})]
@@ -61,6 +63,7 @@ class WebConfig(msgspec.Struct, frozen=True, kw_only=True):
     basic_auth_users: dict[str, str] = {}
     bearer_token_file: FilePath | None = None
     bearer_token_files: tuple[FilePath, ...] = ()
+    roles: Roles = Roles()
 
 
 class Protection(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +72,10 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True):
     users: dict[str, str] = {}
     """User name to bcrypt hash."""
     tokens: tuple[str, ...] = ()
+    token_files: tuple[str, ...] = ()
+    """Where each token was read, which is its name among the roles."""
+    roles: Mapping[str, Role] | None = None
+    """By user, token file or name in a certificate; None: whoever is admitted may do everything."""
     tls: ssl.SSLContext | None = None
     client_certificates: bool = False
     """Whether a connection without a verified client certificate is refused."""
@@ -84,6 +91,10 @@ class Protection(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a stranger is turned away."""
         return bool(self.users or self.tokens or self.client_certificates)
 
+    def role_of(self, name: str) -> Role:
+        """What somebody may do who was admitted by this name."""
+        return Role.ADMIN if self.roles is None else self.roles.get(name, Role.READ)
+
 
 def load_protection(path: Path) -> Protection:
     """Read the file and all it names. Raises ConfigError with every mistake, and its line."""
@@ -93,11 +104,14 @@ def load_protection(path: Path) -> Protection:
     refuse(complaints)
     config: WebConfig = build(WebConfig, values)
     tls = config.tls_server_config
+    roles = _roles(config, values, path.absolute().parent)
     named = [tls.cert_file, tls.key_file, tls.client_ca_file, *_token_files(config)]
     contents = {name: _named_file(name, path) for name in named if name}
     return Protection(
         users=config.basic_auth_users,
         tokens=tuple(_token(name, contents[name]) for name in _token_files(config)),
+        token_files=_token_files(config),
+        roles=roles,
         tls=_context(tls, values),
         client_certificates=tls.client_auth_type == "RequireAndVerifyClientCert",
         allowed_sans=tls.client_allowed_sans,
@@ -140,6 +154,18 @@ def _check_users(values: Values) -> list[Complaint]:
             text = f"bcrypt cost {int(match[1])} is out of range; expected 4 to {_MAX_COST}"
             complaints.append(Complaint(users.place, key, text))
     return complaints
+
+
+def _roles(config: WebConfig, values: Values, folder: Path) -> Mapping[str, Role] | None:
+    """Raises ConfigError for names that nobody can have."""
+    used = sorted(key for key in values if key.startswith("roles."))
+    if not used:
+        return None
+    known = {*config.basic_auth_users, *_token_files(config)}
+    certificates = config.tls_server_config.client_ca_file is not None
+    place = values[used[0]].place
+    refuse(mistakes_in(config.roles, folder, known, certificates=certificates, place=place))
+    return by_name(config.roles, folder, known)
 
 
 def _token(name: str, content: bytes) -> str:

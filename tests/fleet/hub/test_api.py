@@ -15,6 +15,7 @@ import machines
 from accelwatch.config.model import Web
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.schema.wire import decode
+from accelwatch.web.roles import Role
 from accelwatch.web.web_config import Protection, load_protection
 from hub_peers import agent, hub
 
@@ -218,6 +219,20 @@ def test_an_encoded_body_is_refused_before_credentials(protection: Protection) -
                 data=b"not deflate",
                 headers={"Content-Encoding": "deflate"},
             )
+
+    asyncio.run(main())
+
+
+def test_who_may_only_approve_acknowledges_nothing() -> None:
+    token = "x" * 20
+
+    async def main() -> None:
+        roles = {"ops.token": Role.APPROVE}
+        protection = Protection(tokens=(token,), token_files=("ops.token",), roles=roles)
+        async with hub(protection=protection) as running:
+            headers = {"Authorization": f"Bearer {token}"}
+            said = await running.post("/v1/nodes/a/acknowledge", 403, headers=headers)
+            assert "may approve, and this needs act" in said
 
     asyncio.run(main())
 
