@@ -89,6 +89,13 @@ def test_kinds_may_change_from_tick_to_tick(
         check(columns, [told(line, packed) for line in told_lines], SERIES)
 
 
+@pytest.mark.parametrize("whole", [2**53 + 1, -(2**53) - 1, 2**53])
+def test_the_least_integer_that_no_double_holds_is_seen_among_doubles(whole: int) -> None:
+    columns = Columns(SERIES[2:3], ())
+    for line in ((whole,), (2.5,), (whole,)):
+        check(columns, [told(line, packed=False)], SERIES[2:3])
+
+
 @settings(max_examples=60)
 @given(lines, lines)
 def test_devices_of_one_layout_may_tell_in_both_forms(

@@ -229,8 +229,8 @@ class _Split:
         except (TypeError, OverflowError):
             return None
         real = np.frombuffer(array("d", doubles), dtype=np.float64)
-        if _beyond(real) or _beyond(whole):
-            return None
+        if ((real >= EXACT) | (real <= -EXACT)).any() or _beyond(whole):
+            return None  # the next integer is this very double
         values = np.empty((len(self._marks), len(told)))
         values[self._of_doubles] = real.reshape(len(told), -1).T
         values[self._of_integers] = whole.reshape(len(told), -1).T
@@ -242,7 +242,7 @@ def _is_number(marks: Marks) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _beyond(numbers: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> bool:
+def _beyond(numbers: npt.NDArray[np.int64]) -> bool:
     return bool(((numbers > EXACT) | (numbers < -EXACT)).any())
 
 
