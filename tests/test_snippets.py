@@ -28,7 +28,7 @@ def check(folder: Path, blocks: dict[str, str]) -> str:
         path = folder / f"{name}.py"
         path.write_text(block)
         paths.append(str(path))
-    settings = ["--strict", "--no-incremental", "--config-file", str(ROOT / "pyproject.toml")]
+    settings = ["--strict", "--config-file", str(ROOT / "pyproject.toml")]
     out, err, _ = api.run([*settings, *paths])
     return out + err
 
