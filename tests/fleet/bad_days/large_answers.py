@@ -108,10 +108,10 @@ def packed(coding: str, body: bytes, times: int = 1) -> Behaviour:
 
 
 def _bomb() -> bytes:
-    """A gigabyte of blanks as gzip, about a megabyte."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
-    piece = b" " * (1 << 20)
-    return b"".join([*(packer.compress(piece) for _ in range(1024)), packer.flush()])
+    """A gigabyte of blanks as gzip, just below a megabyte, without a checksum: nobody is to reach it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    piece = packer.compress(b" " * (8 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return gzip.compress(b"")[:10] + 128 * piece
 
 
 BOMB = _bomb()

@@ -38,10 +38,12 @@ rules:
 """
 
 
+WHOLE = [machines.view(at) for at in range(DEVICES)]
+
+
 def devices(node: str, watts: float) -> list[DeviceView]:
     views: list[DeviceView] = []
-    for at in range(DEVICES):
-        whole = machines.view(at)
+    for at, whole in enumerate(WHOLE):
         uuid = f"{node}-{at}"
         device = msgspec.structs.replace(whole.device, id=uuid, uuid=uuid, serial=uuid)
         values = {("power_watts",): watts}

@@ -15,13 +15,14 @@ from accelwatch.fleet.hub_client.child import ChildError, Outcome, begin
 from accelwatch.fleet.hub_client.lifetime import Lifetime
 
 _PARENT = """
-import sys, time
+import signal, sys, time
 from accelwatch.fleet.hub_client.child import begin
 
 def work(folder, life):
     life.tell(b'{}')
     time.sleep(1000)
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the suite may run under nohup
 child = begin(work)
 child.wait_ready()
 print(child.process.pid, child.folder, flush=True)
