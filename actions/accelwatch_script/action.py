@@ -180,8 +180,9 @@ class ScriptAction:
         checkpoint = step.arguments.get(judging.CHECKPOINT, "")
         call = msgspec.structs.replace(
             of_intent(intent, last, checkpoint, deadline),
-            operation_id=operation.operation,
+            operation_id=_operation_id(intent, step),
             attempt=operation.attempt,
+            attempt_id=operation.operation,
             fence=operation.mark.token,
             dry_run=operation.dry_run,
             precondition=step.precondition,
@@ -230,6 +231,12 @@ class ScriptAction:
         for hook in (*self.hooks.values(), self.observer, self.surveyor):
             if hook is not None:
                 await hook.close()
+
+
+def _operation_id(intent: Intent, step: Step) -> str:
+    """The same for each attempt at a step; the journal counts each of them as an operation."""
+    asked = step.arguments[judging.INTENT].encode() + msgspec.json.encode(step.precondition)
+    return f"{intent.mark.incident}-{_key(asked)[:16]}"
 
 
 def _key(intent: bytes) -> str:

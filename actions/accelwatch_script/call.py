@@ -55,8 +55,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     wanted: str = ""
     """What is wanted, the name of a hook; for a hook that looks, how that stands is the question."""
     operation_id: str = ""
-    """The same whenever the same operation is tried again; empty for a hook that looks."""
+    """The same whenever the same thing is tried again, so that it can be done once; empty for a hook
+    that looks."""
     attempt: int = 1
+    attempt_id: str = ""
+    """By what the journal knows this attempt."""
     fence: int = 0
     """Token of the engine that calls; a hook that has seen a greater one refuses."""
     dry_run: bool = False
@@ -152,6 +155,7 @@ def variables(call: Call) -> dict[str, str]:
         "WANTED": call.wanted,
         "OPERATION_ID": call.operation_id,
         "ATTEMPT": str(call.attempt),
+        "ATTEMPT_ID": call.attempt_id,
         "FENCE": str(call.fence),
         "DRY_RUN": "1" if call.dry_run else "0",
         "DEADLINE": f"{call.deadline:.0f}",

@@ -132,13 +132,33 @@ def test_what_has_a_session_of_its_own_goes_on(tmp_path: Path) -> None:
     os.kill(child, signal.SIGKILL)
 
 
-def test_one_that_hangs_is_asked_to_go(tmp_path: Path) -> None:
-    ended = ran(
-        tmp_path, "trap 'echo went; exit 0' TERM; echo began; while :; do sleep 0.01; done", 0.3
-    )
-    assert ended.timed_out
-    assert ended.status is None
-    assert ended.output == b"began\nwent\n"
+def stopped(path: Path, text: str, note: Path, count: int) -> Ended:
+    """How a program ends that is stopped as soon as so many numbers stand in a file."""
+    stop = Stop()
+
+    def stopping() -> None:
+        wait_until(lambda: len(pids(note)) >= count)
+        stop.set()
+
+    thread = threading.Thread(target=stopping)
+    thread.start()
+    ended = ran(path, text, stop=stop)
+    thread.join()
+    stop.set()
+    return ended
+
+
+def test_one_that_takes_too_long(tmp_path: Path) -> None:
+    ended = ran(tmp_path, "sleep 3600", 0.05)
+    assert (ended.timed_out, ended.stopped, ended.status) == (True, False, None)
+
+
+def test_one_that_is_stopped_is_asked_to_go(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    text = f"trap 'echo went; exit 0' TERM; echo $$ > {note}; while :; do sleep 0.01; done"
+    ended = stopped(tmp_path, text, note, 1)
+    assert (ended.timed_out, ended.stopped, ended.status) == (False, True, None)
+    assert ended.output == b"went\n"
 
 
 def test_one_that_is_deaf_is_killed_with_all_it_started(tmp_path: Path) -> None:
@@ -149,9 +169,8 @@ def test_one_that_is_deaf_is_killed_with_all_it_started(tmp_path: Path) -> None:
         f"( setsid sh -c 'trap \"\" TERM; echo $$ >> {note}; sleep 3600' & ) ; "
         "echo began; while :; do sleep 0.05; done"
     )
-    ended = ran(tmp_path, text, 1.0)
-    assert ended.timed_out
-    assert ended.output == b"began\n"
+    ended = stopped(tmp_path, text, note, 3)
+    assert (ended.stopped, ended.status) == (True, None)
     assert len(pids(note)) == 3
     wait_until(lambda: not any(map(alive, pids(note))))
 
@@ -165,22 +184,6 @@ def test_others_with_another_call_are_left_alone(tmp_path: Path) -> None:
     assert other.poll() is None
     other.kill()
     other.wait()
-
-
-def test_it_is_stopped_from_outside(tmp_path: Path) -> None:
-    stop = Stop()
-    note = tmp_path / "pids"
-
-    def stopping() -> None:
-        wait_until(lambda: pids(note))
-        stop.set()
-
-    thread = threading.Thread(target=stopping)
-    thread.start()
-    ended = ran(tmp_path, f"echo $$ > {note}; sleep 3600", stop=stop)
-    thread.join()
-    assert (ended.stopped, ended.timed_out, ended.status) == (True, False, None)
-    stop.set()
 
 
 def test_how_a_signal_is_told(tmp_path: Path) -> None:

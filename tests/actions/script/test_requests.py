@@ -49,10 +49,11 @@ def test_the_receivers_library_verifies_it(tmp_path: Any) -> None:
     body = Webhook(SECRET).verify(request.body, request.headers)
     with pytest.raises(WebhookVerificationError):
         Webhook(SECRET).verify(request.body + b" ", request.headers)
-    assert request.headers["idempotency-key"] == "op-1" == request.headers["webhook-id"]
+    assert request.headers["idempotency-key"] == request.headers["webhook-id"]
+    assert request.headers["webhook-id"] == body["operation_id"]
     assert request.headers["authorization"] == "Bearer t0ps3cret"
     assert (request.method, request.path) == ("POST", "/in")
-    assert (body["version"], body["hook"], body["operation_id"]) == (1, "quarantine", "op-1")
+    assert (body["version"], body["hook"], body["attempt_id"]) == (1, "quarantine", "op-1")
     assert (body["attempt"], body["fence"], body["dry_run"]) == (1, 3, False)
     assert body["entity"] == {"node": "n3", "device": "GPU-aa", "boot_id": "boot-1"}
     assert body["incident"]["id"] == "i7"
