@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
 from accelwatch.action.step import Step
@@ -35,13 +35,14 @@ def intent(kind: IntentKind, node: str = "n1", **more: object) -> Intent:
 class Bench:
     """Begins with nodes n1 to n4 and the spare s1; a restart keeps world and journal."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: Sequence[str] = ("n1", "n2", "n3", "n4")) -> None:
         self.loop = VirtualLoop()
         self.clock = LoopClock(self.loop)
-        self.world = FakeScheduler(self.clock, ["n1", "n2", "n3", "n4"], ["s1"])
+        self.world = FakeScheduler(self.clock, nodes, ["s1"])
         self.action = FakeAction(self.world)
         self.journal = MemoryJournal()
         self.stopped = ""
+        self._planned = 0
         self.reported: list[Pursued] = []
         self._ids = map(str, itertools.count(1))
         self.restart()
@@ -60,6 +61,13 @@ class Bench:
             self.clock,
             jitter=lambda: 0.0,
         )
+
+    def end_all(self) -> None:
+        """What still runs on the loop is gone, as after a kill."""
+        left = asyncio.all_tasks(self.loop)
+        for task in left:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.wait(left) if left else asyncio.sleep(0))
 
     def pursuit(self, wanted: Intent) -> Pursuit:
         return Pursuit(self.site, wanted, self.reported.append)
@@ -94,8 +102,9 @@ class Bench:
         self.world.after(5.0, lambda: self.action.apply(step, operation))
 
     def at(self, seconds: float, happen: Callable[[], None]) -> None:
-        """Let something happen after so many seconds."""
-        self.loop.call_later(seconds, happen)
+        """Let something happen after so many seconds; what happens together does so in this order."""
+        self._planned += 1
+        self.loop.call_later(seconds + 1e-6 * self._planned, happen)
 
     def job(self, *nodes: str, **how: object) -> JobKey:
         return self.world.add_job("17", *nodes, **how).key

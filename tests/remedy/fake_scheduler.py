@@ -127,7 +127,8 @@ class FakeScheduler:
         for node in self.nodes.values():
             if node.booting_until is not None and now >= node.booting_until:
                 node.booting_until, node.answering, node.powered = None, True, True
-                node.boot_id = f"boot-{int(node.boot_id.partition('-')[2]) + 1}"
+                name, _, number = node.boot_id.rpartition("-")
+                node.boot_id = f"{name}-{int(number) + 1}"
                 node.boot_time = now
         for job in self.jobs.values():
             self._advance(job, now)
@@ -193,6 +194,7 @@ class FakeScheduler:
             address=name,
             boot_id=node.boot_id,
             boot_time=node.boot_time,
+            pools=("train",),
             jobs=tuple(job.key for job in self.jobs.values() if name in job.nodes),
             rebooting=node.booting_until is not None,
         )

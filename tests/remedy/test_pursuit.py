@@ -185,11 +185,15 @@ def test_what_is_refused_is_not_asked_for_again(bench: Bench) -> None:
     assert len(bench.action.performed) == 1
 
 
-def test_what_is_refused_because_it_is_so_already_is_achieved(bench: Bench) -> None:
+def test_what_is_refused_because_it_is_so_already_is_achieved(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def too_late(*_: object) -> Told:
+        bench.world.admin_resumes("n1")
+        return Told(status=ToldStatus.REFUSED, text="already idle")
+
     bench.pursue(QUARANTINE)
-    bench.action.answers = [Told(status=ToldStatus.REFUSED, text="already idle")]
-    bench.action.before_effect = lambda _: None
-    bench.at(0.0, lambda: bench.world.admin_resumes("n1"))
+    monkeypatch.setattr(bench.action, "perform", too_late)
     assert ended(bench.pursue(intent(IntentKind.RELEASE))) is Ending.ACHIEVED
 
 

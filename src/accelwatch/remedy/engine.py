@@ -29,10 +29,11 @@ from accelwatch.remedy.ledger import Commit, Ledger
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.operations import OperationState, Witness
 from accelwatch.remedy.outcome import Note, Outcome
+from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.pursuits import Pursuits
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.stop_file import StopFile
-from accelwatch.remedy.surveying import keep_surveying
+from accelwatch.remedy.surveying import Surveys
 
 logger = logging.getLogger(__name__)
 
@@ -119,16 +120,19 @@ class Engine:
             name: Site(name, action, self._ledger, self._lanes, self._gate, self._clock)
             for name, action in self._actions.items()
         }
-        self._pursuits = Pursuits(sites, self._clock, lambda one: self._inbox.hear([one]))
+        surveys = Surveys(self._actions, self._clock, lambda one: self._inbox.hear([one]))
+
+        def ended(end: Pursued) -> None:
+            self._inbox.hear([end])
+            surveys.want()
+
+        self._pursuits = Pursuits(sites, self._clock, ended)
         self._stop_file.begin()
         self._inbox.tell([Started(token=self.state.token + 1, at=self._clock.wall())])
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._run(), name="remedies"),
-            loop.create_task(
-                keep_surveying(self._actions, self._clock, lambda one: self._inbox.hear([one])),
-                name="surveys",
-            ),
+            loop.create_task(surveys.run(), name="surveys"),
         ]
 
     async def end(self) -> None:

@@ -11,6 +11,8 @@ from accelwatch.remedy.pursued import Surveyed
 logger = logging.getLogger(__name__)
 
 SURVEY_EVERY_S = 5.0
+LEAST_PAUSE_S = 0.25
+"""Between two looks, however much is done."""
 _WITHIN_S = 60.0
 """A survey that takes longer is none."""
 
@@ -32,16 +34,37 @@ async def surveyed(name: str, action: Action, clock: Clock) -> Surveyed:
     return Surveyed(action=name, time=asked, unavailable=why or "it does not answer")
 
 
-async def keep_surveying(
-    actions: Mapping[str, Action], clock: Clock, hear: Callable[[Surveyed], None]
-) -> None:
-    """Look at all of them, each in its own time, until this is cancelled."""
+class Surveys:
+    """Looks at every scheduler, each in its own time; for one event loop."""
 
-    async def follow(name: str, action: Action) -> None:
+    def __init__(
+        self, actions: Mapping[str, Action], clock: Clock, hear: Callable[[Surveyed], None]
+    ) -> None:
+        self._actions = actions
+        self._clock = clock
+        self._hear = hear
+        self._wanted = {name: asyncio.Event() for name in actions}
+
+    def want(self) -> None:
+        """Look again at once: something was done, and what was seen before is out of date."""
+        for wanted in self._wanted.values():
+            wanted.set()
+
+    async def run(self) -> None:
+        """Look until this is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for name in self._actions:
+                group.create_task(self._follow(name))
+
+    async def _follow(self, name: str) -> None:
+        wanted = self._wanted[name]
         while True:
-            hear(await surveyed(name, action, clock))
-            await asyncio.sleep(SURVEY_EVERY_S)
-
-    async with asyncio.TaskGroup() as group:
-        for name, action in actions.items():
-            group.create_task(follow(name, action))
+            wanted.clear()
+            self._hear(await surveyed(name, self._actions[name], self._clock))
+            # Ends that come together are looked at together.
+            await asyncio.sleep(LEAST_PAUSE_S)
+            try:
+                async with asyncio.timeout(SURVEY_EVERY_S - LEAST_PAUSE_S):
+                    await wanted.wait()
+            except TimeoutError:
+                continue
