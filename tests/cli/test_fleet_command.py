@@ -23,7 +23,7 @@ from accelwatch.schema.snapshot import Snapshot
 from accelwatch.web.web_config import load_protection
 from fake_store import FakeStore, fake_store
 from hub_peers import agent, hub
-from installed_command import accelwatch
+from warm_command import accelwatch
 
 
 @pytest.fixture
