@@ -13,7 +13,7 @@ from accelwatch_slurm.commands import Commands, why
 from accelwatch_slurm.job_text import SQUEUE_FORMAT, SlurmJob, job_of, jobs_by_node, names_of
 from accelwatch_slurm.node_text import SlurmNode, node_of
 from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservations_of
-from accelwatch_slurm.sharing import SharedRead
+from accelwatch_slurm.sharing import Rush, SharedRead
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
 _JOB = re.compile(r"\d+(?:_\d+|\+\d+)?", re.ASCII)
@@ -45,9 +45,10 @@ class Reader:
         self._commands = commands
         self._cluster: Cluster | None = None
         self._looking = 0
-        self._table = SharedRead(self._node_lines)
-        self._reservations = SharedRead(self._all_reservations)
-        self._jobs = SharedRead(self._all_jobs)
+        self._rush = Rush()
+        self._table = SharedRead(self._node_lines, self._rush)
+        self._reservations = SharedRead(self._all_reservations, self._rush)
+        self._jobs = SharedRead(self._all_jobs, self._rush)
 
     async def cluster(self) -> Cluster:
         """Asked once; settings that matter here need a restart of the controller to change."""
@@ -65,24 +66,27 @@ class Reader:
         return self._cluster
 
     async def node_line(self, name: str) -> str:
-        """Line of a node; empty when there is none of that name."""
+        """Line of a node, for a look at it; empty when there is none of that name."""
         if not is_node_name(name):
             return ""
-        if self._looking >= _ONE_BY_ONE:
+        self._rush.note()
+        if self._looking >= _ONE_BY_ONE or self._rush.is_on:
             return (await self._table.get()).get(name, "")
         self._looking += 1
         try:
-            text = await self._commands.read("scontrol", "--oneliner", "show", "node", name)
+            return await self._own_line(name)
         finally:
             self._looking -= 1
-        line = _line(text)
+
+    async def _own_line(self, name: str) -> str:
+        line = _line(await self._commands.read("scontrol", "--oneliner", "show", "node", name))
         if line and node_of(line) is None:
             raise ActionUnavailableError(f"scontrol printed what is no node: {line[:80]!a}")
         return line
 
     async def node(self, name: str) -> SlurmNode | None:
-        """A node; None when there is none of that name."""
-        return node_of(await self.node_line(name))
+        """A node that is about to be changed, read at once; None when there is none of that name."""
+        return node_of(await self._own_line(name)) if is_node_name(name) else None
 
     async def nodes(self) -> list[SlurmNode]:
         """All nodes."""

@@ -5,6 +5,7 @@ a few commands instead of hundreds.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
@@ -13,11 +14,35 @@ from accelwatch.action.contract import ActionUnavailableError
 Result = TypeVar("Result")
 
 
+_MANY = 32
+"""Looks within a second that are a rush; a move of one job takes ten."""
+_GATHERED_S = 0.1
+
+
+class Rush:
+    """Whether so many look at once that it is worth to let their looks gather."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque(maxlen=_MANY)
+
+    def note(self) -> None:
+        """Somebody looks."""
+        self._times.append(asyncio.get_running_loop().time())
+
+    @property
+    def is_on(self) -> bool:
+        """Whether many have looked within the last second."""
+        now = asyncio.get_running_loop().time()
+        return len(self._times) == _MANY and now - self._times[0] < 1.0
+
+
 class SharedRead(Generic[Result]):
     """One kind of read; for one event loop at a time."""
 
-    def __init__(self, read: Callable[[], Awaitable[Result]]) -> None:
+    def __init__(self, read: Callable[[], Awaitable[Result]], rush: Rush) -> None:
+        """In a rush a read waits a little for more who look."""
         self._read = read
+        self._rush = rush
         self._lock = asyncio.Lock()
         self._begun = 0
         self._last: tuple[int, Result | None, str] = (0, None, "")
@@ -35,6 +60,8 @@ class SharedRead(Generic[Result]):
         return result
 
     async def _once(self) -> None:
+        if self._rush.is_on:
+            await asyncio.sleep(_GATHERED_S)
         self._begun += 1
         number = self._begun
         try:

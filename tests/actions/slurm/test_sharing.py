@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch_slurm.sharing import SharedRead
+from accelwatch_slurm.sharing import Rush, SharedRead
 
 
 def test_who_asks_during_a_read_shares_the_next() -> None:
@@ -18,7 +18,7 @@ def test_who_asks_during_a_read_shares_the_next() -> None:
             await begun[-1].wait()
             return number
 
-        shared = SharedRead(read)
+        shared = SharedRead(read, Rush())
         first = asyncio.create_task(shared.get())
         await asyncio.sleep(0)
         others = [asyncio.create_task(shared.get()) for _ in range(5)]
@@ -50,7 +50,7 @@ def test_a_failure_is_told_to_all_who_waited_and_the_next_reads_again() -> None:
         return answer
 
     async def play() -> None:
-        shared = SharedRead(read)
+        shared = SharedRead(read, Rush())
         with pytest.raises(ActionUnavailableError, match="away"):
             await shared.get()
         assert await shared.get() == "well"
@@ -67,12 +67,38 @@ def test_a_reader_that_is_cancelled_leaves_the_others_theirs() -> None:
         return len(calls)
 
     async def play() -> None:
-        shared = SharedRead(read)
+        shared = SharedRead(read, Rush())
         first = asyncio.create_task(shared.get())
         await asyncio.sleep(0)
         second = asyncio.create_task(shared.get())
         await asyncio.sleep(0)
         first.cancel()
         assert await second == 2
+
+    asyncio.run(play())
+
+
+def test_in_a_rush_looks_gather() -> None:
+    calls: list[int] = []
+
+    async def read() -> int:
+        calls.append(1)
+        return len(calls)
+
+    async def play() -> None:
+        rush = Rush()
+        shared = SharedRead(read, rush)
+        for _ in range(31):
+            rush.note()
+        assert not rush.is_on
+        rush.note()
+        assert rush.is_on
+
+        async def late(turns: int) -> int:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            return await shared.get()
+
+        assert await asyncio.gather(*(late(turns) for turns in range(20))) == [1] * 20
 
     asyncio.run(play())
