@@ -75,6 +75,13 @@ def test_a_remedy_that_causes_its_own_fault_is_tried_three_times() -> None:
     assert may_begin(forgotten(state, "i1"), HERE, "i1", 9.0, Budget()) == PERMIT
 
 
+def test_where_the_site_says_one_attempt_there_is_one() -> None:
+    once = Budget(attempts=1)
+    state, answer = begin(AttemptState(), HERE, "i1", 0.0, once)
+    assert answer == PERMIT
+    assert why(may_begin(ended(state, "n1"), HERE, "i1", 9.0, once)) is DenialKind.ATTEMPTS
+
+
 def test_five_remedies_of_a_node_in_seven_days() -> None:
     state = AttemptState()
     for day in range(5):

@@ -162,6 +162,11 @@ def test_half_open_an_incident_that_was_known_to_wait_is_nothing_new() -> None:
     assert breached(state, "unheard", 1820.5, 1900.0, LIMITS).standing is OPEN
 
 
+def test_open_it_counts_whoever_is_without_budget_then() -> None:
+    state = breached(opened(), "old", 5.0, 400.0, LIMITS)
+    assert (state.breaches, state.standing) == ({"old": 400.0}, OPEN)
+
+
 def test_a_person_closes_it_and_what_waited_does_not_open_it_again() -> None:
     state = reset(stormed(opened(), ("s1",), 30.0), 100.0, "ada")
     assert (state.standing, state.why) == (CLOSED, "closed by ada")
@@ -212,3 +217,5 @@ def test_of_equal_ones_the_order_is_always_the_same() -> None:
     earlier = Waiting(incident="c", rank=1.0, since=4.0)
     assert in_order((second, earlier), 2.0) == [earlier, second]
     assert standing(first, 2.0) == 1.0
+    assert standing(first, 5.0 + 1800.0) == 1.5
+    assert standing(msgspec.structs.replace(first, attempts=1), 5.0 + 3600.0) == 1.0

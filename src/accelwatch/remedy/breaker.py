@@ -49,8 +49,8 @@ def breached(
     Only the first time is news, and one that waited already when the breaker closed or half opened
     is none.
     """
-    passed = state.standing is not BreakerStanding.OPEN and state.since is not None
-    waited = passed and opened <= (state.since or 0.0)
+    is_open = state.standing is BreakerStanding.OPEN
+    waited = not is_open and state.since is not None and opened <= state.since
     if incident in state.breaches or waited:
         return state
     counted = msgspec.structs.replace(state, breaches={**state.breaches, incident: now})

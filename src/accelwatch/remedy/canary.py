@@ -34,7 +34,7 @@ def noted(state: CanaryState, digests: Mapping[str, str], now: float) -> CanaryS
 
 def may_act(state: CanaryState, rule: str, node: str, canary: Canary | None, now: float) -> Answer:
     """Whether a rule may act on a node by now. A rule that was never noted is as new as can be."""
-    if canary is None or canary.share >= 1:
+    if canary is None:
         return PERMIT
     known = state.rules.get(rule)
     until = (now if known is None else known.at) + canary.for_s
