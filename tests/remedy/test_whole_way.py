@@ -7,12 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from accelwatch.incidents.journal.audit import look_over
+from accelwatch.incidents.journal.file import FILE, JournalFile
+from accelwatch.incidents.journal.records import Batch
 from accelwatch.remedy.changes import Command, Verb
 from accelwatch.remedy.journaling import restored
 from accelwatch.remedy.world import World
 from remedy.crash import KilledError
 from remedy.fake_scheduler import IRREVERSIBLE
 from remedy.fleet_watch import FleetWatch
+from remedy.virtual_time import START
 
 FAULT_S = 300.0
 """After the engine has looked around."""
@@ -58,6 +62,20 @@ def test_what_is_known_is_what_the_journal_says(watch: FleetWatch) -> None:
         known = msgspec.structs.replace(watch.engine.state, world=World())
         assert restored(watch.bench.journal.states()) == known
         watch.engine = watch.new()
+
+
+def test_the_journal_of_the_whole_way_is_well_and_can_be_made_again(
+    watch: FleetWatch, tmp_path: Path
+) -> None:
+    watch.run(FAULT_S + 30.0)
+    file = JournalFile(tmp_path / FILE)
+    file.write([Batch(time=START, records=watch.bench.journal.written)])
+    states = file.load(START).states
+    assert restored(states) == restored(watch.bench.journal.states())
+    assert look_over(tmp_path / FILE, START).is_well
+    file.rebuild()
+    assert file.load(START).states == states
+    file.close()
 
 
 @pytest.mark.parametrize("number", range(0, 44, 3))
