@@ -35,11 +35,14 @@ class _Server:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        path = os.pathsep.join(
+            filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
+        )
         self._process = subprocess.Popen(
             [sys.executable, "-c", _SERVER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), "PYTHONUTF8": "1"},
+            env={**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"},
             start_new_session=True,
         )
         atexit.register(self.close)

@@ -1,17 +1,178 @@
-"""The collector process by itself: what it does when nobody reads its reports any more."""
+"""The collector process by itself: how it is prepared, whom it obeys, how it ends."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from accelwatch.sampler.child import first_order
 from accelwatch.sampler.frames import Stream, encode
-from accelwatch.sampler.settings import Begin, CollectSettings
-from accelwatch.store.reports import Cycle
-from sampler.fakes import FAKE
+from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
+from accelwatch.store.reports import Cycle, Part, Returned
+from sampler.fakes import FAKE, TELLING
+
+PART = Part("nvidia", "nvidia:0")
+PREPARED = """
+import os, resource, signal, sys
+from accelwatch.sampler import child
+reading, writing = os.pipe()
+os.set_blocking(writing, False)
+signal.set_wakeup_fd(writing)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child._prepare(int(sys.argv[1]))
+print(
+    signal.set_wakeup_fd(-1),
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN,
+    signal.getsignal(signal.SIGTERM) is signal.SIG_DFL,
+    resource.getrlimit(resource.RLIMIT_CORE),
+    flush=True,
+)
+import threading, time
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+os.kill(os.getpid(), signal.SIGSEGV)
+"""
+CERTAIN = """
+import signal, time
+from accelwatch.sampler import child
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
+child._end_for_certain(0.01)
+time.sleep(60)
+"""
+TIED = """
+import ctypes
+from accelwatch.sampler import child
+child._go_first()
+child._die_with_parent()
+number = ctypes.c_int()
+ctypes.CDLL(None).prctl(2, ctypes.byref(number), 0, 0, 0)
+print(number.value, open("/proc/self/oom_score_adj").read().strip())
+"""
+OBEYED = """
+import os, sys, time
+from accelwatch.sampler import child
+class Inbox:
+    def put(self, message):
+        os.write(1, repr(message).encode() + b"\\n")
+child._obey(0, Inbox())
+time.sleep(60)
+"""
+REPORTED = """
+import os
+from accelwatch.sampler import child
+from accelwatch.sampler.frames import MAX_FRAME_BYTES
+from accelwatch.store.reports import Cycle, Returned
+reading, writing = os.pipe()
+told = child._Reports(writing)
+told(Returned(call=1))
+told(Cycle(backend="x" * MAX_FRAME_BYTES, result="ok", duration_s=1.0, wall=1.0))
+print(len(os.read(reading, 4096)))
+os.close(reading)
+for _ in range(2):
+    try:
+        told(Returned(call=2))
+    except BrokenPipeError:
+        print("nobody reads")
+"""
 
 
-def test_a_collector_that_nobody_reads_ends_without_a_word(tests_path: str, tmp_path: Path) -> None:
+def run(program: str, *words: str, **more: object) -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-c", program, *words]
+    return subprocess.run(command, capture_output=True, check=False, timeout=60, **more)  # type: ignore[call-overload, no-any-return]
+
+
+def test_it_owns_its_signals_and_leaves_a_report_instead_of_a_core_file() -> None:
+    crash = os.memfd_create("crash")
+    done = run(PREPARED, str(crash), pass_fds=(crash,))
+    assert done.stdout == b"-1 True True (0, 0)\n"
+    assert done.returncode == -signal.SIGSEGV
+    report = os.pread(crash, 65536, 0)
+    os.close(crash)
+    assert report.startswith(b"Fatal Python error: Segmentation fault")
+    assert report.count(b"hread 0x") == 2
+
+
+def test_a_single_reading_is_ended_by_the_kernel() -> None:
+    assert run(CERTAIN).returncode == -signal.SIGALRM
+
+
+def test_it_goes_before_its_server_and_with_its_parent() -> None:
+    assert run(TIED).stdout == b"9 1000\n"
+
+
+def test_orders_are_followed_and_their_end_is_the_order_to_stop() -> None:
+    orders = encode(Begin(settings=CollectSettings())) + encode(LetIn(part=PART))
+    done = run(OBEYED, input=orders)
+    assert done.returncode == 0
+    assert done.stdout.split(b"\n") == [f"Admit(part={PART!r})".encode(), b"Stop()", b""]
+
+
+def test_what_cannot_be_told_is_left_out_and_that_nobody_reads_is_said_once() -> None:
+    assert run(REPORTED).stdout == b"%d\nnobody reads\n" % len(encode(Returned(call=1)))
+
+
+def test_nothing_behind_the_first_order_is_read() -> None:
+    reading, writing = os.pipe()
+    begin = Begin(settings=CollectSettings(interval_s=3.0))
+    os.write(writing, encode(LetIn(part=PART)) + encode(begin) + encode(LetIn(part=PART)))
+    assert first_order(reading) == begin
+    assert os.read(reading, 4096) == encode(LetIn(part=PART))
+    os.close(writing)
+    assert first_order(reading) is None
+    os.close(reading)
+
+
+@pytest.mark.parametrize(
+    ("order", "code", "words"),
+    [
+        (b"\0\0\0\1\xc1", 1, b"WireError: damaged order of 1 bytes: "),
+        (b"", 0, b""),
+    ],
+)
+def test_a_failure_of_its_own_is_left_in_the_crash_file(
+    order: bytes, code: int, words: bytes
+) -> None:
+    crash = os.memfd_create("crash")
+    command = [sys.executable, "-m", "accelwatch.sampler.child", str(crash)]
+    done = subprocess.run(
+        command, input=order, capture_output=True, pass_fds=(crash,), check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+    assert os.pread(crash, 4096, 0)[: len(words)] == words
+    assert bool(os.pread(crash, 4096, 0)) == bool(words)
+    os.close(crash)
+
+
+def test_its_own_words_go_where_it_was_told() -> None:
+    crash, (reading, errors) = os.memfd_create("crash"), os.pipe()
+    options: dict[str, dict[str, object]] = {TELLING: {"events": "raise"}}
+    settings = CollectSettings(backends=(TELLING,), options=options, root="/nonexistent")
+    command = [sys.executable, "-m", "accelwatch.sampler.child", str(crash), str(errors)]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=(crash, errors),
+    ) as child:
+        assert child.stdin is not None
+        os.close(errors)
+        child.stdin.write(encode(Begin(settings=settings)))
+        child.stdin.flush()
+        said = os.read(reading, 4096)
+        adjusted = Path(f"/proc/{child.pid}/oom_score_adj").read_text()
+        _, printed = child.communicate()
+    os.close(reading)
+    os.close(crash)
+    assert said.startswith(b"event source fails error=ValueError('a bug in the backend')")
+    assert printed == b""
+    assert adjusted == "1000\n"
+    assert child.returncode == 0
+
+
+def test_a_collector_that_nobody_reads_ends_without_a_word(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     options: dict[str, dict[str, object]] = {FAKE: {"close_file": str(closed)}}
     settings = CollectSettings(
@@ -24,7 +185,6 @@ def test_a_collector_that_nobody_reads_ends_without_a_word(tests_path: str, tmp_
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=(crash,),
-        env={**os.environ, "PYTHONPATH": tests_path},
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sampler.fakes import FAKE
 from standins import NvmlScenario
 
 WANTS_NOTHING = """
@@ -34,6 +35,43 @@ shared = set(sys.modules)
 {imports}
 print(*sorted(set(sys.modules) - shared))
 """
+ORDERED = """
+import os
+from accelwatch.sampler import early
+early.begin()
+pid, reports, orders, crash = early.take()
+from accelwatch.sampler.frames import MAX_FRAME_BYTES, decode, encode
+from accelwatch.sampler.settings import Begin, CollectSettings
+from accelwatch.schema.frames import Splitter
+settings = CollectSettings(backends=("{backend}",), one_shot=True, timeout_s=30.0)
+os.write(orders, encode(Begin(settings=settings)))
+told = b""
+while chunk := os.read(reports, 65536):
+    told += chunk
+print(os.waitpid(pid, 0)[1], type([*map(decode, Splitter(MAX_FRAME_BYTES).feed(told))][-1]).__name__)
+"""
+DAMAGED = """
+import os
+from accelwatch.sampler import early
+early.begin()
+pid, reports, orders, crash = early.take()
+os.write(orders, b"\\0\\0\\0\\1\\xc1")
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), os.pread(crash, 4096, 0).decode())
+"""
+SILENT = """
+import os, time
+from accelwatch.sampler import early
+early.begin()
+pid, reports, orders, crash = early.take()
+links = []
+for _ in range(3000):
+    links = [os.readlink(f"/proc/{pid}/fd/{at}") for at in (0, 1, 2)]
+    if set(links) == {"/dev/null"}:
+        break
+    time.sleep(0.02)
+print(*links)
+os.close(orders)
+"""
 OWNER = """
 import accelwatch.cli.entry, accelwatch.cli.snapshot, accelwatch.cli.documents
 import accelwatch.sampler.one_shot, accelwatch.sampler.stores
@@ -62,6 +100,19 @@ def test_a_child_that_gets_no_order_ends_by_itself() -> None:
 
 def test_there_is_only_one_and_it_is_taken_once() -> None:
     assert output_of(TWICE) == ""
+
+
+def test_it_does_as_ordered() -> None:
+    assert output_of(ORDERED.replace("{backend}", FAKE)) == "0 Done\n"
+
+
+def test_a_failure_of_its_own_is_told_with_its_end() -> None:
+    told = output_of(DAMAGED)
+    assert told.startswith("1 WireError: damaged order of 1 bytes: ")
+
+
+def test_libraries_read_and_print_nowhere() -> None:
+    assert output_of(SILENT) == "/dev/null /dev/null /dev/null\n"
 
 
 def loaded_by(imports: str) -> set[str]:

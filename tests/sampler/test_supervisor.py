@@ -249,13 +249,12 @@ def test_an_orderly_end_closes_the_backends(start: Callable[..., Agent], tmp_pat
     assert closed.exists()
 
 
-def test_a_child_whose_owner_is_gone_ends(tests_path: str, tmp_path: Path) -> None:
+def test_a_child_whose_owner_is_gone_ends() -> None:
     """The owner of the pipes is killed; the end of the reports shows that the collector has gone."""
     settings = CollectSettings(backends=(FAKE,), interval_s=0.1, root="/nonexistent")
     reading, writing = os.pipe()
     owner = os.fork()
     if owner == 0:
-        os.environ["PYTHONPATH"] = tests_path
         os.set_inheritable(writing, True)
         child = spawn(Begin(settings=settings), os.environ)
         os.write(writing, b"%d\n" % child.process.pid)
