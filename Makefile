@@ -57,3 +57,9 @@ peers:
 .PHONY: mutants
 mutants: $(STAMP)
 	@BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)
+
+# The remedies' state machine over seeded histories: docs/remediation.md. `make walk HISTORIES=100000` takes minutes.
+HISTORIES ?= 100000
+.PHONY: walk
+walk: $(STAMP)
+	@$(BIN)/python tests/remedy_walker.py --histories $(HISTORIES)

@@ -91,7 +91,7 @@ class Watch:
         elif intent.kind is Kind.RELEASE:
             _release(state, remedy, now)
         elif intent.kind is Kind.MOVE_JOB:
-            self._move(state, remedy, intent)
+            self._move(state, remedy, intent, now)
 
     def _allowed(self, state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
         """People, ceilings, identity, and whether enough is seen."""
@@ -182,7 +182,7 @@ class Watch:
 
     def _remedy(self, state: RemedyState, remedy: Remedy, now: float) -> None:
         need(remedy.hold is not None, "a remedy on a node that is not out")
-        need(not remedy.manual or bool(remedy.cases), "a remedy that nobody wants")
+        need(not remedy.manual, "a remedy on a node that a person has in hand")
         seen = state.world.seen[remedy.target]
         need(not seen.jobs, "a remedy under a running job")
         need(bool(_counting(state, remedy) or remedy.unfit), "a remedy of what has cleared")
@@ -201,14 +201,15 @@ class Watch:
         need(len(week) < self.settings.budget.remedies_per_week, "more remedies than may be")
         self.remedies.append((now, remedy.node, remedy.incident))
 
-    def _move(self, state: RemedyState, remedy: Remedy, intent: Intent) -> None:
+    def _move(self, state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
         policy = remedy.policy
         need(policy is not None and intent.job is not None, "a move of nothing")
         assert policy is not None
         need(intent.job not in remedy.handled, "a job is moved twice")
         need(intent.node in intent.bad_nodes, "a job may start where it was")
         seen, heard = state.world.seen[remedy.target], state.world.heard.get(remedy.node)
-        answers = seen.answering is not False or (heard is not None and heard.healthy is not None)
+        heard_now = heard is not None and now - heard.time <= FRESH_S
+        answers = seen.answering is not False or heard_now
         if policy.fence is Fence.REQUIRE and not answers:
             need(remedy.fenced, "a second copy of a job beside one that may still run")
 

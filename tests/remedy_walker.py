@@ -1,7 +1,7 @@
 """Seeded histories of a small fleet: faults, people, crashes, gaps of data, in any order.
 
 `python tests/remedy_walker.py --histories 100000` walks many; a history that breaks an invariant is told
-with its seed, and `--seed N` walks that one again with every move printed.
+with its seed, is walked first the next time, and `--seed N` prints its every move.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import random
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import msgspec
 
@@ -31,8 +32,9 @@ from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust, When
 from remedy_ground import ACTION, BEGIN, POLICY, Node
 from remedy_invariants import BrokenError, Watch
 
+KEPT = Path("build/walker-seeds.txt")
 NODES = 32
-STEPS = 24
+STEPS = 18
 SETTINGS = RemedySettings(
     ceiling="resume",
     budget=Budget(share=0.25, most=4, min_available=0.7, per_hour=4, spacing_s=20.0),
@@ -101,8 +103,8 @@ class History:
             (0 if calm else 5, self.group),
             (1 if calm else 4, self.mute),
             (1 if calm else 3, self.orphan),
-            (1 if calm else 4, self.agent),
-            (0.5 if calm else 2, self.scheduler),
+            (3 if calm else 4, self.agent),
+            (1.5 if calm else 2, self.scheduler),
             (1 if calm else 8, self.admin),
             (4 if calm else 18, self.person),
             (4, self.approve),
@@ -430,12 +432,20 @@ def walk(seed: int, told: bool = False) -> set[Stage]:
     return history.visited
 
 
+def kept(path: Path) -> tuple[int, ...]:
+    """Seeds that have failed the last time."""
+    return tuple(map(int, path.read_text().split())) if path.exists() else ()
+
+
 def main() -> int:
     """Walk many histories, or one again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--histories", type=int, default=5000)
     parser.add_argument("--seed", type=int, help="walk this one again, and print every move")
     parser.add_argument("--from", type=int, default=0, dest="first")
+    parser.add_argument(
+        "--keep", type=Path, default=KEPT, help="where seeds that failed are kept, to be first"
+    )
     asked = parser.parse_args()
     if asked.seed is not None:
         walk(asked.seed, told=True)
@@ -443,12 +453,16 @@ def main() -> int:
     began = time.process_time()
     visited: Counter[Stage] = Counter()
     broken: list[tuple[int, str]] = []
-    for seed in range(asked.first, asked.first + asked.histories):
+    failed = kept(asked.keep)
+    for seed in (*failed, *range(asked.first, asked.first + asked.histories)):
         try:
             visited.update(walk(seed))
         except Exception as error:  # noqa: BLE001 - every seed that fails is told
             broken.append((seed, f"{type(error).__name__}: {error}"))
     seconds = time.process_time() - began
+    if broken or failed:
+        asked.keep.parent.mkdir(parents=True, exist_ok=True)
+        asked.keep.write_text("".join(f"{seed}\n" for seed, _ in broken))
     print(f"{asked.histories} histories in {seconds:.1f} s of CPU, {len(broken)} broken")
     for stage in Stage:
         print(f"  {stage:<18} in {visited[stage]} histories")

@@ -28,6 +28,16 @@ def test_metrics_page_is_current() -> None:
         assert page.count(f"| `{row.key}` |") == 1
 
 
+def test_remediation_page_is_current() -> None:
+    spec = importlib.util.spec_from_file_location("build_remedy", DOCS / "build_remedy.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = (DOCS / "remediation.md").read_text()
+    assert page == module.build(), "run: python docs/build_remedy.py"
+
+
 def _pages() -> list[Path]:
     folders = ("docs", "examples", "benchmarks", "fixtures")
     return [

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from accelwatch.remedy.stage import Stage
 from remedy_walker import walk
 
-HISTORIES = 1500
-PARTS = 3
+HISTORIES = 5000
+PARTS = 5
 
 
 @pytest.mark.parametrize("part", range(PARTS))

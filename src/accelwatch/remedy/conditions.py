@@ -61,6 +61,11 @@ def wrong(sur: Surroundings, remedy: Remedy) -> bool:
     return bool(counting(sur, remedy))
 
 
+def to_be_mended(sur: Surroundings, remedy: Remedy) -> bool:
+    """Something is to be done about a node that is out: it is not, while a person has it in hand."""
+    return not remedy.manual and (bool(remedy.unfit) or wrong(sur, remedy))
+
+
 def suppressed(sur: Surroundings, remedy: Remedy) -> bool:
     """All that speaks against it is silenced or in maintenance, or a person has said no."""
     if remedy.manual:
@@ -97,7 +102,7 @@ def jobs_of(sur: Surroundings, remedy: Remedy) -> tuple[JobKey, ...] | None:
 
 def jobs_waiting(sur: Surroundings, remedy: Remedy) -> bool:
     """Jobs are on the node about which something is to be done or waited for."""
-    if remedy.policy is None or not (wrong(sur, remedy) or remedy.unfit):
+    if remedy.policy is None or not to_be_mended(sur, remedy):
         return False
     return bool(jobs_of(sur, remedy))
 
@@ -115,7 +120,7 @@ def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
     policy = remedy.policy
     if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
         return None
-    if not (wrong(sur, remedy) or remedy.unfit):
+    if not to_be_mended(sur, remedy):
         return None
     jobs = jobs_of(sur, remedy) or ()
     return next((job for job in jobs if job not in remedy.handled), None)
@@ -183,7 +188,7 @@ def _blind(sur: Surroundings, remedy: Remedy) -> bool:
 
 
 def _past_repair(sur: Surroundings, remedy: Remedy) -> bool:
-    if not (remedy.unfit or wrong(sur, remedy)) or next_rung(remedy) == "":
+    if not to_be_mended(sur, remedy) or next_rung(remedy) == "":
         return False
     return verdict(sur.state.scores, scored(remedy), sur.now) is Verdict.SERVICE
 
@@ -209,8 +214,7 @@ def _may(kind: Kind) -> Condition:
 
 def _rung(name: str) -> Condition:
     def next_is(at: Scene) -> bool:
-        troubled = bool(at.remedy.unfit) or wrong(at.sur, at.remedy)
-        return troubled and next_rung(at.remedy) == name
+        return to_be_mended(at.sur, at.remedy) and next_rung(at.remedy) == name
 
     return next_is
 

@@ -192,6 +192,7 @@ _VERIFYING = (
     *_row(S.VERIFYING, T.DUE, "", does="tell_unverified"),
 )
 _RELEASING = (
+    *_row(S.RELEASING, T.TICK, "busy by_person", does="cancel"),
     *_row(S.RELEASING, T.TICK, "busy wrong not_forced", does="cancel"),
     *_row(S.RELEASING, T.TICK, "idle wrong not_forced holding", S.QUARANTINED),
     *_row(S.RELEASING, T.TICK, "idle wrong not_forced", S.SUSPECT),
@@ -199,6 +200,7 @@ _RELEASING = (
         S.RELEASING, T.TICK, "idle other_generation not_forced", S.VERIFYING, does="begin_verifying"
     ),
     *_row(S.RELEASING, T.TICK, "idle may_release", wants=Kind.RELEASE, does="count_release"),
+    *_row(S.RELEASING, T.ACHIEVED, "by_person", S.SUSPECT, does="let_go"),
     *_row(S.RELEASING, T.ACHIEVED, "forced", S.OVERRIDDEN, does="let_go override"),
     *_row(S.RELEASING, T.ACHIEVED, "probation", S.PROBATION, does="let_go"),
     *_row(S.RELEASING, T.ACHIEVED, "", S.HEALTHY, does="let_go"),
@@ -267,7 +269,20 @@ _UNKNOWN = (
     *_row(S.UNKNOWN, T.RETRY, "", S.SUSPECT, does="drop"),
 )
 _PEOPLE = (
-    *_row((*ACTING, S.FAILED, S.UNKNOWN), T.QUARANTINE, "", does="by_hand"),
+    *_row(
+        (S.FENCING, S.DRAINING, S.REMEDIATING),
+        T.QUARANTINE,
+        "",
+        S.QUARANTINED,
+        does="cancel by_hand",
+    ),
+    *_row((S.VERIFYING, S.RELEASING), T.QUARANTINE, "idle holding", S.QUARANTINED, does="by_hand"),
+    *_row(
+        (S.QUARANTINING, S.QUARANTINED, S.SERVICE, S.VERIFYING, S.RELEASING, S.FAILED, S.UNKNOWN),
+        T.QUARANTINE,
+        "",
+        does="by_hand",
+    ),
     *_row(S.QUARANTINING, T.RELEASE, "", S.RELEASING, does="cancel force"),
     *_row(HOLDING, T.RELEASE, "nothing_open", S.VERIFYING, does="cancel vouch fit begin_verifying"),
     *_row(

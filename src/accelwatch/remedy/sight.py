@@ -124,22 +124,25 @@ def _who(seen: NodeSeen) -> tuple[str, str, str, float | None, bool]:
 
 def _look(sur: Surroundings, survey: Surveyed) -> None:
     """Tell the remedies how their nodes stand, and find marks of ours that nobody knows."""
-    by_target = {one.target: one.node for one in sur.state.remedies.values() if one.target}
+    nodes = {one.target or sur.target(one): one.node for one in sur.state.remedies.values()}
     names = {theirs: ours for ours, theirs in sur.settings.nodes.items()}
+    forgotten = sur.state.forgotten
     for seen in survey.nodes:
-        name = seen.name
-        node = by_target.get(name) or names.get(name, name)
-        remedy = sur.state.remedies.get(node)
-        if remedy is None and seen.standing is not Standing.OURS:
-            if node in sur.state.forgotten:
-                sur.put("forgotten", node, None)
-            continue
-        # What was read before the last look of an action at the node is out of date.
-        if survey.time <= sur.world.settled.get(node, float("-inf")):
-            continue
-        if remedy is None and node in sur.state.lingering:
-            continue
-        busy = remedy is not None and remedy.pursuing is not None
-        if busy and seen.standing is not Standing.FOREIGN:
-            continue
+        ours = seen.standing is Standing.OURS
+        node = nodes.get(seen.name) or names.get(seen.name, seen.name)
+        if ours or seen.name in nodes:
+            _stand(sur, node, seen, survey.time)
+        elif node in forgotten:
+            sur.put("forgotten", node, None)
+
+
+def _stand(sur: Surroundings, node: str, seen: NodeSeen, time: float) -> None:
+    remedy = sur.state.remedies.get(node)
+    # What was read before the last look of an action at the node is out of date.
+    if time <= sur.world.settled.get(node, float("-inf")):
+        return
+    if remedy is None and node in sur.state.lingering:
+        return
+    busy = remedy is not None and remedy.pursuing is not None
+    if not busy or seen.standing is Standing.FOREIGN:
         happen(sur, node, Happening(_SEEN[seen.standing], seen=seen))

@@ -15,6 +15,11 @@ from accelwatch.remedy.surroundings import Surroundings
 
 replace = msgspec.structs.replace
 _WELL = frozenset({Stage.HEALTHY, Stage.PROBATION, Stage.SERVICE, Stage.HELD_BY_OTHER})
+_ROWS = {
+    place: tuple((row, tuple(CONDITIONS[name] for name in row.conditions)) for row in rows)
+    for place, rows in ROWS.items()
+}
+"""The table, with the conditions themselves in the place of their names."""
 _BADLY = frozenset({Stage.FAILED, Stage.OVERRIDDEN, Stage.UNKNOWN})
 
 
@@ -46,8 +51,11 @@ def happen(sur: Surroundings, node: str, happening: Happening, new: Remedy | Non
 
 def _row(sur: Surroundings, remedy: Remedy, happening: Happening) -> Row | None:
     scene = Scene(sur, remedy, happening)
-    for row in ROWS.get((remedy.stage, happening.trigger), ()):
-        if all(CONDITIONS[name](scene) for name in row.conditions):
+    for row, conditions in _ROWS.get((remedy.stage, happening.trigger), ()):
+        for holds in conditions:
+            if not holds(scene):
+                break
+        else:
             return row
     return None
 

@@ -1,0 +1,192 @@
+"""What would be done for a node now, step by step, with all that is in its way and its cost. Pure.
+
+A plan is shown before anybody says yes, and has the digest to which an approval is bound: what is shown
+is what is approved, and a rule that leads on to something else needs another yes.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remedy.case import Case, Policy
+from accelwatch.remedy.cases import counting
+from accelwatch.remedy.conditions import jobs_of, silent
+from accelwatch.remedy.denial import Denial, denials
+from accelwatch.remedy.digest import digest_of
+from accelwatch.remedy.gates import asked, leader
+from accelwatch.remedy.ladder import INTENTS
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.rules.document import Fence, JobPolicy, When
+
+HELD_UP_H = 1.5
+"""Hours until a person has found a bad node and put another in its place: the mean of manual triage,
+85 to 118 minutes, in the study of recovery policies of which docs/remediation.md tells."""
+REMEDY_H = {Kind.RESET_DEVICE: 0.1, Kind.REBOOT: 0.25, Kind.POWER_CYCLE: 0.3}
+"""Hours that a node is away for one rung, until it is looked at again."""
+RELOAD_H = 0.55
+"""Hours until a job that was moved computes again: it loads its checkpoint."""
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """Expected, in GPU-hours; reckoned from usual times, not measured."""
+
+    saved: float
+    """That the jobs on the node would lose until a person has acted."""
+    lost: float
+    """That it costs: the node while it is out, and its jobs while they begin again."""
+
+
+class Worth(msgspec.Struct, frozen=True, kw_only=True):
+    """How much computes there."""
+
+    devices: int = 0
+    """Of the node."""
+    job_devices: int = 0
+    """Of all nodes of the jobs that run on it."""
+    checkpoint_age_s: float = 0.0
+    """Of the oldest checkpoint of these jobs, as far as it is known."""
+
+
+class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One intent of a plan."""
+
+    kind: Kind
+    text: str
+    """For people: `reboot n12`."""
+    in_the_way: tuple[Denial, ...] = ()
+    """Everything that would keep it from being begun if its turn were now."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be done for a node."""
+
+    node: str
+    stage: Stage
+    incident: str = ""
+    rule: str = ""
+    digest: str = ""
+    """To which an approval is bound; empty where there is nothing to approve."""
+    steps: tuple[PlanStep, ...] = ()
+    price: Price | None = None
+    text: str = ""
+    """For people: why there is nothing to be done, where that is so."""
+
+
+def planned(
+    state: RemedyState,
+    node: str,
+    now: float,
+    settings: RemedySettings,
+    worth: Worth | None = None,
+) -> Plan:
+    """The plan for a node at a moment in Unix seconds."""
+    sur = Surroundings(state, settings, now)
+    remedy = sur.remedy(node)
+    case = leader(sur, remedy)
+    if remedy.stage in _AFTER or remedy.manual:
+        policy, incident = remedy.policy, remedy.incident
+    else:
+        policy = None if case is None else case.policy
+        incident = "" if case is None else case.incident
+    if policy is None:
+        return Plan(node=node, stage=remedy.stage, text=_nothing(sur, remedy))
+    led = msgspec.structs.replace(remedy, policy=policy, incident=incident)
+    steps = tuple(_step(sur, led, kind, text, case) for kind, text in _left(sur, led, policy))
+    return Plan(
+        node=node,
+        stage=remedy.stage,
+        incident=incident,
+        rule=policy.rule,
+        digest=digest_of(node, incident, policy),
+        steps=steps,
+        price=None if worth is None else price_of(steps, policy, worth),
+    )
+
+
+_AFTER = frozenset(
+    {
+        Stage.QUARANTINING,
+        Stage.QUARANTINED,
+        Stage.FENCING,
+        Stage.DRAINING,
+        Stage.REMEDIATING,
+        Stage.VERIFYING,
+        Stage.RELEASING,
+        Stage.SERVICE,
+        Stage.FAILED,
+        Stage.UNKNOWN,
+        Stage.PROBATION,
+    }
+)
+"""The policy that was begun with leads on."""
+
+
+def price_of(steps: tuple[PlanStep, ...], policy: Policy, worth: Worth) -> Price:
+    """What acting now saves and costs, expected; a step that is tried only after another has failed
+    counts half of the one before it."""
+    kinds = [step.kind for step in steps]
+    saved = HELD_UP_H * worth.job_devices if Kind.QUARANTINE in kinds else 0.0
+    lost, share = 0.0, 1.0
+    for kind in kinds:
+        if kind in REMEDY_H:
+            lost += share * REMEDY_H[kind] * worth.devices
+            share /= 2
+    if Kind.RELEASE in kinds:
+        lost += policy.passive_s / 3600 * worth.devices
+    if Kind.MOVE_JOB in kinds:
+        lost += (RELOAD_H + worth.checkpoint_age_s / 3600) * worth.job_devices
+    return Price(saved=saved, lost=lost)
+
+
+def _left(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+    """The intents that are left, in their order."""
+    node = remedy.node
+    if remedy.hold is None and remedy.stage is not Stage.PROBATION:
+        yield Kind.QUARANTINE, f"take {node} out of the pool"
+    if remedy.stage not in _MENDED:
+        yield from _of_jobs(sur, remedy, policy)
+        for rung in policy.ladder[remedy.rung :]:
+            kind = INTENTS.get(rung.name)
+            tried = sum(one.rung == rung.name for one in remedy.attempts)
+            if kind is not None and tried < rung.most:
+                yield kind, f"{rung.name.replace('_', ' ')} {node}"
+    passed = () if remedy.verification is None else remedy.verification.passed
+    for test in policy.tests:
+        if test not in passed:
+            yield Kind.TEST, f"test {test} on {node}"
+    if remedy.stage is not Stage.PROBATION:
+        yield Kind.RELEASE, f"give {node} back, when it has looked well for {policy.passive_s:g} s"
+
+
+_MENDED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
+
+
+def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
+    jobs = jobs_of(sur, remedy) or ()
+    if not jobs or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
+        return
+    if policy.fence is Fence.REQUIRE and silent(sur, remedy) and not remedy.fenced:
+        yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
+    for job in jobs:
+        if policy.signal and job not in remedy.signalled:
+            yield Kind.SIGNAL_JOB, f"ask job {job} for a checkpoint ({policy.signal})"
+        if job not in remedy.handled:
+            yield Kind.MOVE_JOB, f"have job {job} run on elsewhere"
+
+
+def _step(sur: Surroundings, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:
+    of_case = case if kind is Kind.QUARANTINE and not remedy.manual else None
+    in_the_way = denials(asked(sur, remedy, kind, of_case))
+    return PlanStep(kind=kind, text=text, in_the_way=in_the_way)
+
+
+def _nothing(sur: Surroundings, remedy: Remedy) -> str:
+    if remedy.stage is Stage.HEALTHY:
+        return "nothing that we know of is wrong with it"
+    if counting(sur, remedy):
+        return "no rule that fires on it wants anything done"
+    return "a person has taken it out, and only a person gives it back"

@@ -1,0 +1,151 @@
+"""What the state machine is told of an incident."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelwatch.expr.rule import compile_rule
+from accelwatch.incidents.incident import Incident, Moment, MomentKind
+from accelwatch.remedy.case import Case, Limit
+from accelwatch.remedy.of_incident import case_changed, policy_of
+from accelwatch.rules.document import (
+    Advice,
+    Confidence,
+    Mode,
+    QuarantineLevel,
+    Scope,
+    Severity,
+    Trust,
+)
+from accelwatch.rules.rule import Action, Origin, Rule, Rung
+from accelwatch.rules.timing import Timing
+from accelwatch.rules.verdict import Entity, Evidence
+from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.provenance import Provenance
+from incident_samples import START, incident, over, storm
+
+EVENT = ErrorEvent(
+    code="xid_79", category=Category.BUS, time=START + 50, text="Xid 79", source="kernel_log"
+)
+
+
+def rule(**action: Any) -> Rule:
+    return Rule(
+        id="nvidia.gpu.lost",
+        title="GPU has fallen off the bus",
+        scope=Scope.DEVICE,
+        family="nvidia.gpu.lost",
+        select=None,
+        when=compile_rule("device_up == 0"),
+        confirm=None,
+        clear=None,
+        timing=Timing(),
+        cooldown_s=600.0,
+        severity=Severity.CRITICAL,
+        confidence=Confidence.HIGH,
+        mode=Mode.APPROVE,
+        trust=Trust.AUTHENTICATED,
+        advice=Advice.REBOOT,
+        what_to_do="",
+        show=(),
+        action=Action(**action) if action else None,
+        group=None,
+        canary=None,
+        local=False,
+        runbook="",
+        source="",
+        origin=Origin(file=Path("rules.yaml"), line=1),
+        digest="d",
+    )
+
+
+def case(one: Incident, known: tuple[Incident, ...] = (), muted: str = "") -> Case:
+    changed = case_changed(one, rule(), {other.id: other for other in known}, muted)
+    assert changed is not None
+    assert changed.node == one.entity.node
+    return changed.case
+
+
+def at(time: float, kind: MomentKind) -> Moment:
+    return Moment(time, kind, "so it was")
+
+
+def test_a_policy_is_what_the_rule_wants() -> None:
+    policy = policy_of(
+        rule(
+            quarantine=QuarantineLevel.NODE,
+            remedy=(Rung(name="reboot", most=2), Rung(name="service")),
+            verify_passive_s=600.0,
+            verify_active=("quick",),
+        )
+    )
+    assert (policy.mode, policy.level) == (Mode.APPROVE, QuarantineLevel.NODE)
+    assert policy.ladder == (Limit("reboot", 2), Limit("service"))
+    assert (policy.passive_s, policy.tests) == (600.0, ("quick",))
+    assert policy_of(rule()).level is None
+
+
+def test_what_is_about_no_single_node_is_no_case() -> None:
+    job = Entity(scope=Scope.JOB, job="17")
+    assert case_changed(incident(entity=job), rule(), {}) is None
+    assert case_changed(storm(3)[-1], rule(), {}) is None
+
+
+def test_the_newest_evidence_is_what_fired_or_happened_last() -> None:
+    fired = (at(START + 5, MomentKind.OPENED), at(START + 9, MomentKind.NOTE))
+    assert case(incident(timeline=fired)).evidence_at == START + 5
+    again = (*fired, at(START + 30, MomentKind.REOPENED))
+    assert case(incident(timeline=again)).evidence_at == START + 30
+    happened = (Evidence(signal="xid_79", text="Xid 79", event=EVENT),)
+    assert case(incident(timeline=again, evidence=happened)).evidence_at == START + 50
+
+
+def test_what_only_happened_is_not_standing() -> None:
+    happened = Evidence(signal="xid_79", text="Xid 79", event=EVENT)
+    seen = Evidence(signal="device_up", text="device_up is 0")
+    assert not case(incident(evidence=(happened,))).standing
+    assert case(incident(evidence=(happened, seen))).standing
+    assert case(incident(evidence=())).standing
+
+
+@pytest.mark.parametrize(
+    ("trusted", "provenance", "result"),
+    [
+        (True, Provenance.AUTHENTICATED, True),
+        (False, Provenance.AUTHENTICATED, False),
+        (True, Provenance.PLAIN, False),
+        (True, Provenance.UNKNOWN, False),
+    ],
+)
+def test_only_authenticated_evidence_is_trusted(
+    trusted: bool, provenance: Provenance, result: bool
+) -> None:
+    assert case(incident(trusted=trusted, provenance=provenance)).trusted is result
+
+
+def test_a_blind_incident_is_blind_until_it_sees_again() -> None:
+    blind = (at(START, MomentKind.OPENED), at(START + 9, MomentKind.BLIND))
+    assert case(incident(timeline=blind)).blind
+    assert not case(incident(timeline=(*blind, at(START + 20, MomentKind.SEEING)))).blind
+
+
+def test_an_incident_whose_rule_is_gone_says_so() -> None:
+    gone = case_changed(incident(), None, {})
+    assert gone is not None
+    assert gone.case.orphaned
+    told = (at(START, MomentKind.OPENED), at(START + 9, MomentKind.ORPHANED))
+    assert case(incident(timeline=told)).orphaned
+    assert not case(incident(timeline=(*told, at(START + 20, MomentKind.RULE)))).orphaned
+
+
+def test_a_member_of_a_storm_has_its_group_while_that_goes_on() -> None:
+    *members, group = storm(3)
+    assert case(members[0], (group,)).group == group.id
+    assert case(members[0], (over(group, START + 900),)).group == ""
+    assert case(incident()).group == ""
+
+
+def test_a_silence_and_an_end_go_along() -> None:
+    assert case(incident(), muted="s1").muted == "s1"
+    assert not case(over(incident(), START + 90)).open

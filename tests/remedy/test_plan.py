@@ -1,0 +1,116 @@
+"""A plan: what would be done, what is in the way, what it costs, and what a yes is bound to."""
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.remedy.changes import Verb
+from accelwatch.remedy.denial import DenialKind
+from accelwatch.remedy.plan import Plan, Worth, planned
+from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import Mode, Severity
+from remedy_ground import JOB, POLICY, SETTINGS, Ground, job_policy
+
+WORTH = Worth(devices=8, job_devices=512, checkpoint_age_s=1800.0)
+ASKING = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
+
+
+def plan(ground: Ground, node: str = "n03", worth: Worth | None = None) -> Plan:
+    return planned(ground.state, node, ground.now, ground.settings, worth)
+
+
+def test_a_healthy_node_has_nothing_to_be_done() -> None:
+    assert plan(Ground()).steps == ()
+    assert "nothing" in plan(Ground()).text
+
+
+def test_a_plan_is_what_is_then_done() -> None:
+    ground = Ground()
+    ground.say(Verb.STOP)
+    case = ground.fault("n03")
+    steps = plan(ground).steps
+    assert [step.kind for step in steps] == [Kind.QUARANTINE, Kind.REBOOT, Kind.RELEASE]
+    assert DenialKind.STOPPED in {denial.why for denial in steps[0].in_the_way}
+    ground.say(Verb.START)
+    ground.end("n03")
+    ground.end("n03")
+    ground.clear("n03", case)
+    ground.wait(90)
+    ground.end("n03")
+    assert ground.kinds("n03") == [step.kind for step in steps]
+
+
+def test_everything_in_the_way_is_shown_not_the_first_only() -> None:
+    ground = Ground()
+    ground.nodes["n03"].ceiling = "observe"
+    ground.say(Verb.HOLD, "n03", reason="mine")
+    ground.fault("n03", trusted=False, policy=ASKING, group="g1")
+    whys = {denial.why for denial in plan(ground).steps[0].in_the_way}
+    assert whys >= {
+        DenialKind.CEILING,
+        DenialKind.HELD,
+        DenialKind.TRUST,
+        DenialKind.APPROVAL,
+        DenialKind.GROUP,
+    }
+
+
+def test_a_yes_is_bound_to_the_plan_that_was_seen() -> None:
+    ground = Ground()
+    ground.fault("n03", policy=ASKING)
+    assert ground.stage("n03") is Stage.AWAITING_APPROVAL
+    seen = plan(ground).digest
+    ground.say(Verb.APPROVE, "n03", digest="0" * 16)
+    assert ground.kinds("n03") == []
+    other = msgspec.structs.replace(ASKING, rule="other", ladder=())
+    ground.fault("n03", "i-other", policy=other, severity=Severity.CRITICAL)
+    assert plan(ground).digest != seen
+    ground.say(Verb.APPROVE, "n03", digest=seen)
+    assert ground.kinds("n03") == []
+    ground.say(Verb.APPROVE, "n03", digest=plan(ground).digest)
+    assert ground.kinds("n03") == [Kind.QUARANTINE]
+
+
+def test_a_no_holds_for_its_time() -> None:
+    ground = Ground()
+    ground.fault("n03", policy=ASKING)
+    ground.say(Verb.DENY, "n03", until=ground.now + 600)
+    assert ground.stage("n03") is Stage.SUPPRESSED
+    ground.wait(660, every=60)
+    assert ground.stage("n03") is Stage.AWAITING_APPROVAL
+
+
+def test_jobs_and_a_node_that_does_not_answer_are_in_the_plan() -> None:
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.fault("n03", policy=job_policy(mode=Mode.OBSERVE, signal="USR1"))
+    kinds = [step.kind for step in plan(ground).steps]
+    assert kinds[:3] == [Kind.QUARANTINE, Kind.SIGNAL_JOB, Kind.MOVE_JOB]
+    ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
+    ground.wait(120)
+    assert [step.kind for step in plan(ground).steps][1] is Kind.FENCE
+
+
+def test_a_price_weighs_the_job_against_the_node() -> None:
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.fault("n03", policy=job_policy(mode=Mode.OBSERVE))
+    price = plan(ground, worth=WORTH).price
+    assert price is not None
+    assert price.saved == 1.5 * 512
+    assert round(price.lost, 2) == round(0.25 * 8 + 60 / 3600 * 8 + (0.55 + 0.5) * 512, 2)
+    assert plan(ground).price is None
+
+
+def test_what_a_person_took_out_has_no_plan_of_a_rule() -> None:
+    ground = Ground()
+    ground.say(Verb.QUARANTINE, "n03")
+    ground.end("n03")
+    assert ground.stage("n03") is Stage.QUARANTINED
+    ground.wait(3600, every=300)
+    assert ground.kinds("n03") == [Kind.QUARANTINE]
+    assert "a person" in plan(ground).text
+    ground.say(Verb.RELEASE, "n03")
+    ground.wait(30)
+    ground.end("n03")
+    assert ground.stage("n03") is Stage.HEALTHY
+    assert SETTINGS.ceiling == "resume"
