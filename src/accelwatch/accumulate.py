@@ -6,7 +6,7 @@ gaps longer than a limit: what nobody saw is not made up.
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -121,8 +121,6 @@ class Accumulator:
         self._distributions: dict[str, Distribution] = {}
         self._witnesses: dict[Series, Number] = {}
         self._resets = 0
-        self._series: list[Series] = []
-        self._given: frozenset[str] = frozenset()
 
     def add(self, reading: Reading, moment: float) -> None:
         """A new reading, taken at a moment of the monotonic clock."""
@@ -137,9 +135,8 @@ class Accumulator:
             self._add_distributions(values)
         self._count_resets(values)
 
-    def values(self, reading: Reading, moment: float) -> dict[Series, Number]:
-        """Derived series that go with a reading; a quantity the device itself gives is not replaced."""
-        own = self._keys(reading.values)
+    def values(self, own: Container[str], moment: float) -> dict[Series, Number]:
+        """Derived series that go with a reading, whose `own` quantities are not replaced."""
         derived: dict[Series, Number] = {
             series: integral.total
             for series, integral in self._integrals.items()
@@ -152,13 +149,6 @@ class Accumulator:
         if self._resets_wanted and self._witnesses and "resets_total" not in own:
             derived[_RESETS] = self._resets
         return derived
-
-    def _keys(self, values: Mapping[Series, Number]) -> frozenset[str]:
-        """The quantities of a reading, mostly those of the one before."""
-        series = list(values)
-        if series != self._series:
-            self._series, self._given = series, frozenset(one[0] for one in series)
-        return self._given
 
     def histograms(self) -> dict[str, tuple[tuple[int, ...], float]]:
         """Distributions by catalogue key."""

@@ -14,7 +14,8 @@ def fed(*samples: tuple[float, Reading], **more: Any) -> tuple[Accumulator, dict
     accumulator = Accumulator(gap_limit_s=3.0, **more)
     for moment, sample in samples:
         accumulator.add(sample, moment)
-    return accumulator, accumulator.values(samples[-1][1], samples[-1][0])
+    moment, last = samples[-1]
+    return accumulator, accumulator.values({series[0] for series in last.values}, moment)
 
 
 def test_busy_time_is_the_mean_since_the_sample_before_times_its_length() -> None:

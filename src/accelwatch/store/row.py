@@ -1,7 +1,6 @@
 """One device in the store: who it is, the state it is in and since when, and its last good reading."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 
@@ -13,8 +12,8 @@ from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Reading, foreign_note, wholly_absent
 from accelwatch.schema.series import path_of
 from accelwatch.schema.snapshot import ReadFailure, is_host
-from accelwatch.store.gaps import Gaps, gaps
 from accelwatch.store.namesakes import Named
+from accelwatch.store.outline import Outline, outline, own_of, telling_of
 from accelwatch.store.reports import CRASHED, Failure
 
 _PARTLY_GONE = frozenset({Absence.LOST, Absence.TIMEOUT})
@@ -55,7 +54,7 @@ class Row:
         self.wall = 0.0
         self.accumulator: Accumulator | None = None
         self._whole: Whole | None = None
-        self._outline: _Outline | None = None
+        self._outline: Outline | None = None
 
     @property
     def is_host(self) -> bool:
@@ -123,51 +122,25 @@ class Row:
     def _completed(
         self, reading: Reading, moment: float, groups: frozenset[str], one_shot: bool
     ) -> Whole:
+        telling, before = telling_of(reading), self._outline
+        same = before is not None and before.telling == telling
         values, notes = reading.values, reading.notes
+        derived = None
         if self.accumulator is not None:
-            values = {**values, **self.accumulator.values(reading, moment)}
-        said = _Said(list(values), reading.absent, reading.processes is not None)
-        if self._outline is None or self._outline.said != said:
-            self._outline = self._outlined(said, groups, one_shot)
-        silent = self._outline.silent
+            own = before.own if before is not None and same else own_of(telling)
+            derived = self.accumulator.values(own, moment)
+            values = {**values, **derived}
+        keys = None if derived is None else derived.keys()
+        if before is None or not same or before.derived != keys:
+            before = self._outline = outline(
+                telling, keys, groups, host=self.is_host, one_shot=one_shot
+            )
+        silent = before.silent
         if silent.foreign:
             notes = (*notes, foreign_note(series for series in values if series in silent.foreign))
             values = {series: v for series, v in values.items() if series not in silent.foreign}
-        whole = msgspec.structs.replace(
-            reading, values=values, absent=self._outline.absent, notes=notes
-        )
+        whole = msgspec.structs.replace(reading, values=values, absent=before.absent, notes=notes)
         return whole, silent.unreported
-
-    def _outlined(self, said: "_Said", groups: frozenset[str], one_shot: bool) -> "_Outline":
-        absent = said.absent
-        if self.accumulator is not None:
-            given = {series[0] for series in said.series}
-            absent = {s: why for s, why in absent.items() if len(s) > 1 or s[0] not in given}
-        silent = gaps(
-            frozenset(said.series),
-            frozenset(absent.items()),
-            groups,
-            host=self.is_host,
-            processes=said.processes,
-            one_shot=one_shot,
-        )
-        return _Outline(said, {**absent, **silent.replaced}, silent)
-
-
-class _Said(NamedTuple):
-    """Of what a reading tells anything, its numbers aside: mostly the same as in the one before."""
-
-    series: list[Series]
-    absent: dict[Series, Absence]
-    processes: bool
-
-
-class _Outline(NamedTuple):
-    """What follows from that."""
-
-    said: _Said
-    absent: dict[Series, Absence]
-    silent: Gaps
 
 
 def of_device(reading: Reading, device_id: str) -> Reading:

@@ -1,13 +1,13 @@
 """The rules of one node worked out: by the scalar code, on the snapshots of the agent."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from accelwatch.agent.feed import Feed
 from accelwatch.agent.rules.facts import facts_of
 from accelwatch.agent.rules.judge import NodeJudge, judged_here
+from accelwatch.agent.rules.wake import Wake
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError
 from accelwatch.incidents.incident import Facts
@@ -50,8 +50,8 @@ class NodeEvaluator:
         self._recalled: Sequence[ErrorEvent] = ()
         """Events before this process that an open incident rests on; the kernel tells them once."""
         self._judge = NodeJudge({}, collect_s)
-        self._changed = asyncio.Event()
-        self._resting = False
+        self._heard: Callable[[], None] = _nothing
+        """What a change does now."""
         self._unsubscribe: Callable[[], None] | None = None
 
     @property
@@ -105,36 +105,32 @@ class NodeEvaluator:
         """
         if self._unsubscribe is None:
             self._unsubscribe = self._feed.subscribe(self._on_change)
-        elif await self._urgent(self._interval_s - self.collect_s * (1 - _REST)):
+        elif await self._rest(self._interval_s - self.collect_s * (1 - _REST)):
             return
-        self._changed.clear()
-        with contextlib.suppress(TimeoutError):
-            # A change that comes late must not be missed by a tick just before it, time after time.
-            async with asyncio.timeout(self.collect_s):
-                await self._changed.wait()
-                await asyncio.sleep(self.collect_s * _GATHER)
+        loop = asyncio.get_running_loop()
+        # A change that comes late must not be missed by a tick just before it, time after time.
+        end, gather_s = loop.time() + self.collect_s, self.collect_s * _GATHER
+        wake = Wake(end)
+        self._heard = lambda: wake.bring(min(loop.time() + gather_s, end))
+        await wake.over()
 
-    async def _urgent(self, rest_s: float) -> bool:
+    async def _rest(self, rest_s: float) -> bool:
         """Rest for so long, or until something has changed that does not wait; whether it has."""
-        spacing_s = min(self.collect_s * _SPACING, rest_s)
-        await asyncio.sleep(spacing_s)
-        self._changed.clear()
-        self._resting = True
-        self._on_change()
-        try:
-            async with asyncio.timeout(rest_s - spacing_s):
-                await self._changed.wait()
-        except TimeoutError:
-            return False
-        finally:
-            self._resting = False
-        await asyncio.sleep(self.collect_s * _GATHER)
-        return True
+        loop = asyncio.get_running_loop()
+        began, gather_s = loop.time(), self.collect_s * _GATHER
+        spaced = began + min(self.collect_s * _SPACING, rest_s)
+        wake = Wake(began + rest_s)
+
+        def hear() -> None:
+            if self._stands_otherwise():
+                wake.bring(max(loop.time(), spaced) + gather_s)
+
+        self._heard = hear
+        hear()
+        return await wake.over()
 
     def _on_change(self) -> None:
-        """Nobody is woken from a rest for what can wait."""
-        if not self._resting or self._stands_otherwise():
-            self._changed.set()
+        self._heard()
 
     def _stands_otherwise(self) -> bool:
         """Whether a device is in another state than at the last tick, or an event has come."""
@@ -174,6 +170,11 @@ class NodeEvaluator:
 
     def close(self) -> None:
         """Listen no more."""
+        self._heard = _nothing
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
+
+
+def _nothing() -> None:
+    """Nobody waits."""
