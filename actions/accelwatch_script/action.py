@@ -101,6 +101,13 @@ class ScriptAction:
             }
         )
 
+    def complaints(self) -> Sequence[str]:
+        """Programs that would not be run now, each with its key and the mend."""
+        hooks = {f"hooks.{kind.value}": hook for kind, hook in self.hooks.items()}
+        looking = {OBSERVE: self.observer, SURVEY: self.surveyor}
+        named = {**{key: hook for key, hook in looking.items() if hook is not None}, **hooks}
+        return [f"{key}: {said}" for key, hook in named.items() if (said := hook.complaint())]
+
     async def survey(self) -> Sequence[NodeSeen]:
         """What the survey hook sees; nothing without one. Raises ActionUnavailableError."""
         if self.surveyor is None:

@@ -29,7 +29,7 @@ def test_a_whole_section_is_read(tmp_path: Path) -> None:
         tmp_path,
         "remedy:\n"
         "  ceiling: resume\n"
-        "  actions: [{name: big, type: slurm, options: {scontrol: /opt/scontrol}}]\n"
+        "  actions: [{name: big, type: slurm, options: {commands: /opt/slurm/bin}}]\n"
         "  nodes: {gpu-7: n7}\n"
         "  stop_file: STOP\n"
         "  budget: {share: 2.5%, min_available: 0.95, spacing: 5m}\n"
@@ -37,7 +37,7 @@ def test_a_whole_section_is_read(tmp_path: Path) -> None:
         "  spares: {nodes: 'n[1-3]'}",
     )
     assert settings.acts
-    assert settings.actions[0].options == {"scontrol": "/opt/scontrol"}
+    assert settings.actions[0].options == {"commands": "/opt/slurm/bin"}
     assert settings.nodes == {"gpu-7": "n7"}
     assert settings.stop_file == str(tmp_path / "STOP")
     assert (settings.budget.share, settings.budget.min_available) == (0.025, 0.95)

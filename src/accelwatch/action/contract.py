@@ -1,7 +1,7 @@
 """The protocol that an action plug-in fulfils."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -73,4 +73,13 @@ class Action(Protocol):
 
     async def close(self) -> None:
         """Give back what it holds."""
+        ...
+
+
+@runtime_checkable
+class LooksOver(Protocol):
+    """An action that can say what would keep it from acting, without asking or doing anything."""
+
+    def complaints(self) -> Sequence[str]:
+        """Each with its key and the mend; none when all is well."""
         ...

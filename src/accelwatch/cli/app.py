@@ -49,6 +49,7 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
         "incidents": _Command("incidents_command", "incidents_command"),
         "silence": _Command("silence_command", "silence"),
         "maintenance": _Command("maintenance_command", "maintenance"),
+        "actions": _Command("actions_command", "actions"),
         "audit": _Command("audit_command", "audit"),
         "history": _Command("history_command", "history"),
         "record": _Command("record", "record_command"),

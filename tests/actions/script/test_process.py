@@ -15,14 +15,19 @@ MOST_S = 60.0
 
 
 def ran(
-    path: Path, text: str, timeout_s: float = MOST_S, stop: Stop | None = None, **environ: str
+    path: Path,
+    text: str,
+    timeout_s: float = MOST_S,
+    stop: Stop | None = None,
+    kill_after_s: float = 0.3,
+    **environ: str,
 ) -> Ended:
     command = Command(
         argv=(program(path, text), "one argument", "$HOME"),
         environ={CALL: f"call-{path.name}", **environ},
         document=b'{"a": 1}',
         timeout_s=timeout_s,
-        kill_after_s=0.3,
+        kill_after_s=kill_after_s,
     )
     mine = stop or Stop()
     try:
@@ -132,7 +137,7 @@ def test_what_has_a_session_of_its_own_goes_on(tmp_path: Path) -> None:
     os.kill(child, signal.SIGKILL)
 
 
-def stopped(path: Path, text: str, note: Path, count: int) -> Ended:
+def stopped(path: Path, text: str, note: Path, count: int, kill_after_s: float) -> Ended:
     """How a program ends that is stopped as soon as so many numbers stand in a file."""
     stop = Stop()
 
@@ -142,7 +147,7 @@ def stopped(path: Path, text: str, note: Path, count: int) -> Ended:
 
     thread = threading.Thread(target=stopping)
     thread.start()
-    ended = ran(path, text, stop=stop)
+    ended = ran(path, text, stop=stop, kill_after_s=kill_after_s)
     thread.join()
     stop.set()
     return ended
@@ -156,7 +161,7 @@ def test_one_that_takes_too_long(tmp_path: Path) -> None:
 def test_one_that_is_stopped_is_asked_to_go(tmp_path: Path) -> None:
     note = tmp_path / "pids"
     text = f"trap 'echo went; exit 0' TERM; echo $$ > {note}; while :; do sleep 0.01; done"
-    ended = stopped(tmp_path, text, note, 1)
+    ended = stopped(tmp_path, text, note, 1, MOST_S)
     assert (ended.timed_out, ended.stopped, ended.status) == (False, True, None)
     assert ended.output == b"went\n"
 
@@ -169,7 +174,7 @@ def test_one_that_is_deaf_is_killed_with_all_it_started(tmp_path: Path) -> None:
         f"( setsid sh -c 'trap \"\" TERM; echo $$ >> {note}; sleep 3600' & ) ; "
         "echo began; while :; do sleep 0.05; done"
     )
-    ended = stopped(tmp_path, text, note, 3)
+    ended = stopped(tmp_path, text, note, 3, 0.3)
     assert (ended.stopped, ended.status) == (True, None)
     assert len(pids(note)) == 3
     wait_until(lambda: not any(map(alive, pids(note))))

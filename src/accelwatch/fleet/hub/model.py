@@ -130,7 +130,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
 
         for key, text in sinks.mistakes(settings.alerts):
             yield f"alerts.{key}", text
-    for key, text in remedies.mistakes(settings.remedy):
+    for key, text in _of_remedies(settings.remedy):
         yield f"remedy.{key}", text
     state = settings.state
     if not state.slow_s < state.stale_s < state.down_s:
@@ -139,3 +139,11 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
         precedence(settings.merge.precedence)
     except UsageError as error:
         yield "merge.precedence", str(error)
+
+
+def _of_remedies(settings: remedies.RemedySettings) -> Iterator[Mistake]:
+    yield from remedies.mistakes(settings)
+    if settings.actions:
+        from accelwatch.remedy import actions
+
+        yield from actions.mistakes(settings)

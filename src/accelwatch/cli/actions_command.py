@@ -1,0 +1,134 @@
+"""`accelwatch actions`: look over what a hub would act by, and try one step without doing it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.errors import UsageError
+from accelwatch.exit_codes import NOTHING_READ, OK
+
+if TYPE_CHECKING:
+    from accelwatch.action.contract import Action
+    from accelwatch.action.intent import Intent
+    from accelwatch.remedy.settings import RemedySettings
+
+actions = typer.Typer(
+    name="actions",
+    help="Look over what a hub would act by; nothing is changed.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_File = Annotated[
+    Path, typer.Option("-c", "--config.file", metavar="FILE", help="The hub's configuration.")
+]
+_NEWEST = 1 << 53
+"""A token that no engine has: marks of engines are not held to be newer than this look."""
+_WITHIN_S = 600.0
+
+
+@actions.command("check")
+@command
+def _check(file: _File) -> None:
+    """Build the configured actions, and name what would keep them from acting."""
+    from accelwatch.action.contract import LooksOver
+    from accelwatch.clock import SystemClock
+    from accelwatch.remedy.actions import actions_of
+    from accelwatch.untrusted_text import printable
+
+    failed = False
+    for name, action in actions_of(_settings(file), SystemClock()).items():
+        said = list(action.complaints()) if isinstance(action, LooksOver) else []
+        for text in said:
+            complain(f"{file}: {name}: {printable(text)}")
+        if not said:
+            wanted = ", ".join(sorted(action.intents))
+            write_stdout(f"{name}: well; can be asked for {wanted}\n".encode())
+        failed = failed or bool(said)
+    raise typer.Exit(NOTHING_READ if failed else OK)
+
+
+@actions.command("try")
+@command
+def _try(
+    name: Annotated[str, typer.Argument(metavar="ACTION", help="Its name in the configuration.")],
+    wanted: Annotated[str, typer.Argument(metavar="WANTED", help="Such as quarantine.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The scheduler's name of it.")],
+    file: _File,
+    job: Annotated[str, typer.Option("--job", metavar="ID", help="The job, for move_job.")] = "",
+    spare: Annotated[str, typer.Option("--spare", metavar="NODE", help="The spare.")] = "",
+) -> None:
+    """Show how a node stands for what is wanted, the next step, and that step in a dry run."""
+    import asyncio
+    import time
+
+    from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+    from accelwatch.clock import SystemClock
+    from accelwatch.remedy.actions import actions_of
+
+    known = actions_of(_settings(file), SystemClock())
+    if name not in known:
+        raise UsageError(f"no action {name!r} in {file}; there is: {', '.join(known) or 'none'}")
+    if wanted not in list(IntentKind):
+        raise UsageError(
+            f"{wanted!r} is nothing to be wanted; write one of {', '.join(IntentKind)}"
+        )
+    intent = Intent(
+        kind=IntentKind(wanted),
+        mark=Mark("try", _NEWEST),
+        node=node,
+        reason="a try by hand",
+        job=JobKey(cluster="", id=job, submitted=0.0) if job else None,
+        bad_nodes=(node,),
+        spare=spare,
+        deadline=time.time() + _WITHIN_S,
+    )
+    raise typer.Exit(asyncio.run(_tried(known[name], intent)))
+
+
+async def _tried(action: "Action", intent: "Intent") -> int:
+    import msgspec
+
+    from accelwatch.action.contract import ActionUnavailableError
+    from accelwatch.action.step import Committed, Step, ToldStatus
+
+    try:
+        observed = await action.observe(intent)
+        proposal = action.propose(intent, observed)
+        _show("seen", observed)
+        _show(type(proposal).__name__.lower(), proposal)
+        if not isinstance(proposal, Step):
+            return OK
+        operation = Committed(
+            operation="try", attempt=1, mark=intent.mark, deadline=intent.deadline, dry_run=True
+        )
+        told = await action.perform(proposal, operation)
+        _show("told", told)
+        return OK if told.status is ToldStatus.DONE else NOTHING_READ
+    except ActionUnavailableError as error:
+        complain(f"nothing can be seen: {error}")
+        return NOTHING_READ
+    except msgspec.MsgspecError as error:
+        complain(f"the action answers what cannot be shown: {error}")
+        return NOTHING_READ
+    finally:
+        await action.close()
+
+
+def _show(what: str, value: object) -> None:
+    import msgspec
+
+    from accelwatch.untrusted_text import escaped
+
+    text = msgspec.json.encode(value).decode()
+    write_stdout(f"{what}: {escaped(text)}\n".encode())
+
+
+def _settings(file: Path) -> "RemedySettings":
+    """The section of a hub's configuration. Raises ConfigError."""
+    from accelwatch.fleet.hub.model import load_settings
+
+    return load_settings(file).remedy
