@@ -2,6 +2,7 @@
 
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy.census import Census, Place, census
+from accelwatch.remedy.crowd import Crowd
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.identity import Machine, Proof, prove
 from accelwatch.remedy.settings import RemedySettings
@@ -42,9 +43,16 @@ def machine_of(heard: NodeHeard) -> Machine:
     )
 
 
-def proven(node: str, world: World, settings: RemedySettings) -> Proof | Denial:
+def crowd_of(world: World) -> Crowd:
+    """All machines that are heard or shown."""
+    return Crowd(world, map(machine_of, world.heard.values()))
+
+
+def proven(node: str, world: World, crowd: Crowd, settings: RemedySettings) -> Proof | Denial:
     """The scheduler's node that a node of the hub is, or what is missing to be sure."""
     heard = world.heard.get(node)
     machine = Machine(node=node) if heard is None else machine_of(heard)
-    machines = map(machine_of, world.heard.values())
-    return prove(machine, machines, tuple(world.seen.values()), settings.nodes)
+    mapped = settings.nodes
+    names = (mapped[node],) if node in mapped else ()
+    seen = crowd.seen(machine, *names, world=world)
+    return prove(machine, crowd.machines(machine), seen, mapped)

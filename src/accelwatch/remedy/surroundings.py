@@ -7,6 +7,7 @@ import msgspec
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import NodeSeen
 from accelwatch.remedy.census import Census, Place
+from accelwatch.remedy.crowd import Crowd
 from accelwatch.remedy.data_guard import DataGuardState
 from accelwatch.remedy.denial import Answer, Denial
 from accelwatch.remedy.identity import Proof
@@ -18,7 +19,7 @@ from accelwatch.remedy.outcome import (
     StateRecord,
     record_of,
 )
-from accelwatch.remedy.places import counted, place_of, proven
+from accelwatch.remedy.places import counted, crowd_of, place_of, proven
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.world import NodeHeard, World
@@ -35,6 +36,8 @@ class Surroundings:
         self.memo: dict[object, Answer] = {}
         """Answers of the guards; anything that changes makes them void."""
         self._before = state
+        self._crowd: Crowd | None = None
+        """Only when somebody asks who is who."""
         self._own: set[str] = set()
         self._own_seen: set[str] = set()
         self._touched: dict[tuple[str, str], None] = {}
@@ -69,6 +72,7 @@ class Surroundings:
         self.state = msgspec.structs.replace(self.state, token=token, started=at)
         self._touched["started", ""] = None
         self.world = World()
+        self._crowd = None
         self._own_seen.clear()
         self.memo.clear()
 
@@ -96,6 +100,7 @@ class Surroundings:
         if names:
             self.world = msgspec.structs.replace(self.world, proofs={})
             self._own_seen.discard("proofs")
+            self._crowd = None
 
     def pursue(self, intent: Intent) -> None:
         """Have an intent begun after the records are on disk."""
@@ -141,7 +146,9 @@ class Surroundings:
         """Which of the scheduler's nodes it is."""
         known = self.world.proofs.get(node)
         if known is None:
-            known = proven(node, self.world, self.settings)
+            if self._crowd is None:
+                self._crowd = crowd_of(self.world)
+            known = proven(node, self.world, self._crowd, self.settings)
             rows = dict(self.world.proofs)
             rows[node] = known
             self.world = msgspec.structs.replace(self.world, proofs=rows)
