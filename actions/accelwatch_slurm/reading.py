@@ -17,7 +17,9 @@ from accelwatch_slurm.sharing import Rush, SharedRead
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
 _JOB = re.compile(r"\d+(?:_\d+|\+\d+)?", re.ASCII)
-_MOST_JOBS = 32
+_MOST_JOBS = 512
+"""Of a node that are asked for."""
+_MOST_SHOWN = 24
 _ONE_BY_ONE = 2
 """Nodes that are looked at by a command each; more at once share one that shows all."""
 _SETTING = re.compile(r"^(\w+)\s*=\s*(\S+)", re.MULTILINE)
@@ -160,9 +162,12 @@ class Reader:
         return await self.job_line(ids[-1]) if ids else ""
 
     async def job_lines(self, keys: Sequence[JobKey]) -> str:
-        """A line for each job."""
+        """A line for each job, at most _MOST_SHOWN: those first that nobody holds."""
         lines = await asyncio.gather(*(self.job_line(str(key)) for key in keys[:_MOST_JOBS]))
-        return "\n".join(line for line in lines if line)
+        jobs = [(line, job_of(line)) for line in lines]
+        free = [line for line, job in jobs if job is not None and job.priority != 0]
+        held = [line for line, job in jobs if job is not None and job.priority == 0]
+        return "\n".join((free + held)[:_MOST_SHOWN])
 
 
 def _line(text: str) -> str:

@@ -323,3 +323,22 @@ def test_a_second_bad_node_of_a_job_grows_the_place_that_is_kept() -> None:
     assert step.arguments["nodes"] == "n2,n3,n4"
     enough = propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n2"), own)
     assert kind_of(enough) == "requeue"
+
+
+def test_a_restore_lets_a_job_go_that_a_fence_has_held_once_its_node_answers() -> None:
+    wanted = intent(IntentKind.RESTORE_JOB, job=KEY)
+    held = job("PENDING", Restarts="1", Priority="0", SubmitTime="1795355700")
+    ours = f"{held} AdminComment=accelwatch:inc-1:held"
+    silent = node("DOWN*", "accelwatch:inc-1:r fenced x")
+    assert kind_of(propose(wanted, {"bad": silent, "job": ours})) == "Wait"
+    assert kind_of(propose(wanted, {"bad": node("IDLE"), "job": ours})) == "let_go"
+    assert kind_of(propose(wanted, {"bad": node("IDLE"), "job": held})) == "Achieved"
+
+
+def test_a_test_that_was_given_up_leaves_a_node_that_is_drained_or_released() -> None:
+    extra = '{"accelwatch":{"i":"inc-1","t":2,"since":1.0}}'
+    place = "ReservationName=accelwatch-verify-n1 Nodes=n1 Flags=MAINT State=ACTIVE"
+    opened = {"node": node("IDLE", extra=extra), "reservations": place}
+    assert kind_of(propose(intent(IntentKind.QUARANTINE), opened)) == "drain"
+    assert kind_of(propose(intent(IntentKind.RELEASE), opened)) == "delete_reservation"
+    assert kind_of(propose(intent(IntentKind.RELEASE), {**opened, "reservations": ""})) == "unmark"
