@@ -114,15 +114,24 @@ def scene(state: str, extra: str = "", off: str = "", boot: float = 1000.0) -> S
     return scene_of(Observed(time=NOW, own={"bad": line, "off": off}), "extra")
 
 
-MARK = '{"accelwatch":{"i":"inc-1","t":2,"since":%s,"boot":1000.0}}'
+MARK_OF_SLURMD = '{"accelwatch":{"i":"inc-1","t":2,"since":%s,"boot":1000.0,"slurmd":900.0}}'
+MARK = '{"accelwatch":{"i":"inc-1","t":2,"since":%s,"boot":1000.0,"slurmd":1000.0}}'
 
 
 @pytest.mark.parametrize(
     ("seen", "answered_s", "proven"),
     [
-        (scene("DOWN", MARK % (NOW - 100)), 60.0, True),
-        (scene("DOWN", MARK % (NOW - 100)), 10.0, False),  # a deaf job may still run
-        (scene("DOWN", MARK % (NOW - 5)), 60.0, False),  # it may hang, and not be marked yet
+        (scene("DOWN", MARK % (NOW - 60)), 60.0, True),
+        (scene("DOWN", MARK % (NOW - 47)), 47.0, False),  # a deaf job may still run
+        (
+            scene("DOWN", MARK % (NOW - 100)),
+            60.0,
+            False,
+        ),  # it may have been silent, and not have heard
+        (scene("DOWN", MARK_OF_SLURMD % (NOW - 900)), 40.0, True),  # slurmd begun anew
+        (scene("DOWN", MARK_OF_SLURMD % (NOW - 900)), 30.0, False),
+        (scene("DOWN*", MARK_OF_SLURMD % (NOW - 900)), 40.0, False),
+        (scene("DOWN", MARK % (NOW - 900), boot=1100.0), 40.0, False),  # its clock was set
         (scene("DOWN*", MARK % (NOW - 100)), 60.0, False),
         (scene("DOWN*", MARK % (NOW - 100), off="n1"), 0.0, True),
         (scene("DOWN", MARK % (NOW - 5), boot=NOW - 1), 0.0, True),
@@ -166,6 +175,11 @@ def test_jobs_that_slurm_would_begin_again_are_held_before_the_node_is_set_down(
     down = {"node": node("DOWN", "accelwatch:inc-1:r fenced x"), "jobs": ""}
     assert kind_of(propose(intent(IntentKind.FENCE, fenced_by_job=True), down)) == "Achieved"
     assert kind_of(propose(intent(IntentKind.FENCE), down)) == "Wait"
+    freed = {**down, "job": job("PENDING", Restarts="1", SubmitTime="1795355700")}
+    assert kind_of(propose(intent(IntentKind.FENCE, job=KEY), freed)) == "hold"
+    assert kind_of(propose(intent(IntentKind.FENCE, job=KEY, fenced_by_job=True), freed)) == (
+        "Achieved"
+    )
 
 
 def test_a_job_on_a_node_that_does_not_answer_waits_for_the_fence() -> None:
@@ -289,7 +303,7 @@ def test_a_reboot_and_a_test_need_a_field_for_the_mark() -> None:
 
 def test_the_second_reboot_of_an_incident_is_another_one() -> None:
     extra = '{"accelwatch":{"i":"inc-1","t":2,"since":1.0,"boot":500.0,"asked":%s}}'
-    done = node("DOWN", "accelwatch:inc-1:r x : reboot complete", extra % NOW)
+    done = node("DOWN", "accelwatch:inc-1:r x : reboot complete", extra % NOW, boot=NOW + 90)
     assert isinstance(propose(intent(IntentKind.REBOOT), {"node": done}), Achieved)
     earlier = node("DOWN", "accelwatch:inc-1:r x : reboot complete", extra % (NOW - 900))
     assert kind_of(propose(intent(IntentKind.REBOOT), {"node": earlier})) == "reboot"
