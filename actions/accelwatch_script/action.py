@@ -24,6 +24,7 @@ from accelwatch.action.step import (
 from accelwatch.plugin_options import checked
 from accelwatch_script import answer, judging, seen
 from accelwatch_script.call import Call, of_intent
+from accelwatch_script.checkpoint_search import CheckpointSearch
 from accelwatch_script.process import MOST_KEPT
 from accelwatch_script.program_hook import ProgramHook, Slots, user_of
 from accelwatch_script.request_hook import RequestHook
@@ -61,6 +62,11 @@ class ScriptAction:
         }
         self.observer = self._optional(OBSERVE, options.observe)
         self.surveyor = self._optional(SURVEY, options.survey)
+        self._checkpoints = (
+            None
+            if options.checkpoints is None
+            else CheckpointSearch(options.checkpoints, self._user)
+        )
         self._told: OrderedDict[str, _Pending] = OrderedDict()
         self._asking: dict[str, asyncio.Task[None]] = {}
 
@@ -119,7 +125,7 @@ class ScriptAction:
         """What is seen now, and what the call before has told. Raises ActionUnavailableError."""
         key = _key(msgspec.json.encode(intent))
         self._ask(key)
-        observed = await self._look(intent)
+        observed = await self._with_checkpoint(intent, await self._look(intent))
         pending = self._told.get(key)
         if pending is None:
             return observed
@@ -135,6 +141,15 @@ class ScriptAction:
         call = of_intent(intent, None, "", now + self.observer.timeout_s)
         call = msgspec.structs.replace(call, hook=OBSERVE)
         return seen.observed(await self.observer.run(call), intent, now)
+
+    async def _with_checkpoint(self, intent: Intent, observed: Observed) -> Observed:
+        if self._checkpoints is None or intent.kind is not IntentKind.MOVE_JOB or not intent.job:
+            return observed
+        if seen.CHECKPOINT in observed.own or judging.as_wanted(intent, observed):
+            return observed
+        found = await self._checkpoints.newest(str(intent.job))
+        own = {**observed.own, seen.CHECKPOINT: found} if found else observed.own
+        return msgspec.structs.replace(observed, own=own)
 
     def _ask(self, key: str) -> None:
         """Have what was accepted asked for, when it is time; nobody waits for the answer."""

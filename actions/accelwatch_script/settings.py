@@ -7,6 +7,7 @@ from accelwatch.config.secret import secret_key
 from accelwatch.durations import deadline
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.plugin_options import check_url
+from accelwatch_script import checkpoints
 from accelwatch_script.references import is_reference
 
 _LONGEST_LOOK_S = 30.0
@@ -56,6 +57,15 @@ class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return deadline(str(self.observe_for))
 
 
+class CheckpointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the checkpoints of jobs are."""
+
+    pattern: str
+    """`/srv/{job}/copy-{copy}/step-{step}`: the greatest copy and step is the newest."""
+    complete: str = ""
+    """A file that stands in a checkpoint when it is whole."""
+
+
 class ScriptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the action."""
 
@@ -64,6 +74,8 @@ class ScriptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     survey: HookOptions | None = None
     """Says how all nodes stand."""
     hooks: dict[IntentKind, HookOptions] = {}
+    checkpoints: CheckpointOptions | None = None
+    """Where a move looks for the newest checkpoint, when the observe hook names none."""
     user: str = ""
     """Whose rights programs run with; our own without it."""
     parallel: int = 8
@@ -83,10 +95,20 @@ def check(options: ScriptOptions) -> None:
                 raise ConfigError(f"{name}.timeout: who looks has at most {_LONGEST_LOOK_S:g}s")
     if options.survey is not None and not options.survey.argv:
         raise ConfigError("survey: expected a program (argv): an answer to a request is too small")
+    _check_checkpoints(options.checkpoints)
     for kind, hook in options.hooks.items():
         key = f"hooks.{kind.value}"
         _check_hook(key, hook)
         _check_trust(key, kind, hook, observed=options.observe is not None)
+
+
+def _check_checkpoints(options: CheckpointOptions | None) -> None:
+    if options is None:
+        return
+    if said := checkpoints.mistake(options.pattern):
+        raise ConfigError(f"checkpoints.pattern: {said}")
+    if "/" in options.complete or options.complete in (".", ".."):
+        raise ConfigError("checkpoints.complete: expected the name of a file, without a folder")
 
 
 def _check_trust(key: str, kind: IntentKind, hook: HookOptions, *, observed: bool) -> None:

@@ -1,0 +1,117 @@
+"""The newest whole checkpoint of a job, by a pattern of paths.
+
+A shared file system may hang whoever lists it, so that is done by a process of its own: this file, run
+as a program. It therefore needs nothing but the standard library.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+
+JOB = "{job}"
+COPY = "{copy}"
+STEP = "{step}"
+MOST_ENTRIES = 200_000
+"""Names looked at in one search; one that would need more finds nothing."""
+_PARTS = re.compile(r"(\{job\}|\{copy\}|\{step\}|\*)")
+_SAFE_JOB = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9_.+-]{0,127}")
+
+
+def mistake(pattern: str) -> str:
+    """What is wrong with a pattern; empty when nothing is."""
+    if not pattern.startswith("/"):
+        return "expected an absolute path"
+    if pattern.count(STEP) != 1:
+        return f"expected {STEP} once, where the number of the step stands"
+    if pattern.count(COPY) > 1 or (COPY in pattern and pattern.index(COPY) > pattern.index(STEP)):
+        return f"expected {COPY} once at most, before {STEP}"
+    if set("{}") & set(_PARTS.sub("", pattern)):
+        return f"only {JOB}, {COPY}, {STEP} and * stand for something"
+    return ""
+
+
+def newest(entries: Iterable[tuple[str, ...]], pattern: str, job: str) -> str:
+    """The path of the greatest copy and step; empty without one. Entries are paths in parts. Pure."""
+    whole = re.compile("/".join(map(str, _expressions(pattern, job))))
+    best: tuple[tuple[int, ...], str] | None = None
+    for parts in entries:
+        path = "/".join(parts)
+        match = whole.fullmatch(path)
+        if match is None:
+            continue
+        place = (
+            tuple(int(match[name]) for name in ("copy", "step") if name in match.re.groupindex),
+            path,
+        )
+        if best is None or place > best:
+            best = place
+    return best[1] if best is not None else ""
+
+
+def _expressions(pattern: str, job: str) -> list[str]:
+    """A regular expression for each part of the path."""
+    meanings = {
+        JOB: re.escape(job),
+        COPY: r"(?P<copy>\d{1,12})",
+        STEP: r"(?P<step>\d{1,12})",
+        "*": "[^/]*",
+    }
+    return [
+        "".join(meanings.get(piece) or re.escape(piece) for piece in _PARTS.split(part))
+        for part in pattern.split("/")
+    ]
+
+
+def listed(pattern: str, job: str) -> Iterator[tuple[str, ...]]:
+    """Paths that are there and fit so far, folder by folder. Raises ValueError beyond MOST_ENTRIES."""
+    left = MOST_ENTRIES
+    found: list[tuple[str, ...]] = [("",)]
+    for part, expression in list(zip(pattern.split("/"), _expressions(pattern, job), strict=True))[
+        1:
+    ]:
+        if not _PARTS.search(part.replace(JOB, "")):
+            found = [(*folder, part.replace(JOB, job)) for folder in found]
+            continue
+        fits = re.compile(expression)
+        deeper: list[tuple[str, ...]] = []
+        for folder in found:
+            names = _names("/".join(folder) or "/", left)
+            left -= len(names)
+            deeper += [(*folder, name) for name in names if fits.fullmatch(name)]
+        found = deeper
+    yield from found
+
+
+def _names(folder: str, most: int) -> list[str]:
+    names = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                names.append(entry.name)
+                if len(names) > most:
+                    raise ValueError(f"more than {MOST_ENTRIES} names")
+    except OSError:
+        return []
+    return names
+
+
+def main(pattern: str, job: str, complete: str) -> int:
+    """Print the path of the newest checkpoint; with `complete`, in which a file of that name is."""
+    if not _SAFE_JOB.fullmatch(job):
+        return 1
+    try:
+        entries = [
+            parts
+            for parts in listed(pattern, job)
+            if os.path.exists("/".join((*parts, complete) if complete else parts))  # noqa: PTH110
+        ]
+    except ValueError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(newest(entries, pattern, job))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))

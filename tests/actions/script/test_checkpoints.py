@@ -1,0 +1,138 @@
+"""The newest whole checkpoint of a job is found by a pattern, and by nothing that hangs."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelwatch.action.step import Step
+from accelwatch.errors import ConfigError
+from accelwatch_script import checkpoints
+from accelwatch_script.checkpoint_search import CheckpointSearch
+from accelwatch_script.settings import CheckpointOptions
+from hook_samples import MOVE, intent, saying, script
+
+PATTERN = "/srv/{job}/copy-{copy}/step-{step}"
+
+
+def newest(*paths: str, pattern: str = PATTERN, job: str = "42") -> str:
+    return checkpoints.newest([tuple(path.split("/")) for path in paths], pattern, job)
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ([], ""),
+        (["/srv/42/copy-0/step-9", "/srv/42/copy-0/step-10"], "/srv/42/copy-0/step-10"),
+        # An old copy may have gone on for a while.
+        (["/srv/42/copy-0/step-50", "/srv/42/copy-1/step-20"], "/srv/42/copy-1/step-20"),
+        (["/srv/43/copy-0/step-9", "/srv/42/copy-0/step-x", "/srv/42/copy-0/step-7.part"], ""),
+    ],
+)
+def test_the_greatest_copy_and_step_is_the_newest(paths: list[str], expected: str) -> None:
+    assert newest(*paths) == expected
+
+
+def test_a_pattern_without_copies() -> None:
+    paths = ("/a/run-x/000009", "/a/run-y/000100", "/a/b/run-y/000900")
+    assert newest(*paths, pattern="/a/run-*/{step}") == "/a/run-y/000100"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("srv/{step}", "expected an absolute path"),
+        ("/srv/latest", "expected {step} once"),
+        ("/srv/{step}/{step}", "expected {step} once"),
+        ("/srv/{step}/{copy}", "expected {copy} once at most, before {step}"),
+        ("/srv/{name}/{step}", "only {job}, {copy}, {step} and *"),
+    ],
+)
+def test_mistakes_in_a_pattern(pattern: str, text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        script(
+            observe={"argv": ["/bin/true"]},
+            hooks={"move_job": {"argv": ["/bin/true"]}},
+            checkpoints={"pattern": pattern},
+        )
+    assert f"checkpoints.pattern: {text}" in str(caught.value)
+
+
+def searched(folder: Path, job: str = "42", complete: str = "", timeout_s: float = 60.0) -> str:
+    options = CheckpointOptions(pattern=f"{folder}/{{job}}/step-{{step}}", complete=complete)
+    search = CheckpointSearch(options, None)
+    search.timeout_s = timeout_s
+    return asyncio.run(search.newest(job))
+
+
+def test_only_whole_ones_count(tmp_path: Path) -> None:
+    for step in (8, 9, 10):
+        (tmp_path / "42" / f"step-{step}").mkdir(parents=True)
+    (tmp_path / "42" / "step-9" / "DONE").touch()
+    assert searched(tmp_path) == f"{tmp_path}/42/step-10"
+    assert searched(tmp_path, complete="DONE") == f"{tmp_path}/42/step-9"
+
+
+@pytest.mark.parametrize("job", ["..", "*", "a/b", ""])
+def test_a_job_is_no_pattern(tmp_path: Path, job: str) -> None:
+    (tmp_path / "step-1").mkdir()
+    assert searched(tmp_path, job) == ""
+
+
+def test_what_stands_in_a_checkpoint_may_be_meant(tmp_path: Path) -> None:
+    for step in (8, 9):
+        (tmp_path / f"step-{step}").mkdir()
+    (tmp_path / "step-8" / "model.pt").touch()
+    pattern = f"{tmp_path}/step-{{step}}/model.pt"
+    search = CheckpointSearch(CheckpointOptions(pattern=pattern), None)
+    search.timeout_s = 60.0
+    assert asyncio.run(search.newest("42")) == f"{tmp_path}/step-8/model.pt"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    assert searched(tmp_path) == ""
+
+
+def test_a_search_that_hangs_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = tmp_path / "hanging.py"
+    hanging.write_text("import time\ntime.sleep(3600)\n")
+    monkeypatch.setattr(checkpoints, "__file__", str(hanging))
+    assert searched(tmp_path, timeout_s=0.1) == ""
+
+
+def test_too_many_names_find_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in range(5):
+        (tmp_path / f"step-{step}").mkdir()
+    pattern = f"{tmp_path}/step-{{step}}"
+    monkeypatch.setattr(checkpoints, "MOST_ENTRIES", 4)
+    assert checkpoints.main(pattern, "42", "") == 1
+    monkeypatch.setattr(checkpoints, "MOST_ENTRIES", 5)
+    assert checkpoints.main(pattern, "42", "") == 0
+    assert capsys.readouterr().out == f"{tmp_path}/step-4"
+
+
+def test_a_move_is_given_what_is_found(tmp_path: Path) -> None:
+    (tmp_path / "42" / "step-900").mkdir(parents=True)
+    job: dict[str, Any] = {
+        "id": "42",
+        "state": "running",
+        "nodes": ["n2", "n3"],
+        "requeueable": True,
+    }
+    node = {"name": "n3", "standing": "open", "answering": True}
+    made = script(
+        observe={"argv": saying(tmp_path, node=node, job=job)},
+        hooks={"move_job": {"argv": ["/bin/true"]}},
+        checkpoints={"pattern": f"{tmp_path}/{{job}}/step-{{step}}"},
+    )
+
+    async def scenario() -> None:
+        wanted = intent(**MOVE)
+        step = made.propose(wanted, await made.observe(wanted))
+        assert isinstance(step, Step)
+        assert step.arguments["checkpoint"] == f"{tmp_path}/42/step-900"
+
+    asyncio.run(scenario())
