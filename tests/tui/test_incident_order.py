@@ -119,3 +119,24 @@ def test_what_began_before_the_graphs_is_said() -> None:
 def test_a_moment_that_makes_no_sense_is_none() -> None:
     assert moment("noon") == moment(None) == 0.0
     assert moment(hint().incident.since) > 1e9
+
+
+def test_what_follows_stands_below_what_leads_its_cause_also_where_that_is_in_a_group() -> None:
+    *members, group = storm()
+    first = members[0].incident.id
+
+    def following(told: IncidentNow, leader: str) -> IncidentNow:
+        return msgspec.structs.replace(
+            told, incident=msgspec.structs.replace(told.incident, follows=leader)
+        )
+
+    known = [lost(), following(low_power(), "i1"), group, *members, following(hint(), first)]
+    rows = listed(known)
+    assert [(row.incident.id, row.members) for row in rows] == [
+        ("i1", 1),
+        (group.incident.id, len(members) + 1),
+    ]
+    shown = listed(known, unfolded=["i1"])
+    assert [(row.incident.id, row.member) for row in shown[:2]] == [("i1", False), ("i7", True)]
+    alone = [row.incident.id for row in listed([following(low_power(), "i1")])]
+    assert alone == ["i7"]

@@ -19,8 +19,8 @@ def table(lines: "Sequence[Line]", test: "Backtest") -> str:
     """All lines and the summary; device-hours are reckoned (docs/history.md)."""
     from accelwatch.cli.history_command import moment_text
     from accelwatch.display import counted, duration
-    from accelwatch.fleet.backtest.line import ALERT
     from accelwatch.fleet.backtest.price import price_of
+    from accelwatch.incidents.causes import ALERT
 
     rows: list[tuple[str, ...]] = []
     held_up = saved = 0.0

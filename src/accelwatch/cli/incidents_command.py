@@ -132,6 +132,8 @@ def _aside(incident: dict[str, Any]) -> str:
     asides = []
     if incident["part_of"]:
         asides.append(f"part of {incident['part_of']}")
+    elif incident.get("follows"):
+        asides.append(f"follows {incident['follows']}")
     if mute := muted_by(incident):
         asides.append(f"muted by {mute}")
     return f"  ({', '.join(asides)})" if asides else ""
@@ -178,6 +180,7 @@ def _whole(incident: dict[str, Any]) -> bytes:
         "source": incident["source"],
         "trust": _trust(incident),
         "part of": incident["part_of"],
+        "follows": incident.get("follows", ""),
         "muted by": muted_by(incident),
     }
     lines += [f"{name:11}{value}" for name, value in told.items() if value]

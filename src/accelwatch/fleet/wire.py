@@ -184,7 +184,7 @@ class RulesNow(msgspec.Struct, frozen=True, kw_only=True, tag="rules"):
     problems: tuple[str, ...]
     """What is wrong with the journal or with rules."""
     open: dict[str, int]
-    """Incidents that go on and are not muted, by severity; those of a group count as that one."""
+    """Incidents that go on and are not muted, by severity; those of a group or cause count as one."""
     muted: int
     """Those that go on and of which nobody is told."""
     untold: int

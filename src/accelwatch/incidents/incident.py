@@ -117,6 +117,8 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the incident that this one is part of."""
     members: tuple[str, ...] = ()
     """Ids of the incidents that are part of this one."""
+    follows: str = ""
+    """Id of the incident that leads those of its cause; empty of that one."""
     storm: bool = False
     """Whether it is a group across nodes that no rule asks for."""
     trusted: bool = True

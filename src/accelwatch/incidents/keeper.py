@@ -188,6 +188,27 @@ class Keeper:
             id_, now, actor, note
         )
 
+    def get(self, id_: str) -> Incident | None:
+        """An incident that is kept, or a group that is open, by its id."""
+        key = self._keys.get(id_)
+        if key is not None:
+            return self._kept[key]
+        return next(
+            (one for one in (*self._groups.open, *self._storms.open) if one.id == id_), None
+        )
+
+    def follow(self, id_: str, leader: str, now: float) -> Incident | None:
+        """Have an open incident follow another one of its cause, or lead it (empty); None for none."""
+        key = self._keys.get(id_)
+        if key is None or not self._kept[key].is_open or self._kept[key].follows == leader:
+            return None
+        other = self._keys.get(leader)
+        title = "" if other is None else f": {self._kept[other].title}"
+        text = f"of one cause with {leader}{title}" if leader else "it stands for its cause now"
+        after = msgspec.structs.replace(self._kept[key], follows=leader)
+        self._kept[key] = with_moment(after, Moment(now, MomentKind.JOINED, text))
+        return self._kept[key]
+
     def release(self, group: Incident, now: float) -> list[Incident]:
         """The members of a group that a person has closed, each for itself from now on."""
         released: list[Incident] = []
@@ -235,6 +256,7 @@ class Keeper:
                 reopened=before.reopened + 1,
                 rules=(),
                 group=before.group if self._goes_on(before.group) else "",
+                follows="",
             )
             kind, text = MomentKind.REOPENED, f"{rule.title} again"
         elif rule.id in before.rules:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.errors import UnmetError
+from accelwatch.incidents.causes import Causes, Suspects
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.file import JournalError
 from accelwatch.incidents.journal.opening import open_journal
@@ -30,6 +31,7 @@ from accelwatch.incidents.journal.writer import JournalWriter
 from accelwatch.incidents.keeper import Describe, Keeper
 from accelwatch.incidents.muting import Mute, Muting, Quiet
 from accelwatch.incidents.silence import Maintenance, Silence
+from accelwatch.rules.document import Severity
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import VerdictChange
@@ -58,9 +60,15 @@ class Register:
         describe: Describe,
         heard: Heard = lambda _: None,
         wall: Callable[[], float] = time.time,
+        suspects: Suspects = lambda _: (),
     ) -> None:
-        """`wall` gives Unix seconds: a tick's own time may be older than a silence set meanwhile."""
+        """`wall` gives Unix seconds: a tick's own time may be older than a silence set meanwhile.
+
+        `suspects` names nodes that may be to blame for what has befallen a job.
+        """
         self._wall = wall
+        # Who is worked on is muted, which hides nothing from anybody who looks.
+        self._causes = Causes(rules, suspects, lambda _nodes, _now: None)
         self._rules = rules
         self._describe = describe
         self._heard = heard
@@ -86,6 +94,7 @@ class Register:
         self._closed = {one.id: one for one in incidents if not one.is_open}
         self._muting = Muting(opened.loaded.silences, opened.loaded.windows)
         self._muting.advance(now)
+        self._causes.restore(self._keeper.open)
         await self._look(self._keeper.open)
         await self._note([_in_force(rules)], now)
         await self._changed(self._keeper.set_rules(self._rules, now), now)
@@ -102,7 +111,7 @@ class Register:
     async def set_rules(self, rules: Mapping[str, Rule], loaded: RuleSet, now: float) -> None:
         """Other rules from now on."""
         async with self._changing:
-            self._rules = rules
+            self._rules = self._causes.rules = rules
             orphaned = self._keeper.set_rules(rules, now)
             await self._note([_in_force(loaded)], now)
             await self._changed(orphaned, now)
@@ -119,7 +128,20 @@ class Register:
                 changed.update((one.id, one) for one in self._keeper.step(part, now, at))
                 if begin + _AT_ONCE < len(waiting):
                     await asyncio.sleep(0)
+            await self._relate(changed, now)
             await self._changed(list(changed.values()), now)
+
+    async def _relate(self, changed: dict[str, Incident], now: float) -> None:
+        """See which incidents have one cause; those that follow another than before are changed too."""
+        began = time.perf_counter()
+        for _ in self._causes.steps(list(changed.values()), now):
+            if time.perf_counter() - began > _AT_ONCE_S:
+                await asyncio.sleep(0)
+                began = time.perf_counter()
+        for id_, leader in self._causes.take_moves().items():
+            after = self._keeper.follow(id_, leader, now)
+            if after is not None:
+                changed[id_] = after
 
     async def remember(self, seen: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
@@ -142,7 +164,7 @@ class Register:
                 self._muting.forget(oldest)
             await _rest(part)
         problem = await self._note(records, now, actor=actor)
-        also = await self._look(incidents)
+        also = self._with_followers(await self._look(incidents))
         known = {incident.id for incident in incidents} if also else set()
         heard = [*incidents, *(incident for incident in also if incident.id not in known)]
         for part in _parts(heard):
@@ -175,9 +197,17 @@ class Register:
 
     async def _advance(self) -> None:
         if self._muting.advance(self._wall()):
-            changed = await self._look(self._keeper.open)
+            changed = self._with_followers(await self._look(self._keeper.open))
             if changed:
                 self._heard(changed)
+
+    def _with_followers(self, changed: list[Incident]) -> list[Incident]:
+        """Those that are muted otherwise than before, and those that they tell for."""
+        leaders = {one.id for one in changed if not one.follows}
+        if not leaders:
+            return changed
+        followers = [one for one in self._keeper.open if one.follows in leaders]
+        return [*changed, *(one for one in followers if one not in changed)]
 
     async def mute(self, quiet: Quiet) -> str:
         """Put a silence or window in force; what is wrong with the journal, if anything."""
@@ -219,8 +249,12 @@ class Register:
             closed = self._keeper.close(id_, now, actor, note)
             if closed is None:
                 raise UnmetError(f"no incident {id_[:100]!r} is open")
-            released = self._keeper.release(closed, now) if closed.entity.group else []
-            return closed, await self._changed([closed, *released], now, actor)
+            changed = {closed.id: closed}
+            if closed.entity.group:
+                self._causes.drop(closed.id)
+                changed.update((one.id, one) for one in self._keeper.release(closed, now))
+            await self._relate(changed, now)
+            return closed, await self._changed(list(changed.values()), now, actor)
 
     async def _note(
         self,
@@ -294,7 +328,17 @@ class Register:
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""
-        return self._closed.get(id_) or next((one for one in self.open if one.id == id_), None)
+        return self._closed.get(id_) or self._keeper.get(id_)
+
+    def is_told_by_another(self, incident: Incident) -> bool:
+        """Whether what leads its cause is open and told, and it is not critical itself.
+
+        A muted one tells for nobody else.
+        """
+        if not incident.follows or incident.severity is Severity.CRITICAL:
+            return False
+        leader = self._keeper.get(incident.follows)
+        return leader is not None and leader.is_open and self.mute_of(leader) is None
 
 
 def _parts(incidents: Sequence[Incident]) -> Iterator[Sequence[Incident]]:

@@ -62,6 +62,7 @@ def document_of(incident: Incident, mute: Mute | None = None) -> IncidentDocumen
             )
             for one in incident.timeline
         ),
+        follows=incident.follows,
         provenance=incident.provenance.value,
         muted_by=None if mute is None else _noted(mute),
     )

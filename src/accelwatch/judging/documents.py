@@ -81,6 +81,8 @@ class IncidentDocument(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[EvidenceNote, ...]
     timeline: tuple[MomentNote, ...]
     muted_by: MuteNote | None = None
+    follows: str = ""
+    """Id of the incident that stands for its cause: of this one nobody is told besides."""
     provenance: str = ""
     """How far its evidence is vouched for: `authenticated`, `plain`, `exporter`, `store`, `pushed` or
     `unknown`; empty from older hubs."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from accelwatch.clock import Clock
-from accelwatch.incidents.incident import Facts
+from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.budget import Budgets
 from accelwatch.rules.rule import Rule, RuleSet
@@ -61,6 +61,10 @@ class Evaluator(Protocol):
 
     def facts(self, entity: Entity) -> Facts:
         """What is known of an entity now; nothing of one that has gone."""
+        ...
+
+    def suspects(self, incident: Incident, /) -> Sequence[str]:
+        """Nodes that may be to blame for what has befallen a job, the likeliest first."""
         ...
 
     def explain(self, rule: str, entity: str) -> Explanation:

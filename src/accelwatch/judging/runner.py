@@ -70,7 +70,9 @@ class RuleRunner:
         evaluator.budgets.allow(settings.budget_s)
         self._switched_off = SwitchedOffRules()
         evaluator.set_rules(self.rules, self._is_news)
-        self._register = Register(self._known(), evaluator.facts, self._heard, self._clock.wall)
+        self._register = Register(
+            self._known(), evaluator.facts, self._heard, self._clock.wall, evaluator.suspects
+        )
         self._broken = ""
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
@@ -220,6 +222,8 @@ class RuleRunner:
     def _is_untold(self, incident: Incident) -> bool:
         """Whether nobody is to hear of an incident from here."""
         if self.mute_of(incident) is not None or self._told_by is Told.HUB:
+            return True
+        if self._register.is_told_by_another(incident):
             return True
         return self._told_by is Told.LOCAL and not any(map(self._is_local, incident.rules))
 

@@ -10,7 +10,7 @@ from accelwatch.agent.rules.judge import NodeJudge, judged_here
 from accelwatch.agent.rules.wake import Wake
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError
-from accelwatch.incidents.incident import Facts
+from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.judging.evaluator import IsNews
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.budget import Budgets
@@ -144,6 +144,10 @@ class NodeEvaluator:
     def facts(self, entity: Entity) -> Facts:
         """What is known of an entity now."""
         return Facts() if self._snapshot is None else facts_of(self._snapshot, entity)
+
+    def suspects(self, _incident: Incident) -> Sequence[str]:
+        """None: jobs are judged by a hub."""
+        return ()
 
     def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity (`n12/nvidia3`, `nvidia3`, `n12`) now. Raises UnmetError."""

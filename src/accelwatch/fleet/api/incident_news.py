@@ -75,7 +75,7 @@ class IncidentNews:
             going_on, work = runner.open, LongWork()
             loud, muted = Counter[str](), 0
             for one in going_on:
-                if not one.group:
+                if not (one.group or one.follows):
                     quiet = runner.mute_of(one) is not None
                     muted += quiet
                     loud[one.severity.value] += not quiet
@@ -145,7 +145,7 @@ def _worst(incidents: Sequence[Incident], told: Iterable[str]) -> Iterable[Incid
         return incidents
     ranks: dict[tuple[int, bool, bool], list[Incident]] = {}
     for one in incidents:
-        rank = (-_WEIGHTS[one.severity], bool(one.group), one.id not in told)
+        rank = (-_WEIGHTS[one.severity], bool(one.group or one.follows), one.id not in told)
         ranks.setdefault(rank, []).append(one)
     return [one for rank in sorted(ranks) for one in ranks[rank]][:MOST_OPEN]
 

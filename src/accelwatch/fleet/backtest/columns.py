@@ -259,11 +259,6 @@ class ArchiveColumns:
         """Where another rule is firing."""
         return self._firing(rule)
 
-    def silent_nodes(self) -> set[str]:
-        """Nodes that are not heard of."""
-        numbers = np.unique(self._roster.node_of[self.here & (self._node_state >= _STALE)])
-        return {self._roster.nodes[one] for one in numbers.tolist()}
-
     def close(self) -> None:
         """Let go of the windows."""
         self._past.close()

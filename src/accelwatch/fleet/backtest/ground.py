@@ -83,6 +83,14 @@ class ArchiveGround:
         named = self.belonging.by(BY[entity.scope])
         return first_of_group(name_of(entity), named.words, named.codes, here)
 
+    def rows_of(self, node: str) -> Sequence[int]:
+        """The rows of a node's devices."""
+        return self.roster.rows(node)
+
+    def node_at(self, row: int) -> str:
+        """The node of the device in a row."""
+        return self.roster.devices[row].node
+
     def has_ended(self, job: str) -> bool:
         """Whether a job is over."""
         return not self.belonging.nodes_of(job)

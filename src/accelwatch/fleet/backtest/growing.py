@@ -8,11 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from accelwatch.fleet.backtest.calendar import Maintenance
-from accelwatch.fleet.backtest.causes import Cause, Causes, is_over
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.fleet.backtest.line import Line
-from accelwatch.fleet.backtest.suspects import suspects
+from accelwatch.fleet.backtest.line import Line, line_of_told
 from accelwatch.history.reader import Archive
+from accelwatch.incidents.causes import Cause, Causes, is_over
 
 TELL_EVERY_S = 1800.0
 """Of the archive, between two words on how far it has come."""
@@ -50,15 +49,16 @@ def growing(archive: Archive, backtest: Backtest) -> Iterator[Found | Reached]:
     maintenance = Maintenance(archive.maintenance())
     causes = Causes(
         backtest.rules,
-        lambda incident: suspects(backtest.ground, incident),
+        backtest.suspects,
         maintenance.until,
     )
     going_on: list[_Open] = []
     number, following = 0, backtest.started
     for step in backtest.steps():
-        for cause, line in causes.step(step.changed, step.time):
+        for told in causes.step(step.changed, step.time):
             number += 1
-            going_on.append(_Open(number, cause, line))
+            line = line_of_told(told, backtest.rules, step.time)
+            going_on.append(_Open(number, told.cause, line))
             yield Found(number, line)
         for one in going_on:
             if (found := one.changed()) is not None:

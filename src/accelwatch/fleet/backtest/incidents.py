@@ -11,9 +11,9 @@ from typing import NamedTuple
 from accelwatch.fleet.backtest.ground import ArchiveGround
 from accelwatch.fleet.backtest.partner import Partner
 from accelwatch.fleet.backtest.shares import shares
-from accelwatch.fleet.backtest.suspects import LOOKED_AT
 from accelwatch.fleet.backtest.verdicts import Judged, Span, Verdicts
 from accelwatch.fleet.rules.judge import needs_of, never_true
+from accelwatch.fleet.rules.suspects import LOOKED_AT
 from accelwatch.history.reader import Archive
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.keeper import Keeper
@@ -72,6 +72,10 @@ class Backtest:
     def _next_id(self) -> str:
         self._number += 1
         return f"i{self._number}"
+
+    def suspects(self, incident: Incident) -> tuple[str, ...]:
+        """Nodes that may be to blame for what has befallen a job."""
+        return tuple(self._verdicts.judge.suspects(incident))
 
     def incidents(self) -> Iterator[Incident]:
         """Each incident when it is opened, and again whenever it changes. Raises ArchiveError."""

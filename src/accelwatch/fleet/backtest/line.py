@@ -4,19 +4,18 @@ Everything but `closed` is as it was known then, so that a history that ends ear
 lines.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from accelwatch.expr.tree import Peers, walk
+from accelwatch.incidents.causes import GROUP, Told, level_of, where_of
 from accelwatch.incidents.incident import Incident
-from accelwatch.rules.document import Advice, Scope, Severity
+from accelwatch.rules.document import Advice
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.verdict import Evidence
 from accelwatch.schema.metrics import Kind, by_key
 
-WATCH, ALERT = "watch", "alert"
-GROUP = "group"
 _STATES = {"state": "device_up", "node_state": "fleet_target_up"}
 """Columns of what is asked by a word."""
 
@@ -51,40 +50,33 @@ class Line(msgspec.Struct, kw_only=True):
     explanation: list[Explained]
 
 
-def level_of(incident: Incident) -> str:
-    """Whether somebody is woken."""
-    return ALERT if incident.severity is Severity.CRITICAL else WATCH
-
-
 def line_of(incident: Incident, rules: Sequence[Rule], now: float, suspects: Sequence[str]) -> Line:
     """The line of an incident of which somebody is told at `now`, Unix seconds.
 
     `suspects` are nodes that may be to blame for what has befallen a job, the likeliest first.
     """
     entity = incident.entity
-    nodes = list(dict.fromkeys((*suspects, *incident.nodes)))
-    scope = _scope(incident, nodes)
-    alone = scope in (Scope.DEVICE, Scope.NODE) or bool(suspects)
+    where = where_of(incident, suspects)
     return Line(
         opened=now,
         closed=None,
         level=level_of(incident),
-        scope=scope,
-        node=entity.node or (nodes[0] if alone and nodes else None),
+        scope=where.scope,
+        node=where.node,
         device=entity.device or None,
         job=entity.job or next(iter(incident.facts.jobs), None),
-        nodes=nodes,
+        nodes=list(where.nodes),
         rule=",".join(dict.fromkeys((incident.rule, *incident.rules))),
         channels=_channels(incident.evidence, rules),
-        advice=_advice(incident, rules, scope),
+        advice=_advice(incident, rules, where.scope),
         explanation=[_explained(one, incident.since) for one in incident.evidence],
     )
 
 
-def _scope(incident: Incident, nodes: Sequence[str]) -> str:
-    if incident.entity.group:
-        return GROUP if len(nodes) > 1 else Scope.NODE
-    return GROUP if incident.entity.scope is Scope.RACK else incident.entity.scope
+def line_of_told(told: Told, rules: Mapping[str, Rule], now: float) -> Line:
+    """The line of what somebody is told at `now`, Unix seconds."""
+    concerned = [rules[one] for one in told.incident.rules if one in rules]
+    return line_of(told.incident, concerned, now, told.suspects)
 
 
 def _advice(incident: Incident, rules: Sequence[Rule], scope: str) -> Advice:

@@ -6,7 +6,8 @@ advised takes what it usually takes.
 
 import msgspec
 
-from accelwatch.fleet.backtest.line import ALERT, Line
+from accelwatch.fleet.backtest.line import Line
+from accelwatch.incidents.causes import ALERT
 from accelwatch.rules.document import Advice
 
 HOURS: dict[Advice, float] = {

@@ -4,11 +4,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from accelwatch.fleet.backtest.calendar import Maintenance
-from accelwatch.fleet.backtest.causes import Cause, Causes, is_over
 from accelwatch.fleet.backtest.incidents import Backtest
-from accelwatch.fleet.backtest.line import Line
-from accelwatch.fleet.backtest.suspects import suspects
+from accelwatch.fleet.backtest.line import Line, line_of_told
 from accelwatch.history.reader import Archive
+from accelwatch.incidents.causes import Cause, Causes, is_over
 
 
 def told(
@@ -18,12 +17,15 @@ def told(
     maintenance = Maintenance(archive.maintenance())
     causes = Causes(
         backtest.rules,
-        lambda incident: suspects(backtest.ground, incident),
+        backtest.suspects,
         maintenance.until,
     )
     waiting: deque[tuple[Cause, Line]] = deque()
     for step in backtest.steps():
-        waiting.extend(causes.step(step.changed, step.time))
+        waiting.extend(
+            (told.cause, line_of_told(told, backtest.rules, step.time))
+            for told in causes.step(step.changed, step.time)
+        )
         tell(step.time)
         while waiting and is_over(waiting[0][0], step.time):
             yield _final(*waiting.popleft())

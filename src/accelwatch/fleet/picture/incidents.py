@@ -91,6 +91,11 @@ def entity_of(incident: IncidentDocument) -> str:
     return incident.node
 
 
+def above(incident: IncidentDocument) -> str:
+    """Id of the incident that it stands below: its group, else what leads its cause; or empty."""
+    return incident.part_of or incident.follows
+
+
 def listed(
     incidents: Iterable[IncidentNow],
     *,
@@ -111,12 +116,17 @@ def listed(
         and (keeps is None or keeps(told.incident))
     ]
     members: dict[str, list[IncidentNow]] = {}
-    ids = {told.incident.id for told in shown}
+    by_id = {told.incident.id: told.incident for told in shown}
+    single: list[IncidentNow] = []
     for told in shown:
-        if told.incident.part_of in ids:
-            members.setdefault(told.incident.part_of, []).append(told)
+        top = by_id.get(above(told.incident))
+        # What leads its cause may be a member of a group itself.
+        top = top and by_id.get(above(top), top)
+        if top is None:
+            single.append(told)
+        else:
+            members.setdefault(top.id, []).append(told)
     rows: list[IncidentRow] = []
-    single = [told for told in shown if told.incident.part_of not in ids]
     for told in ordered(single, sort, descending=descending):
         own = members.get(told.incident.id, [])
         rows.append(IncidentRow(told, members=len(own)))

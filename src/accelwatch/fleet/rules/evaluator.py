@@ -12,7 +12,7 @@ from accelwatch.fleet.rules.judge import FleetJudge
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.incidents.incident import Facts
+from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.judging.evaluator import IsNews
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.budget import Budgets
@@ -87,6 +87,10 @@ class FleetEvaluator:
     def facts(self, entity: Entity) -> Facts:
         """What is known of an entity now; nothing of one that has gone."""
         return facts_of(self._fleet, entity)
+
+    def suspects(self, incident: Incident) -> Sequence[str]:
+        """Nodes that may be to blame for what has befallen a job."""
+        return self._judge.suspects(incident)
 
     def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity (`n12/nvidia3`, `n12`, `job:4711`, `rack:r7`) now. Raises UnmetError."""

@@ -1,6 +1,6 @@
 """A hub's fleet as the ground of rules: its table says who stands in which row."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from accelwatch.expr.needs import Needs
 from accelwatch.fleet.rules.columns import Places
@@ -43,6 +43,16 @@ class FleetGround:
             return self._fleet.table.rows.get((entity.node, entity.device))
         groups = self._fleet.groups.by(BY[entity.scope])
         return first_of_group(name_of(entity), groups.names, groups.of_row, here)
+
+    def rows_of(self, node: str) -> Sequence[int]:
+        """The rows of a node's devices."""
+        seats = self._fleet.table.seats(node)
+        return () if seats is None else seats.rows
+
+    def node_at(self, row: int) -> str:
+        """The node of the device in a row."""
+        table = self._fleet.table
+        return table.at_number[int(table.node[row])].node
 
     def has_ended(self, _job: str) -> bool:
         """Never known: owners may only be told no longer."""

@@ -1,6 +1,6 @@
 """What rules are judged on: the rows of a live fleet or of an archive, and who stands in them."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -65,6 +65,14 @@ class Ground(Protocol):
 
     def entities(self, scope: Scope, rows: Places) -> Iterator[tuple[Entity, int]]:
         """Whom rows stand for, each once, with a row of it."""
+        ...
+
+    def rows_of(self, node: str) -> Sequence[int]:
+        """The rows of a node's devices."""
+        ...
+
+    def node_at(self, row: int) -> str:
+        """The node of the device in a row."""
         ...
 
     def has_ended(self, job: str) -> bool:

@@ -6,7 +6,7 @@ Whether the fleet is a live one or that of an archive, only its ground knows.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from time import thread_time_ns
 from typing import NamedTuple
 
@@ -18,10 +18,12 @@ from accelwatch.fleet.rules.dormancy import Dormancy, may_hold, never_told, with
 from accelwatch.fleet.rules.ground import Ground
 from accelwatch.fleet.rules.program import Program
 from accelwatch.fleet.rules.row import Row
+from accelwatch.fleet.rules.suspects import suspects
 from accelwatch.fleet.rules.truths import Truths as Columns
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.table.belief import Bools
 from accelwatch.fleet.table.windows import WindowsError
+from accelwatch.incidents.incident import Incident
 from accelwatch.rules.budget import Budgets
 from accelwatch.rules.document import Mode, Scope
 from accelwatch.rules.provenance import grounds_of
@@ -201,6 +203,10 @@ class FleetJudge:
     def row_of(self, entity: Entity) -> int | None:
         """The row that answers for an entity: of several the first."""
         return self._ground.row_of(entity, self.columns.here)
+
+    def suspects(self, incident: Incident) -> Sequence[str]:
+        """Nodes that may be to blame for what has befallen a job."""
+        return suspects(self._ground, self.columns, incident)
 
     def device_id(self, node: str, name: str) -> str | None:
         """The id of a device by its name or id; None where there is none."""

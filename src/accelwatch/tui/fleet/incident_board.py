@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 
-from accelwatch.fleet.picture.incidents import SORTS, IncidentRow, Keeps, listed
+from accelwatch.fleet.picture.incidents import SORTS, IncidentRow, Keeps, above, listed
 from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.fleet.incident_filters import incident_filter, labels_of
@@ -62,7 +62,7 @@ class IncidentBoard:
 
     def members(self, id_: str) -> list[IncidentNow]:
         """Those that are part of a group."""
-        return [told for told in self._told if told.incident.part_of == id_]
+        return [told for told in self._told if above(told.incident) == id_]
 
     def place_of(self, key: Hashable) -> int | None:
         """Where an incident is on the list, by its id."""

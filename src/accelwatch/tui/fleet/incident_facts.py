@@ -102,6 +102,7 @@ def _facts(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
         "muted": _muted(incident, facts.now),
         "rule": _rules(incident),
         "part of": incident.part_of,
+        "follows": incident.follows,
         "nodes": _nodes(facts.told),
     }
     roles = {"what to do": "strong", "muted": "warn", "runbook": "accent"}
@@ -229,10 +230,11 @@ def _timeline(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line
 
 
 def _members(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
-    total = facts.told.members_total
+    total = facts.told.members_total or len(facts.members)
     if not total:
         return
-    yield from _title(f"{total} members", width, glyphs)
+    title = f"{total} members" if facts.told.members_total else f"{total} of the same cause"
+    yield from _title(title, width, glyphs)
     for told in facts.members:
         incident = told.incident
         word = standing(incident)

@@ -7,6 +7,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 
+from accelwatch.fleet.picture.incidents import above
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
@@ -108,7 +109,7 @@ class IncidentsScreen(Screen[None], inherit_bindings=False):
             return
         incidents = self.fleet.incidents
         row = incidents.rows[self.incidents.cursor]
-        id_ = told.incident.part_of if row.member else told.incident.id
+        id_ = above(told.incident) if row.member else told.incident.id
         if (row.members or row.member) and incidents.unfolded(id_) is not unfold:
             incidents.fold(id_)
             self.incidents.select(id_)

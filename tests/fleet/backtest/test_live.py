@@ -1,0 +1,64 @@
+"""The same verdicts in a hub's register and in a back-test: the same incidents, of the same causes."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from accelwatch.fleet.backtest.incidents import Backtest
+from accelwatch.history.reader import Archive
+from accelwatch.incidents.causes import Causes
+from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.register import Register
+from accelwatch.rules.rule import RuleSet
+from accelwatch.rules.verdict import VerdictChange
+from synthetic_fleet import Fault, Plan, archive
+
+from .conftest import AT, Rules
+
+
+def test_a_hub_and_a_back_test_see_the_same_causes(tmp_path: Path, packs: Rules) -> None:
+    faults = (Fault("lost", 2, AT, 900.0, 1),)
+    archive(
+        tmp_path,
+        Plan(nodes=4, devices=2, spare=1, seconds=5000, seed=3, sessions=False, faults=faults),
+    )
+    test = Backtest(Archive(tmp_path), packs)
+    verdicts: list[VerdictChange] = []
+    kept = test.keeper.step
+
+    def step_of(changes: Iterable[VerdictChange], now: float) -> list[Incident]:
+        nonlocal verdicts
+        verdicts = list(changes)
+        return kept(verdicts, now)
+
+    test.keeper.step = step_of  # type: ignore[assignment,method-assign]
+    causes = Causes(test.rules, test.suspects, lambda _nodes, _now: None)
+    live: dict[str, Incident] = {}
+    played: dict[str, Any] = {}
+    told: list[str] = []
+
+    async def story() -> None:
+        register = Register(
+            test.rules,
+            test.ground.facts,
+            lambda some: live.update((one.id, one) for one in some),
+            lambda: test.time,
+            test.suspects,
+        )
+        await register.begin(None, RuleSet(rules=packs, digest="d"), test.started)
+        for step in test.steps():
+            played.update((one.id, one) for one in step.changed)
+            told.extend(one.incident.id for one in causes.step(step.changed, step.time))
+            for id_, leader in causes.take_moves().items():
+                after = test.keeper.follow(id_, leader, step.time)
+                if after is not None:
+                    played[id_] = after
+            await register.step(verdicts, step.time)
+        await register.end()
+
+    asyncio.run(story())
+    assert live == played
+    assert told
+    assert any(one.follows for one in live.values())
+    assert all(not live[one].group for one in told)

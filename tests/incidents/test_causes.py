@@ -1,0 +1,172 @@
+"""What has one cause: who leads, who follows, who is told, and that a journal keeps it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from accelwatch.incidents.causes import AGAIN_S, TOGETHER_S, Causes
+from accelwatch.incidents.incident import Facts, Incident
+from accelwatch.incidents.register import Register
+from accelwatch.incidents.silence import Silence, matchers
+from accelwatch.rules.document import Severity
+from accelwatch.rules.rule import RuleSet
+from accelwatch.rules.timing import Transition
+from accelwatch.rules.verdict import Entity
+from incidents.incident_rules import START, change, device, rule
+
+FIRED, CLEARED = Transition.FIRED, Transition.CLEARED
+RULES = {
+    "hint": rule("hint", severity=Severity.INFO),
+    "warn": rule("warn"),
+    "other": rule("other"),
+    "lost": rule("lost", severity=Severity.CRITICAL),
+}
+
+
+class Site:
+    """A register, and what it said last of each incident."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.told: dict[str, Incident] = {}
+        self.register = Register(RULES, lambda _: Facts(), self._heard, lambda: self.now)
+
+    def _heard(self, incidents: object) -> None:
+        self.told.update((one.id, one) for one in incidents)  # type: ignore[attr-defined]
+
+    async def begin(self, folder: Path | None = None) -> "Site":
+        await self.register.begin(folder, RuleSet(rules=RULES, digest="d"), self.now)
+        return self
+
+    async def say(self, transition: Transition, rule_id: str, at_s: float, entity: Entity) -> None:
+        self.now = START + at_s
+        verdict = change(transition, at_s, rule_id=rule_id, entity=entity)
+        await self.register.step([verdict], self.now)
+
+    @property
+    def follows(self) -> dict[str, str]:
+        return {one.rule: one.follows for one in self.register.open}
+
+    def quiet(self) -> list[str]:
+        """Rules of open incidents of which nobody is told besides another."""
+        return [one.rule for one in self.register.open if self.register.is_told_by_another(one)]
+
+
+def play(*said: tuple[Transition, str, float, Entity]) -> Site:
+    async def story() -> Site:
+        site = await Site().begin()
+        for one in said:
+            await site.say(*one)
+        await site.register.end()
+        return site
+
+    return asyncio.run(story())
+
+
+ONE, TWO, ELSEWHERE = device("n1", 0), device("n1", 1), device("n2", 0)
+
+
+def test_what_follows_on_a_node_follows_the_first() -> None:
+    site = play((FIRED, "warn", 0, ONE), (FIRED, "other", 60, TWO), (FIRED, "hint", 90, ONE))
+    assert site.follows == {"warn": "", "other": "i1", "hint": "i1"}
+    assert site.quiet() == ["other", "hint"]
+    assert site.told["i2"].timeline[-1].text == "of one cause with i1: Title of warn"
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "at_s", "where", "follows"),
+    [
+        ("other", TOGETHER_S, ONE, "i1"),
+        ("other", 60, ELSEWHERE, ""),
+        ("other", TOGETHER_S + 1, ONE, "i1"),  # what goes on explains it, however late it comes
+        ("lost", TOGETHER_S + 1, TWO, ""),
+    ],
+)
+def test_how_long_and_where(rule_id: str, at_s: float, where: Entity, follows: str) -> None:
+    site = play((FIRED, "warn", 0, ONE), (FIRED, rule_id, at_s, where))
+    assert site.follows[rule_id] == follows
+
+
+@pytest.mark.parametrize(("after_s", "follows"), [(AGAIN_S - 1, True), (AGAIN_S + 70, False)])
+def test_what_comes_soon_after_it_was_over_is_the_same_again(after_s: float, follows: bool) -> None:
+    site = play(
+        (FIRED, "warn", 0, ONE),
+        (CLEARED, "warn", 2000, ONE),
+        (FIRED, "other", 2000 + after_s, ONE),
+        (FIRED, "warn", 2001 + after_s, ONE),
+    )
+    # Who is alone leads, and a cause that is over has nothing added to it.
+    assert site.follows["other"] == ""
+    assert site.follows["warn"] == site.told["i2"].id
+
+
+def test_the_most_severe_leads_and_what_is_critical_is_told_in_any_case() -> None:
+    site = play((FIRED, "hint", 0, ONE), (FIRED, "warn", 10, ONE))
+    assert site.follows == {"hint": "i2", "warn": ""}
+    site = play((FIRED, "warn", 0, ONE), (FIRED, "lost", 10, ONE), (FIRED, "other", 20, ONE))
+    assert site.follows == {"warn": "i2", "lost": "", "other": "i2"}
+    assert site.quiet() == ["warn", "other"]
+    other = device("n1", 3)
+    site = play((FIRED, "lost", 0, ONE), (FIRED, "lost", 10, other), (FIRED, "lost", 20, ONE))
+    assert [one.follows for one in site.register.open] == ["", "i1"]
+    assert site.quiet() == []
+
+
+def test_when_the_leader_is_over_another_one_leads_and_is_told() -> None:
+    site = play(
+        (FIRED, "warn", 0, ONE),
+        (FIRED, "other", 60, ONE),
+        (FIRED, "hint", 70, ONE),
+        (CLEARED, "warn", 100, ONE),
+    )
+    assert site.follows == {"other": "", "hint": "i2"}
+    assert site.quiet() == ["hint"]
+    assert site.told["i2"].timeline[-1].text == "it stands for its cause now"
+
+
+def test_a_leader_that_is_muted_tells_for_nobody() -> None:
+    async def story() -> None:
+        site = await Site().begin()
+        await site.say(FIRED, "warn", 0, ONE)
+        await site.say(FIRED, "other", 60, ONE)
+        assert site.quiet() == ["other"]
+        site.told.clear()
+        silence = Silence(
+            id="s9", matchers=matchers("rule=warn"), starts=0, ends=START + 9e5, by="", reason=""
+        )
+        await site.register.mute(silence)
+        assert site.quiet() == []
+        assert set(site.told) == {"i1", "i2"}
+        site.told.clear()
+        await site.register.unmute("s9", "ana")
+        assert site.quiet() == ["other"]
+        assert set(site.told) == {"i1", "i2"}
+        await site.register.end()
+
+    asyncio.run(story())
+
+
+def test_a_restart_keeps_who_follows_whom(tmp_path: Path) -> None:
+    async def story() -> None:
+        first = await Site().begin(tmp_path)
+        await first.say(FIRED, "warn", 0, ONE)
+        await first.say(FIRED, "other", 60, ONE)
+        await first.register.end()
+        again = await Site().begin(tmp_path)
+        assert again.follows == {"warn": "", "other": "i1"}
+        await again.say(FIRED, "hint", 90, ONE)
+        assert again.follows["hint"] == "i1"
+        await again.say(CLEARED, "warn", 100, ONE)
+        assert again.follows == {"other": "", "hint": "i2"}
+        await again.register.end()
+
+    asyncio.run(story())
+
+
+def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
+    causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+    site = play(*((FIRED, "hint", 0, device(f"n{at:03d}")) for at in range(300)))
+    assert len(causes.step(site.register.open, START)) == 300
+    assert causes.take_moves() == {}
+    assert all(len(causes.near(one)) == 1 for one in site.register.open)
