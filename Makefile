@@ -56,7 +56,7 @@ peers:
 # Mutation tests (CONTRIBUTING.md): of one module, MODULE=src/accelwatch/query/picking.py, or of all that are listed.
 .PHONY: mutants
 mutants: $(STAMP)
-	@BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)
+	@PYTHONDONTWRITEBYTECODE= BIN=$(BIN) JOBS=$(JOBS) sh tests/mutants/run.sh $(MODULE)
 
 # The remedies' state machine over seeded histories: docs/remediation.md. `make walk HISTORIES=100000` takes minutes.
 HISTORIES ?= 100000

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import warm_command
 from accelwatch.cli.app import build
 from accelwatch.cli.arguments import OPTIONS
 from installed_command import accelwatch
@@ -35,7 +36,7 @@ def test_a_flag_before_snapshot_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_other_command_throws_one_away(command: str) -> None:
-    run = accelwatch("--visible", command)
+    run = warm_command.accelwatch("--visible", command)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == (
         f"accelwatch: --visible stands before '{command}', which does not read it; "

@@ -14,6 +14,8 @@ from accelwatch.sampler.settings import Begin, CollectSettings, LetIn
 from accelwatch.store.reports import Cycle, Part, Returned
 from sampler.fakes import FAKE, TELLING
 
+COMMAND = [sys.executable, "-c", "from accelwatch.sampler.child import main; main()"]
+"""As `python -m`, but under the name of the module that the mutation tests change."""
 PART = Part("nvidia", "nvidia:0")
 PREPARED = """
 import os, resource, signal, sys
@@ -135,9 +137,13 @@ def test_a_failure_of_its_own_is_left_in_the_crash_file(
     order: bytes, code: int, words: bytes
 ) -> None:
     crash = os.memfd_create("crash")
-    command = [sys.executable, "-m", "accelwatch.sampler.child", str(crash)]
     done = subprocess.run(
-        command, input=order, capture_output=True, pass_fds=(crash,), check=False, timeout=60
+        [*COMMAND, str(crash)],
+        input=order,
+        capture_output=True,
+        pass_fds=(crash,),
+        check=False,
+        timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
     assert os.pread(crash, 4096, 0)[: len(words)] == words
@@ -149,9 +155,8 @@ def test_its_own_words_go_where_it_was_told() -> None:
     crash, (reading, errors) = os.memfd_create("crash"), os.pipe()
     options: dict[str, dict[str, object]] = {TELLING: {"events": "raise"}}
     settings = CollectSettings(backends=(TELLING,), options=options, root="/nonexistent")
-    command = [sys.executable, "-m", "accelwatch.sampler.child", str(crash), str(errors)]
     with subprocess.Popen(
-        command,
+        [*COMMAND, str(crash), str(errors)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -180,7 +185,7 @@ def test_a_collector_that_nobody_reads_ends_without_a_word(tmp_path: Path) -> No
     )
     crash = os.memfd_create("crash")
     with subprocess.Popen(
-        [sys.executable, "-m", "accelwatch.sampler.child", str(crash)],
+        [*COMMAND, str(crash)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
