@@ -345,3 +345,19 @@ def test_what_we_hold_and_have_reserved_never_exceeds_the_budget(
             assert len(state.held(group)) <= bound(size, budget)
         for times in state.begun.values():
             assert len(within(times, now, HOUR)) <= budget.per_hour
+
+
+def test_a_group_holds_whom_its_places_name() -> None:
+    places = [
+        Place(node="n1", pools=("train", "debug"), domains=("rack=r1",)),
+        Place(node="n2", domains=("rack=r1", "pool=odd")),
+        Place(node="n3", pools=("train",), domains=("rack=r2",)),
+    ]
+    state = BudgetState()
+    for place in places:
+        state = adopt(state, place, "i1", 0.0)
+    groups = {group for place in places for group in place.groups}
+    for group in groups:
+        expected = {place.node for place in places if group in place.groups}
+        assert state.held(group) == expected
+    assert state.held("rack=r9") == state.held("pool=none") == frozenset()

@@ -3,7 +3,7 @@
 from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.changes import CaseChanged
-from accelwatch.remedy.inbox import Inbox
+from accelwatch.remedy.inbox import MOST_CHANGES, Inbox
 from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
 from accelwatch.remedy.world import NodeHeard
 from remedy.bench import intent
@@ -53,6 +53,19 @@ def test_what_came_while_it_was_decided_waits_on() -> None:
     changes, heard = inbox.waiting()
     assert [*changes.values()] == [case("i1", title="later")]
     assert [*heard.values()] == [pursued("b")]
+
+
+def test_a_thousand_incidents_are_decided_upon_in_parts() -> None:
+    inbox = Inbox()
+    told = [case(f"i{number}") for number in range(MOST_CHANGES + 50)]
+    inbox.tell(told)
+    first, heard = inbox.waiting()
+    assert [*first.values()] == told[:MOST_CHANGES]
+    inbox.done(first, heard)
+    second, heard = inbox.waiting()
+    assert [*second.values()] == told[MOST_CHANGES:]
+    inbox.done(second, heard)
+    assert inbox.waiting() == ({}, {})
 
 
 def test_what_every_tick_brings_wakes_nobody() -> None:

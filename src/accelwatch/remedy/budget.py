@@ -38,7 +38,14 @@ class BudgetState(msgspec.Struct, frozen=True, kw_only=True):
 
     def held(self, group: str) -> frozenset[str]:
         """Our own nodes of a group, the reserved ones included."""
-        return frozenset(node for node, own in self.own.items() if group in own.place.groups)
+        kind, _, pool = group.partition("=")
+        is_pool = kind == "pool"
+        return frozenset(
+            node
+            for node, own in self.own.items()
+            # What `place.groups` says, without making every name of it.
+            if group in own.place.domains or (is_pool and pool in own.place.all_pools)
+        )
 
 
 def bound(size: int, budget: Budget) -> int:

@@ -38,6 +38,8 @@ from accelwatch.remedy.surveying import Surveys
 logger = logging.getLogger(__name__)
 
 TICK_S = 1.0
+MOST_PAUSE_S = 0.1
+"""Between two decisions when they take long."""
 STOP_FILE = "the stop file"
 """Who stopped everything, where no person said so."""
 _LETS_GO_ON = frozenset({Verb.RETRY, Verb.FORCE_RELEASE, Verb.FORGET})
@@ -174,6 +176,7 @@ class Engine:
     async def _run(self) -> None:
         while True:
             await self._inbox.wait(TICK_S)
+            began = self._clock.monotonic()
             try:
                 await self._turn()
             except JournalError as error:
@@ -189,6 +192,8 @@ class Engine:
                 await asyncio.sleep(TICK_S)
             else:
                 self._broken = self._unwritten = ""
+                # What comes meanwhile is decided upon together, and others have their turn.
+                await asyncio.sleep(min(self._clock.monotonic() - began, MOST_PAUSE_S))
 
     async def _turn(self) -> None:
         self._heed_stop_file()

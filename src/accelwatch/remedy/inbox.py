@@ -1,12 +1,16 @@
 """What waits to be decided upon: the newest word on each thing, and each end of an intent."""
 
 import asyncio
+import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard
 from accelwatch.remedy.pursued import Pursued, Surveyed
 from accelwatch.remedy.world import NodeHeard
+
+MOST_CHANGES = 100
+"""Incidents that are decided upon together: a thousand at once hold up nobody else for seconds."""
 
 
 class Asked(NamedTuple):
@@ -77,8 +81,8 @@ class Inbox:
             self._news.clear()
 
     def waiting(self) -> tuple[dict[object, Change], dict[object, Heard]]:
-        """What waits now; it goes on waiting until `done`."""
-        return dict(self._changes), dict(self._heard)
+        """What waits now, the oldest MOST_CHANGES; it goes on waiting until `done`."""
+        return dict(itertools.islice(self._changes.items(), MOST_CHANGES)), dict(self._heard)
 
     def done(self, changes: dict[object, Change], heard: dict[object, Heard]) -> None:
         """Forget what has been decided upon, unless there is a newer word."""
@@ -88,3 +92,5 @@ class Inbox:
         for key, one in heard.items():
             if self._heard.get(key) is one:
                 del self._heard[key]
+        if self._changes:
+            self._news.set()
