@@ -40,8 +40,16 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
+class _Key(msgspec.Struct, frozen=True, kw_only=True):
+    """A job's key as a hook tells it."""
+
+    id: str
+    cluster: str = ""
+    submitted: float = 0.0
+
+
 class _Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A node as a hook tells it; its jobs are ids."""
+    """A node as a hook tells it; its jobs are ids, or keys where ids are given again."""
 
     name: str
     standing: Standing
@@ -53,7 +61,8 @@ class _Node(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
     boot_time: float | None = None
     boot_id: str = ""
-    jobs: tuple[str, ...] = ()
+    system_uuid: str = ""
+    jobs: tuple[str | _Key, ...] = ()
     pools: tuple[str, ...] = ()
     maintenance: bool = False
     rebooting: bool = False
@@ -136,11 +145,18 @@ def _node(told: _Node) -> NodeSeen:
         address=told.address,
         boot_time=told.boot_time,
         boot_id=told.boot_id,
-        jobs=tuple(JobKey(cluster="", id=id_, submitted=0.0) for id_ in told.jobs),
+        system_uuid=told.system_uuid,
+        jobs=tuple(map(_key, told.jobs)),
         pools=told.pools,
         maintenance=told.maintenance,
         rebooting=told.rebooting,
     )
+
+
+def _key(told: str | _Key) -> JobKey:
+    if isinstance(told, str):
+        return JobKey(cluster="", id=told, submitted=0.0)
+    return JobKey(cluster=told.cluster, id=told.id, submitted=told.submitted)
 
 
 def _job(told: _Job, wanted: JobKey | None) -> JobSeen | None:

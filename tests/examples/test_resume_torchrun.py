@@ -46,6 +46,7 @@ for local in range(given.nproc_per_node):
 sys.exit(max(worker.wait() for worker in workers))
 '''
 
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 PYTHON = Path(sys.executable).resolve()
 PATH = f"{PYTHON.parent}:/usr/bin:/bin"
 """Not the one of a wrapper that chooses among Pythons, which takes longer than the hooks."""
@@ -158,6 +159,9 @@ def test_a_job_goes_on_over_other_nodes(site: Site, examples: Path) -> None:
 
     async def scenario() -> Proposal:
         made = script(**options)
+        shown = {one.name: one for one in await made.survey()}
+        assert {name for name, one in shown.items() if one.jobs} == {"n1", "n2"}
+        assert shown["n3"].boot_id == BOOT.read_text().strip()
         told, ending = await called(made, site.intent(IntentKind.QUARANTINE))
         assert (told.status, type(ending)) == (ToldStatus.DONE, Achieved)
         told, ending = await called(made, move(site))

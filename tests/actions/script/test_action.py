@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from accelwatch.action.contract import Action, ActionUnavailableError
-from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import JobState, Standing
 from accelwatch.action.step import (
     Achieved,
@@ -313,7 +313,10 @@ def test_another_job_of_the_same_number_is_not_ours(tmp_path: Path) -> None:
 
 
 def test_all_nodes_at_once(tmp_path: Path) -> None:
-    nodes = [{"name": f"node-{number:04d}", "standing": "open"} for number in range(2000)]
+    jobs = ["7", {"id": "8", "cluster": "west", "submitted": 9.0}]
+    nodes = [
+        {"name": f"node-{number:04d}", "standing": "open", "jobs": jobs} for number in range(2000)
+    ]
 
     async def scenario() -> None:
         options = site(tmp_path, "exit 0", {"node": OPEN})
@@ -321,6 +324,7 @@ def test_all_nodes_at_once(tmp_path: Path) -> None:
         seen = await made.survey()
         assert len(seen) == 2000
         assert {one.standing for one in seen} == {Standing.OPEN}
+        assert seen[0].jobs == (JobKey("", "7", 0.0), JobKey("west", "8", 9.0))
 
     run(scenario())
 
