@@ -16,6 +16,7 @@ from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Outcome, RemedyRecord, StateRecord, replay
 from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Fence, Mode, Trust
 
@@ -36,6 +37,8 @@ TABLES = (
     "attempts",
     "canary",
     "scores",
+    "spares",
+    "retries",
     "token",
     "started",
 )
@@ -53,6 +56,7 @@ class Watch:
         self.flying: dict[str, Intent] = {}
         """What was begun and has not ended, by node; kept by who plays the world."""
         self.quarantines: list[tuple[float, tuple[str, ...]]] = []
+        self.moves: list[tuple[float, str]] = []
         self.remedies: list[tuple[float, str, str]] = []
         self.approved: set[str] = set()
         """Digests of plans that a person approved."""
@@ -62,6 +66,7 @@ class Watch:
         after = outcome.state
         _made_of_records(before, outcome.records, after)
         _counted(after)
+        _spares(after)
         for intent in outcome.pursue:
             if intent.kind in CHORES or (began and self.flying.get(intent.node) == intent):
                 continue
@@ -90,6 +95,10 @@ class Watch:
             self._remedy(state, remedy, now)
         elif intent.kind is Kind.RELEASE:
             _release(state, remedy, now)
+        elif intent.kind is Kind.DRAW_SPARE:
+            spare = state.world.seen.get(intent.spare)
+            need(spare is not None and spare.standing is Standing.OPEN, "a spare that is not free")
+            need(intent.spare not in state.remedies, "a spare that something is wrong with")
         elif intent.kind is Kind.MOVE_JOB:
             self._move(state, remedy, intent, now)
 
@@ -206,6 +215,10 @@ class Watch:
         need(policy is not None and intent.job is not None, "a move of nothing")
         assert policy is not None
         need(intent.job not in remedy.handled, "a job is moved twice")
+        limits, job = self.settings.resume, str(intent.job)
+        lately = [at for at, key in self.moves if key == job and now - at < limits.within_s]
+        need(len(lately) < limits.most, "a job is begun again more often than may be")
+        self.moves.append((now, job))
         need(intent.node in intent.bad_nodes, "a job may start where it was")
         seen, heard = state.world.seen[remedy.target], state.world.heard.get(remedy.node)
         heard_now = heard is not None and now - heard.time <= FRESH_S
@@ -234,6 +247,18 @@ def _counted(state: RemedyState) -> None:
     own = {one.node for one in state.remedies.values() if one.counts}
     own |= {node for node, one in state.lingering.items() if one.kind is Kind.QUARANTINE}
     need(set(state.budget.own) == own, f"the budget counts {set(state.budget.own) ^ own} wrongly")
+
+
+def _spares(state: RemedyState) -> None:
+    """Who is reserved or in use stands in for one node, which knows him; nobody stands in for two."""
+    drawn = [one.spare for one in state.remedies.values() if one.spare]
+    need(len(drawn) == len(set(drawn)), f"{drawn}: a spare stands in for two nodes")
+    busy = {
+        name
+        for name, spare in state.spares.spares.items()
+        if spare.standing in (SpareStanding.RESERVED, SpareStanding.IN_USE)
+    }
+    need(busy == set(drawn), f"{busy ^ set(drawn)} are drawn for nobody")
 
 
 def _stopped(state: RemedyState) -> None:

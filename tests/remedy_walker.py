@@ -24,7 +24,7 @@ from accelwatch.remedy.data_guard import Sight
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import replay
 from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
-from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings
+from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings, SpareSettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.step import step
 from accelwatch.remedy.surroundings import Surroundings
@@ -34,18 +34,21 @@ from remedy_invariants import BrokenError, Watch
 
 KEPT = Path("build/walker-seeds.txt")
 NODES = 32
-STEPS = 18
+STEPS = 16
 SETTINGS = RemedySettings(
     ceiling="resume",
     budget=Budget(share=0.25, most=4, min_available=0.7, per_hour=4, spacing_s=20.0),
+    spares=SpareSettings(nodes=("n[28-31]",), alike=(), test_max_age_s=0.0),
     data_guard=DataGuard(startup_grace_s=30.0, calm_s=10.0, clock_jump_s=3600.0),
 )
 _replace = msgspec.structs.replace
 _AUTO = _replace(POLICY, passive_s=30.0)
 POLICIES = (
     _AUTO,
-    _replace(_AUTO, rule="b", job=JobPolicy.REQUEUE, signal="USR1", grace_s=5.0),
-    _replace(_AUTO, rule="c", job=JobPolicy.REQUEUE, fence=Fence.JOB, tests=("quick",)),
+    _replace(_AUTO, rule="b", job=JobPolicy.REQUEUE, signal="USR1", grace_s=5.0, draw_spare=True),
+    _replace(
+        _AUTO, rule="c", job=JobPolicy.REQUEUE, fence=Fence.JOB, tests=("quick",), draw_spare=True
+    ),
     _replace(_AUTO, rule="d", ladder=(Limit("reset"), Limit("reboot"), Limit("power_cycle"))),
     _replace(_AUTO, rule="e", mode=Mode.APPROVE),
     _replace(_AUTO, rule="i", probation_s=600.0, ladder=(), passive_s=0.0),
@@ -92,7 +95,8 @@ class History:
         self.changes: list[Change] = []
         self.heard: list[Heard] = []
         self.began = False
-        self.visited: set[Stage] = set()
+        self.visited: set[Stage | Kind] = set()
+        """Stages, and kinds of what was begun."""
         calm = self.rng.random() < 0.6
         self.moves = (
             (22, self.fault),
@@ -158,6 +162,7 @@ class History:
             self.kept = replay(self.kept, record)
         self.watch.check(before, outcome, self.now, began)
         self.visited.update(one.stage for one in self.state.remedies.values())
+        self.visited.update(intent.kind for intent in outcome.pursue)
         for intent in outcome.pursue:
             if intent.kind in (Kind.RESTORE_JOB, Kind.RETURN_SPARE):
                 self.chores.append(intent)
@@ -425,8 +430,8 @@ class History:
             raise BrokenError(f"{left} cannot be left")
 
 
-def walk(seed: int, told: bool = False) -> set[Stage]:
-    """One history; the stages that were visited. Raises BrokenError."""
+def walk(seed: int, told: bool = False) -> set[Stage | Kind]:
+    """One history; the stages and intents that it came to. Raises BrokenError."""
     history = History(seed, told)
     history.run()
     return history.visited
@@ -451,7 +456,7 @@ def main() -> int:
         walk(asked.seed, told=True)
         return 0
     began = time.process_time()
-    visited: Counter[Stage] = Counter()
+    visited: Counter[Stage | Kind] = Counter()
     broken: list[tuple[int, str]] = []
     failed = kept(asked.keep)
     for seed in (*failed, *range(asked.first, asked.first + asked.histories)):
@@ -464,8 +469,8 @@ def main() -> int:
         asked.keep.parent.mkdir(parents=True, exist_ok=True)
         asked.keep.write_text("".join(f"{seed}\n" for seed, _ in broken))
     print(f"{asked.histories} histories in {seconds:.1f} s of CPU, {len(broken)} broken")
-    for stage in Stage:
-        print(f"  {stage:<18} in {visited[stage]} histories")
+    for word in (*Stage, *Kind):
+        print(f"  {word:<18} in {visited[word]} histories")
     kinds: dict[str, list[int]] = {}
     for seed, text in broken:
         kinds.setdefault(text[:100], []).append(seed)

@@ -5,12 +5,13 @@ import pytest
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.observed import Standing
-from accelwatch.remedy.case import Policy
+from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.case import Limit, Policy
 from accelwatch.remedy.changes import CaseChanged, Started, Verb
 from accelwatch.remedy.denial import DenialKind
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending
-from accelwatch.remedy.settings import Budget
+from accelwatch.remedy.settings import Budget, SpareSettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Fence, Trust
 from remedy_ground import BEGIN, JOB, POLICY, SETTINGS, Ground, job_policy
@@ -410,3 +411,57 @@ def test_nothing_is_done_before_the_engine_has_looked_around() -> None:
     ground.wait(60)
     assert ground.kinds("n03") == [QUARANTINE]
     assert ground.now > BEGIN
+
+
+def test_a_spare_is_drawn_before_the_job_moves_and_goes_back_when_the_node_works() -> None:
+    spares = SpareSettings(nodes=("n30", "n31"), alike=(), test_max_age_s=0.0)
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, spares=spares))
+    ground.nodes["n03"].jobs = (JOB,)
+    case = ground.fault("n03", policy=job_policy(draw_spare=True, ladder=()))
+    ground.end("n03")
+    ground.end("n03")
+    ground.end("n03", moved_to=("n30",))
+    kinds = [QUARANTINE, IntentKind.DRAW_SPARE, IntentKind.MOVE_JOB]
+    assert ground.kinds("n03") == kinds
+    assert [intent.spare for intent in ground.begun] == ["", "n30", "n30"]
+    ground.clear("n03", case)
+    ground.wait(90)
+    ground.end("n03")
+    assert IntentKind.RETURN_SPARE in ground.kinds("n03")
+    assert ground.stage("n03") is Stage.HEALTHY
+
+
+def test_a_job_moves_without_a_spare_where_there_is_none_and_a_person_is_told() -> None:
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.fault("n03", policy=job_policy(draw_spare=True))
+    ground.end("n03")
+    assert ground.begun[-1].kind is IntentKind.MOVE_JOB
+    alerts = [note.text for note in ground.notes if note.loudness is Loudness.ALERT]
+    assert any("no spare" in text for text in alerts)
+
+
+def test_a_job_is_not_begun_again_more_often_than_may_be() -> None:
+    ground = Ground(settings=FAST)
+    for at in range(4):
+        name = f"n{at * 8 + 1:02d}"
+        ground.nodes[name].jobs = (JOB,)
+        ground.fault(name, policy=job_policy(ladder=()))
+        ground.end(name)
+        if name in ground.flying:
+            ground.end(name, moved_to=("n39",))
+    moves = [intent for intent in ground.begun if intent.kind is IntentKind.MOVE_JOB]
+    assert len(moves) == SETTINGS.resume.most
+    assert why(ground, "n25") is DenialKind.RETRY
+
+
+def test_enough_remedies_of_one_incident_end_in_a_repair() -> None:
+    ladder = (Limit("reset", 2), Limit("reboot", 2), Limit("power_cycle", 2))
+    ground = Ground()
+    ground.fault("n03", policy=msgspec.structs.replace(POLICY, ladder=ladder))
+    ground.end("n03")
+    for _ in range(8):
+        if ground.stage("n03") is Stage.REMEDIATING:
+            ground.say(Verb.RESET_BREAKER)
+            ground.end("n03", Ending.REFUSED, RefusalKind.IMPOSSIBLE)
+    assert ground.stage("n03") is Stage.SERVICE

@@ -35,14 +35,18 @@ from accelwatch.remedy.outcome import (
     LingeringRecord,
     OverrideRecord,
     RemedyRecord,
+    RetriesRecord,
     ScoresRecord,
+    SparesRecord,
     StartedRecord,
     StateRecord,
     StopRecord,
     VetoRecord,
     replay,
 )
+from accelwatch.remedy.retry import JobHistory, RetryState
 from accelwatch.remedy.score import Level, ScoreState
+from accelwatch.remedy.spares import Spare, SpareState
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.world import Good, NodeHeard, Scheduler, World
 from accelwatch.rules.document import Mode, QuarantineLevel
@@ -94,6 +98,8 @@ RECORDS: list[StateRecord] = [
     BreakerRecord(breaker=BreakerState(failures=(1.0,))),
     AttemptsRecord(attempts=AttemptState(tried={"i1": 1})),
     CanaryRecord(canary=CanaryState(rules={"r": FirstSeen("d", 1.0)})),
+    SparesRecord(spares=SpareState(spares={"n60": Spare(incident="i1")})),
+    RetriesRecord(retries=RetryState(jobs={"17": JobHistory(resumed=(1.0,))})),
     ScoresRecord(scores=ScoreState(levels={"node:n1": Level(1.5, 1.0)})),
 ]
 WORLD = World(

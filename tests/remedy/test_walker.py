@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.stage import Stage
 from remedy_walker import walk
 
@@ -16,7 +17,7 @@ PARTS = 5
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_history_breaks_an_invariant(part: int) -> None:
     each = HISTORIES // PARTS
-    visited: Counter[Stage] = Counter()
+    visited: Counter[Stage | IntentKind] = Counter()
     for seed in range(part * each, (part + 1) * each):
         try:
             visited.update(walk(seed))

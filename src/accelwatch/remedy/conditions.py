@@ -5,19 +5,30 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.intent import JobKey
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy.cases import counting
 from accelwatch.remedy.changes import Command
-from accelwatch.remedy.clocks import FRESH_S, MOST_FAILURES
+from accelwatch.remedy.clocks import MOST_FAILURES
 from accelwatch.remedy.denial import Denial, DenialKind, denials
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, in_the_way, leader, withdrawn
-from accelwatch.remedy.ladder import SERVICE, next_rung
+from accelwatch.remedy.jobs import (
+    jobs_of,
+    jobs_waiting,
+    must_fence,
+    next_job,
+    next_signal,
+    silent,
+    to_be_mended,
+    well,
+    wrong,
+)
+from accelwatch.remedy.ladder import INTENTS, SERVICE, next_rung
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.score import Verdict, verdict
 from accelwatch.remedy.stage import Stage, Trigger
+from accelwatch.remedy.standing_in import drawn
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import (
     looks_well,
@@ -28,7 +39,6 @@ from accelwatch.remedy.verify import (
     still_wrong,
     wrong_again,
 )
-from accelwatch.rules.document import Fence, JobPolicy, When
 
 
 class Happening(NamedTuple):
@@ -51,21 +61,6 @@ class Scene(NamedTuple):
 Condition = Callable[[Scene], bool]
 
 
-def well(sur: Surroundings, remedy: Remedy) -> bool:
-    """Nothing speaks against it, and no person keeps it out."""
-    return not (remedy.manual or remedy.unfit) and not counting(sur, remedy)
-
-
-def wrong(sur: Surroundings, remedy: Remedy) -> bool:
-    """Something speaks against it."""
-    return bool(counting(sur, remedy))
-
-
-def to_be_mended(sur: Surroundings, remedy: Remedy) -> bool:
-    """Something is to be done about a node that is out: it is not, while a person has it in hand."""
-    return not remedy.manual and (bool(remedy.unfit) or wrong(sur, remedy))
-
-
 def suppressed(sur: Surroundings, remedy: Remedy) -> bool:
     """All that speaks against it is silenced or in maintenance, or a person has said no."""
     if remedy.manual:
@@ -78,60 +73,10 @@ def suppressed(sur: Surroundings, remedy: Remedy) -> bool:
     return all(case.muted or (denied and case.policy.rule == denied) for case in cases)
 
 
-def silent(sur: Surroundings, remedy: Remedy) -> bool:
-    """Neither the agent nor the scheduler's daemon answers."""
-    heard, seen = sur.heard(remedy.node), sur.seen(remedy)
-    if seen is None or seen.answering is not False:
+def _spare_next(sur: Surroundings, remedy: Remedy) -> bool:
+    if remedy.policy is None or not remedy.policy.draw_spare or remedy.spare or remedy.spareless:
         return False
-    return heard is None or sur.now - heard.time > FRESH_S
-
-
-def jobs_of(sur: Surroundings, remedy: Remedy) -> tuple[JobKey, ...] | None:
-    """The jobs on a node; None when nobody can tell."""
-    seen = sur.seen(remedy)
-    if seen is None:
-        return None
-    action = sur.world.seen_by.get(seen.name)
-    scheduler = None if action is None else sur.world.schedulers.get(action)
-    if scheduler is None or sur.now - scheduler.time > FRESH_S:
-        return None
-    if scheduler.time <= sur.world.settled.get(remedy.node, float("-inf")):
-        return None
-    return seen.jobs
-
-
-def jobs_waiting(sur: Surroundings, remedy: Remedy) -> bool:
-    """Jobs are on the node about which something is to be done or waited for."""
-    if remedy.policy is None or not to_be_mended(sur, remedy):
-        return False
-    return bool(jobs_of(sur, remedy))
-
-
-def must_fence(sur: Surroundings, remedy: Remedy) -> bool:
-    """Jobs would go on elsewhere while their old copy may still run."""
-    policy = remedy.policy
-    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.fence is not Fence.REQUIRE:
-        return False
-    return not remedy.fenced and silent(sur, remedy) and jobs_waiting(sur, remedy)
-
-
-def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
-    """The job that is to be moved next."""
-    policy = remedy.policy
-    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
-        return None
-    if not to_be_mended(sur, remedy):
-        return None
-    jobs = jobs_of(sur, remedy) or ()
-    return next((job for job in jobs if job not in remedy.handled), None)
-
-
-def next_signal(sur: Surroundings, remedy: Remedy) -> JobKey | None:
-    """The job that is to be asked for a checkpoint before it is moved."""
-    job = next_job(sur, remedy)
-    if job is None or remedy.policy is None or not remedy.policy.signal:
-        return None
-    return None if job in remedy.signalled or silent(sur, remedy) else job
+    return next_job(sur, remedy) is not None
 
 
 def _move_next(sur: Surroundings, remedy: Remedy) -> bool:
@@ -219,6 +164,20 @@ def _rung(name: str) -> Condition:
     return next_is
 
 
+def _only_service(sur: Surroundings, remedy: Remedy) -> bool:
+    """Every rung was tried, or as many as may be for one incident or one node."""
+    if not to_be_mended(sur, remedy):
+        return False
+    rung = next_rung(remedy)
+    if rung == SERVICE:
+        return True
+    denial = in_the_way(sur, remedy, INTENTS[rung]) if rung in INTENTS else None
+    return denial is not None and denial.why in _TRIED_ENOUGH
+
+
+_TRIED_ENOUGH = frozenset({DenialKind.ATTEMPTS, DenialKind.TOO_MANY_REMEDIES})
+
+
 def _revoked(sur: Surroundings, remedy: Remedy) -> bool:
     """What was begun may not be done any more, because a person or a ceiling says so."""
     if remedy.wants is None or remedy.wants is Kind.RELEASE:
@@ -242,6 +201,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "may_quarantine": _may(Kind.QUARANTINE),
         "may_fence": _may(Kind.FENCE),
         "may_signal": _may(Kind.SIGNAL_JOB),
+        "may_draw": _may(Kind.DRAW_SPARE),
         "may_move": _may(Kind.MOVE_JOB),
         "may_reset": _may(Kind.RESET_DEVICE),
         "may_reboot": _may(Kind.REBOOT),
@@ -277,8 +237,13 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "next_is_reset": _rung("reset"),
         "next_is_reboot": _rung("reboot"),
         "next_is_power_cycle": _rung("power_cycle"),
-        "next_is_service": _rung(SERVICE),
+        "next_is_service": lambda at: _only_service(at.sur, at.remedy),
         "signal_next": lambda at: next_signal(at.sur, at.remedy) is not None,
+        "spare_next": lambda at: _spare_next(at.sur, at.remedy),
+        "no_spare": lambda at: isinstance(drawn(at.sur, at.remedy)[1], Denial),
+        "of_spare": lambda at: (
+            at.happening.pursued is not None and at.happening.pursued.intent.kind is Kind.DRAW_SPARE
+        ),
         "move_next": lambda at: _move_next(at.sur, at.remedy),
         "moved_back": lambda at: _moved_back(at.happening),
         "wrong_again": lambda at: wrong_again(at.sur, at.remedy),

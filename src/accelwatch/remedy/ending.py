@@ -16,6 +16,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.stage import Stage, Trigger
+from accelwatch.remedy.standing_in import is_back, without, works
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import balance, happen, keep
 
@@ -24,7 +25,7 @@ OF_STAGE: Mapping[Stage, frozenset[Kind]] = MappingProxyType(
     {
         Stage.QUARANTINING: frozenset({Kind.QUARANTINE}),
         Stage.FENCING: frozenset({Kind.FENCE}),
-        Stage.DRAINING: frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB}),
+        Stage.DRAINING: frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.DRAW_SPARE}),
         Stage.REMEDIATING: frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE}),
         Stage.VERIFYING: frozenset({Kind.TEST}),
         Stage.RELEASING: frozenset({Kind.RELEASE}),
@@ -113,6 +114,11 @@ def _late(sur: Surroundings, remedy: Remedy, happening: Happening) -> Remedy:
         return take_mark(Scene(sur, remedy, happening))
     if kind is Kind.FENCE and done:
         return fenced(Scene(sur, remedy, happening))
+    if kind is Kind.DRAW_SPARE and done:
+        works(sur, remedy)
+        return remedy
+    if kind is Kind.DRAW_SPARE:
+        return without(sur, remedy, pursued.text)
     if kind is Kind.MOVE_JOB and done:
         return job_done(Scene(sur, remedy, happening))
     return remedy
@@ -133,6 +139,8 @@ def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
     if pursued.ending is not Ending.ACHIEVED:
         text = f"{pursued.intent.kind} ({key}) was not done: {pursued.text}"
         sur.note(None, text, Loudness.ALERT)
+    if pursued.ending is Ending.ACHIEVED:
+        is_back(sur, pursued.intent)
     sur.put("chores", key, None)
 
 

@@ -15,7 +15,9 @@ from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.digest import digest_of
+from accelwatch.remedy.jobs import next_job
 from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.standing_in import may_resume
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import looks_well
 from accelwatch.rules.document import Mode, Trust
@@ -99,6 +101,9 @@ def asked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> I
     incident = case.incident if case is not None else remedy.incident
     if kind in _NEW and not remedy.manual:
         yield breaker.may_begin(sur.state.breaker, incident, sur.settings.breaker)
+    job = next_job(sur, remedy) if kind is Kind.MOVE_JOB else None
+    if job is not None:
+        yield may_resume(sur, remedy, job)
     if kind in REMEDIES:
         place = sur.place(remedy)
         yield attempts.may_begin(sur.state.attempts, place, incident, sur.now, sur.settings.budget)

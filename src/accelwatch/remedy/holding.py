@@ -9,7 +9,7 @@ from accelwatch.action.observed import NodeSeen
 from accelwatch.remedy import attempts, breaker
 from accelwatch.remedy.asking import actor_of
 from accelwatch.remedy.conditions import Happening, Scene
-from accelwatch.remedy.intents import mark_of, restoring
+from accelwatch.remedy.intents import intent_of, mark_of, restoring
 from accelwatch.remedy.model import (
     Hold,
     Override,
@@ -18,6 +18,7 @@ from accelwatch.remedy.model import (
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.score import Failing, added
 from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.standing_in import given_back
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import scored
 
@@ -93,7 +94,8 @@ def hand_over(at: Scene) -> Remedy:
         at.sur.note(
             at.remedy, f"{_holder(at.happening)} took {at.remedy.node} over", Loudness.ALERT
         )
-    return replace(at.remedy, hold=None, manual=False, approved="", approved_plan="", vouched="")
+    remedy = _with_chores(at.sur, at.remedy)
+    return replace(remedy, hold=None, manual=False, approved="", approved_plan="", vouched="")
 
 
 def override(at: Scene) -> Remedy:
@@ -156,7 +158,10 @@ def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
         intent = restoring(moved, sur.now)
         sur.put("chores", f"{remedy.node} {moved.job}", intent)
         sur.pursue(intent)
-    return replace(remedy, moved=())
+    if remedy.spare:
+        intent = intent_of(sur, remedy, Kind.RETURN_SPARE)
+        remedy = given_back(sur, remedy, intent)
+    return replace(remedy, moved=(), spareless=False)
 
 
 def _clean(remedy: Remedy) -> Remedy:

@@ -9,8 +9,8 @@ from accelwatch.action.intent import MOST_REASON, Intent, JobKey, Mark
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import clocks
 from accelwatch.remedy.cases import counting
-from accelwatch.remedy.conditions import next_job, next_signal
 from accelwatch.remedy.gates import remedy_case
+from accelwatch.remedy.jobs import next_job, next_signal
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import next_test
@@ -36,6 +36,7 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
     }
 )
 """Seconds after which an intent makes no sense any more."""
+_WITH_SPARE = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE, Kind.RETURN_SPARE})
 _OF_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB})
 
 
@@ -55,7 +56,7 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
         boot_id="" if heard is None else heard.boot_id,
         job=_job(sur, remedy, kind),
         bad_nodes=_bad_nodes(sur, remedy) if kind is Kind.MOVE_JOB else (),
-        spare=remedy.spare if kind in (Kind.MOVE_JOB, Kind.RETURN_SPARE) else "",
+        spare=remedy.spare if kind in _WITH_SPARE else "",
         signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,
         fenced_by_job=policy is not None and policy.fence is Fence.JOB,
         force_requeue=sur.settings.resume.force_requeue,

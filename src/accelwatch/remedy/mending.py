@@ -5,6 +5,8 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import attempts, breaker
 from accelwatch.remedy.conditions import Scene
+from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.jobs import next_job
 from accelwatch.remedy.ladder import next_rung as rung_of
 from accelwatch.remedy.model import (
     Attempt,
@@ -13,6 +15,7 @@ from accelwatch.remedy.model import (
 )
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.score import Failing, added
+from accelwatch.remedy.standing_in import count_resume, drawn, reserve, without, works
 from accelwatch.remedy.verify import scored
 
 replace = msgspec.structs.replace
@@ -67,6 +70,31 @@ def doubt(at: Scene) -> Remedy:
     return replace(at.remedy, came_from=at.remedy.stage)
 
 
+def resume_counted(at: Scene) -> Remedy:
+    """A job is begun again elsewhere, and counts from now on."""
+    job = next_job(at.sur, at.remedy)
+    if job is not None:
+        count_resume(at.sur, at.remedy, job)
+    return at.remedy
+
+
+def reserve_spare(at: Scene) -> Remedy:
+    """The best spare is kept for this node."""
+    return reserve(at.sur, at.remedy)
+
+
+def no_spare(at: Scene) -> Remedy:
+    """Nobody can stand in for it."""
+    answer = drawn(at.sur, at.remedy)[1]
+    text = answer.text if isinstance(answer, Denial) else ""
+    return without(at.sur, at.remedy, text)
+
+
+def put_spare_back(at: Scene) -> Remedy:
+    """The spare that was being drawn is not drawn."""
+    return without(at.sur, at.remedy, "it is not drawn any more")
+
+
 def fenced(at: Scene) -> Remedy:
     """Nothing of what ran on the node runs any more."""
     return replace(at.remedy, fenced=True)
@@ -75,6 +103,8 @@ def fenced(at: Scene) -> Remedy:
 def job_done(at: Scene) -> Remedy:
     """A job was asked for a checkpoint, or runs elsewhere."""
     pursued = at.happening.pursued
+    if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
+        works(at.sur, at.remedy)
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job
@@ -97,6 +127,8 @@ def moved_back(at: Scene) -> Remedy:
 def leave_job(at: Scene) -> Remedy:
     """A job cannot be signalled or moved: its end is waited for."""
     pursued = at.happening.pursued
+    if pursued is not None and pursued.intent.kind is Kind.DRAW_SPARE:
+        return without(at.sur, at.remedy, pursued.text)
     if pursued is None or pursued.intent.job is None:
         return at.remedy
     job = pursued.intent.job

@@ -15,7 +15,9 @@ from accelwatch.remedy.budget import BudgetState
 from accelwatch.remedy.canary import CanaryState
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.denial import Denial
+from accelwatch.remedy.retry import RetryState
 from accelwatch.remedy.score import ScoreState
+from accelwatch.remedy.spares import SpareState
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.world import World
 from accelwatch.rules.document import QuarantineLevel
@@ -107,6 +109,9 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     serials: Mapping[str, str] = {}
     """Of the devices that belonged to the node when it was suspected first, by slot."""
     spare: str = ""
+    """Who stands in for it, by the scheduler's name."""
+    spareless: bool = False
+    """Whether nobody could be drawn: its jobs go on without."""
     fenced: bool = False
     """Whether it was proven that nothing runs on the node, since it stopped answering."""
     ticketed: bool = False
@@ -204,4 +209,6 @@ class RemedyState(msgspec.Struct, frozen=True, kw_only=True):
     attempts: AttemptState = AttemptState()
     canary: CanaryState = CanaryState()
     scores: ScoreState = ScoreState()
+    spares: SpareState = SpareState()
+    retries: RetryState = RetryState()
     world: World = World()

@@ -19,7 +19,9 @@ from accelwatch.remedy.model import (
     Stop,
     Veto,
 )
+from accelwatch.remedy.retry import RetryState
 from accelwatch.remedy.score import ScoreState
+from accelwatch.remedy.spares import SpareState
 
 
 class RemedyRecord(msgspec.Struct, frozen=True, kw_only=True, tag="remedy"):
@@ -122,6 +124,18 @@ class ScoresRecord(msgspec.Struct, frozen=True, kw_only=True, tag="scores"):
     scores: ScoreState
 
 
+class SparesRecord(msgspec.Struct, frozen=True, kw_only=True, tag="spares"):
+    """Where the spares have got to."""
+
+    spares: SpareState
+
+
+class RetriesRecord(msgspec.Struct, frozen=True, kw_only=True, tag="retries"):
+    """How often which job was begun again."""
+
+    retries: RetryState
+
+
 StateRecord = (
     RemedyRecord
     | OverrideRecord
@@ -138,6 +152,8 @@ StateRecord = (
     | AttemptsRecord
     | CanaryRecord
     | ScoresRecord
+    | SparesRecord
+    | RetriesRecord
 )
 
 
@@ -191,6 +207,8 @@ _WHOLE = {
     AttemptsRecord: "attempts",
     CanaryRecord: "canary",
     ScoresRecord: "scores",
+    SparesRecord: "spares",
+    RetriesRecord: "retries",
 }
 """Record -> the field of the state that it replaces, of the same name as its own."""
 _BY_TABLE = {table: (kind, key, value) for kind, (table, key, value) in _TABLES.items()}

@@ -11,14 +11,15 @@ import msgspec
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.cases import counting
-from accelwatch.remedy.conditions import jobs_of, silent
 from accelwatch.remedy.denial import Denial, denials
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, leader
+from accelwatch.remedy.jobs import jobs_of, silent
 from accelwatch.remedy.ladder import INTENTS
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.standing_in import drawn
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Fence, JobPolicy, When
 
@@ -171,11 +172,18 @@ def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
         return
     if policy.fence is Fence.REQUIRE and silent(sur, remedy) and not remedy.fenced:
         yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
+    if policy.draw_spare and not (remedy.spare or remedy.spareless):
+        yield Kind.DRAW_SPARE, _spare(sur, remedy)
     for job in jobs:
         if policy.signal and job not in remedy.signalled:
             yield Kind.SIGNAL_JOB, f"ask job {job} for a checkpoint ({policy.signal})"
         if job not in remedy.handled:
             yield Kind.MOVE_JOB, f"have job {job} run on elsewhere"
+
+
+def _spare(sur: Surroundings, remedy: Remedy) -> str:
+    answer = drawn(sur, remedy)[1]
+    return answer.text if isinstance(answer, Denial) else f"have {answer.name} stand in"
 
 
 def _step(sur: Surroundings, remedy: Remedy, kind: Kind, text: str, case: Case | None) -> PlanStep:

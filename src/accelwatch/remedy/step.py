@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from accelwatch.remedy import canary
+from accelwatch.remedy import canary, spares
 from accelwatch.remedy.changes import (
     CaseChanged,
     Change,
@@ -68,6 +68,7 @@ def _changed(sur: Surroundings, change: Change) -> None:
 def _started(sur: Surroundings, change: Started) -> None:
     """Nothing is known of the world; what was on its way is looked after again."""
     sur.begin(change.token, change.at)
+    sur.set("spares", spares.listed(sur.state.spares, sur.settings.spares.names()))
     for remedy in sur.state.remedies.values():
         if remedy.pursuing is not None and remedy.stage is not Stage.UNKNOWN:
             sur.pursue(remedy.pursuing)

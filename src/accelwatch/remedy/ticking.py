@@ -7,6 +7,7 @@ from accelwatch.remedy import breaker
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.gates import in_the_way
+from accelwatch.remedy.jobs import must_fence, next_job
 from accelwatch.remedy.ladder import INTENTS, next_rung
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.order import Waiting, in_order
@@ -20,6 +21,7 @@ MOST_AT_ONCE = 8
 _TICK = Happening(Trigger.TICK)
 _DUE = Happening(Trigger.DUE)
 _WAITING = frozenset({Stage.SUSPECT, Stage.AWAITING_APPROVAL, Stage.UNREACHABLE})
+_FOR_PEOPLE = frozenset({DenialKind.ATTEMPTS, DenialKind.RETRY, DenialKind.NO_SPARE})
 _SPENT = frozenset({DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAILABLE})
 
 
@@ -91,7 +93,7 @@ def _tell_denial(sur: Surroundings, node: str) -> None:
     remedy = sur.state.remedies.get(node)
     if remedy is None:
         return
-    kind = _wanted(remedy)
+    kind = _wanted(sur, remedy)
     denial = None if kind is None else in_the_way(sur, remedy, kind)
     if denial is not None and denial.why in _SPENT and remedy.incident:
         changed = breaker.breached(
@@ -102,14 +104,21 @@ def _tell_denial(sur: Surroundings, node: str) -> None:
         return
     keep(sur, remedy, msgspec.structs.replace(remedy, denial=denial))
     if denial is not None:
-        sur.note(remedy, f"{kind} is held back: {denial.text}", Loudness.LOG)
+        sur.note(remedy, f"{kind} is held back: {denial.text}", _loudness(denial))
+
+
+def _loudness(denial: Denial) -> Loudness:
+    """Who has to know: nobody of what passes, a person of what only a person can change."""
+    if denial.why in _FOR_PEOPLE:
+        return Loudness.ALERT
+    return Loudness.LOG if denial.why.passes_by_itself else Loudness.TELL
 
 
 def _same(one: Denial | None, other: Denial | None) -> bool:
     return (one and one.why) == (other and other.why)
 
 
-def _wanted(remedy: Remedy) -> Kind | None:
+def _wanted(sur: Surroundings, remedy: Remedy) -> Kind | None:
     """What a remedy waits for."""
     if remedy.stage in _WAITING:
         return Kind.QUARANTINE
@@ -117,6 +126,10 @@ def _wanted(remedy: Remedy) -> Kind | None:
         return None
     if remedy.stage is Stage.RELEASING:
         return Kind.RELEASE
+    if remedy.stage is Stage.DRAINING and next_job(sur, remedy) is not None:
+        return Kind.MOVE_JOB
+    if remedy.stage is Stage.QUARANTINED and must_fence(sur, remedy):
+        return Kind.FENCE
     if remedy.stage is Stage.QUARANTINED and not remedy.manual:
         return INTENTS.get(next_rung(remedy))
     return None

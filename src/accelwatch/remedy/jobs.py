@@ -1,0 +1,79 @@
+"""What is wrong with a node, whether it answers, and which of its jobs is next. Pure."""
+
+from accelwatch.action.intent import JobKey
+from accelwatch.remedy.cases import counting
+from accelwatch.remedy.clocks import FRESH_S
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.rules.document import Fence, JobPolicy, When
+
+
+def well(sur: Surroundings, remedy: Remedy) -> bool:
+    """Nothing speaks against it, and no person keeps it out."""
+    return not (remedy.manual or remedy.unfit) and not counting(sur, remedy)
+
+
+def wrong(sur: Surroundings, remedy: Remedy) -> bool:
+    """Something speaks against it."""
+    return bool(counting(sur, remedy))
+
+
+def to_be_mended(sur: Surroundings, remedy: Remedy) -> bool:
+    """Something is to be done about a node that is out: it is not, while a person has it in hand."""
+    return not remedy.manual and (bool(remedy.unfit) or wrong(sur, remedy))
+
+
+def silent(sur: Surroundings, remedy: Remedy) -> bool:
+    """Neither the agent nor the scheduler's daemon answers."""
+    heard, seen = sur.heard(remedy.node), sur.seen(remedy)
+    if seen is None or seen.answering is not False:
+        return False
+    return heard is None or sur.now - heard.time > FRESH_S
+
+
+def jobs_of(sur: Surroundings, remedy: Remedy) -> tuple[JobKey, ...] | None:
+    """The jobs on a node; None when nobody can tell."""
+    seen = sur.seen(remedy)
+    if seen is None:
+        return None
+    action = sur.world.seen_by.get(seen.name)
+    scheduler = None if action is None else sur.world.schedulers.get(action)
+    if scheduler is None or sur.now - scheduler.time > FRESH_S:
+        return None
+    if scheduler.time <= sur.world.settled.get(remedy.node, float("-inf")):
+        return None
+    return seen.jobs
+
+
+def jobs_waiting(sur: Surroundings, remedy: Remedy) -> bool:
+    """Jobs are on the node about which something is to be done or waited for."""
+    if remedy.policy is None or not to_be_mended(sur, remedy):
+        return False
+    return bool(jobs_of(sur, remedy))
+
+
+def must_fence(sur: Surroundings, remedy: Remedy) -> bool:
+    """Jobs would go on elsewhere while their old copy may still run."""
+    policy = remedy.policy
+    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.fence is not Fence.REQUIRE:
+        return False
+    return not remedy.fenced and silent(sur, remedy) and jobs_waiting(sur, remedy)
+
+
+def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
+    """The job that is to be moved next."""
+    policy = remedy.policy
+    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
+        return None
+    if not to_be_mended(sur, remedy):
+        return None
+    jobs = jobs_of(sur, remedy) or ()
+    return next((job for job in jobs if job not in remedy.handled), None)
+
+
+def next_signal(sur: Surroundings, remedy: Remedy) -> JobKey | None:
+    """The job that is to be asked for a checkpoint before it is moved."""
+    job = next_job(sur, remedy)
+    if job is None or remedy.policy is None or not remedy.policy.signal:
+        return None
+    return None if job in remedy.signalled or silent(sur, remedy) else job

@@ -1,0 +1,101 @@
+"""Spares and the jobs that go on with them: who is drawn, how often a job is begun again. Pure."""
+
+import msgspec
+
+from accelwatch.action.intent import Intent, JobKey
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import Standing
+from accelwatch.remedy import retry, spares
+from accelwatch.remedy.clocks import FRESH_S
+from accelwatch.remedy.denial import Answer, Denial
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.retry import Try
+from accelwatch.remedy.score import keys_of, worst
+from accelwatch.remedy.spares import Candidate, Drawn, SpareStanding, SpareState, Wanted
+from accelwatch.remedy.surroundings import Surroundings
+
+replace = msgspec.structs.replace
+
+
+def drawn(sur: Surroundings, remedy: Remedy) -> tuple[SpareState, Drawn | Denial]:
+    """The spare that would be drawn for a node, and the state in which it is reserved."""
+    heard = sur.heard(remedy.node)
+    labels = {} if heard is None else {"model": heard.model, "rack": heard.rack, **heard.labels}
+    wanted = Wanted(incident=remedy.incident, node=sur.target(remedy), labels=labels)
+    candidates = {name: _candidate(sur, name) for name in sur.state.spares.spares}
+    limits = sur.settings.spares
+    return spares.draw(sur.state.spares, wanted, candidates, now=sur.now, settings=limits)
+
+
+def _candidate(sur: Surroundings, name: str) -> Candidate:
+    seen = sur.world.seen.get(name)
+    names = {theirs: ours for ours, theirs in sur.settings.nodes.items()}
+    node = names.get(name, name)
+    heard = sur.heard(node)
+    if seen is None or heard is None:
+        return Candidate(usable=False)
+    well = heard.healthy is True and sur.now - heard.time <= FRESH_S
+    free = seen.standing is Standing.OPEN and node not in sur.state.remedies
+    return Candidate(
+        labels={"model": heard.model, "rack": heard.rack, **heard.labels},
+        score=worst(sur.state.scores, keys_of(node), sur.now),
+        usable=well and free and seen.answering is not False,
+    )
+
+
+def reserve(sur: Surroundings, remedy: Remedy) -> Remedy:
+    """Reserve the best spare for a node; the scheduler is changed only after that is written down."""
+    state, answer = drawn(sur, remedy)
+    if isinstance(answer, Denial):
+        return remedy
+    sur.set("spares", state)
+    return replace(remedy, spare=answer.name)
+
+
+def works(sur: Surroundings, remedy: Remedy) -> None:
+    """The spare that was reserved is in the pool now."""
+    if _is(sur, remedy.spare, SpareStanding.RESERVED):
+        sur.set("spares", spares.taken(sur.state.spares, remedy.spare))
+
+
+def without(sur: Surroundings, remedy: Remedy, text: str) -> Remedy:
+    """Nobody stands in for it: its jobs go on without, and a person is told."""
+    if _is(sur, remedy.spare, SpareStanding.RESERVED):
+        sur.set("spares", spares.let_go(sur.state.spares, remedy.spare))
+    sur.note(remedy, f"no spare stands in for {remedy.node}: {text}", Loudness.ALERT)
+    return replace(remedy, spare="", spareless=True)
+
+
+def given_back(sur: Surroundings, remedy: Remedy, intent: Intent) -> Remedy:
+    """The node works again, or is no business of ours any more: its spare goes back."""
+    if _is(sur, remedy.spare, SpareStanding.RESERVED):
+        sur.set("spares", spares.let_go(sur.state.spares, remedy.spare))
+    elif _is(sur, remedy.spare, SpareStanding.IN_USE):
+        sur.set("spares", spares.returning(sur.state.spares, remedy.spare))
+        sur.put("chores", f"spare {remedy.spare}", intent)
+        sur.pursue(intent)
+    return replace(remedy, spare="")
+
+
+def is_back(sur: Surroundings, intent: Intent) -> None:
+    """A spare is among the spares again."""
+    if intent.kind is Kind.RETURN_SPARE and _is(sur, intent.spare, SpareStanding.RETURNING):
+        sur.set("spares", spares.returned(sur.state.spares, intent.spare))
+
+
+def may_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> Answer:
+    """Whether a job may be begun again without a person."""
+    tried, limits = Try(nodes=(), cleared=remedy.incident), sur.settings.resume
+    return retry.may_resume(sur.state.retries, str(job), tried, sur.now, limits)
+
+
+def count_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> None:
+    """A job is begun again, and counts from now on."""
+    tried, limits = Try(nodes=(), cleared=remedy.incident), sur.settings.resume
+    sur.set("retries", retry.resumed(sur.state.retries, str(job), tried, sur.now, limits))
+
+
+def _is(sur: Surroundings, name: str, standing: SpareStanding) -> bool:
+    spare = sur.state.spares.spares.get(name)
+    return spare is not None and spare.standing is standing
