@@ -239,6 +239,13 @@ class Register:
         await self._advance()
         return problem
 
+    async def note(self, id_: str, actor: str, text: str) -> str:
+        """Write a line into an incident's history; what is wrong with the journal, if anything."""
+        async with self._changing:
+            now = self._wall()
+            noted = self._keeper.note(id_, now, actor, text)
+            return "" if noted is None else await self._changed([noted], now, actor or ENGINE)
+
     async def close(self, id_: str, actor: str, note: str) -> tuple[Incident, str]:
         """Close an incident by hand; it, and what is wrong with the journal, if anything.
 

@@ -5,13 +5,14 @@ Nothing acts. A process whose journal cannot be kept goes on in memory and says 
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.journal.records import StateRecord
 from accelwatch.incidents.muting import Mute
 from accelwatch.incidents.register import Heard, Register, take_up
 from accelwatch.judging.alerting import Alerting
@@ -73,6 +74,10 @@ class RuleRunner:
         self._register = Register(
             self._known(), evaluator.facts, self._heard, self._clock.wall, evaluator.suspects
         )
+        self.beside: Callable[[], tuple[str, ...]] = tuple
+        """What is wrong with those who act on what is judged here."""
+        self.states: list[StateRecord] = []
+        """What the journal knew of the remedies when it was opened."""
         self._broken = ""
         self._refused = ""
         self._task: asyncio.Task[None] | None = None
@@ -85,6 +90,7 @@ class RuleRunner:
         """Open the journal, take up what was open, and begin to judge."""
         wall, now = self._clock.wall(), self._clock.monotonic()
         loaded = await self._register.begin(self._folder, self.rules, wall)
+        self.states = loaded.states
         self._news = News(loaded.seen, self._has_open, self._clock.wall)
         take_up(self.open, self._evaluator.spells, wall, now)
         rested_on = (shown.event for one in self.open for shown in one.evidence)
@@ -246,7 +252,11 @@ class RuleRunner:
         age_s = self.judged_age_s
         late_s = self._clock.monotonic() - self._begun_at if age_s is None else age_s
         in_time = late_s <= max(_LATE_TICKS * self.interval_s, _LATE_S)
-        return self.alive and in_time and not (self._broken or self._register.problems)
+        return (
+            self.alive
+            and in_time
+            and not (self._broken or self._register.problems or self.beside())
+        )
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -255,6 +265,7 @@ class RuleRunner:
         off = self._evaluator.budgets.switched_off.items()
         told = (
             *self._register.problems,
+            *self.beside(),
             "rules are judged no more; see the log" if ended else "",
             self._broken,
             self._refused,

@@ -26,13 +26,17 @@ from accelwatch.fleet.target import Target
 from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, without_credentials
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.fleet.tsdb.peers import Peers
+from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.silence import Maintenance
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.web.stream import ALERTING, HUB_HEADER
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.runner import RemedyRunner
+    from accelwatch.fleet.rules.evaluator import FleetEvaluator
     from accelwatch.judging.runner import RuleRunner
+    from accelwatch.remedy.settings import RemedySettings
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +85,8 @@ class Hub:
         )
         self.rules: RuleRunner | None = None
         """Judges the fleet, where rules are configured."""
+        self.remedies: RemedyRunner | None = None
+        """Acts on incidents, where actions are configured."""
 
     async def start(self) -> None:
         """Begin to follow."""
@@ -124,21 +130,49 @@ class Hub:
     async def _set_rules(self, settings: HubSettings) -> None:
         """Raises ConfigError, WindowsError; then what was in force stays."""
         if not settings.rules.any:
+            if self.remedies is not None:
+                await self.remedies.stop()
             if self.rules is not None:
                 await self.rules.stop()
-            self.rules = None
+            self.rules = self.remedies = None
         elif self.rules is None:
             # numpy's share of the rules is loaded by those only who have some.
             from accelwatch.fleet.rules.evaluator import FleetEvaluator
             from accelwatch.judging.runner import RuleRunner
 
+            evaluator = FleetEvaluator(self.fleet)
             runner = RuleRunner(
-                FleetEvaluator(self.fleet), settings.rules, self._state_dir, alerts=settings.alerts
+                evaluator,
+                settings.rules,
+                self._state_dir,
+                self._incidents_heard,
+                alerts=settings.alerts,
             )
             await runner.start()
             self.rules = runner
+            await self._act(evaluator, runner, settings.remedy)
         else:
             await self.rules.reload(settings.rules, settings.alerts)
+            if self.remedies is not None:
+                self.remedies.change(settings.remedy)
+            elif settings.remedy.actions:
+                logger.warning("a change takes a restart key=remedy.actions")
+
+    def _incidents_heard(self, incidents: Sequence[Incident]) -> None:
+        if self.remedies is not None:
+            self.remedies.heard(incidents)
+
+    async def _act(
+        self, evaluator: "FleetEvaluator", rules: "RuleRunner", settings: "RemedySettings"
+    ) -> None:
+        """Begin to act, where anything is configured to act by. Raises ConfigError."""
+        if settings.actions:
+            from accelwatch.fleet.remedies.runner import RemedyRunner
+
+            remedies = RemedyRunner(self.fleet, evaluator, rules, settings)
+            await remedies.start()
+            self.remedies = remedies
+            rules.beside = lambda: remedies.problems
 
     def _warn(self) -> None:
         for section in without_credentials(self.settings.targets, self.settings.scrape):
@@ -175,6 +209,8 @@ class Hub:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.remedies is not None:
+            await self.remedies.stop()
         if self.rules is not None:
             await self.rules.stop()
         await self.peers.stop()

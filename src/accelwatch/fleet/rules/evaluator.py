@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from accelwatch.clock import Clock
 from accelwatch.errors import AccelwatchError
+from accelwatch.expr.kleene import UNKNOWN
+from accelwatch.expr.needs import Needs
 from accelwatch.fleet.rules.explaining import entity_named, explained_on
 from accelwatch.fleet.rules.facts import facts_of
 from accelwatch.fleet.rules.fleet_ground import FleetGround
 from accelwatch.fleet.rules.judge import FleetJudge
+from accelwatch.fleet.rules.row import Row
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.events import Noted
 from accelwatch.fleet.state.fleet import Fleet
@@ -16,6 +19,7 @@ from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.judging.evaluator import IsNews
 from accelwatch.judging.explanation import Explanation
 from accelwatch.rules.budget import Budgets
+from accelwatch.rules.document import Scope
 from accelwatch.rules.rule import Rule, RuleSet
 from accelwatch.rules.spells import Spells
 from accelwatch.rules.verdict import Entity, VerdictChange
@@ -38,7 +42,11 @@ class FleetEvaluator:
 
     def _judging(self, loaded: RuleSet) -> FleetJudge:
         ground = FleetGround(self._fleet, self._news)
-        return FleetJudge(ground, loaded.rules, self.spells, self.budgets)
+        of_profiles = Needs()
+        for profile in loaded.profiles:
+            if profile.when is not None:
+                of_profiles |= profile.when.needs
+        return FleetJudge(ground, loaded.rules, self.spells, self.budgets, others=of_profiles)
 
     def _news(self, noted: Noted) -> bool:
         return self._is_news(noted.node, noted.event)
@@ -91,6 +99,25 @@ class FleetEvaluator:
     def suspects(self, incident: Incident) -> Sequence[str]:
         """Nodes that may be to blame for what has befallen a job."""
         return self._judge.suspects(incident)
+
+    def ceiling_of(self, node: str) -> str:
+        """How far the first profile that fits a node lets rules go; `resume` where there are none.
+
+        Where nobody can tell whether one fits, nothing but observing is sure to be allowed.
+        """
+        judge, profiles = self._judge, self._loaded.profiles
+        row = judge.row_of(Entity(scope=Scope.NODE, node=node)) if profiles else None
+        for profile in profiles:
+            if profile.when is None:
+                return profile.ceiling
+            if row is None or row >= judge.columns.size:
+                break
+            truth = profile.when.evaluate(Row(judge.columns, row))
+            if truth is UNKNOWN:
+                break
+            if truth:
+                return profile.ceiling
+        return "observe" if profiles else "resume"
 
     def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity (`n12/nvidia3`, `n12`, `job:4711`, `rack:r7`) now. Raises UnmetError."""

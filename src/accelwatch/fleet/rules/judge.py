@@ -56,8 +56,10 @@ class FleetJudge:
         spells: Spells | None = None,
         budgets: Budgets | None = None,
         clock_ns: Callable[[], int] = thread_time_ns,
+        *,
+        others: Needs | None = None,
     ) -> None:
-        """`clock_ns` is what the costs of rules are counted by.
+        """`clock_ns` is what the costs of rules are counted by, `others` what is asked besides rules.
 
         Raises WindowsError when the windows of the rules take too much memory.
         """
@@ -73,7 +75,8 @@ class FleetJudge:
         """Rules that ask for what nobody will ever tell."""
         judged = [rule for id_, rule in self.rules.items() if id_ not in self.unjudged]
         try:
-            self.columns = ground.columns(needs_of(judged), self._fires)
+            wanted = needs_of(judged) if others is None else needs_of(judged) | others
+            self.columns = ground.columns(wanted, self._fires)
         except WindowsError as error:
             raise WindowsError(f"{error}; those who ask for most: {_dearest(judged)}") from error
         self._asked_for = sorted(needs_of(judged).rules)

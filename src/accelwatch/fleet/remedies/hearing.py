@@ -1,0 +1,73 @@
+"""What a hub sees of its nodes, as the remedies want it: who they are, and whether they look well."""
+
+import hashlib
+from collections.abc import Collection
+
+from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.state.machine import machine_of
+from accelwatch.fleet.state.node import Node
+from accelwatch.fleet.state.source import OURS
+from accelwatch.remedy.world import NodeHeard
+from accelwatch.schema.device import DeviceState
+
+SAMPLE_S = 30.0
+"""A device that was not read for so long is not known to be well."""
+_WELL = frozenset({DeviceState.OK, DeviceState.DEGRADED})
+"""What a degraded device amounts to is for rules to say."""
+
+
+def heard(fleet: Fleet, node: Node, troubled: Collection[str], ceiling: str) -> NodeHeard:
+    """What is known of a node now; `troubled` are the nodes on which a rule that could act fires."""
+    machine, best = machine_of(node), node.best
+    labels = dict(node.labels)
+    models = [device.device.model for device in node.devices.values() if device.device.model]
+    return NodeHeard(
+        node=node.name,
+        time=0.0 if best is None else best.arrived_wall,
+        healthy=looks_well(fleet, node, troubled),
+        generation=generation_of(node, machine.boot_id),
+        boot_id=machine.boot_id,
+        system_uuid=machine.system_uuid,
+        host_name=machine.host,
+        boot_time=machine.boot_time,
+        serials=serials_of(node),
+        labels=labels,
+        rack=labels.get("rack", ""),
+        model=models[0] if models else "",
+        ceiling=ceiling,
+    )
+
+
+def looks_well(fleet: Fleet, node: Node, troubled: Collection[str]) -> bool | None:
+    """Whether a node looks well; None where fresh data does not say it."""
+    best = node.best
+    if best is None or fleet.state_of(node) not in SPEAKING or not node.devices:
+        return None
+    devices = node.devices.values()
+    if node.name in troubled or any(device.state not in _WELL for device in devices):
+        return False
+    if any(True for _ in node.missing()):
+        return False
+    if best.dialect != OURS:
+        # Another's exporter says nothing of when a device was read.
+        return True
+    samples = [device.sample_time for device in devices]
+    # The node's own clock counts the age of its own samples.
+    fresh = all(time is not None and best.time - time <= SAMPLE_S for time in samples)
+    return True if fresh else None
+
+
+def serials_of(node: Node) -> dict[str, str]:
+    """Serial, else uuid, of each device by its name: what changes when a board is exchanged."""
+    devices = (present.device for present in node.devices.values())
+    return {device.name: device.serial or device.uuid or device.id for device in devices}
+
+
+def generation_of(node: Node, boot_id: str) -> str:
+    """One word for this boot with this hardware; empty while nobody tells of either."""
+    serials = serials_of(node)
+    if not boot_id or not serials:
+        return ""
+    told = "\n".join(f"{slot}={serial}" for slot, serial in sorted(serials.items()))
+    return hashlib.sha256(f"{boot_id}\n{told}".encode()).hexdigest()[:16]

@@ -1,0 +1,215 @@
+"""A hub's engine: it hears of incidents and nodes once a second, and acts by the configured plug-ins."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.clock import Clock
+from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.remedies.hearing import heard
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.fleet.slices import LongWork
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.journal.records import ENGINE
+from accelwatch.judging.runner import RuleRunner
+from accelwatch.remedy.actions import actions_of
+from accelwatch.remedy.changes import CaseChanged, Change, Heard, RulesChanged
+from accelwatch.remedy.data_guard import Sight
+from accelwatch.remedy.engine import Engine
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.of_incident import case_changed
+from accelwatch.remedy.outcome import Loudness, Note, Outcome
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.step import step
+from accelwatch.remedy.stop_file import StopFile
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0
+OTHERS_EVERY = 5
+"""Looks after which nodes are told of that have no remedy."""
+_CLOSE_S = 5.0
+_LOUDNESS = {
+    Loudness.LOG: logging.INFO,
+    Loudness.TELL: logging.INFO,
+    Loudness.ALERT: logging.WARNING,
+}
+
+
+class RemedyRunner:
+    """For the hub's event loop. It needs rules that are judged; whatever it meets, they go on."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        evaluator: FleetEvaluator,
+        rules: RuleRunner,
+        settings: RemedySettings,
+    ) -> None:
+        """Raises ConfigError, PluginError for actions that cannot be built."""
+        self._fleet = fleet
+        self._evaluator = evaluator
+        self._rules = rules
+        self.settings = settings
+        self._clock: Clock = fleet.clock
+        self._actions = actions_of(settings, fleet.clock)
+        writer = rules.register.writer
+        self.engine = Engine(
+            self._decide,
+            self._actions,
+            None if writer is None else writer.commit,
+            fleet.clock,
+            StopFile(Path(settings.stop_file), fleet.clock),
+            tell=self._tell,
+        )
+        self._told: dict[str, CaseChanged] = {}
+        """What the engine was told of each incident, by its id."""
+        self._digest = ""
+        self._looks = 0
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._broken = ""
+
+    def _decide(
+        self, state: RemedyState, changes: Sequence[Change], seen: Sequence[Heard], now: float
+    ) -> Outcome:
+        return step(state, changes, seen, now, self.settings)
+
+    async def start(self) -> None:
+        """Take up what the journal knows, and begin. Raises nothing."""
+        await self.engine.begin(self._rules.states)
+        for node, remedy in self.engine.state.remedies.items():
+            self._told.update(
+                {case.incident: CaseChanged(node=node, case=case) for case in remedy.cases}
+            )
+        self._spawn(self._run())
+
+    async def stop(self) -> None:
+        """Decide no more; what is under way is looked after when a hub begins again."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.engine.end()
+        for name, action in self._actions.items():
+            try:
+                async with asyncio.timeout(_CLOSE_S):
+                    await action.close()
+            except Exception as error:  # noqa: BLE001 - whatever a plug-in meets, the hub ends
+                logger.warning("an action did not end well action=%s error=%r", name, error)
+
+    def change(self, settings: RemedySettings) -> None:
+        """Other bounds from now on; other actions take a restart, and that is told."""
+        if settings.actions != self.settings.actions:
+            logger.warning("a change takes a restart key=remedy.actions")
+            settings = msgspec.structs.replace(settings, actions=self.settings.actions)
+        if settings.stop_file != self.settings.stop_file:
+            logger.warning("a change takes a restart key=remedy.stop_file")
+        self.settings = settings
+
+    def _spawn(self, work: Coroutine[object, object, object]) -> None:
+        task: asyncio.Task[object] = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self) -> None:
+        due = self._clock.monotonic()
+        while True:
+            try:
+                await self.look(self._clock.monotonic() - due)
+            except Exception as error:
+                if not self._broken:
+                    logger.exception("a look for the remedies failed")
+                self._broken = f"a look for the remedies failed: {error!r}"
+            else:
+                self._broken = ""
+            due = max(due + LOOK_EVERY_S, self._clock.monotonic())
+            await asyncio.sleep(due - self._clock.monotonic())
+
+    def heard(self, _incidents: Sequence[Incident]) -> None:
+        """Incidents have changed: the engine is told at once."""
+        self.engine.tell(self._changes())
+
+    async def look(self, late_s: float = 0.0) -> None:
+        """Tell the engine what has changed and what is seen; `late_s` after it was due."""
+        self._looks += 1
+        if self._rules.rules.digest != self._digest:
+            self._digest = self._rules.rules.digest
+            digests = {id_: rule.digest for id_, rule in self._rules.rules.rules.items()}
+            self.engine.tell([RulesChanged(digests=digests)])
+        self.engine.tell(self._changes())
+        await self._hear(late_s)
+
+    def _changes(self) -> list[Change]:
+        """Cases that are not as they were told."""
+        changes: list[Change] = []
+        rules = self._rules.rules.rules
+        going = {incident.id: incident for incident in self._rules.open}
+        for id_ in self._told.keys() - going.keys():
+            told, incident = self._told[id_], self._rules.incident(id_)
+            if incident is not None:
+                going[id_] = incident
+            else:
+                # What is open is never forgotten: it ended while nobody was here.
+                over = msgspec.structs.replace(told.case, open=False)
+                changes.append(msgspec.structs.replace(told, case=over))
+                del self._told[id_]
+        for incident in going.values():
+            rule, mute = rules.get(incident.rule), self._rules.mute_of(incident)
+            change = case_changed(incident, rule, going, "" if mute is None else mute.id)
+            if change is None or self._told.get(incident.id) == change:
+                continue
+            changes.append(change)
+            self._told[incident.id] = change
+            if not change.case.open:
+                del self._told[incident.id]
+        return changes
+
+    async def _hear(self, late_s: float) -> None:
+        work, troubled = LongWork(), self._troubled()
+        remedies = self.engine.state.remedies
+        everybody = self._looks % OTHERS_EVERY == 1
+        agents = silent = 0
+        for node in list(self._fleet.nodes.values()):
+            await work.rest()
+            remedy = remedies.get(node.name)
+            if remedy is None or remedy.hold is None:
+                agents += 1
+                silent += self._fleet.state_of(node) not in SPEAKING
+            if everybody or remedy is not None:
+                ceiling = self._evaluator.ceiling_of(node.name)
+                self.engine.hear([heard(self._fleet, node, troubled, ceiling)])
+        sight = Sight(
+            time=self._clock.wall(),
+            monotonic=self._clock.monotonic(),
+            late_s=late_s,
+            agents=agents,
+            silent=silent,
+        )
+        self.engine.hear([sight])
+
+    def _troubled(self) -> set[str]:
+        """Nodes on which a rule fires, or is about to, that could have them taken out."""
+        acting = (rule for rule in self._evaluator.rules.values() if rule.action is not None)
+        return {entity.node for rule in acting for entity in self._evaluator.spells.of(rule.id)}
+
+    def _tell(self, notes: Sequence[Note]) -> None:
+        for note in notes:
+            logger.log(
+                _LOUDNESS[note.loudness],
+                "%s node=%s incident=%s",
+                note.text,
+                note.node or "-",
+                note.incident or "-",
+            )
+            if note.incident:
+                self._spawn(
+                    self._rules.register.note(note.incident, note.actor or ENGINE, note.text)
+                )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why something is not done that should be; empty when all is well."""
+        return tuple(one for one in (*self.engine.problems, self._broken) if one)
