@@ -10,7 +10,7 @@ from accelwatch.action.observed import Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import attempts
 from accelwatch.remedy.conditions import Happening, Scene
-from accelwatch.remedy.holding import take_mark
+from accelwatch.remedy.holding import looked_again, take_mark
 from accelwatch.remedy.mending import fenced, job_done
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
@@ -86,7 +86,7 @@ def _of_remedy(sur: Surroundings, remedy: Remedy, pursued: Pursued) -> None:
     sur.set("attempts", attempts.ended(sur.state.attempts, remedy.node))
     stage = remedy.came_from if remedy.stage is Stage.UNKNOWN else remedy.stage
     own = stage is not None and pursued.intent.kind in OF_STAGE.get(stage, frozenset())
-    free = replace(remedy, pursuing=None, cancelling=False)
+    free = looked_again(replace(remedy, pursuing=None, cancelling=False), pursued)
     if own or trigger in _GO_ON:
         # The share of the budget must not be given back in between.
         happen(sur, remedy.node, happening, free)
@@ -130,8 +130,11 @@ def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
         sur.note(sur.remedy(node), text, Loudness.ALERT)
     _settle(sur, node, pursued)
     sur.put("lingering", node, None)
-    if node not in sur.state.remedies:
+    remedy = sur.state.remedies.get(node)
+    if remedy is None:
         sur.set("attempts", attempts.ended(sur.state.attempts, node))
+    else:
+        keep(sur, remedy, looked_again(remedy, pursued))
     balance(sur, node)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import NodeSeen
+from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy import attempts, breaker
 from accelwatch.remedy.asking import actor_of
 from accelwatch.remedy.conditions import Happening, Scene
@@ -16,6 +16,8 @@ from accelwatch.remedy.model import (
     Remedy,
 )
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.ownership import Imprint, Ownership, ownership
+from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.score import Failing, added
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import given_back
@@ -23,6 +25,8 @@ from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import scored
 
 replace = msgspec.structs.replace
+_SETS_ANEW = frozenset({Kind.FENCE, Kind.REBOOT, Kind.POWER_CYCLE, Kind.TEST})
+"""Steps after which a scheduler shows another reason, writer or moment than before."""
 
 
 def cancel(at: Scene) -> Remedy:
@@ -74,6 +78,33 @@ def _hold(
     )
 
 
+def looked_again(remedy: Remedy, pursued: Pursued) -> Remedy:
+    """After a step of our own that sets a reason anew: keep how our mark looks since then."""
+    seen = None if pursued.observed is None else pursued.observed.node
+    if seen is None or remedy.hold is None or pursued.intent.kind not in _SETS_ANEW:
+        return remedy
+    others = seen.mark is not None and seen.mark.incident != remedy.hold.mark.incident
+    if others or seen.standing is not Standing.OURS:
+        return remedy
+    hold = replace(
+        remedy.hold,
+        set_by=seen.set_by,
+        set_at=seen.set_at,
+        reason=seen.reason,
+        observed_at=pursued.time,
+    )
+    return replace(remedy, hold=hold)
+
+
+def is_taken_over(remedy: Remedy, seen: NodeSeen) -> bool:
+    """Whether somebody has put himself in our place, though the node still bears our mark."""
+    hold = remedy.hold
+    if hold is None or hold.observed_at is None or remedy.stage is Stage.UNKNOWN:
+        return False
+    imprint = Imprint(mark=hold.mark, reason=hold.reason, set_by=hold.set_by, set_at=hold.set_at)
+    return ownership(seen, imprint) is Ownership.TAKEN_OVER
+
+
 def adopt(at: Scene) -> Remedy:
     """A mark of ours of which we know nothing, as after a lost journal: a person decides."""
     held = take_mark(at)
@@ -88,14 +119,24 @@ def adopt(at: Scene) -> Remedy:
 
 
 def hand_over(at: Scene) -> Remedy:
-    """Somebody else holds the node: what we held is theirs."""
+    """Somebody else holds the node: what we held is theirs, though it may bear our mark."""
     if at.remedy.hold is not None:
+        seen = _shown(at.happening)
+        if seen is not None and seen.standing is Standing.OURS and seen.mark is not None:
+            at.sur.put("forgotten", at.remedy.node, seen.mark.incident)
         _override(at.sur, at.remedy, f"{_holder(at.happening)} took it over")
         at.sur.note(
             at.remedy, f"{_holder(at.happening)} took {at.remedy.node} over", Loudness.ALERT
         )
     remedy = _with_chores(at.sur, at.remedy)
     return replace(remedy, hold=None, manual=False, approved="", approved_plan="", vouched="")
+
+
+def _shown(happening: Happening) -> NodeSeen | None:
+    pursued = happening.pursued
+    if pursued is None or pursued.observed is None:
+        return happening.seen
+    return pursued.observed.node
 
 
 def override(at: Scene) -> Remedy:

@@ -61,9 +61,7 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
         fenced_by_job=policy is not None and policy.fence is Fence.JOB,
         force_requeue=sur.settings.resume.force_requeue,
         test=next_test(remedy) if kind is Kind.TEST else "",
-        original=dict(remedy.hold.original)
-        if kind is Kind.RELEASE and remedy.hold is not None
-        else {},
+        original=_as_we_left_it(remedy) if kind is Kind.RELEASE else {},
         asked=sur.now,
         deadline=sur.now + DEADLINES[kind],
     )
@@ -88,6 +86,17 @@ def reason_of(remedy: Remedy, title: str) -> str:
     rule = "by hand" if remedy.policy is None else remedy.policy.rule
     text = f"{rule} {title}".strip().encode("ascii", "replace").decode("ascii")
     return text[:MOST_REASON]
+
+
+def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
+    """What stood there before our mark, and how that looked: who set it, and when."""
+    hold = remedy.hold
+    if hold is None:
+        return {}
+    looks = {} if remedy.forced or not hold.set_by else {"set_by": hold.set_by}
+    if hold.set_at is not None and not remedy.forced:
+        looks["set_at"] = str(hold.set_at)
+    return {**hold.original, **looks}
 
 
 def _job(sur: Surroundings, remedy: Remedy, kind: Kind) -> JobKey | None:

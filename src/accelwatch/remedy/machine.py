@@ -95,7 +95,8 @@ _QUARANTINING = (
     *_row(S.QUARANTINING, T.CANCELLED, "", S.SUSPECT),
     *_row(S.QUARANTINING, T.TICK, "idle", S.SUSPECT),
     *_row(S.QUARANTINING, T.TICK, "revoked", does="cancel"),
-    *_row(BEFORE, T.SEEN_OURS, "", S.QUARANTINED, does="take_mark"),
+    *_row(BEFORE, T.SEEN_OURS, "not_forgotten", S.QUARANTINED, does="take_mark"),
+    *_row(BEFORE, T.SEEN_OURS, "", S.HELD_BY_OTHER),
 )
 _OTHERS = (
     *_row(BEFORE, T.SEEN_FOREIGN, "", S.HELD_BY_OTHER),
@@ -106,7 +107,7 @@ _OTHERS = (
     *_row(S.FAILED, T.SEEN_FOREIGN, "", S.HELD_BY_OTHER, does="hand_over"),
     *_row(S.HELD_BY_OTHER, T.SEEN_OPEN, "idle wrong", S.SUSPECT),
     *_row(S.HELD_BY_OTHER, T.SEEN_OPEN, "idle", S.HEALTHY),
-    *_row(S.HELD_BY_OTHER, T.SEEN_OURS, "", S.QUARANTINED, does="take_mark"),
+    *_row(S.HELD_BY_OTHER, T.SEEN_OURS, "not_forgotten", S.QUARANTINED, does="take_mark"),
     *_row(S.HELD_BY_OTHER, T.TICK, "well idle", S.HEALTHY),
 )
 _OVERRIDES = (

@@ -10,6 +10,7 @@ from accelwatch.remedy import data_guard
 from accelwatch.remedy.clocks import GAP_S
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.data_guard import Sight
+from accelwatch.remedy.holding import is_taken_over
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.places import machine_of
 from accelwatch.remedy.pursued import Surveyed
@@ -144,5 +145,9 @@ def _stand(sur: Surroundings, node: str, seen: NodeSeen, time: float) -> None:
     if remedy is None and node in sur.state.lingering:
         return
     busy = remedy is not None and remedy.pursuing is not None
-    if not busy or seen.standing is Standing.FOREIGN:
+    if busy and seen.standing is not Standing.FOREIGN:
+        return
+    if seen.standing is Standing.OURS and remedy is not None and is_taken_over(remedy, seen):
+        happen(sur, node, Happening(Trigger.SEEN_FOREIGN, seen=seen))
+    else:
         happen(sur, node, Happening(_SEEN[seen.standing], seen=seen))

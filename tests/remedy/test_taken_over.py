@@ -1,0 +1,99 @@
+"""A node that still bears our mark, and that somebody else has made his: it is not ours to give back."""
+
+import msgspec
+
+from accelwatch.action.intent import IntentKind
+from accelwatch.action.observed import Standing
+from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.changes import Verb
+from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.stage import Stage
+from remedy_ground import POLICY, Ground
+
+ONLY_QUARANTINE = msgspec.structs.replace(POLICY, ladder=())
+
+
+def quarantined() -> Ground:
+    """A ground on which n03 is out for a fault."""
+    ground = Ground()
+    ground.fault("n03", policy=ONLY_QUARANTINE)
+    ground.end("n03")
+    assert ground.stage("n03") is not Stage.QUARANTINING
+    return ground
+
+
+def test_an_admin_who_writes_under_our_mark_has_the_node() -> None:
+    """As one who appends "keep it, the part is ordered" to our reason."""
+    ground = quarantined()
+    ground.nodes["n03"].set_by = "root"
+    ground.wait(30)
+    assert any("root took n03 over" in note.text for note in ground.notes)
+    assert ground.state.budget.own == {}
+    ground.nodes["n03"].healthy = True
+    ground.wait(3600, every=300.0)
+    assert ground.kinds("n03") == [IntentKind.QUARANTINE]
+
+
+def test_it_is_theirs_also_when_it_fails_again() -> None:
+    ground = quarantined()
+    ground.nodes["n03"].set_by = "root"
+    ground.wait(60)
+    ground.fault("n03", "i-newer", policy=ONLY_QUARANTINE)
+    ground.wait(6 * 3600.0, every=600.0)
+    assert ground.stage("n03") is Stage.HELD_BY_OTHER
+    assert ground.kinds("n03") == [IntentKind.QUARANTINE]
+
+
+def test_when_they_give_it_back_it_is_a_node_like_any_other() -> None:
+    ground = quarantined()
+    ground.nodes["n03"].set_by = "root"
+    ground.wait(30)
+    assert ground.state.forgotten == {"n03": "i-n03"}
+    node = ground.nodes["n03"]
+    node.standing, node.mark, node.set_by, node.healthy = Standing.OPEN, None, "", True
+    ground.wait(60)
+    assert ground.stage("n03") is Stage.HEALTHY
+    assert ground.state.forgotten == {}
+
+
+def released(ground: Ground) -> None:
+    """Have it found well, so that a release is on its way."""
+    remedy = ground.remedy("n03")
+    assert remedy is not None
+    ground.clear("n03", remedy.cases[0])
+    ground.wait(600)
+    assert ground.stage("n03") is Stage.RELEASING
+
+
+def test_a_release_says_how_our_mark_looked() -> None:
+    ground = quarantined()
+    released(ground)
+    assert ground.flying["n03"].original["set_by"] == "accelwatch"
+
+
+def test_a_release_that_a_person_forces_takes_it_back_however_it_looks() -> None:
+    ground = quarantined()
+    ground.say(Verb.FORCE_RELEASE, "n03")
+    assert "set_by" not in ground.flying["n03"].original
+
+
+def test_a_release_that_is_refused_because_it_is_not_ours_any_more_is_not_tried_again() -> None:
+    ground = quarantined()
+    released(ground)
+    ground.end("n03", Ending.REFUSED, RefusalKind.FOREIGN)
+    ground.wait(3600, every=300.0)
+    assert ground.kinds("n03") == [IntentKind.QUARANTINE, IntentKind.RELEASE]
+
+
+def test_what_our_own_reboot_writes_is_no_takeover() -> None:
+    ground = Ground()
+    case = ground.fault("n03")
+    ground.end("n03")
+    assert ground.stage("n03") is Stage.REMEDIATING
+    ground.nodes["n03"].set_by = "slurm"
+    ground.end("n03")
+    ground.wait(60)
+    assert ground.stage("n03") is Stage.VERIFYING
+    ground.clear("n03", case)
+    ground.wait(300)
+    assert ground.flying["n03"].original["set_by"] == "slurm"
