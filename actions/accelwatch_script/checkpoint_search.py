@@ -22,6 +22,7 @@ class CheckpointSearch:
     def __init__(self, options: CheckpointOptions, user: tuple[int, int] | None) -> None:
         self._options = options
         self._user = user
+        self._said = ""
         self.timeout_s = _TIMEOUT_S
 
     async def newest(self, job: str) -> str:
@@ -48,9 +49,12 @@ class CheckpointSearch:
         except TimeoutError:
             ended = process.Ended()
         if ended.status == 0:
+            self._said = ""
             return ended.output.decode(errors="replace")
         why = ended.failure or ended.errors.decode(errors="replace").strip() or "no answer in time"
-        _log.warning("no checkpoint is known job=%s: %s", escaped(job), escaped(why)[:200])
+        if why != self._said:
+            self._said = why
+            _log.warning("no checkpoint is known job=%s: %s", escaped(job), escaped(why)[:200])
         return ""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.action.step import ToldStatus
 from accelwatch.delivery.blocking import Blocking
 from accelwatch.errors import ConfigError
 from accelwatch.untrusted_text import escaped
@@ -64,6 +65,8 @@ class ProgramHook:
         """`looks`: it changes nothing, and is ended sooner. Raises ConfigError."""
         self.options = options
         self.timeout_s = options.timeout_s if options.timeout or not looks else LOOK_S
+        self._looks = looks
+        self._noted = ToldStatus.DONE
         self.kill_after_s = _KILL_LOOK_AFTER_S if looks else KILL_AFTER_S
         self._key = key
         self._env: dict[str, str] = {}
@@ -159,6 +162,10 @@ class ProgramHook:
         return references.without(self._secrets, data.decode(errors="replace")).encode()
 
     def _note(self, said: Said, ended: process.Ended) -> None:
+        # Who looks does so every few seconds; only that it cannot, or can again, is worth a line.
+        if self._looks and said.told.status is self._noted:
+            return
+        self._noted = said.told.status
         _log.info("hook=%s status=%s text=%s", self._key, said.told.status.value, said.told.text)
         errors = self._clean(ended).errors[-_MOST_LOGGED:].decode(errors="replace")
         if errors.strip():

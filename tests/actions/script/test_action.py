@@ -213,6 +213,28 @@ def test_secrets_are_hidden_wherever_a_hook_prints_them(
     assert "hunter22" not in caplog.text
 
 
+def test_who_looks_is_logged_when_it_fails_and_is_well_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+
+    async def scenario() -> None:
+        made = script(**site(tmp_path, "exit 0", {"node": OPEN}))
+        good = (tmp_path / "observe.json").read_bytes()
+        for told in (good, good, None, None, good, good):
+            if told is None:
+                (tmp_path / "observe.json").unlink(missing_ok=True)
+                with pytest.raises(ActionUnavailableError):
+                    await made.observe(intent())
+            else:
+                (tmp_path / "observe.json").write_bytes(told)
+                await made.observe(intent())
+
+    run(scenario())
+    lines = [line for line in caplog.text.splitlines() if "hook=observe status=" in line]
+    assert [line.partition("status=")[2].partition(" ")[0] for line in lines] == ["refused", "done"]
+
+
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
