@@ -170,3 +170,39 @@ def test_ten_thousand_causes_are_not_held_against_each_other() -> None:
     assert len(causes.step(site.register.open, START)) == 300
     assert causes.take_moves() == {}
     assert all(len(causes.near(one)) == 1 for one in site.register.open)
+
+
+def test_of_a_storm_that_comes_the_first_is_told_and_then_the_storm() -> None:
+    async def story() -> list[tuple[str, bool]]:
+        site = await Site().begin()
+        causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+        told: list[tuple[str, bool]] = []
+        for at in range(12):
+            await site.say(FIRED, "lost", at * 5.0, device(f"n{at}"))
+            said = causes.step(site.told.values(), START + at * 5.0)
+            told += [(one.incident.id, one.incident.storm) for one in said]
+        told += [(one.incident.id, one.incident.storm) for one in causes.step((), START + 900)]
+        await site.register.end()
+        return told
+
+    assert asyncio.run(story()) == [("i1", False), ("i11", True)]
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "at_s", "where", "told"),
+    [
+        ("lost", 60, ELSEWHERE, ["i1"]),  # it waits for others
+        ("lost", 61, ELSEWHERE, ["i1", "i2"]),
+        ("other", 10, ELSEWHERE, ["i1", "i2"]),  # of another family
+        ("lost", 10, device("n1", 7), ["i1"]),  # the same cause
+        ("hint", 10, ELSEWHERE, ["i1", "i2"]),
+    ],
+)
+def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: list[str]) -> None:
+    causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+    site = play((FIRED, "lost", 0, ONE), (FIRED, rule_id, at_s, where))
+    first, second = site.register.open
+    said = [*causes.step([first], START), *causes.step([second], START + at_s)]
+    assert [one.incident.id for one in said] == told
+    if told == ["i1"] and where is ELSEWHERE:
+        assert [one.incident.id for one in causes.step([], START + at_s + 60)] == ["i2"]

@@ -2,7 +2,8 @@
 
 A fault shows in many ways: a device is lost, the log says so, its job stands still, its node falls
 silent. What follows within `TOGETHER_S` on the same node, or on the job that runs there, is the same.
-Whatever may be one of many waits `STORM_WAIT_S` for the others. Of a cause one incident leads, the most
+Whatever may be one of many waits `STORM_WAIT_S` for the others, and so does what begins on a node
+right after it began on another: the first is told at once. Of a cause one incident leads, the most
 severe; when that is over and others are not, another one does. Pure; time is given.
 """
 
@@ -111,6 +112,8 @@ class Causes:
         self._moves: dict[str, str] = {}
         self._forgot_at = float("-inf")
         self._number = 0
+        self._began: dict[str, tuple[float, str]] = {}
+        """Of families: when one of them was first heard of last, and on which node."""
 
     def step(self, changed: Iterable[Incident], now: float) -> list[Told]:
         """What somebody is told at `now`, Unix seconds."""
@@ -198,7 +201,10 @@ class Causes:
             cause.closed = None
             self._settle(cause)
             return
-        until = self._waiting.get(incident.id, (now + self._wait_s(incident), incident))[0]
+        if incident.id not in self._waiting:
+            until = now + max(self._wait_s(incident), self._storm_wait_s(incident, now))
+        else:
+            until = self._waiting[incident.id][0]
         self._waiting[incident.id] = until, incident
 
     def _wait_s(self, incident: Incident) -> float:
@@ -207,6 +213,15 @@ class Causes:
         if rule is None or rule.group is None or incident.members or rule.group.by in _ALONE:
             return 0.0
         return STORM_WAIT_S if may_be_one_of_many(incident, rule) else 0.0
+
+    def _storm_wait_s(self, incident: Incident, now: float) -> float:
+        """How long it waits because another node began a moment ago: both may be part of a storm."""
+        node, family = incident.entity.node, incident.family
+        if not node or incident.severity is Severity.INFO:
+            return 0.0
+        last, where = self._began.get(family, (float("-inf"), ""))
+        self._began[family] = now, node
+        return STORM_WAIT_S if where != node and now - last <= STORM_WAIT_S else 0.0
 
     def _close(self, cause: Cause, incident: Incident) -> None:
         cause.open_.pop(incident.id, None)

@@ -229,7 +229,7 @@ class RuleRunner:
         """Whether nobody is to hear of an incident from here."""
         if self.mute_of(incident) is not None or self._told_by is Told.HUB:
             return True
-        if self._register.is_told_by_another(incident):
+        if self.is_told_by_another(incident):
             return True
         return self._told_by is Told.LOCAL and not any(map(self._is_local, incident.rules))
 
@@ -297,6 +297,10 @@ class RuleRunner:
     def mute_of(self, incident: Incident) -> Mute | None:
         """Why nobody is told of an incident; None when people are."""
         return self._register.mute_of(incident)
+
+    def is_told_by_another(self, incident: Incident) -> bool:
+        """Whether people are told of what leads its cause instead."""
+        return self._register.is_told_by_another(incident)
 
     def incident(self, id_: str) -> Incident | None:
         """One incident, if it is known here."""

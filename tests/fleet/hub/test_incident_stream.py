@@ -144,6 +144,10 @@ class Judge:
         """What mutes an incident."""
         return self.mutes.get(one.id)
 
+    def is_told_by_another(self, one: Incident) -> bool:
+        """Whether what it follows is told."""
+        return bool(one.follows) and one.follows not in self.mutes
+
     def change(self, *incidents: Incident) -> None:
         """Incidents as they stand now; those that are over leave the open ones."""
         ids = {one.id for one in incidents}
@@ -252,6 +256,18 @@ def test_a_group_counts_once_and_is_told_before_its_members() -> None:
         assert first.incident.group == "rack=r7"
         assert (first.members_total, len(first.incident.members)) == (MOST_OPEN + 2, MOST_NAMES)
         assert (first.nodes_total, len(first.incident.nodes)) == (MOST_OPEN + 2, MOST_NAMES)
+
+    asyncio.run(main())
+
+
+def test_what_follows_counts_only_while_its_leader_is_muted() -> None:
+    async def main() -> None:
+        follower = incident(2, severity=Severity.WARNING, follows="i1")
+        judge = Judge(incident(1), follower)
+        assert rules_of(await Reader(news_of(judge)).read()).open == {"critical": 1}
+        judge.mutes["i1"] = Mute(id="s1", kind="silence", reason="x", by="ana", until=START)
+        judge.change(follower)
+        assert rules_of(await Reader(news_of(judge)).read()).open == {"warning": 1}
 
     asyncio.run(main())
 

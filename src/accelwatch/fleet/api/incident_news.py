@@ -75,7 +75,7 @@ class IncidentNews:
             going_on, work = runner.open, LongWork()
             loud, muted = Counter[str](), 0
             for one in going_on:
-                if not (one.group or one.follows):
+                if not (one.group or runner.is_told_by_another(one)):
                     quiet = runner.mute_of(one) is not None
                     muted += quiet
                     loud[one.severity.value] += not quiet
