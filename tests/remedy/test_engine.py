@@ -95,6 +95,7 @@ class Site:
         self.toy = Toy()
         self.stop = folder / "STOP"
         self.told: list[Note] = []
+        self._asking: list[asyncio.Future[None]] = []
         self.engine = self.new()
 
     def new(self) -> Engine:
@@ -135,7 +136,7 @@ class Site:
             command = Command(verb=verb, by="anna", at=START, node="n1", reason="looked at it")
             answers.append(await self.engine.ask(command, "192.0.2.7"))
 
-        self._asking = asyncio.ensure_future(ask())
+        self._asking.append(asyncio.ensure_future(ask()))
         return answers
 
 
@@ -340,6 +341,42 @@ def test_a_persons_word_that_cannot_be_written_counts_for_nothing(site: Site) ->
     site.run(5.0, lambda: answers.append(site.asked(Verb.STOP)))
     assert answers == [[Reply(problem="it is not written down: disk full")]]
     assert site.engine.state.stop is None
+
+
+def test_a_persons_stop_counts_even_if_the_disk_does_not_take_it(site: Site) -> None:
+    answers: list[list[Reply]] = []
+    site.bench.journal.broken = "disk full"
+    site.bench.at(5.0, lambda: setattr(site.toy, "wanted", [QUARANTINE]))
+    site.bench.at(5.0, lambda: setattr(site.bench.journal, "broken", ""))
+    site.run(30.0, lambda: answers.append(site.asked(Verb.STOP)))
+    assert answers == [[Reply(problem="it is not written down: disk full")]]
+    assert site.bench.action.performed == []
+    assert site.engine.state.remedies["n1"].pursuing == QUARANTINE
+
+
+def test_a_stop_that_was_not_written_ends_with_a_start(site: Site) -> None:
+    answers: list[list[Reply]] = []
+    site.bench.journal.broken = "disk full"
+    site.bench.at(5.0, lambda: setattr(site.toy, "wanted", [QUARANTINE]))
+    site.bench.at(5.0, lambda: setattr(site.bench.journal, "broken", ""))
+    site.bench.at(20.0, lambda: answers.append(site.asked(Verb.START)))
+    site.run(30.0, lambda: answers.append(site.asked(Verb.STOP)))
+    assert [one.time >= START + 20.0 for one in site.bench.world.effects] == [True]
+
+
+def test_an_engine_that_ends_answers_whoever_waits(site: Site) -> None:
+    answers: list[list[Reply]] = []
+
+    async def hang(_: object) -> None:
+        await asyncio.sleep(3600.0)
+
+    site.bench.at(2.0, lambda: setattr(site.engine, "_commit", hang))
+    site.bench.at(3.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.bench.at(4.0, lambda: answers.append(site.asked(Verb.STOP)))
+    site.run(5.0)
+    site.bench.loop.run_until_complete(asyncio.sleep(0))
+    assert answers == [[Reply(problem="the engine ends; ask again")]] * 2
+    assert site.ask(Verb.STOP).problem == "nothing is decided any more; see the log"
 
 
 def test_only_a_person_takes_upon_himself_what_nobody_knows(site: Site) -> None:

@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 TICK_S = 1.0
 MOST_PAUSE_S = 0.1
 """Between two decisions when they take long."""
+_ENDS = "the engine ends; ask again"
 STOP_FILE = "the stop file"
 """Who stopped everything, where no person said so."""
 _LETS_GO_ON = frozenset({Verb.RETRY, Verb.FORCE_RELEASE, Verb.FORGET})
@@ -98,6 +99,8 @@ class Engine:
         """As far as it is written down."""
         self._writing: dict[int, float] = {}
         """Since when (monotonic seconds) what is being written is."""
+        self._stopped_by = ""
+        """The person whose STOP is not written down yet."""
         self._refused = ""
         self._unwritten = ""
         self._broken = ""
@@ -146,7 +149,8 @@ class Engine:
         await self._pursuits.stop()
         self._stop_file.end()
         for asked in self._inbox.asked:
-            asked.answer.cancel()
+            if not asked.answer.done():
+                asked.answer.set_result(Reply(problem=_ENDS))
 
     def tell(self, changes: Iterable[Change]) -> None:
         """Incidents and rules as they stand now."""
@@ -160,8 +164,11 @@ class Engine:
 
     async def ask(self, command: Command, address: str = "") -> Reply:
         """What a person wants; when this returns it is written down, or the answer says why not."""
-        if self._refused:
-            return Reply(problem=self._refused)
+        if self._refused or not self._tasks or self._has_ended:
+            return Reply(problem=self._refused or "nothing is decided any more; see the log")
+        if command.verb is Verb.STOP:
+            # It counts from now on, whether or not the disk takes it.
+            self._stopped_by = command.by
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._inbox.ask(Asked(command, address, answer))
         given = await answer
@@ -216,19 +223,22 @@ class Engine:
             self._inbox.tell([Command(verb=Verb.START, by=STOP_FILE, at=now)])
 
     async def _answer(self, asked: Asked) -> None:
-        if asked.answer.done():  # nobody waits any more
-            return
+        reply = Reply(problem=_ENDS)
         try:
             outcome = self._decide(self.state, [asked.command], [], self._clock.wall())
             await self._adopt(outcome, asked.command.by, asked.address)
+            reply = Reply(notes=outcome.notes)
+            if asked.command.verb in (Verb.STOP, Verb.START):
+                self._stopped_by = ""  # the state has the word now
         except JournalError as error:
-            asked.answer.set_result(Reply(problem=f"it is not written down: {error}"))
+            reply = Reply(problem=f"it is not written down: {error}")
             raise
         except Exception as error:
-            asked.answer.set_result(Reply(problem=f"it could not be decided: {error!r}"))
+            reply = Reply(problem=f"it could not be decided: {error!r}")
             raise
-        if not asked.answer.done():
-            asked.answer.set_result(Reply(notes=outcome.notes))
+        finally:
+            if not asked.answer.done():  # somebody still waits
+                asked.answer.set_result(reply)
 
     async def _written(self, batch: Batch) -> None:
         """Have a batch written, however long that takes. Raises JournalError."""
@@ -295,15 +305,20 @@ class Engine:
             return ""
         if self._stop_file.why:
             return f"everything is stopped: {self._stop_file.why}"
-        if self.state.stop is not None:
-            return f"everything is stopped by {self.state.stop.by}"
+        by = self._stopped_by or (self.state.stop.by if self.state.stop is not None else "")
+        if by:
+            return f"everything is stopped by {by}"
         answer = self._may_begin(self.state)
         return answer.text if isinstance(answer, Denial) else ""
 
     @property
+    def _has_ended(self) -> bool:
+        return any(task.done() for task in self._tasks)
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """Why something is not decided or done that should be; empty when all is well."""
-        ended = any(task.done() for task in self._tasks)
+        ended = self._has_ended
         since = min(self._writing.values(), default=self._clock.monotonic())
         hangs = self._clock.monotonic() - since > COMMIT_WAIT_S
         told = (
