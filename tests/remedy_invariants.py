@@ -196,6 +196,9 @@ class Watch:
         need(not seen.jobs, "a remedy under a running job")
         need(bool(_counting(state, remedy) or remedy.unfit), "a remedy of what has cleared")
         lead = _counting(state, remedy)
+        boot = state.world.heard[remedy.node].boot_id
+        now_so = [one for one in lead if one.standing or one.boot_id in ("", boot)]
+        need(bool(now_so or remedy.unfit), "a remedy for what happened in another boot")
         need(not lead or not all(one.blind for one in lead) or bool(remedy.unfit), "on Unknown")
         rack = _groups(state, remedy.node)[-1]
         beside = [

@@ -124,8 +124,8 @@ class History:
         self.plan = self.rng.choices([move for _, move in self.moves], weights, k=3 * STEPS)
         self.waits = CALM_WAITS if calm else WAITS
 
-    def run(self) -> None:
-        """Walk. Raises BrokenError."""
+    def run(self, *, leave: bool = True) -> None:
+        """Walk, and at the end have a person leave everything. Raises BrokenError."""
         self.begin()
         for at in range(STEPS):
             for move in self.plan[3 * at : 3 * at + self.rng.randint(1, 3)]:
@@ -133,7 +133,8 @@ class History:
             self.now += self.rng.choice(self.waits)
             self.look(self.rng.random())
             self.step()
-        self.ways_out()
+        if leave:
+            self.ways_out()
 
     def begin(self) -> None:
         self.changes.append(Started(token=1, at=self.now))
@@ -416,6 +417,26 @@ class History:
                 original={"ExcNodeList": ""} if moved else {},
             )
         )
+
+    def heal(self, rounds: int) -> None:
+        """Everything is mended, everybody answers, and what is wanted is done; a round is a minute."""
+        self.unavailable = ""
+        for node in self.nodes:
+            node.agent = node.answering = True
+            node.jobs, node.ceiling = (), "resume"
+            self.changes.append(Command(verb=Verb.UNHOLD, by="ana", at=self.now, node=node.name))
+        for name, cases in list(self.cases.items()):
+            for case in list(cases.values()):
+                self.tell(self.by_name[name], _replace(case, open=False))
+        for node in self.nodes:
+            node.healthy = True
+        self.changes.append(Command(verb=Verb.START, by="ana", at=self.now))
+        for _ in range(rounds):
+            self.now += 60
+            for intent in list(self.watch.flying.values()):
+                self.finish(intent, Ending.ACHIEVED)
+            self.look(0.0, everybody=True)
+            self.step()
 
     def ways_out(self) -> None:
         """Whatever stage it has come to: a person can end it."""

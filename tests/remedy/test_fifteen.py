@@ -465,3 +465,36 @@ def test_enough_remedies_of_one_incident_end_in_a_repair() -> None:
             ground.say(Verb.RESET_BREAKER)
             ground.end("n03", Ending.REFUSED, RefusalKind.IMPOSSIBLE)
     assert ground.stage("n03") is Stage.SERVICE
+
+
+def test_a_breaker_that_is_half_open_tries_one_and_closes_when_that_goes_well() -> None:
+    ground = Ground(settings=FAST)
+    storm = ground.fault("n39", "i-storm", group="g1")
+    ground.clear("n39", storm)
+    cases = {name: ground.fault(name) for name in ("n01", "n12")}
+    ground.wait(1500)
+    assert ground.begun == []
+    ground.wait(600)
+    (first,) = ground.begun
+    other = next(name for name in cases if name != first.node)
+    assert why(ground, other) is DenialKind.BREAKER
+    ground.end(first.node)
+    ground.end(first.node)
+    ground.clear(first.node, cases[first.node])
+    ground.wait(90)
+    ground.end(first.node)
+    ground.wait(30)
+    assert ground.kinds(other) == [QUARANTINE]
+
+
+def test_an_event_of_another_boot_is_no_reason_any_more() -> None:
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.fault("n03", standing=False)
+    ground.end("n03")
+    assert ground.stage("n03") is Stage.DRAINING
+    ground.nodes["n03"].jobs = ()
+    ground.nodes["n03"].boot += 1
+    ground.wait(120)
+    assert REBOOT not in ground.kinds("n03")
+    assert why(ground, "n03") is DenialKind.OLD_EVIDENCE

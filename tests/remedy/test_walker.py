@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.stage import Stage
-from remedy_walker import walk
+from remedy_walker import History, walk
 
 HISTORIES = 5000
 PARTS = 5
@@ -32,3 +32,21 @@ def test_no_history_breaks_an_invariant(part: int) -> None:
 @given(st.integers(min_value=10_000_000))
 def test_no_seed_that_is_looked_for_breaks_one(seed: int) -> None:
     walk(seed)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_mended_fleet_comes_to_rest(seed: int) -> None:
+    """Whatever has happened: what waits afterwards waits for a person, and for nothing else."""
+    history = History(seed)
+    history.run(leave=False)
+    history.heal(rounds=90)
+    waiting = {
+        node: remedy
+        for node, remedy in history.state.remedies.items()
+        if not (remedy.manual or remedy.unfit or remedy.stage in _A_PERSONS)
+    }
+    assert not waiting
+    assert not history.state.lingering
+
+
+_A_PERSONS = frozenset({Stage.SERVICE, Stage.UNKNOWN, Stage.OVERRIDDEN})

@@ -40,6 +40,11 @@ def leading(sur: Surroundings, remedy: Remedy) -> list[Case]:
     return cases
 
 
-def fresh(sur: Surroundings, case: Case) -> bool:
-    """Whether it rests on what is so now, or on what has happened lately."""
-    return case.standing or sur.now - case.evidence_at <= sur.settings.event_max_age_s
+def fresh(sur: Surroundings, node: str, case: Case) -> bool:
+    """Whether it rests on what is so now, or on what has happened lately and in this boot."""
+    if case.standing:
+        return True
+    heard = sur.heard(node)
+    boot = "" if heard is None else heard.boot_id
+    other_boot = bool(boot and case.boot_id) and boot != case.boot_id
+    return not other_boot and sur.now - case.evidence_at <= sur.settings.event_max_age_s

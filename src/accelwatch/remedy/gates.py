@@ -124,7 +124,7 @@ def _of_quarantine(sur: Surroundings, remedy: Remedy, case: Case | None) -> Iter
         yield _denial(DenialKind.MODE, "the rule of the incident is gone")
     if case.group:
         yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
-    if not fresh(sur, case):
+    if not fresh(sur, remedy.node, case):
         yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
     override = sur.state.overrides.get(remedy.node)
     if override is not None and sur.now < override.until:
@@ -145,7 +145,7 @@ def _of_stage(sur: Surroundings, remedy: Remedy, kind: Kind) -> Iterator[Answer]
         yield _denial(DenialKind.DATA, "nobody can tell now what the node is like")
     if case.group:
         yield _denial(DenialKind.GROUP, f"it is part of {case.group}, which has one cause")
-    if kind in REMEDIES and not remedy.unfit and not fresh(sur, case):
+    if kind in REMEDIES and not remedy.unfit and not fresh(sur, remedy.node, case):
         yield _denial(DenialKind.OLD_EVIDENCE, "what speaks for it is only what happened long ago")
 
 

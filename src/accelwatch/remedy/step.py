@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from accelwatch.remedy import canary, spares
+from accelwatch.remedy.case import Case
 from accelwatch.remedy.changes import (
     CaseChanged,
     Change,
@@ -81,12 +82,21 @@ def _started(sur: Surroundings, change: Started) -> None:
         sur.pursue(intent)
 
 
+def _boot(sur: Surroundings, node: str, case: Case, known: Case | None) -> str:
+    """The boot in which the newest evidence of a case was seen."""
+    if known is not None and known.boot_id and case.evidence_at <= known.evidence_at:
+        return known.boot_id
+    heard = sur.heard(node)
+    return "" if heard is None else heard.boot_id
+
+
 def _case(sur: Surroundings, change: CaseChanged) -> None:
     """An incident as it stands now; its policy stays the one that it was first told with."""
     case, before = change.case, sur.remedy(change.node)
     known = next((one for one in before.cases if one.incident == case.incident), None)
     if known is not None:
         case = msgspec.structs.replace(case, policy=known.policy)
+    case = msgspec.structs.replace(case, boot_id=_boot(sur, change.node, case, known))
     others = tuple(one for one in before.cases if one.incident != case.incident)
     cases = (*others, case) if case.open else others
     if cases == before.cases:
