@@ -96,7 +96,7 @@ async def fence(slurm: WorkingSlurm, folder: Path, number: int) -> float:
     key = begun(slurm, "-w", "n1", script=WRITER.format(file=checkpoint))
     until(lambda: checkpoint.exists() and checkpoint.read_text(), "the job writes")
     _, script, stepd = checkpoint.read_text().split()[:3]
-    children = slurm.run("ps", "-o", "pid=", f"--ppid={script}").split()
+    children = Path(f"/proc/{script}/task/{script}/children").read_text().split()
     pids.write_text(" ".join([str(slurm.pid("slurmd.n1")), stepd, script, *children]))
     incident = f"fence-{number}"
     with slurm.stopped("slurmd.n1"):

@@ -88,4 +88,5 @@ async def pursue(
         assert len(done) < MOST_STEPS, tolds
         settle_s = 0.2 if told.status is ToldStatus.RETRY else action.steps[proposal.kind].settle_s
         last = proposal, time.monotonic() + settle_s
-    raise AssertionError(f"neither achieved nor refused: {[step.text for step in done]}, {tolds}")
+    ways = [step.text for step in done]
+    raise AssertionError(f"neither achieved nor refused: {ways}, {tolds}, at last: {proposal}")

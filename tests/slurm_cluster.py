@@ -66,7 +66,7 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def process(*words: str, log: Path, **environ: str) -> Iterator[None]:
+def process(*words: str, log: Path, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
     """A daemon, killed at the end."""
     with log.open("wb") as out:
         daemon = subprocess.Popen(
@@ -78,7 +78,7 @@ def process(*words: str, log: Path, **environ: str) -> Iterator[None]:
             start_new_session=True,
         )
     try:
-        yield
+        yield daemon
     finally:
         daemon.kill()
         daemon.wait()

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -102,10 +103,19 @@ class WorkingSlurm:
             os.kill(pid, signal.SIGCONT)
 
     def start_node(self, node: str, *, booted: bool = False) -> None:
-        """A slurmd for a node that has none; `booted` makes it say that the machine has booted."""
+        """A slurmd for a node that has none; `booted` makes it say that the machine has booted.
+
+        What the one before it has forked may hold its port for a moment, and the new one then ends.
+        """
         words = [installed("slurmd"), "-D", "-f", str(self.conf), "-N", node]
-        log = self.folder / f"{node}.out"
-        self._daemons.enter_context(process(*words, *(["-b"] if booted else []), log=log))
+        words += ["-b"] if booted else []
+        log, pid = self.folder / f"{node}.out", self.folder / f"slurmd.{node}.pid"
+        for _ in range(20):
+            daemon = self._daemons.enter_context(process(*words, log=log))
+            until(partial(_ended_or_up, daemon, pid), f"slurmd of {node} runs")
+            if daemon.poll() is None:
+                return
+        pytest.fail(f"slurmd of {node} does not run: {log.read_text()[-500:]}")
 
     def clean(self) -> None:
         """No jobs, no reservations, all nodes at work."""
@@ -126,6 +136,11 @@ class WorkingSlurm:
     def is_idle(self) -> bool:
         """Whether every node could take a job."""
         return self.scontrol("-o", "show", "nodes").count(" State=IDLE ") == len(NODES)
+
+
+def _ended_or_up(daemon: "subprocess.Popen[bytes]", pid: Path) -> bool:
+    ended = daemon.poll() is not None
+    return ended or (pid.exists() and pid.read_text().strip() == str(daemon.pid))
 
 
 def until(is_so: Callable[[], object], what: str, seconds: float = 20.0) -> None:

@@ -1,5 +1,7 @@
 """Options of the action."""
 
+import os
+import pwd
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
@@ -10,6 +12,14 @@ from accelwatch.errors import ConfigError
 
 _Seconds = Annotated[float, Meta(gt=0.0, le=600.0)]
 _Argv = Annotated[list[str], Meta(max_length=64)]
+
+
+def own_user() -> str:
+    """Name of the user whose rights we have, or its number where it has none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,11 +38,11 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Whether a job that is moved keeps its place by a reservation; needs the rights of an operator."""
     spares: str = ""
     """Name of the standing reservation over the spare nodes."""
-    spare_users: str = "root"
+    spare_users: str = msgspec.field(default_factory=own_user)
     """For whom that reservation is made again when its last node was drawn."""
     tests: dict[str, _Argv] = {}
     """Commands by name, run as a job on a node that nobody else can use."""
-    test_users: str = "root"
+    test_users: str = msgspec.field(default_factory=own_user)
     """For whom a node is reserved while it is tested: who runs this."""
     test_timeout_s: Annotated[float, Meta(gt=0.0, le=86400.0)] = 600.0
     power_off: _Argv = []

@@ -184,7 +184,7 @@ def test_a_job_is_never_begun_beside_its_old_copy(
     one = hand()
     key = one.key(number)
     slurmd = slurm.pid("slurmd.n1")
-    group = slurm.run("ps", "-o", "pid=", f"--ppid={script}").split()
+    group = Path(f"/proc/{script}/task/{script}/children").read_text().split()
     pids.write_text(" ".join([str(slurmd), stepd, script, *group]))
     with slurm.stopped("slurmd.n1"):
         fence = one.intent(IntentKind.FENCE, "n1", job=key)

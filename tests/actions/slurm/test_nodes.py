@@ -170,7 +170,7 @@ def test_a_reboot_is_seen_by_its_boot_time_and_the_node_stays_ours(
 
     with ThreadPoolExecutor(1) as pool:
         booted = pool.submit(boot)
-        rebooted = one.pursue(IntentKind.REBOOT, "n1")
+        rebooted = one.pursue(IntentKind.REBOOT, "n1", within_s=60.0)
         booted.result()
     assert rebooted.kinds == ["reboot"]
     assert isinstance(rebooted.ending, Achieved)
