@@ -14,6 +14,7 @@ from accelwatch.incidents.journal.records import Batch, StateRecord
 from accelwatch.remedy.changes import Change, Command, Heard, Started, Verb
 from accelwatch.remedy.denial import PERMIT, Denial, DenialKind
 from accelwatch.remedy.engine import STOP_FILE, Engine, Reply
+from accelwatch.remedy.journaling import restored
 from accelwatch.remedy.model import Remedy, RemedyState, Stop
 from accelwatch.remedy.operations import KIND, OperationState
 from accelwatch.remedy.outcome import (
@@ -31,9 +32,16 @@ from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.stop_file import StopFile
 from accelwatch.remedy.world import World
 from remedy.bench import NAME, Bench, intent
+from remedy.fake_scheduler import FakeAction, FakeScheduler
 from remedy.virtual_time import START
 
 QUARANTINE = intent(IntentKind.QUARANTINE)
+
+
+def seen_by(state: RemedyState, heard: Sequence[Heard]) -> World:
+    surveys = (one for one in heard if isinstance(one, Surveyed))
+    shown = {node.name: one.action for one in surveys for node in one.nodes}
+    return World(seen_by={**state.world.seen_by, **shown})
 
 
 class Toy:
@@ -76,6 +84,7 @@ class Toy:
         after = state
         for record in records:
             after = replay(after, record)
+        after = msgspec.structs.replace(after, world=seen_by(state, heard))
         cancel = tuple(self.unwanted)
         self.wanted, self.unwanted = [], []
         return Outcome(
@@ -235,6 +244,48 @@ def test_an_engine_that_begins_again_goes_on_where_it_was(site: Site) -> None:
     site.run(10.0)
     assert [one.ending for one in pursued(site)] == [Ending.ACHIEVED]
     assert site.engine.state.token == 2
+
+
+def both(site: Site) -> FakeScheduler:
+    """Another scheduler comes first; it can do everything and has no such node."""
+    world = FakeScheduler(site.bench.clock, ["m1"])
+    site.engine._actions = {"other": FakeAction(world), NAME: site.bench.action}
+    return world
+
+
+def test_a_node_is_left_to_the_scheduler_that_shows_it(site: Site) -> None:
+    other = both(site)
+    site.toy.wanted = [QUARANTINE]
+    site.bench.world.unavailable = "connection refused"
+    site.bench.at(20.0, lambda: setattr(site.bench.world, "unavailable", ""))
+    site.run(30.0)
+    assert [one.ending for one in pursued(site)] == [Ending.ACHIEVED]
+    assert (other.effects, site.bench.world.count("drain", "n1")) == ([], 1)
+
+
+def test_a_node_that_nobody_shows_in_time_is_left_alone(site: Site) -> None:
+    both(site)
+    site.toy.wanted = [QUARANTINE]
+    site.bench.world.unavailable = "connection refused"
+    site.run(QUARANTINE.deadline - START + 10.0)
+    assert [one.ending for one in pursued(site)] == [Ending.CANCELLED]
+
+
+def test_what_was_begun_by_one_scheduler_is_not_asked_of_another_after_a_restart(
+    site: Site,
+) -> None:
+    both(site)
+    reboot = intent(IntentKind.REBOOT, boot_id="boot-1")
+    site.toy.wanted = [reboot]
+    site.run(5.0)
+    assert site.bench.world.count("reboot", "n1") == 1
+    site.engine = site.new()
+    other = both(site)
+    site.bench.world.unavailable = "connection refused"
+    site.bench.at(100.0, lambda: setattr(site.bench.world, "unavailable", ""))
+    site.run(200.0)
+    assert [one.ending for one in pursued(site)] == [Ending.ACHIEVED]
+    assert (other.effects, site.bench.world.count("reboot", "n1")) == ([], 1)
 
 
 def test_what_was_open_and_nobody_wants_is_looked_at_until_it_is_known(site: Site) -> None:
@@ -464,4 +515,4 @@ def test_it_tells_what_it_is_doing(site: Site) -> None:
 
 def test_the_world_is_not_kept(site: Site) -> None:
     site.run(3.0)
-    assert site.engine.state.world == World()
+    assert restored(site.bench.journal.states()).world == World()

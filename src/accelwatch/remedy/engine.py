@@ -99,6 +99,8 @@ class Engine:
         """As far as it is written down."""
         self._writing: dict[int, float] = {}
         """Since when (monotonic seconds) what is being written is."""
+        self._unplaced: list[Intent] = []
+        """What no scheduler has been seen to have the node of yet."""
         self._stopped_by = ""
         """The person whose STOP is not written down yet."""
         self._refused = ""
@@ -211,6 +213,9 @@ class Engine:
         outcome = self._decide(self.state, [*changes.values()], [*heard.values()], now)
         await self._adopt(outcome)
         self._inbox.done(changes, heard)
+        unplaced, self._unplaced = self._unplaced, []
+        for intent in unplaced:
+            self._begin(intent)
         if any(isinstance(one, Started) for one in changes.values()):
             self._look_after_the_rest()
 
@@ -256,15 +261,29 @@ class Engine:
             now = self._clock.wall()
             await self._written(Batch(time=now, records=[*records], actor=actor, address=address))
         self.state = outcome.state
-        for intent in (*outcome.pursue, *outcome.cancel):
-            self._pursuits.begin(intent, self._seen_by(intent))
+        for intent in outcome.pursue:
+            self._begin(intent)
         for intent in outcome.cancel:
+            self._unplaced = [one for one in self._unplaced if one != intent]
+            self._pursuits.begin(intent, self._action_of(intent))
             self._pursuits.cancel(intent)
         if outcome.notes:
             self._tell(outcome.notes)
 
-    def _seen_by(self, intent: Intent) -> str:
-        return self.state.world.seen_by.get(intent.node, "")
+    def _begin(self, intent: Intent) -> None:
+        """Pursue an intent by the scheduler that has the node; while nobody has shown it, wait."""
+        action = self._action_of(intent)
+        late = self._clock.wall() > intent.deadline
+        if not action and not late and len(self._pursuits.able(intent)) > 1:
+            self._unplaced.append(intent)
+            return
+        self._pursuits.begin(intent, action)
+        if late and not action:
+            self._pursuits.cancel(intent)
+
+    def _action_of(self, intent: Intent) -> str:
+        """By which action it was begun, also before a restart; else the one that shows the node."""
+        return self._ledger.action_of(intent) or self.state.world.seen_by.get(intent.node, "")
 
     def _look_after_the_rest(self) -> None:
         """After a restart: what is open is looked at until it is known, wanted or not."""
@@ -274,7 +293,7 @@ class Engine:
             if remedy.pursuing is not None:
                 wanted.append(remedy.pursuing)
                 if remedy.stage is Stage.UNKNOWN:
-                    self._pursuits.begin(remedy.pursuing, self._seen_by(remedy.pursuing))
+                    self._begin(remedy.pursuing)
         for operation in self._ledger.open():
             if operation.intent not in wanted:
                 self._pursuits.begin(operation.intent, operation.action)

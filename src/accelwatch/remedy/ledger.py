@@ -62,6 +62,13 @@ class Ledger:
         on = self._on(action, intent.node).values()
         return sorted((one for one in on if one.intent == intent), key=lambda one: one.reserved)
 
+    def action_of(self, intent: Intent) -> str:
+        """The action by which something was begun for an intent; empty when nothing was."""
+        for (action, node), on in self._known.items():
+            if node == intent.node and any(one.intent == intent for one in on.values()):
+                return action
+        return ""
+
     def open(self) -> list[Operation]:
         """All whose end nobody knows."""
         return [one for on in self._known.values() for one in on.values() if one.is_open]

@@ -42,11 +42,14 @@ class Pursuits:
         self._running[key] = pursuit, task
         task.add_done_callback(lambda ended: self._ended(key, ended))
 
+    def able(self, intent: Intent) -> list[str]:
+        """The actions that can do it, by their names."""
+        return [name for name, site in self._sites.items() if intent.kind in site.action.intents]
+
     def _site(self, intent: Intent, action: str) -> Site | None:
-        able = {
-            name: site for name, site in self._sites.items() if intent.kind in site.action.intents
-        }
-        return able.get(action) or next(iter(able.values()), None)
+        able = self.able(intent)
+        name = action if action in able else next(iter(able), "")
+        return self._sites.get(name)
 
     def _refused(self, intent: Intent) -> Pursued:
         return Pursued(
