@@ -403,6 +403,10 @@ def test_the_openapi_document_names_every_page() -> None:
                     "/federate",
                     "/v1/explain",
                     "/v1/evidence/alertmanager",
+                    "/v1/plan",
+                    "/v1/stop",
+                    "/v1/start",
+                    "/v1/breaker/reset",
                 }:
                     assert next(iter(methods)) == "get"
                     await running.get(path + ("?by=rack" if path == "/v1/groups" else ""))

@@ -1,123 +1,16 @@
 """A hub acts: from a reading to a node that takes no work, and back, over rules, journal and engine."""
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from accelwatch import plugins
-from accelwatch.clock import SystemClock
-from accelwatch.config.model import RuleSettings
-from accelwatch.fleet.remedies.runner import RemedyRunner
-from accelwatch.fleet.rules.evaluator import FleetEvaluator
-from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.target import targets_of
-from accelwatch.incidents.incident import Incident, MomentKind
+from accelwatch.incidents.incident import MomentKind
 from accelwatch.incidents.journal.records import ENGINE
-from accelwatch.judging.runner import RuleRunner
 from accelwatch.remedy.changes import Command, Verb
-from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings
 from accelwatch.remedy.stage import Stage
-from hub_bench import THRESHOLDS
-from remedy.fake_scheduler import FakeAction, FakeScheduler
-from told_fleet import view
-from waiting import GUARD_S
-
-POWER = ("power_watts",)
-RULES = """\
-version: 1
-defaults: {keep: 0, cooldown: 1m}
-PROFILES
-rules:
-- id: low
-  title: Too little power
-  when: power_watts < 200
-  severity: critical
-  confidence: high
-  mode: MODE
-  trust: any
-  action:
-    quarantine: {level: node, when: now}
-    verify: [{passive: 1s}]
-"""
-
-
-class HubSite:
-    """A fleet of one node that is `n1` to its scheduler, and everything that acts on it."""
-
-    def __init__(self, folder: Path, *, mode: str = "auto", profiles: str = "") -> None:
-        self.clock = SystemClock()
-        self.folder = folder
-        self.world = FakeScheduler(self.clock, ["n1", "n2"])
-        file = folder / "rules.yaml"
-        text = RULES.replace("MODE", mode).replace("PROFILES", profiles)
-        file.write_text(text, encoding="utf-8")
-        self.rule_settings = RuleSettings(files=(str(file),))
-        self.settings = RemedySettings(
-            ceiling="resume",
-            actions=(ActionSettings(type="fake"),),
-            nodes={"a": "n1"},
-            data_guard=DataGuard(startup_grace_s=0.0, calm_s=0.0),
-            stop_file=str(folder / "STOP"),
-        )
-        self.watts = 400.0
-
-    @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[tuple[RuleRunner, RemedyRunner]]:
-        fleet = Fleet(self.clock, THRESHOLDS, None)
-        (target,) = targets_of(["a"], {"rack": "r1", "pool": "train"})
-        fleet.set_targets([target])
-        source = fleet.source(target.key)
-        assert source is not None
-        source.dialect, source.host_name, source.boot_id = "accelwatch", "n1.example", "boot-1"
-
-        async def tell() -> None:
-            while True:
-                told = view(0, {POWER: self.watts}, sample_time=self.clock.wall())
-                fleet.read(target.key, [told], self.clock.wall(), 1.0)
-                await asyncio.sleep(0.2)
-
-        evaluator = FleetEvaluator(fleet)
-        acting: list[RemedyRunner] = []
-
-        def heard(incidents: Sequence[Incident]) -> None:
-            for one in acting:
-                one.heard(incidents)
-
-        rules = RuleRunner(evaluator, self.rule_settings, self.folder, heard)
-        telling = asyncio.create_task(tell())
-        await asyncio.sleep(0)
-        await rules.start()
-        remedies = RemedyRunner(fleet, evaluator, rules, self.settings)
-        await remedies.start()
-        acting.append(remedies)
-        try:
-            yield rules, remedies
-        finally:
-            await remedies.stop()
-            await rules.stop()
-            telling.cancel()
-            fleet.close()
-
-    def standing(self, node: str) -> bool:
-        """Whether our mark is on a node."""
-        return self.world.nodes[node].mark is not None
-
-
-@pytest.fixture(autouse=True)
-def fake_plugin(monkeypatch: pytest.MonkeyPatch) -> "list[FakeScheduler]":
-    """The plug-in `fake` is the scheduler that a test puts here."""
-    worlds: list[FakeScheduler] = []
-    monkeypatch.setattr(plugins, "load", lambda _group, _name: lambda _: FakeAction(worlds[-1]))
-    return worlds
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(GUARD_S):
-        while not true():
-            await asyncio.sleep(0.05)
+from fleet.remedies.hub_site import HubSite, until
+from remedy.fake_scheduler import FakeScheduler
 
 
 def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(

@@ -18,6 +18,7 @@ from accelwatch.fleet.api.documents import (
     NodeSummary,
 )
 from accelwatch.fleet.api.evidence_documents import EvidencePage, EvidenceTaken, NewEvidences
+from accelwatch.fleet.api.remedy_pages import VERBS, Wish
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.incidents.incident import IncidentState
@@ -77,8 +78,12 @@ _REFUSALS = {
 @cache
 def openapi() -> dict[str, Any]:
     """The document, version 3.1."""
+    # What acts is loaded by those only who act, or ask for this.
+    from accelwatch.fleet.remedies.documents import Commanded, PlanPage, RemediesPage
+
     _, components = msgspec.json.schema_components(
-        _ANSWERS, ref_template="#/components/schemas/{name}"
+        (*_ANSWERS, RemediesPage, PlanPage, Commanded, Wish),
+        ref_template="#/components/schemas/{name}",
     )
     return {
         "openapi": "3.1.0",
@@ -112,6 +117,9 @@ def _paths() -> dict[str, Any]:
     range_ = _parameter("range", "How far back, such as 6h; needs a store.")
     step = _parameter("step", "Between two values, such as 1m; needs a store.")
     id_ = _parameter("id", "Its id.", where="path")
+    verb = _parameter(
+        "verb", "What is asked for.", where="path", schema={"type": "string", "enum": list(VERBS)}
+    )
     by = _parameter("by", "Who ends it, where nobody has to prove who he is.")
     states = {"type": "string", "enum": list(NodeState)}
     return {
@@ -199,6 +207,20 @@ def _paths() -> dict[str, Any]:
         "/v1/evidence/alertmanager": {
             "post": _taking("Webhook of an Alertmanager", "AlertmanagerMessage", "EvidenceTaken")
         },
+        "/v1/remedies": _get("What is being done about incidents", "RemediesPage"),
+        "/v1/remedies/{node}/{verb}": {
+            "post": _taking(
+                "A person's word on what is done to a node", "Wish", "Commanded", node, verb
+            )
+        },
+        "/v1/plan": _get(
+            "What would be done for a node now, and what is in its way",
+            "PlanPage",
+            _parameter("node", "Name of the node.", must=True),
+        ),
+        "/v1/stop": {"post": _taking("Begin nothing new on any node", "Wish", "Commanded")},
+        "/v1/start": {"post": _taking("Let everything go on", "Wish", "Commanded")},
+        "/v1/breaker/reset": {"post": _taking("Close the breaker", "Wish", "Commanded")},
         "/v1/explain": _get(
             "A rule on an entity, part by part, now",
             "Explanation",

@@ -16,6 +16,7 @@ from accelwatch.fleet.api.http import index_page, listed, states_of
 from accelwatch.fleet.api.names import columns, condition, target_labels
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
+from accelwatch.fleet.api.remedy_pages import PLAN, REMEDIES, RemedyPages
 from accelwatch.fleet.api.rows import cursor_of, page, place_of
 from accelwatch.fleet.api.summaries import (
     fleet_document,
@@ -56,6 +57,7 @@ from accelwatch.web.page import (
     only,
     plain,
 )
+from accelwatch.web.roles import Role
 from accelwatch.web.stream import STREAM
 
 if TYPE_CHECKING:
@@ -88,9 +90,11 @@ class HubPages:
         incidents: IncidentPages | None = None,
         silences: SilencePages | None = None,
         evidence: EvidencePages | None = None,
+        remedies: RemedyPages | None = None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something."""
         self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
+        self._remedies = remedies or RemedyPages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._evidence = evidence or EvidencePages(fleet, Evidence)
         self._incidents = incidents or IncidentPages(lambda: None)
         self._peers = peers
@@ -125,7 +129,11 @@ class HubPages:
         """The methods that a path takes; empty when there is no such path."""
         if path in self._pages or path == STREAM:
             return _READ
-        if methods := methods_of_silences(path) or self._evidence.methods(path):
+        if methods := (
+            methods_of_silences(path)
+            or self._evidence.methods(path)
+            or self._remedies.methods(path)
+        ):
             return methods
         if path.startswith(INCIDENT) and len(path) > len(INCIDENT):
             return _READ
@@ -139,6 +147,8 @@ class HubPages:
             return plain(200, "")
         if path in (SILENCES, MAINTENANCE):
             return self._silences.page(path, query, headers)
+        if path in (REMEDIES, PLAN):
+            return self._remedies.page(path, query, headers)
         if path == EVIDENCE:
             return self._evidence.page(query, headers)
         if path.startswith(INCIDENT):
@@ -149,9 +159,13 @@ class HubPages:
 
     async def act(self, change: Change) -> Page:
         """What changes something, for those who may. Raises AccelwatchError."""
-        refusal = refusal_of_change(change, self._may_act())
+        remedy = bool(self._remedies.methods(change.path))
+        needed = self._remedies.role(change.path) if remedy else Role.ACT
+        refusal = refusal_of_change(change, self._may_act(), needed)
         if refusal is not None:
             return refusal
+        if remedy:
+            return await self._remedies.act(change)
         if methods_of_silences(change.path):
             return await self._silences.act(change)
         if self._evidence.methods(change.path):

@@ -21,6 +21,7 @@ from accelwatch.fleet.api.live import LiveStreams
 from accelwatch.fleet.api.names import target_labels
 from accelwatch.fleet.api.own import RenderOwn
 from accelwatch.fleet.api.pages import HubPages
+from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
@@ -87,6 +88,7 @@ class HubServer:
             peers=PeerPages(hub.fleet, hub.peers, lambda: hub.settings.federation),
             incidents=IncidentPages(lambda: hub.rules),
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence),
+            remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
             silences=SilencePages(
                 lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
             ),

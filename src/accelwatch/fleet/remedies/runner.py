@@ -23,6 +23,7 @@ from accelwatch.remedy.engine import Engine
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.of_incident import case_changed
 from accelwatch.remedy.outcome import Loudness, Note, Outcome
+from accelwatch.remedy.plan import Plan, Worth, planned
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.step import step
 from accelwatch.remedy.stop_file import StopFile
@@ -131,6 +132,18 @@ class RemedyRunner:
     def heard(self, _incidents: Sequence[Incident]) -> None:
         """Incidents have changed: the engine is told at once."""
         self.engine.tell(self._changes())
+
+    def plan(self, node: str) -> Plan:
+        """What would be done for a node now, and what is in its way."""
+        now, state = self._clock.wall(), self.engine.state
+        return planned(state, node, now, self.settings, self._worth(node))
+
+    def _worth(self, name: str) -> Worth:
+        """How much computes on a node, as far as owners are known."""
+        node = self._fleet.nodes.get(name)
+        devices = () if node is None else tuple(node.devices.values())
+        busy = sum(bool(device.usage.occupancy.names.get("job")) for device in devices)
+        return Worth(devices=len(devices), job_devices=busy)
 
     async def look(self, late_s: float = 0.0) -> None:
         """Tell the engine what has changed and what is seen; `late_s` after it was due."""

@@ -1,0 +1,163 @@
+"""What a hub does about incidents, as its API tells it; times are RFC 3339."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.outcome import Note
+from accelwatch.remedy.plan import Plan
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.schema.moments import timestamp
+
+
+class HoldDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Our mark on a node, as its scheduler showed it last."""
+
+    reason: str
+    set_by: str
+    set_at: str | None
+
+
+class RemedyDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What is being done about one node."""
+
+    node: str
+    target: str
+    """The scheduler's name of the machine; empty until it is proven to be the same."""
+    stage: str
+    since: str
+    due: str | None
+    """When the stage's clock runs out."""
+    incident: str
+    incidents: tuple[str, ...]
+    """All that speak against it."""
+    rule: str
+    manual: bool
+    """Whether a person took it out: then only a person gives it back."""
+    approved_by: str
+    plan: str
+    """Digest of the plan that a person is asked about, or approved."""
+    hold: HoldDocument | None
+    wants: str
+    """What is on its way."""
+    doing: str
+    """What that waits for."""
+    in_the_way: str
+    spare: str
+
+
+class VetoDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's wish that nothing be done to a node."""
+
+    node: str
+    by: str
+    reason: str
+    until: str | None
+
+
+class RemediesPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is being done, the node that waits for longest first."""
+
+    acts: bool
+    """Whether anything is configured to act by."""
+    ceiling: str = "observe"
+    """How far any rule may go."""
+    stopped_by: str = ""
+    """Who stopped everything; empty when nobody did."""
+    stopped_why: str = ""
+    breaker: str = "closed"
+    breaker_why: str = ""
+    frozen: str = ""
+    """Why too little is known to begin anything new."""
+    problems: tuple[str, ...] = ()
+    remedies: tuple[RemedyDocument, ...] = ()
+    held: tuple[VetoDocument, ...] = ()
+    """Nodes to which nothing is done."""
+
+
+class NoteDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What has come of a person's word."""
+
+    text: str
+    node: str
+    incident: str
+
+
+class Commanded(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a person's word, which is written down by then."""
+
+    notes: tuple[NoteDocument, ...]
+    remedy: RemedyDocument | None
+    """The node's, as it stands now; None where nothing is done about it, or it was about all."""
+
+
+class PlanPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be done for a node now."""
+
+    plan: Plan
+
+
+def remedy_document(remedy: Remedy, doing: Mapping[str, str]) -> RemedyDocument:
+    """One node's."""
+    hold, policy = remedy.hold, remedy.policy
+    return RemedyDocument(
+        node=remedy.node,
+        target=remedy.target,
+        stage=remedy.stage.value,
+        since=timestamp(remedy.since),
+        due=None if remedy.due is None else timestamp(remedy.due),
+        incident=remedy.incident,
+        incidents=tuple(case.incident for case in remedy.cases),
+        rule="" if policy is None else policy.rule,
+        manual=remedy.manual,
+        approved_by=remedy.approved,
+        plan=remedy.asked,
+        hold=None
+        if hold is None
+        else HoldDocument(
+            reason=hold.reason,
+            set_by=hold.set_by,
+            set_at=None if hold.set_at is None else timestamp(hold.set_at),
+        ),
+        wants="" if remedy.wants is None else remedy.wants.value,
+        doing=doing.get(remedy.target or remedy.node, ""),
+        in_the_way="" if remedy.denial is None else remedy.denial.text,
+        spare=remedy.spare,
+    )
+
+
+def remedies_page(
+    state: RemedyState,
+    settings: RemedySettings,
+    doing: Mapping[str, str],
+    problems: tuple[str, ...],
+) -> RemediesPage:
+    """All of them."""
+    stop = state.stop
+    waiting = sorted(state.remedies.values(), key=lambda one: (one.since, one.node))
+    return RemediesPage(
+        acts=True,
+        ceiling=settings.ceiling,
+        stopped_by="" if stop is None else stop.by,
+        stopped_why="" if stop is None else stop.reason,
+        breaker=state.breaker.standing.value,
+        breaker_why=state.breaker.why,
+        frozen=state.world.guard.why,
+        problems=problems,
+        remedies=tuple(remedy_document(one, doing) for one in waiting),
+        held=tuple(
+            VetoDocument(
+                node=veto.node,
+                by=veto.by,
+                reason=veto.reason,
+                until=None if veto.until is None else timestamp(veto.until),
+            )
+            for veto in state.vetoes.values()
+        ),
+    )
+
+
+def note_document(note: Note) -> NoteDocument:
+    """One line."""
+    return NoteDocument(text=note.text, node=note.node, incident=note.incident)

@@ -1,0 +1,106 @@
+"""A hub over one node whose scheduler a test holds in its hand."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+from accelwatch.clock import SystemClock
+from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.remedies.runner import RemedyRunner
+from accelwatch.fleet.rules.evaluator import FleetEvaluator
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.fleet.target import targets_of
+from accelwatch.incidents.incident import Incident
+from accelwatch.judging.runner import RuleRunner
+from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings
+from hub_bench import THRESHOLDS
+from remedy.fake_scheduler import FakeScheduler
+from told_fleet import view
+from waiting import GUARD_S
+
+POWER = ("power_watts",)
+RULES = """\
+version: 1
+defaults: {keep: 0, cooldown: 1m}
+PROFILES
+rules:
+- id: low
+  title: Too little power
+  when: power_watts < 200
+  severity: critical
+  confidence: high
+  mode: MODE
+  trust: any
+  action:
+    quarantine: {level: node, when: now}
+    verify: [{passive: 1s}]
+"""
+
+
+class HubSite:
+    """A fleet of one node that is `n1` to its scheduler, and everything that acts on it."""
+
+    def __init__(self, folder: Path, *, mode: str = "auto", profiles: str = "") -> None:
+        self.clock = SystemClock()
+        self.folder = folder
+        self.world = FakeScheduler(self.clock, ["n1", "n2"])
+        file = folder / "rules.yaml"
+        text = RULES.replace("MODE", mode).replace("PROFILES", profiles)
+        file.write_text(text, encoding="utf-8")
+        self.rule_settings = RuleSettings(files=(str(file),))
+        self.settings = RemedySettings(
+            ceiling="resume",
+            actions=(ActionSettings(type="fake"),),
+            nodes={"a": "n1"},
+            data_guard=DataGuard(startup_grace_s=0.0, calm_s=0.0),
+            stop_file=str(folder / "STOP"),
+        )
+        self.watts = 400.0
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[tuple[RuleRunner, RemedyRunner]]:
+        fleet = Fleet(self.clock, THRESHOLDS, None)
+        (target,) = targets_of(["a"], {"rack": "r1", "pool": "train"})
+        fleet.set_targets([target])
+        source = fleet.source(target.key)
+        assert source is not None
+        source.dialect, source.host_name, source.boot_id = "accelwatch", "n1.example", "boot-1"
+
+        async def tell() -> None:
+            while True:
+                told = view(0, {POWER: self.watts}, sample_time=self.clock.wall())
+                fleet.read(target.key, [told], self.clock.wall(), 1.0)
+                await asyncio.sleep(0.2)
+
+        evaluator = FleetEvaluator(fleet)
+        acting: list[RemedyRunner] = []
+
+        def heard(incidents: Sequence[Incident]) -> None:
+            for one in acting:
+                one.heard(incidents)
+
+        rules = RuleRunner(evaluator, self.rule_settings, self.folder, heard)
+        telling = asyncio.create_task(tell())
+        await asyncio.sleep(0)
+        await rules.start()
+        remedies = RemedyRunner(fleet, evaluator, rules, self.settings)
+        await remedies.start()
+        acting.append(remedies)
+        try:
+            yield rules, remedies
+        finally:
+            await remedies.stop()
+            await rules.stop()
+            telling.cancel()
+            fleet.close()
+
+    def standing(self, node: str) -> bool:
+        """Whether our mark is on a node."""
+        return self.world.nodes[node].mark is not None
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(GUARD_S):
+        while not true():
+            await asyncio.sleep(0.05)
