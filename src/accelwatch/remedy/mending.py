@@ -4,6 +4,7 @@ import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import attempts, breaker
+from accelwatch.remedy.attempts import AttemptState
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.jobs import next_job
@@ -14,15 +15,17 @@ from accelwatch.remedy.model import (
     Verification,
 )
 from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.score import Failing, added
+from accelwatch.remedy.score import Failing, added, tidied
 from accelwatch.remedy.standing_in import count_resume, drawn, reserve, without, works
 from accelwatch.remedy.verify import scored
 
+MOST_TRIED = 500
+"""Incidents whose attempts are known."""
 replace = msgspec.structs.replace
 
 
 def attempt(at: Scene) -> Remedy:
-    """One more at.remedy is begun, and counts from now on."""
+    """One more remedy is begun, and counts from now on."""
     begun, _ = attempts.begin(
         at.sur.state.attempts,
         at.sur.place(at.remedy),
@@ -30,13 +33,20 @@ def attempt(at: Scene) -> Remedy:
         at.sur.now,
         at.sur.settings.budget,
     )
-    at.sur.set("attempts", begun)
+    at.sur.set("attempts", _bounded(attempts.tidied(begun, at.sur.now)))
     at.sur.set("breaker", breaker.begun(at.sur.state.breaker, at.remedy.incident))
     rung = rung_of(at.remedy)
     failing = Failing.RESET if rung == "reset" else Failing.REBOOT
-    at.sur.set("scores", added(at.sur.state.scores, scored(at.remedy), failing, at.sur.now))
+    scores = tidied(at.sur.state.scores, at.sur.now)
+    at.sur.set("scores", added(scores, scored(at.remedy), failing, at.sur.now))
     one = Attempt(rung=rung, at=at.sur.now)
     return replace(at.remedy, attempts=(*at.remedy.attempts, one))
+
+
+def _bounded(state: AttemptState) -> AttemptState:
+    """Without the attempts of the incidents of long ago."""
+    tried = dict(list(state.tried.items())[-MOST_TRIED:])
+    return replace(state, tried=tried)
 
 
 def next_rung(at: Scene) -> Remedy:
@@ -145,7 +155,7 @@ def tell_drain(at: Scene) -> Remedy:
 
 
 def mended(at: Scene) -> Remedy:
-    """A at.remedy was done: what spoke against the node besides its cases has to be seen anew."""
+    """A remedy was done: what spoke against the node besides its cases has to be seen anew."""
     return replace(at.remedy, unfit="", fenced=False)
 
 

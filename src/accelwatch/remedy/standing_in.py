@@ -10,6 +10,7 @@ from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.denial import Answer, Denial
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.pace import within
 from accelwatch.remedy.retry import Try
 from accelwatch.remedy.score import keys_of, worst
 from accelwatch.remedy.spares import Candidate, Drawn, SpareStanding, SpareState, Wanted
@@ -93,7 +94,15 @@ def may_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> Answer:
 def count_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> None:
     """A job is begun again, and counts from now on."""
     tried, limits = Try(nodes=(), cleared=remedy.incident), sur.settings.resume
-    sur.set("retries", retry.resumed(sur.state.retries, str(job), tried, sur.now, limits))
+    known = sur.state.retries
+    over = [
+        name
+        for name, history in known.jobs.items()
+        if not within(history.resumed, sur.now, limits.within_s)
+    ]
+    for name in over:
+        known = retry.forgotten(known, name)
+    sur.set("retries", retry.resumed(known, str(job), tried, sur.now, limits))
 
 
 def _is(sur: Surroundings, name: str, standing: SpareStanding) -> bool:
