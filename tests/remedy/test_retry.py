@@ -145,6 +145,7 @@ def test_one_signal_that_has_cleared_is_a_difference_once() -> None:
     cleared = msgspec.structs.replace(SAME, cleared="storm-1")
     state = resumed(RetryState(), JOB, cleared, 0.0, LIMITS)
     assert asked(state, cleared, 200.0) != PERMIT
+    assert asked(state, SAME, 200.0) != PERMIT
     another = msgspec.structs.replace(SAME, cleared="storm-2")
     assert asked(state, another, 200.0) == PERMIT
 

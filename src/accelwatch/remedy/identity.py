@@ -120,7 +120,7 @@ def _denial(machine: Machine, text: str) -> Denial:
 
 
 def _alike(one: Machine, other: Machine) -> bool:
-    hosts = bool(one.host and other.host) and _same_host(one.host, other.host)
+    hosts = _same_host(one.host, other.host)
     boots = bool(one.boot_id and other.boot_id) and _same(one.boot_id, other.boot_id)
     return hosts or boots
 

@@ -17,7 +17,7 @@ from accelwatch.remedy.foreign_reasons import Holder, holder_of
 SCHEDULER_USERS = frozenset({"slurm"})
 """Who writes where a scheduler itself adds to a reason."""
 OWN_ADDITIONS = (" : reboot issued", " : reboot complete", " : reboot requested")
-"""What Slurm appends to a reason when it reboots a node; name and moment are then its own."""
+"""What Slurm appends to a reason when it reboots a node: the moment is new then, and mostly the name."""
 SAME_SECOND_S = 1.0
 
 
@@ -125,7 +125,7 @@ def _unchanged(seen: NodeSeen, imprint: Imprint, scheduler_users: frozenset[str]
     if addition is None:
         return False
     if addition:
-        return seen.set_by in scheduler_users or _same_writer(seen, imprint)
+        return seen.set_by in scheduler_users or seen.set_by == imprint.set_by
     return _same_writer(seen, imprint)
 
 

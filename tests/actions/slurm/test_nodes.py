@@ -7,16 +7,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from accelwatch.action.intent import IntentKind, Mark
-from accelwatch.action.observed import Standing
+from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.action.step import Achieved, Refusal, RefusalKind
+from accelwatch.remedy.ownership import Ownership, imprint_of, ownership
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, until
 
 Hands = Callable[..., Hand]
 
 
+def shown(hand: Hand, node: str) -> NodeSeen:
+    return {one.name: one for one in asyncio.run(hand.action.survey())}[node]
+
+
 def seen(hand: Hand, node: str) -> Standing:
-    return {one.name: one.standing for one in asyncio.run(hand.action.survey())}[node]
+    return shown(hand, node).standing
 
 
 def test_a_node_is_drained_and_released_and_the_fields_of_others_are_kept(
@@ -162,6 +167,7 @@ def test_a_reboot_is_seen_by_its_boot_time_and_the_node_stays_ours(
     one = hand()
     assert isinstance(one.pursue(IntentKind.REBOOT, "n1").ending, Refusal)
     one.pursue(IntentKind.QUARANTINE, "n1")
+    imprint = imprint_of(shown(one, "n1"))
 
     def boot() -> None:
         until(lambda: "REBOOT_ISSUED" in slurm.node("n1"), "the reboot is issued")
@@ -176,6 +182,7 @@ def test_a_reboot_is_seen_by_its_boot_time_and_the_node_stays_ours(
     assert isinstance(rebooted.ending, Achieved)
     assert " State=DOWN " in slurm.node("n1")
     assert seen(one, "n1") is Standing.OURS
+    assert ownership(shown(one, "n1"), imprint) is Ownership.OURS
     assert one.pursue(IntentKind.REBOOT, "n1").kinds == []
     assert one.pursue(IntentKind.RELEASE, "n1").kinds == ["resume"]
 
