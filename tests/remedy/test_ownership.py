@@ -12,7 +12,6 @@ from accelwatch.remedy.foreign_reasons import BEGINNINGS, Holder, holder_of
 from accelwatch.remedy.ownership import (
     Imprint,
     Ownership,
-    adoptable,
     imprint_of,
     may_quarantine,
     may_release,
@@ -223,33 +222,3 @@ def test_who_holds_a_node_is_known_by_how_the_reason_begins(
 def test_no_beginning_hides_another() -> None:
     for begin in BEGINNINGS:
         assert not [other for other in BEGINNINGS if other != begin and other.startswith(begin)]
-
-
-ADOPT = ("Kill task failed", "Prolog")
-
-
-@pytest.mark.parametrize(
-    ("change", "chosen", "well"),
-    [
-        ({}, ADOPT, True),
-        ({"standing": Standing.DOWN}, ADOPT, True),
-        ({"standing": Standing.OPEN}, ADOPT, False),
-        ({"standing": Standing.OURS}, ADOPT, False),
-        ({"reason": "Not responding"}, ADOPT, False),
-        ({"reason": "NHC: Kill task failed"}, ("NHC:",), False),
-        ({"reason": "disk"}, ("disk",), False),
-        ({"maintenance": True}, ADOPT, False),
-        ({}, (), False),
-        ({}, ("",), False),
-    ],
-)
-def test_only_the_schedulers_own_reasons_that_the_site_names_are_adopted(
-    change: dict[str, Any], chosen: tuple[str, ...], well: bool
-) -> None:
-    killed: dict[str, Any] = {
-        "standing": Standing.FOREIGN,
-        "mark": None,
-        "reason": "Kill task failed",
-        "set_by": "root",
-    }
-    assert adoptable(seen(**{**killed, **change}), chosen) is well

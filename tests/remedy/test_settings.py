@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet" / "remedy-settings
 
 def load(tmp_path: Path, text: str) -> RemedySettings:
     file = tmp_path / "hub.yaml"
-    file.write_text(text + "\n")
+    file.write_text(text + "\nrules: {packs: [nvidia]}\n")
     return load_settings(file).remedy
 
 

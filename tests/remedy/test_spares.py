@@ -18,7 +18,6 @@ from accelwatch.remedy.spares import (
     advised,
     draw,
     due_for_test,
-    exchanged,
     failed,
     let_go,
     listed,
@@ -178,10 +177,6 @@ def test_a_spare_that_is_not_needed_after_all_is_ready_again() -> None:
     assert let_go(state, "s1") == pool("s1")
 
 
-def test_in_place_the_repaired_node_is_the_spare() -> None:
-    assert exchanged(in_use(), "s1", 500.0).spares == {"n1": Spare(tested=500.0)}
-
-
 @pytest.mark.parametrize(
     ("move", "allowed"),
     [
@@ -189,7 +184,6 @@ def test_in_place_the_repaired_node_is_the_spare() -> None:
         (let_go, RESERVED),
         (returning, IN_USE),
         (returned, RETURNING),
-        (lambda state, name: exchanged(state, name, 1.0), IN_USE),
     ],
 )
 def test_no_step_is_left_out(

@@ -8,7 +8,7 @@ from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.changes import Verb
 from accelwatch.remedy.pursued import Ending
 from accelwatch.remedy.stage import Stage
-from remedy_ground import POLICY, Ground
+from remedy_ground import POLICY, SETTINGS, Ground
 
 ONLY_QUARANTINE = msgspec.structs.replace(POLICY, ladder=())
 
@@ -97,3 +97,31 @@ def test_what_our_own_reboot_writes_is_no_takeover() -> None:
     ground.clear("n03", case)
     ground.wait(300)
     assert ground.flying["n03"].original["set_by"] == "slurm"
+
+
+def labelled(label: str) -> Ground:
+    """A ground where that label says to leave a node alone; every node has the label `rack`."""
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, no_auto_label=label))
+    ground.fault("n03", policy=ONLY_QUARANTINE)
+    return ground
+
+
+def test_a_node_with_the_label_is_left_alone_by_rules() -> None:
+    ground = labelled("rack")
+    ground.wait(3600, every=300.0)
+    assert ground.kinds("n03") == []
+    remedy = ground.remedy("n03")
+    assert remedy is not None
+    assert remedy.denial is not None
+    assert "it has the label rack" in remedy.denial.text
+
+
+def test_another_label_or_none_says_nothing() -> None:
+    for label in ("accelwatch_no_auto", ""):
+        assert labelled(label).kinds("n03") == [IntentKind.QUARANTINE]
+
+
+def test_a_person_takes_it_out_all_the_same() -> None:
+    ground = Ground(settings=msgspec.structs.replace(SETTINGS, no_auto_label="rack"))
+    ground.say(Verb.QUARANTINE, "n03")
+    assert ground.kinds("n03") == [IntentKind.QUARANTINE]

@@ -219,9 +219,16 @@ def _bearing(sur: Surroundings, remedy: Remedy, case: Case | None, mode: Mode) -
         trusted=True if case is None else case.trusted,
         trust=Trust.AUTHENTICATED if policy is None else policy.trust,
         silence="" if case is None or remedy.manual else case.muted,
-        held_by="" if veto is None else f"{veto.by}: {veto.reason}",
+        held_by=_labelled(sur, remedy) if veto is None else f"{veto.by}: {veto.reason}",
         denied_by="" if no is None or no.rule != rule or no.until <= sur.now else no.by,
     )
+
+
+def _labelled(sur: Surroundings, remedy: Remedy) -> str:
+    """The label by which a node is left alone by rules; a person may still act on it."""
+    heard, label = sur.heard(remedy.node), sur.settings.no_auto_label
+    labelled = heard is not None and bool(label) and label in heard.labels
+    return f"it has the label {label}" if labelled and not remedy.manual else ""
 
 
 def _denial(why: DenialKind, text: str) -> Denial:

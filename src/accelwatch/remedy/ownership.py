@@ -4,7 +4,6 @@ A scheduler keeps one reason, one name and one moment, and whoever writes last w
 after our own drain is kept, and only while all of it is still so is the node ours to give back.
 """
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from accelwatch.action.intent import Mark
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remedy.foreign_reasons import Holder, holder_of
+from accelwatch.remedy.foreign_reasons import holder_of
 
 SCHEDULER_USERS = frozenset({"slurm"})
 """Who writes where a scheduler itself adds to a reason."""
@@ -98,14 +97,6 @@ def may_release(seen: NodeSeen, imprint: Imprint | None) -> Answer:
     if whose in (Ownership.OURS, Ownership.OPEN, Ownership.OVERRIDDEN):
         return PERMIT
     return Denial(why=DenialKind.FOREIGN, text=_told(seen, whose))
-
-
-def adoptable(seen: NodeSeen, beginnings: Iterable[str]) -> bool:
-    """Whether the scheduler itself has taken the node out, for a reason that we may take over."""
-    itself = holder_of(seen.reason, seen.set_by) is Holder.SCHEDULER
-    chosen = any(begin and seen.reason.startswith(begin) for begin in beginnings)
-    held = seen.standing in (Standing.FOREIGN, Standing.DOWN)
-    return held and itself and chosen and not seen.maintenance
 
 
 def _without_hold(seen: NodeSeen) -> Ownership:

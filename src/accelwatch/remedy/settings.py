@@ -95,8 +95,6 @@ class Resume(msgspec.Struct, frozen=True, kw_only=True):
     """Before the first resume, the second, and so on; the last stays."""
     productive_s: Wait = field(default=1800.0, name="productive")
     """After so long without a failure the delays begin anew."""
-    progress_s: Wait = field(default=300.0, name="progress")
-    """How long a resumed job may take until it is seen to get on."""
     same_step: AtLeastOne = 2
     """So many deaths at one step without a fault of a device are the job's own."""
     force_requeue: bool = False
@@ -114,8 +112,6 @@ class SpareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Labels that they had better have in common, the most important first."""
     test_max_age_s: Wait = field(default=86_400.0, name="test_max_age")
     """How long ago a spare may have passed its test; 0: it need not have."""
-    in_place: bool = False
-    """Whether the repaired node becomes the spare, so that the job is not interrupted twice."""
 
     def names(self) -> tuple[str, ...]:
         """Every node that `nodes` stands for, once. Raises UsageError."""
@@ -138,14 +134,12 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     stop_file: Path = "/etc/accelwatch/STOP"
     """While it is there nothing new is done."""
     no_auto_label: str = "accelwatch_no_auto"
-    """A node with this label is never touched."""
+    """A node with this label is never touched on behalf of a rule."""
     approval_s: Wait = field(default=1800.0, name="approval_expires")
     event_max_age_s: Wait = field(default=600.0, name="event_max_age")
     """What is older speaks for something, but does not begin anything."""
     override_s: Wait = field(default=4 * 3600.0, name="override_cooldown")
     """How long a node is left alone after a person undid what was done to it."""
-    adopt: tuple[str, ...] = ()
-    """Beginnings of the scheduler's own reasons that are treated as ours: `Kill task failed`."""
     budget: Budget = Budget()
     breaker: Breaker = Breaker()
     data_guard: DataGuard = DataGuard()

@@ -145,16 +145,6 @@ def returned(state: SpareState, name: str) -> SpareState:
     return _with(state, name, Spare(tested=spare.tested))
 
 
-def exchanged(state: SpareState, name: str, now: float) -> SpareState:
-    """In place: the spare stays where it works, and the node that it stood for is the spare now.
-
-    That node has just been verified. Raises ValueError for a spare that is not in use.
-    """
-    spare = _expect(state, name, (SpareStanding.IN_USE,))
-    others = {other: one for other, one in state.spares.items() if other != name}
-    return SpareState(spares={**others, spare.stands_for: Spare(tested=now)})
-
-
 def passed(state: SpareState, name: str, now: float) -> SpareState:
     """A spare has passed its test; one that had failed is ready again. Raises ValueError."""
     spare = _expect(state, name, tuple(SpareStanding))
