@@ -1,10 +1,12 @@
 """What the sampler makes of a backend's readings before they count."""
 
+import threading
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from accelwatch.sampler import contract
 from accelwatch.sampler.contract import ContractError, encoded_readings, sound_readings
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
@@ -82,3 +84,30 @@ def test_a_device_is_left_asleep(
     folder.mkdir(parents=True)
     (folder / "runtime_status").write_text(f"{status}\n")
     assert is_left_asleep(tmp_path, bus, wake=wake) is left
+
+
+def test_a_kind_that_several_threads_are_first_to_read_is_looked_at_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Eight devices tell their first readings at once; msgspec 0.22 may crash when two look at one."""
+    reading = Reading(device_id=DEVICE.id, values={("power_watts",): 5.0})
+    whole, together = msgspec.msgpack.Decoder, threading.Barrier(8)
+    made: list[object] = []
+
+    def make(kind: type[object]) -> object:
+        made.append(kind)
+        threading.Event().wait(0.02)
+        return whole(kind)
+
+    def read() -> None:
+        together.wait()
+        encoded_readings((reading,), (DEVICE,), frozenset())
+
+    monkeypatch.setattr(contract, "_decoders", {})
+    monkeypatch.setattr(msgspec.msgpack, "Decoder", make)
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert made == [tuple[Reading, ...]]

@@ -6,7 +6,8 @@ the check, and these bytes are what the owner gets.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -32,6 +33,8 @@ MAX_EVENTS = 4096
 """Events taken from one answer of an event source; the newest are kept."""
 
 _encoder = msgspec.msgpack.Encoder()
+_decoders: dict[Any, Any] = {}
+_making = Lock()
 _T = TypeVar("_T")
 
 
@@ -142,11 +145,20 @@ def sound_events(result: object) -> tuple[ErrorEvent, ...]:
     return _checked(tuple(result[-MAX_EVENTS:]), tuple[ErrorEvent, ...])[0]
 
 
+def _decoder(kind: type[_T]) -> "msgspec.msgpack.Decoder[_T]":
+    """What reads this kind, made by one thread: msgspec 0.22 crashes when two look at a new type."""
+    with _making:
+        made: msgspec.msgpack.Decoder[_T] | None = _decoders.get(kind)
+        if made is None:
+            made = _decoders[kind] = msgspec.msgpack.Decoder(kind)
+        return made
+
+
 def _checked(data: _T, kind: type[_T]) -> tuple[_T, bytes]:
     """The data after a trip through the wire form, which finds every wrong type inside it; its bytes."""
     try:
         body = _encoder.encode(data)
-        return msgspec.msgpack.decode(body, type=kind), body
+        return _decoder(kind).decode(body), body
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ContractError(f"the data cannot be sent: {error}") from error
 
