@@ -24,6 +24,7 @@ from accelwatch.fleet.hub.model import HubSettings, State
 from accelwatch.fleet.hub.serve import HubServer
 from accelwatch.fleet.scrape_settings import Scrape
 from accelwatch.fleet.targets.settings import Targets
+from accelwatch.remedy.settings import RemedySettings
 from accelwatch.rendering import exporter_of
 from accelwatch.schema.compact import CompactEncoder, Tick
 from accelwatch.schema.context_encoder import EventNumbers
@@ -235,6 +236,7 @@ async def hub(
     rules: RuleSettings | None = None,
     alerts: Alerts | None = None,
     evidence: Evidence | None = None,
+    remedy: RemedySettings | None = None,
 ) -> AsyncIterator[Running]:
     """A running hub."""
     settings = HubSettings(
@@ -245,6 +247,7 @@ async def hub(
         rules=rules or RuleSettings(),
         alerts=alerts or Alerts(),
         evidence=evidence or Evidence(),
+        remedy=remedy or RemedySettings(),
     )
     async with served_hub(
         settings, interval_s=0.05, state_dir=state_dir, protection=protection

@@ -53,7 +53,7 @@ class HubSite:
             ceiling="resume",
             actions=(ActionSettings(type="fake"),),
             nodes={"a": "n1"},
-            data_guard=DataGuard(startup_grace_s=0.0, calm_s=0.0),
+            data_guard=DataGuard(startup_grace_s=0.0, calm_s=0.0, late_s=60.0, silent=1.0),
             stop_file=str(folder / "STOP"),
         )
         self.watts = 400.0

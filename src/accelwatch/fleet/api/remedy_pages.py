@@ -145,7 +145,7 @@ class RemedyPages:
     def _acting(self) -> "RemedyRunner":
         runner = self._runner()
         if runner is None:
-            raise UnmetError("nothing is configured to act by; see remedy.actions in hub.yaml")
+            raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
         return runner
 
     def _known(self, node: str) -> str:

@@ -1,0 +1,252 @@
+"""What a hub does about incidents, and people's words to it: plan, quarantine, approve, stop ...
+
+A word that counts is in the journal when the command ends. What it led to is shown by
+`accelwatch remedies`; a scheduler needs its time.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import msgspec
+import typer
+
+from accelwatch.cli.hub_asking import HubFlags, asked, changed, who
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.errors import UsageError
+from accelwatch.exit_codes import OK
+from accelwatch.untrusted_text import printable
+
+NEEDS_APPROVAL = 4
+"""Exit code: it is asked for, and a person has to say yes first."""
+REFUSED = 1
+"""Exit code: it changes nothing."""
+
+NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The hub's name of the node.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Lasts = Annotated[
+    str | None, typer.Option("--for", metavar="DURATION", help="How long, such as 4h or 1d.")
+]
+
+
+class WhyFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """Why, and who says so."""
+
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; needed.")] = (
+        None
+    )
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="NAME", help="Who, where no password says it; the user."),
+    ] = None
+
+
+@command
+def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
+    """Show what is being done about incidents, a line a node."""
+    document = asked(hub, "/v1/remedies", {})
+    if as_json:
+        write_stdout(document)
+        raise typer.Exit(OK)
+    page = msgspec.json.decode(document)
+    for line in _standing(page):
+        complain(line)
+    if not page["remedies"]:
+        complain("nothing is being done")
+    write_stdout("".join(f"{_line(row)}\n" for row in page["remedies"]).encode())
+    raise typer.Exit(OK)
+
+
+@command
+def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None:
+    """Show what would be done for a node now, and what is in the way of each step."""
+    document = asked(hub, "/v1/plan", {"node": node})
+    if as_json:
+        write_stdout(document)
+        raise typer.Exit(OK)
+    plan = msgspec.json.decode(document)["plan"]
+    write_stdout("".join(f"{printable(line)}\n" for line in _plan(plan)).encode())
+    raise typer.Exit(OK)
+
+
+@command
+def quarantine_command(
+    hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
+) -> None:
+    """Take a node out of the pool; only a person gives it back."""
+    raise typer.Exit(_say(hub, _of(node, "quarantine"), why, as_json))
+
+
+@command
+def release_command(
+    hub: HubFlags,
+    why: WhyFlags,
+    node: NodeName,
+    force: Annotated[
+        bool, typer.Option("--force", help="Whatever is seen of it; nothing is verified.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Give a node back, when fresh data says that it is well."""
+    verb = "force_release" if force else "release"
+    raise typer.Exit(_say(hub, _of(node, verb), why, as_json))
+
+
+@command
+def approve_command(
+    hub: HubFlags,
+    why: WhyFlags,
+    node: NodeName,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            "--plan", metavar="DIGEST", help="As `accelwatch plan NODE` shows it; needed."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say yes to the plan for a node, as you have seen it."""
+    if plan is None:
+        raise UsageError(f"say which plan: accelwatch plan {node} shows it, with --plan DIGEST")
+    raise typer.Exit(_say(hub, _of(node, "approve"), why, as_json, plan=plan))
+
+
+@command
+def deny_command(
+    hub: HubFlags, why: WhyFlags, node: NodeName, lasts: Lasts = None, as_json: AsJson = False
+) -> None:
+    """Say no to what would be done for a node, for a while."""
+    more = {} if lasts is None else {"for": lasts}
+    raise typer.Exit(_say(hub, _of(node, "deny"), why, as_json, **more))
+
+
+@command
+def hold_command(
+    hub: HubFlags,
+    why: WhyFlags,
+    node: NodeName,
+    lasts: Lasts = None,
+    end: Annotated[bool, typer.Option("--end", help="Take it back.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Have nothing done to a node, for a while or until it is taken back."""
+    if end and lasts is not None:
+        raise UsageError("--end and --for: one of them")
+    more = {} if lasts is None else {"for": lasts}
+    raise typer.Exit(_say(hub, _of(node, "unhold" if end else "hold"), why, as_json, **more))
+
+
+@command
+def recovered_command(
+    hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False
+) -> None:
+    """Say that a node is mended: what was seen of it until now counts no more."""
+    raise typer.Exit(_say(hub, _of(node, "recovered"), why, as_json))
+
+
+@command
+def stop_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
+    """Begin nothing new on any node, until `accelwatch start`; it outlives a restart of the hub."""
+    raise typer.Exit(_say(hub, "/v1/stop", why, as_json))
+
+
+@command
+def start_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
+    """Let everything go on after `accelwatch stop`."""
+    raise typer.Exit(_say(hub, "/v1/start", why, as_json))
+
+
+@command
+def breaker_command(
+    hub: HubFlags,
+    why: WhyFlags,
+    word: Annotated[
+        str | None, typer.Argument(metavar="[reset]", help="Close it; else it is shown.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the breaker, or close it: it opens when more goes wrong than one node explains."""
+    if word == "reset":
+        raise typer.Exit(_say(hub, "/v1/breaker/reset", why, as_json))
+    if word is not None:
+        raise UsageError(f"write: accelwatch breaker, or accelwatch breaker reset; not {word!r}")
+    page = msgspec.json.decode(asked(hub, "/v1/remedies", {}))
+    shown = {"breaker": page["breaker"], "why": page["breaker_why"]}
+    text = f"{shown['breaker']}{shown['why'] and ': '}{printable(shown['why'])}\n".encode()
+    write_stdout(msgspec.json.encode(shown) if as_json else text)
+    raise typer.Exit(OK)
+
+
+def _of(node: str, verb: str) -> str:
+    return f"/v1/remedies/{quote(node, safe='')}/{verb}"
+
+
+def _say(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) -> int:
+    """Say it to the hub, and print what has come of it. Raises AccelwatchError."""
+    if not why.reason:
+        raise UsageError("say why, for whoever looks at it later: --reason TEXT")
+    document = {"reason": why.reason, "by": who(why.by), **more}
+    answer = changed(hub, "POST", path, document=document)
+    told = msgspec.json.decode(answer)
+    if as_json:
+        write_stdout(answer)
+    else:
+        for note in told["notes"]:
+            complain(printable(note["text"]))
+        remedy = told["remedy"]
+        write_stdout(b"" if remedy is None else f"{_line(remedy)}\n".encode())
+    return _code(told)
+
+
+def _code(told: Mapping[str, Any]) -> int:
+    if any("changes nothing" in note["text"] for note in told["notes"]):
+        return REFUSED
+    remedy = told["remedy"]
+    return NEEDS_APPROVAL if remedy and remedy["stage"] == "awaiting_approval" else OK
+
+
+def _standing(page: Mapping[str, Any]) -> list[str]:
+    """What holds for all nodes, and is not as it should be."""
+    if not page["acts"]:
+        return ["nothing is configured to act by; see remedy.actions in hub.yaml"]
+    lines = [*page["problems"]]
+    if page["stopped_by"]:
+        lines.append(f"everything is stopped by {page['stopped_by']}: {page['stopped_why']}")
+    if page["breaker"] != "closed":
+        lines.append(f"the breaker is {page['breaker'].replace('_', ' ')}: {page['breaker_why']}")
+    if page["frozen"]:
+        lines.append(f"nothing new is begun: {page['frozen']}")
+    lines += [f"{one['node']} is left alone: {one['by']}: {one['reason']}" for one in page["held"]]
+    return [printable(line) for line in lines]
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    parts = [row["node"], row["stage"].replace("_", " "), f"since {row['since'].partition('.')[0]}"]
+    if row["rule"]:
+        parts.append(row["rule"])
+    if row["incident"]:
+        parts.append(row["incident"])
+    waits = row["doing"] or row["in_the_way"]
+    if waits:
+        parts.append(f"({waits})")
+    return printable("  ".join(parts))
+
+
+def _plan(plan: Mapping[str, Any]) -> list[str]:
+    head = f"{plan['node']} is {plan['stage'].replace('_', ' ')}"
+    lines = [f"{head}: {plan['text']}" if plan["text"] else head]
+    if plan["digest"]:
+        lines.append(f"plan {plan['digest']} of rule {plan['rule']} for {plan['incident']}")
+    for number, step in enumerate(plan["steps"], 1):
+        lines.append(f"{number}. {step['text']}")
+        lines += [f"   held back: {denial['text']}" for denial in _denials(step)]
+    if plan["price"] is not None:
+        saved, lost = plan["price"]["saved"], plan["price"]["lost"]
+        lines.append(f"expected: saves {saved:.1f} GPU-hours, costs {lost:.1f}")
+    return lines
+
+
+def _denials(step: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = step["in_the_way"]
+    return found

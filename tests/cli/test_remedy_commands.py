@@ -1,0 +1,127 @@
+"""What is typed at three in the morning: remedies, plan, quarantine, release, approve, stop."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import machines
+from accelwatch import plugins
+from accelwatch.clock import SystemClock
+from accelwatch.config.model import RuleSettings
+from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings
+from cli.test_silence_commands import typed
+from hub_peers import agent, hub
+from remedy.fake_scheduler import FakeAction, FakeScheduler
+
+RULES = """\
+version: 1
+rules:
+- id: gpu.lost
+  title: A GPU is lost
+  when: state == "lost"
+  severity: critical
+  confidence: high
+  mode: approve
+  trust: any
+  action: {quarantine: {level: node, when: now}}
+"""
+
+
+def test_a_night_from_the_plan_to_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ana")
+    file = tmp_path / "rules.yaml"
+    file.write_text(RULES, encoding="utf-8")
+    rules = RuleSettings(files=(str(file),), interval_s=0.1)
+    world = FakeScheduler(SystemClock(), ["n1"])
+    load = plugins.load
+
+    def loaded(group: str, name: str) -> Any:
+        is_action = group == plugins.ACTIONS
+        return (lambda _: FakeAction(world)) if is_action else load(group, name)
+
+    monkeypatch.setattr(plugins, "load", loaded)
+
+    async def main() -> None:
+        broken = machines.snapshot(machines.view(0), machines.lost_view(1))
+        async with agent(broken) as one:
+            node = one.address
+            remedy = RemedySettings(
+                ceiling="resume",
+                actions=(ActionSettings(type="fake"),),
+                nodes={node: "n1"},
+                data_guard=DataGuard(startup_grace_s=0.0, calm_s=0.0, late_s=60.0, silent=1.0),
+                stop_file=str(tmp_path / "STOP"),
+            )
+            async with hub(node, rules=rules, state_dir=tmp_path, remedy=remedy) as running:
+                asking = ("--hub", running.base)
+                why = ("--reason", "by hand", *asking)
+                engine = running.hub.remedies
+                assert engine is not None
+                state = engine.engine
+                await running.until(lambda: any(one.asked for one in state.state.remedies.values()))
+
+                code, out, _ = await typed("remedies", *asking)
+                assert code == 0
+                assert out.startswith(f"{node}  awaiting approval  since ")
+                code, out, _ = await typed("plan", node, *asking)
+                lines = out.splitlines()
+                assert lines[0] == f"{node} is awaiting approval"
+                digest = lines[1].split()[1]
+                assert lines[1] == f"plan {digest} of rule gpu.lost for i1"
+                assert lines[2] == f"1. take {node} out of the pool"
+                code, _, said = await typed("approve", node, *why)
+                assert code != 0
+                assert f"accelwatch plan {node} shows it" in said
+                code, _, said = await typed("approve", node, "--plan", digest, *asking)
+                assert code != 0
+                assert "say why" in said
+                code, out, _ = await typed("approve", node, "--plan", "0" * 16, *why)
+                assert code in (1, 4)
+                assert world.nodes["n1"].mark is None
+                code, out, _ = await typed("approve", node, "--plan", digest, *why)
+                assert code == 0
+                await running.until(lambda: world.nodes["n1"].mark is not None)
+
+                code, out, said = await typed("stop", *why)
+                assert (code, out) == (0, "")
+                assert "ana (unverified) stopped everything" in said
+                _, _, said = await typed("remedies", *asking)
+                assert "everything is stopped by ana (unverified): by hand" in said
+                assert (await typed("start", *why))[0] == 0
+                code, out, _ = await typed("breaker", *asking)
+                assert (code, out) == (0, "closed\n")
+                assert (await typed("breaker", "reset", *why))[0] == 0
+                code, _, said = await typed("breaker", "open", *asking)
+                assert code != 0
+                assert "accelwatch breaker reset" in said
+
+                code, out, _ = await typed("release", node, "--force", "--json", *why)
+                assert (code, json.loads(out)["notes"] != []) == (0, True)
+                await running.until(lambda: world.nodes["n1"].mark is None)
+                assert (await typed("hold", node, "--for", "4h", *why))[0] == 0
+                _, _, said = await typed("remedies", *asking)
+                assert f"{node} is left alone: ana (unverified): by hand" in said
+                assert (await typed("hold", node, "--end", *why))[0] == 0
+                code, _, said = await typed("quarantine", "n9", *why)
+                assert code != 0
+                assert "no node 'n9'" in said
+
+    asyncio.run(main())
+
+
+def test_a_hub_that_does_not_act_says_so() -> None:
+    async def main() -> None:
+        async with hub() as running:
+            code, out, said = await typed("remedies", "--hub", running.base)
+            assert (code, out) == (0, "")
+            assert "see remedy.actions in hub.yaml" in said
+            code, _, said = await typed("stop", "--reason", "x", "--hub", running.base)
+            assert code != 0
+            assert "there are no remedy.actions in hub.yaml" in said
+
+    asyncio.run(main())
