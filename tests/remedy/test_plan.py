@@ -114,3 +114,18 @@ def test_what_a_person_took_out_has_no_plan_of_a_rule() -> None:
     ground.end("n03")
     assert ground.stage("n03") is Stage.HEALTHY
     assert SETTINGS.ceiling == "resume"
+
+
+def test_a_yes_to_one_plan_is_none_to_the_plan_that_comes_after_it() -> None:
+    ground = Ground()
+    first = ground.fault("n03", policy=ASKING)
+    ground.say(Verb.STOP)
+    ground.fault("n03", "i-gone", policy=ASKING)
+    ground.say(Verb.APPROVE, "n03", digest=plan(ground).digest)
+    other = msgspec.structs.replace(ASKING, rule="other", ladder=())
+    ground.fault("n03", "i-other", policy=other, severity=Severity.CRITICAL)
+    for case in (first, msgspec.structs.replace(first, incident="i-gone")):
+        ground.clear("n03", case)
+    ground.say(Verb.START)
+    assert ground.kinds("n03") == []
+    assert ground.stage("n03") is Stage.AWAITING_APPROVAL
