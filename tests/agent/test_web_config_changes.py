@@ -109,6 +109,13 @@ _CUT = [
 ]
 
 
+def replace(path: Path, text: str) -> None:
+    """Change a file in one step: half of it may be read at any moment."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
 @pytest.mark.parametrize(("text", "told"), _CUT)
 def test_no_reload_takes_a_protection_away(
     authority: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, told: str
@@ -123,11 +130,11 @@ def test_no_reload_takes_a_protection_away(
         server = Idle(before)
         front = Front(server, Web(config_file=str(path)), outcomes.append, look_every_s=0.02)
         front.start(())
-        path.write_text(text)
+        replace(path, text)
         while outcomes[-1:] != [False]:
             await asyncio.sleep(0.01)
         assert server.protection is before
-        path.write_text(FULL + "# complete\n")
+        replace(path, FULL + "# complete\n")
         while outcomes[-1:] != [True]:
             await asyncio.sleep(0.01)
         assert server.protection.users == before.users
