@@ -14,6 +14,15 @@ HISTORIES = 5000
 PARTS = 5
 
 
+ONCE_BROKEN = (1018799,)
+"""Seeds that found something: a mark that was seen before the rack of its node was known."""
+
+
+@pytest.mark.parametrize("seed", ONCE_BROKEN)
+def test_what_was_found_once_stays_mended(seed: int) -> None:
+    walk(seed)
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_history_breaks_an_invariant(part: int) -> None:
     each = HISTORIES // PARTS

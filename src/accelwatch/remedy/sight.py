@@ -16,7 +16,7 @@ from accelwatch.remedy.places import machine_of
 from accelwatch.remedy.pursued import Surveyed
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.remedy.transitions import happen, keep
+from accelwatch.remedy.transitions import happen, keep, replaced
 from accelwatch.remedy.world import Good, NodeHeard, Scheduler
 
 replace = msgspec.structs.replace
@@ -52,6 +52,7 @@ def _heard(sur: Surroundings, heard: NodeHeard) -> None:
         sur.look("good", heard.node, _good(sur, heard))
     if before is None or before.labels != heard.labels:
         sur.recount(names=False)
+        replaced(sur, heard.node)
     if before is None or machine_of(before) != machine_of(heard):
         sur.recount(names=True)
     remedy = sur.state.remedies.get(heard.node)

@@ -93,6 +93,15 @@ def balance(sur: Surroundings, node: str) -> None:
         sur.set("budget", state)
 
 
+def replaced(sur: Surroundings, node: str) -> None:
+    """Count a node of ours where it belongs: after a start its mark may be seen before its labels."""
+    own = sur.state.budget.own.get(node)
+    place = sur.place(sur.remedy(node))
+    if own is not None and place.domains and place != own.place:
+        incident = own.incidents[-1]
+        sur.set("budget", budget.adopt(sur.state.budget, place, incident, sur.now))
+
+
 def _begin(sur: Surroundings, remedy: Remedy, kind: Kind) -> Remedy:
     """Begin an intent; whether it may be was asked by the row's conditions."""
     if kind is Kind.QUARANTINE:
