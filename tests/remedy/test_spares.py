@@ -30,7 +30,7 @@ from accelwatch.remedy.spares import (
 DAY = 86_400.0
 H100 = {"model": "H100", "rack": "r1", "leaf": "s1"}
 WANTED = Wanted(incident="i1", node="n1", labels=H100)
-SETTINGS = SpareSettings(near=("leaf", "rack"))
+SETTINGS = SpareSettings(near=("leaf", "rack"), test_max_age_s=DAY)
 READY, RESERVED, IN_USE = SpareStanding.READY, SpareStanding.RESERVED, SpareStanding.IN_USE
 RETURNING, FAILED = SpareStanding.RETURNING, SpareStanding.FAILED
 
@@ -138,7 +138,7 @@ def test_a_spare_never_stands_in_for_itself() -> None:
 
 
 def test_everything_that_has_to_be_alike_is() -> None:
-    both = SpareSettings(alike=("model", "fabric"))
+    both = SpareSettings(alike=("model", "fabric"), test_max_age_s=DAY)
     assert "another fabric" in denied(pool("s1"), {"s1": candidate(fabric="f")}, settings=both)
     assert drawn(pool("s1"), {"s1": candidate()}, settings=both)[1] == "s1"
 
@@ -149,7 +149,7 @@ def test_a_spare_has_passed_its_test_not_long_ago() -> None:
     assert "tested too long ago" in denied(pool("s1"), known, now=DAY + 1)
     untested = SpareState(spares={"s1": Spare()})
     assert "never tested" in denied(untested, known)
-    trusting = SpareSettings(test_max_age_s=0.0)
+    trusting = SpareSettings()
     for state in (untested, pool("s1")):
         assert drawn(state, known, now=9 * DAY, settings=trusting)[1] == "s1"
 
@@ -230,7 +230,7 @@ def test_idle_spares_are_tested_before_their_test_is_too_old() -> None:
         }
     )
     assert due_for_test(state, DAY, SETTINGS) == ("never", "oldest", "older")
-    assert due_for_test(state, DAY, SpareSettings(test_max_age_s=0.0)) == ()
+    assert due_for_test(state, DAY, SpareSettings()) == ()
 
 
 def test_spares_are_those_that_are_listed_and_those_that_are_away() -> None:

@@ -110,7 +110,7 @@ class SpareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Labels that spare and node must have in common."""
     near: tuple[str, ...] = ("rack",)
     """Labels that they had better have in common, the most important first."""
-    test_max_age_s: Wait = field(default=86_400.0, name="test_max_age")
+    test_max_age_s: Wait = field(default=0.0, name="test_max_age")
     """How long ago a spare may have passed its test; 0: it need not have."""
 
     def names(self) -> tuple[str, ...]:
