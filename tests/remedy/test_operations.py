@@ -99,7 +99,7 @@ def test_only_what_is_open_claims_its_node(state: OperationState) -> None:
 
 
 def test_only_the_ledger_permits_an_effect() -> None:
-    """Each `Committed` is made in `Ledger.start`, after what is awaited there."""
+    """Each `Committed` is made in `Ledger.start`, after what is awaited there, or does nothing."""
     makers = [
         path.relative_to(HOUSE).as_posix()
         for folder in ("src", "actions")
@@ -108,13 +108,19 @@ def test_only_the_ledger_permits_an_effect() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "Committed"
     ]
-    assert makers == ["src/accelwatch/remedy/ledger.py"]
+    assert makers == ["src/accelwatch/remedy/ledger.py"] * 2
     source = (HOUSE / makers[0]).read_text(encoding="utf-8")
     (start,) = (
         node
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.AsyncFunctionDef) and node.name == "start"
     )
+    (rehearsal,) = (
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.name == "rehearsal"
+    )
+    assert "dry_run=True" in ast.unparse(rehearsal)
     (write,) = (node.lineno for node in ast.walk(start) if isinstance(node, ast.Await))
     (made,) = (
         node.lineno

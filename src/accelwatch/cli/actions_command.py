@@ -93,7 +93,8 @@ async def _tried(action: "Action", intent: "Intent") -> int:
     import msgspec
 
     from accelwatch.action.contract import ActionUnavailableError
-    from accelwatch.action.step import Committed, Step, ToldStatus
+    from accelwatch.action.step import Step, ToldStatus
+    from accelwatch.remedy.ledger import rehearsal
 
     try:
         observed = await action.observe(intent)
@@ -102,10 +103,7 @@ async def _tried(action: "Action", intent: "Intent") -> int:
         _show(type(proposal).__name__.lower(), proposal)
         if not isinstance(proposal, Step):
             return OK
-        operation = Committed(
-            operation="try", attempt=1, mark=intent.mark, deadline=intent.deadline, dry_run=True
-        )
-        told = await action.perform(proposal, operation)
+        told = await action.perform(proposal, rehearsal(intent))
         _show("told", told)
         return OK if told.status is ToldStatus.DONE else NOTHING_READ
     except ActionUnavailableError as error:

@@ -29,6 +29,13 @@ Place = tuple[str, str]
 """An action's name and a node."""
 
 
+def rehearsal(intent: Intent) -> Committed:
+    """The permission to go through a step without doing anything, which nobody has to write down."""
+    return Committed(
+        operation="try", attempt=1, mark=intent.mark, deadline=intent.deadline, dry_run=True
+    )
+
+
 class Ledger:
     """What was begun, and how far it is; for one event loop."""
 

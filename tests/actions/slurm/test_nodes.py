@@ -132,15 +132,16 @@ def test_unknown_nodes_and_names_that_mean_many_are_refused(
 
 
 def test_a_node_is_tested_while_nobody_else_can_use_it(slurm: WorkingSlurm, hand: Hands) -> None:
+    # The scheduler remembers what others have asked for; nobody else asked at these moments.
     one = hand(tests={"well": ["/bin/true"], "sick": ["/bin/false"]})
     early = one.pursue(IntentKind.TEST, "n1", test="well")
     assert isinstance(early.ending, Refusal)
     assert early.ending.kind is RefusalKind.UNSAFE
     one.pursue(IntentKind.QUARANTINE, "n1")
-    passed = one.pursue(IntentKind.TEST, "n1", test="well", asked=1.0, twice=True)
+    passed = one.pursue(IntentKind.TEST, "n1", test="well", asked=11.0, twice=True)
     assert passed.kinds == ["reserve", "undrain", "run_test", "drain", "delete_reservation"]
     assert isinstance(passed.ending, Achieved)
-    failed = one.pursue(IntentKind.TEST, "n1", test="sick", asked=2.0)
+    failed = one.pursue(IntentKind.TEST, "n1", test="sick", asked=12.0)
     assert isinstance(failed.ending, Refusal)
     assert failed.ending.text == "sick on n1: failed, exit code 1:0"
     assert "DRAIN" in slurm.node("n1")

@@ -135,6 +135,10 @@ class Hub:
             if self.rules is not None:
                 await self.rules.stop()
             self.rules = self.remedies = None
+            if settings.remedy.actions:
+                logger.warning(
+                    "no rules are configured, so nothing is ever done key=remedy.actions"
+                )
         elif self.rules is None:
             # numpy's share of the rules is loaded by those only who have some.
             from accelwatch.fleet.rules.evaluator import FleetEvaluator

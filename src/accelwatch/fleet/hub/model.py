@@ -130,8 +130,6 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
 
         for key, text in sinks.mistakes(settings.alerts):
             yield f"alerts.{key}", text
-    if settings.remedy.actions and not settings.rules.any:
-        yield "remedy.actions", "no rules are configured, so nothing would ever be done"
     for key, text in _of_remedies(settings.remedy):
         yield f"remedy.{key}", text
     state = settings.state
