@@ -48,6 +48,8 @@ def drop(at: Scene) -> Remedy:
 
 def take_mark(at: Scene) -> Remedy:
     """Our mark is on the node: keep how it looks, to know it again."""
+    if at.remedy.hold is None:
+        at.sur.note(at.remedy, f"{at.remedy.node} takes no new work", Loudness.TELL)
     pursued = at.happening.pursued
     seen = at.happening.seen
     if pursued is not None and pursued.observed is not None:

@@ -32,7 +32,10 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
             told = rules.incident(incident.id)
             assert told is not None
             notes = [moment for moment in told.timeline if moment.kind is MomentKind.NOTE]
-            assert [(note.actor, note.text) for note in notes] == [(ENGINE, "a takes work again")]
+            assert [(note.actor, note.text) for note in notes] == [
+                (ENGINE, "a takes no new work"),
+                (ENGINE, "a takes work again"),
+            ]
             assert remedies.problems == ()
 
     asyncio.run(story())
