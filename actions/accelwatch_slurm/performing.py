@@ -31,7 +31,8 @@ class Performer:
         if self._clock.wall() > operation.deadline:
             return Told(status=ToldStatus.REFUSED, text="its deadline has passed")
         try:
-            return await asyncio.wait_for(handler(step, operation), STEPS[step.kind].timeout_s)
+            async with asyncio.timeout(STEPS[step.kind].timeout_s):
+                return await handler(step, operation)
         except ActionUnavailableError as error:
             return Told(status=ToldStatus.RETRY, text=str(error))
         except ChangedError as error:

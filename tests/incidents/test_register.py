@@ -206,3 +206,33 @@ def test_a_tick_that_began_before_a_silence_was_set_heeds_it(tmp_path: Path) -> 
         await site.register.end()
 
     play(story)
+
+
+class SlowWriter:
+    """A journal whose disk answers when a test says so."""
+
+    def __init__(self) -> None:
+        self.written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def commit(self, _batch: object) -> None:
+        await self.written
+
+
+@pytest.mark.parametrize("rounds", range(8))
+def test_who_is_cancelled_while_the_disk_answers_is_cancelled(rounds: int) -> None:
+    """A process that ends in that moment would wait for ever for whoever judges its rules."""
+
+    async def main() -> None:
+        site = await Site().begin(None)
+        writer = SlowWriter()
+        site.register._writer = writer  # type: ignore[assignment]
+        noting = asyncio.ensure_future(site.register.remember({"f": ENDS}, START))
+        await asyncio.sleep(0.01)
+        writer.written.set_result(None)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        if noting.cancel():
+            with pytest.raises(asyncio.CancelledError):
+                await noting
+
+    asyncio.run(main())

@@ -279,7 +279,9 @@ class Register:
         batch = Batch(time=now, records=records, seen=seen or {}, actor=actor)
         writing = asyncio.ensure_future(self._writer.commit(batch))
         try:
-            await asyncio.wait_for(asyncio.shield(writing), COMMIT_WAIT_S)
+            # `wait_for` of Python 3.11 forgets that it was cancelled when the disk answers just then.
+            async with asyncio.timeout(COMMIT_WAIT_S):
+                await asyncio.shield(writing)
         except (JournalError, TimeoutError) as error:
             problem = str(error) or f"the journal has not been written for {COMMIT_WAIT_S:g} s"
             if problem != self._unwritten:

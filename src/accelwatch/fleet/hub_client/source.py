@@ -193,7 +193,8 @@ class HubSource:
         self._changed()
         with contextlib.suppress(TimeoutError):
             wait = self._backoff.next(fault.retry_after_s)
-            await asyncio.wait_for(self._anew.wait(), wait)
+            async with asyncio.timeout(wait):
+                await self._anew.wait()
 
     def _wants(self, body: bytes) -> bool:
         """Whether a frame is worth decoding: ticks that come too early are not."""
