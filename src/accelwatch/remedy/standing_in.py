@@ -24,12 +24,13 @@ def drawn(sur: Surroundings, remedy: Remedy) -> tuple[SpareState, Drawn | Denial
     heard = sur.heard(remedy.node)
     labels = {} if heard is None else {"model": heard.model, "rack": heard.rack, **heard.labels}
     wanted = Wanted(incident=remedy.incident, node=sur.target(remedy), labels=labels)
-    candidates = {name: _candidate(sur, name) for name in sur.state.spares.spares}
+    candidates = {name: candidate(sur, name) for name in sur.state.spares.spares}
     limits = sur.settings.spares
     return spares.draw(sur.state.spares, wanted, candidates, now=sur.now, settings=limits)
 
 
-def _candidate(sur: Surroundings, name: str) -> Candidate:
+def candidate(sur: Surroundings, name: str) -> Candidate:
+    """What is known of a spare besides its standing."""
     seen = sur.world.seen.get(name)
     names = {theirs: ours for ours, theirs in sur.settings.nodes.items()}
     node = names.get(name, name)

@@ -13,7 +13,7 @@ from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.target import targets_of
 from accelwatch.incidents.incident import Incident
 from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings
+from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings, SpareSettings
 from hub_bench import THRESHOLDS
 from remedy.fake_scheduler import FakeScheduler
 from told_fleet import view
@@ -41,7 +41,14 @@ rules:
 class HubSite:
     """A fleet of one node that is `n1` to its scheduler, and everything that acts on it."""
 
-    def __init__(self, folder: Path, *, mode: str = "auto", profiles: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        mode: str = "auto",
+        profiles: str = "",
+        spares: tuple[str, ...] = (),
+    ) -> None:
         self.clock = SystemClock()
         self.folder = folder
         self.world = FakeScheduler(self.clock, ["n1", "n2"])
@@ -55,6 +62,7 @@ class HubSite:
             nodes={"a": "n1"},
             data_guard=DataGuard(startup_grace_s=0.0, calm_s=0.0, late_s=60.0, silent=1.0),
             stop_file=str(folder / "STOP"),
+            spares=SpareSettings(nodes=spares),
         )
         self.watts = 400.0
 

@@ -142,6 +142,28 @@ def test_who_is_held_by_a_person_is_left_alone(
     played(site, play)
 
 
+def test_marks_and_spares_are_listed(tmp_path: Path, fake_plugin: list[FakeScheduler]) -> None:
+    site = HubSite(tmp_path, spares=("n2",))
+    fake_plugin.append(site.world)
+
+    async def play(client: Client, remedies: RemedyRunner) -> None:
+        await client.post("/v1/remedies/a/quarantine", reason="cable is swapped")
+        await until(lambda: bool(client.get("/v1/holds")["holds"]))
+        (mark,) = client.get("/v1/holds")["holds"]
+        assert (mark["node"], mark["target"], mark["manual"]) == ("a", "n1", True)
+        assert mark["set_at"] is not None
+        assert client.get("/v1/holds")["left_alone"] == []
+        await client.post("/v1/remedies/a/hold", reason="a demo", **{"for": "4h"})
+        (alone,) = client.get("/v1/holds")["left_alone"]
+        assert (alone["node"], alone["by"], alone["reason"]) == ("a", "kim", "a demo")
+        assert alone["until"] is not None
+        (spare,) = client.get("/v1/spares")["spares"]
+        assert (spare["name"], spare["standing"], spare["tested"]) == ("n2", "ready", None)
+        assert spare["usable"] is False, "no agent tells of it"
+
+    played(site, play)
+
+
 @pytest.mark.parametrize(
     ("path", "body", "error", "text"),
     [
@@ -196,6 +218,7 @@ def test_each_word_needs_its_role(tmp_path: Path, path: str, role: Role) -> None
 
 def test_a_hub_that_does_not_act_says_so(tmp_path: Path) -> None:
     pages = RemedyPages(lambda: None, HubSite(tmp_path).clock, lambda: {"a": 0})
-    assert json.loads(pages.page("/v1/remedies", {}, {}).body)["acts"] is False
+    for path in ("/v1/remedies", "/v1/holds", "/v1/spares"):
+        assert json.loads(pages.page(path, {}, {}).body)["acts"] is False
     with pytest.raises(UnmetError, match=r"remedy\.actions"):
         pages.page("/v1/plan", {"node": ["a"]}, {})

@@ -80,9 +80,10 @@ def openapi() -> dict[str, Any]:
     """The document, version 3.1."""
     # What acts is loaded by those only who act, or ask for this.
     from accelwatch.fleet.remedies.documents import Commanded, PlanPage, RemediesPage
+    from accelwatch.fleet.remedies.standing_documents import HoldsPage, SparesPage
 
     _, components = msgspec.json.schema_components(
-        (*_ANSWERS, RemediesPage, PlanPage, Commanded, Wish),
+        (*_ANSWERS, RemediesPage, PlanPage, HoldsPage, SparesPage, Commanded, Wish),
         ref_template="#/components/schemas/{name}",
     )
     return {
@@ -218,6 +219,8 @@ def _paths() -> dict[str, Any]:
             "PlanPage",
             _parameter("node", "Name of the node.", must=True),
         ),
+        "/v1/holds": _get("Our marks on nodes, and nodes that people want left alone", "HoldsPage"),
+        "/v1/spares": _get("Who can stand in, and who does", "SparesPage"),
         "/v1/stop": {"post": _taking("Begin nothing new on any node", "Wish", "Commanded")},
         "/v1/start": {"post": _taking("Let everything go on", "Wish", "Commanded")},
         "/v1/breaker/reset": {"post": _taking("Close the breaker", "Wish", "Commanded")},

@@ -16,7 +16,7 @@ from accelwatch.fleet.api.http import index_page, listed, states_of
 from accelwatch.fleet.api.names import columns, condition, target_labels
 from accelwatch.fleet.api.openapi import openapi
 from accelwatch.fleet.api.own import RenderOwn, own_series
-from accelwatch.fleet.api.remedy_pages import PLAN, REMEDIES, RemedyPages
+from accelwatch.fleet.api.remedy_pages import RemedyPages
 from accelwatch.fleet.api.rows import cursor_of, page, place_of
 from accelwatch.fleet.api.summaries import (
     fleet_document,
@@ -147,7 +147,7 @@ class HubPages:
             return plain(200, "")
         if path in (SILENCES, MAINTENANCE):
             return self._silences.page(path, query, headers)
-        if path in (REMEDIES, PLAN):
+        if self._remedies.methods(path):
             return self._remedies.page(path, query, headers)
         if path == EVIDENCE:
             return self._evidence.page(query, headers)

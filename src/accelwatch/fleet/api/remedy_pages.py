@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 REMEDIES = "/v1/remedies"
 PLAN = "/v1/plan"
+HOLDS = "/v1/holds"
+SPARES = "/v1/spares"
+_SHOWN = (REMEDIES, PLAN, HOLDS, SPARES)
 _OF_ALL: Mapping[str, tuple[str, Role]] = MappingProxyType(
     {
         "/v1/stop": ("stop", Role.ACT),
@@ -76,7 +79,7 @@ class RemedyPages:
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty for other paths."""
-        if path in (REMEDIES, PLAN):
+        if path in _SHOWN:
             return ("GET", "HEAD")
         return ("POST",) if path in _OF_ALL or _word_to(path) is not None else ()
 
@@ -88,22 +91,39 @@ class RemedyPages:
         return Role.ADMIN if word is None else _OF_NODE[word[1]]
 
     def page(self, path: str, query: Query, headers: Headers) -> Page:
-        """`RemediesPage` or `PlanPage`. Raises UsageError, UnmetError."""
-        from accelwatch.fleet.remedies.documents import PlanPage, RemediesPage, remedies_page
-
-        runner = self._runner()
-        if path == REMEDIES:
+        """`RemediesPage`, `PlanPage`, `HoldsPage` or `SparesPage`. Raises UsageError, UnmetError."""
+        if path != PLAN:
             ask_again(query, ())
-            if runner is None:
-                return json_page(RemediesPage(acts=False), headers)
-            engine = runner.engine
-            page = remedies_page(engine.state, runner.settings, engine.doing, runner.problems)
-            return json_page(page, headers)
+            return json_page(self._listed(path), headers)
+        from accelwatch.fleet.remedies.documents import PlanPage
+
         ask_again(query, ("node",))
         node = only(query, "node")
         if node is None:
             raise UsageError("node: say which, such as ?node=n12")
         return json_page(PlanPage(plan=self._acting().plan(self._known(node))), headers)
+
+    def _listed(self, path: str) -> msgspec.Struct:
+        """What is told of all nodes; where nobody acts it says that."""
+        from accelwatch.fleet.remedies.documents import RemediesPage, remedies_page
+        from accelwatch.fleet.remedies.standing_documents import (
+            HoldsPage,
+            SparesPage,
+            holds_page,
+            spares_page,
+        )
+
+        runner, now = self._runner(), self._clock.wall()
+        if path == HOLDS:
+            return HoldsPage(acts=False) if runner is None else holds_page(runner.engine.state, now)
+        if path == SPARES:
+            if runner is None:
+                return SparesPage(acts=False)
+            return spares_page(runner.engine.state, runner.settings, now)
+        if runner is None:
+            return RemediesPage(acts=False)
+        engine = runner.engine
+        return remedies_page(engine.state, runner.settings, engine.doing, runner.problems)
 
     async def act(self, change: Change) -> Page:
         """Do what a person asks for; it is written down when this is answered.
