@@ -110,6 +110,14 @@ def test_within_its_cool_down_it_is_the_same_incident() -> None:
     assert kinds(incident)[-1] is MomentKind.REOPENED
 
 
+def test_a_rule_that_begins_anew_on_an_open_incident_says_so() -> None:
+    kept = keeper()
+    kept.step([change(FIRED, 0)], START)
+    (incident,) = kept.step([change(FIRED, 300)], START + 300)
+    assert (incident.id, incident.rules) == ("i1", ("gpu.lost",))
+    assert kinds(incident) == [MomentKind.OPENED, MomentKind.AGAIN]
+
+
 def test_after_its_cool_down_it_is_another() -> None:
     kept = keeper()
     kept.step([change(FIRED, 0)], START)

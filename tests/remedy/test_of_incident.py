@@ -95,8 +95,9 @@ def test_what_is_about_no_single_node_is_no_case() -> None:
 def test_the_newest_evidence_is_what_fired_or_happened_last() -> None:
     fired = (at(START + 5, MomentKind.OPENED), at(START + 9, MomentKind.NOTE))
     assert case(incident(timeline=fired)).evidence_at == START + 5
-    again = (*fired, at(START + 30, MomentKind.REOPENED))
-    assert case(incident(timeline=again)).evidence_at == START + 30
+    for kind in (MomentKind.REOPENED, MomentKind.RULE, MomentKind.ROSE, MomentKind.AGAIN):
+        again = (*fired, at(START + 30, kind))
+        assert case(incident(timeline=again)).evidence_at == START + 30
     happened = (Evidence(signal="xid_79", text="Xid 79", event=EVENT),)
     assert case(incident(timeline=again, evidence=happened)).evidence_at == START + 50
 
@@ -127,7 +128,8 @@ def test_only_authenticated_evidence_is_trusted(
 def test_a_blind_incident_is_blind_until_it_sees_again() -> None:
     blind = (at(START, MomentKind.OPENED), at(START + 9, MomentKind.BLIND))
     assert case(incident(timeline=blind)).blind
-    assert not case(incident(timeline=(*blind, at(START + 20, MomentKind.SEEING)))).blind
+    for kind in (MomentKind.SEEING, MomentKind.AGAIN):
+        assert not case(incident(timeline=(*blind, at(START + 20, kind)))).blind
 
 
 def test_an_incident_whose_rule_is_gone_says_so() -> None:

@@ -55,6 +55,8 @@ class MomentKind(StrEnum):
     """It became more severe."""
     RULE = "rule"
     """Another rule of the family fires too."""
+    AGAIN = "again"
+    """A rule that has fired before has begun to fire anew, on what is seen since."""
     BLIND = "blind"
     SEEING = "seeing"
     JOINED = "joined"

@@ -268,7 +268,7 @@ class Keeper:
             )
             kind, text = MomentKind.REOPENED, f"{rule.title} again"
         elif rule.id in before.rules:
-            kind, text = MomentKind.NOTE, f"{rule.title} fires again"
+            kind, text = MomentKind.AGAIN, f"{rule.title} fires again"
         else:
             kind, text = MomentKind.RULE, rule.title
         severity = severity_of(rule, change)

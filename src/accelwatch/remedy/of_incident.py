@@ -13,7 +13,15 @@ from accelwatch.remedy.group_hold import may_act
 from accelwatch.rules.rule import Action, Rule
 from accelwatch.schema.provenance import Provenance
 
-_FIRES = frozenset({MomentKind.OPENED, MomentKind.REOPENED, MomentKind.RULE, MomentKind.ROSE})
+_FIRES = frozenset(
+    {
+        MomentKind.OPENED,
+        MomentKind.REOPENED,
+        MomentKind.RULE,
+        MomentKind.ROSE,
+        MomentKind.AGAIN,
+    }
+)
 _SIGHT = frozenset({MomentKind.BLIND, MomentKind.SEEING, *_FIRES})
 
 

@@ -1,0 +1,52 @@
+"""A person who is asked and does not answer: who is asked again, and when."""
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import IntentKind
+from accelwatch.remedy.changes import CaseChanged, Verb
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import Mode
+from remedy_ground import POLICY, SETTINGS, Ground
+
+ASKS = msgspec.structs.replace(POLICY, mode=Mode.APPROVE)
+NODE = "n03"
+
+
+def asked(ground: Ground) -> int:
+    """How often a person was asked so far."""
+    return sum("may n03 be taken out?" in note.text for note in ground.notes)
+
+
+def test_what_nobody_approves_in_time_is_only_observed_and_told_once() -> None:
+    ground = Ground()
+    ground.fault(NODE, policy=ASKS)
+    assert (ground.stage(NODE), asked(ground)) == (Stage.AWAITING_APPROVAL, 1)
+    ground.wait(SETTINGS.approval_s + 60)
+    assert ground.stage(NODE) is Stage.SUSPECT
+    told = [note for note in ground.notes if "nobody approved in time" in note.text]
+    assert [note.loudness for note in told] == [Loudness.ALERT]
+    ground.wait(3 * SETTINGS.approval_s, every=300)
+    assert (ground.stage(NODE), asked(ground), ground.kinds(NODE)) == (Stage.SUSPECT, 1, [])
+
+
+@pytest.mark.parametrize(("later_s", "times"), [(0.0, 1), (1.0, 2)])
+def test_only_newer_evidence_has_a_person_asked_again(later_s: float, times: int) -> None:
+    ground = Ground()
+    case = ground.fault(NODE, policy=ASKS)
+    ground.wait(SETTINGS.approval_s + 60)
+    newer = msgspec.structs.replace(case, evidence_at=case.evidence_at + later_s, title="again")
+    ground.step(CaseChanged(node=NODE, case=newer))
+    assert asked(ground) == times
+    assert (ground.stage(NODE) is Stage.AWAITING_APPROVAL) is (times == 2)
+
+
+def test_a_late_yes_to_the_same_plan_counts() -> None:
+    ground = Ground()
+    ground.fault(NODE, policy=ASKS)
+    remedy = ground.remedy(NODE)
+    assert remedy is not None
+    ground.wait(SETTINGS.approval_s + 60)
+    ground.say(Verb.APPROVE, NODE, digest=remedy.asked)
+    assert ground.kinds(NODE) == [IntentKind.QUARANTINE]
