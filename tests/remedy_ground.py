@@ -49,6 +49,7 @@ class Node:
     serial: str = ""
     ceiling: str = "resume"
     jobs: tuple[JobKey, ...] = ()
+    maintenance: bool = False
     shown: tuple[object, NodeSeen] | None = None
     """How it was shown last; the same is shown again while nothing has changed."""
 
@@ -58,6 +59,7 @@ class Node:
 
     def seen(self) -> NodeSeen:
         key = (self.standing, self.mark, self.set_by, self.answering, self.boot, self.jobs)
+        key = (*key, self.maintenance)
         if self.shown is None or self.shown[0] != key:
             self.shown = (key, self._seen())
         return self.shown[1]
@@ -73,6 +75,7 @@ class Node:
             boot_id=self.boot_id,
             jobs=self.jobs,
             pools=("train",),
+            maintenance=self.maintenance,
         )
 
     def heard(self, now: float) -> NodeHeard:

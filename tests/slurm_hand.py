@@ -6,10 +6,19 @@ from typing import Any
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
+from accelwatch.action.observed import NodeSeen
+from accelwatch.remedy.ownership import Imprint
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.job_text import job_of
 from pursuits import Pursuit, pursue
 from working_slurm import WorkingSlurm
+
+
+def imprint_of(seen: NodeSeen) -> Imprint | None:
+    """What is kept of a node that was just seen to be ours; None of one without a mark."""
+    if seen.mark is None:
+        return None
+    return Imprint(mark=seen.mark, reason=seen.reason, set_by=seen.set_by, set_at=seen.set_at)
 
 
 class Hand:

@@ -12,10 +12,9 @@ from accelwatch.remedy.ceiling import (
     UNDOING,
     Bearing,
     Ceiling,
-    effective_mode,
-    in_the_way,
+    answers,
 )
-from accelwatch.remedy.denial import PERMIT, Denial, DenialKind
+from accelwatch.remedy.denial import PERMIT, Denial, DenialKind, denials
 from accelwatch.remedy.settings import CeilingName
 from accelwatch.rules.document import Mode, Trust
 from accelwatch.rules.loading import CEILINGS
@@ -32,7 +31,7 @@ def bearing(**others: Any) -> Bearing:
 
 
 def kinds(asked: Bearing, kind: IntentKind = IntentKind.REBOOT) -> list[DenialKind]:
-    return [denial.why for denial in in_the_way(asked, kind)]
+    return [denial.why for denial in denials(answers(asked, kind))]
 
 
 def test_settings_rules_and_engine_mean_the_same_ceilings() -> None:
@@ -47,7 +46,7 @@ def test_every_intent_has_a_ceiling() -> None:
 
 def test_nothing_in_the_way_is_auto() -> None:
     for kind in IntentKind:
-        assert effective_mode(bearing(), kind) is Mode.AUTO
+        assert kinds(bearing(), kind) == []
 
 
 @pytest.mark.parametrize(
@@ -62,13 +61,12 @@ def test_nothing_in_the_way_is_auto() -> None:
         ({"canary": SPARED}, DenialKind.CANARY),
         ({"trusted": False}, DenialKind.TRUST),
         ({"silence": "s1"}, DenialKind.SILENCE),
-        ({"maintenance": "w1"}, DenialKind.MAINTENANCE),
         ({"held_by": "ada until 18:00"}, DenialKind.HELD),
         ({"denied_by": "ada"}, DenialKind.DENIED),
     ],
 )
 def test_each_alone_is_in_the_way(change: dict[str, Any], kind: DenialKind) -> None:
-    (denial,) = in_the_way(bearing(**change), IntentKind.REBOOT)
+    (denial,) = denials(answers(bearing(**change), IntentKind.REBOOT))
     assert denial.why is kind
     assert denial.text
     named = [value for value in change.values() if type(value) is str]
@@ -94,15 +92,15 @@ def test_what_we_did_is_undone_whatever_anybody_says() -> None:
         frozenset({IntentKind.RELEASE, IntentKind.RESTORE_JOB, IntentKind.RETURN_SPARE}) == UNDOING
     )
     for kind in UNDOING:
-        assert effective_mode(asked, kind) is Mode.AUTO
+        assert kinds(asked, kind) == []
 
 
 @pytest.mark.parametrize("kind", sorted(set(IntentKind) - UNDOING))
 def test_an_intent_is_done_from_its_ceiling_on(kind: IntentKind) -> None:
     for ceiling in Ceiling:
         high = ceiling.height >= NEEDS[kind].height
-        assert (effective_mode(bearing(site=ceiling), kind) is Mode.AUTO) is high
-        assert (effective_mode(bearing(profile=ceiling), kind) is Mode.AUTO) is high
+        assert (kinds(bearing(site=ceiling), kind) == []) is high
+        assert (kinds(bearing(profile=ceiling), kind) == []) is high
 
 
 def test_the_lower_of_site_and_profile_counts() -> None:
@@ -117,30 +115,7 @@ def test_the_lower_of_site_and_profile_counts() -> None:
 def test_the_site_observes_unless_it_says_otherwise() -> None:
     asked = bearing(site=Ceiling.OBSERVE)
     for kind in set(IntentKind) - UNDOING:
-        assert effective_mode(asked, kind) is Mode.OBSERVE
-
-
-@pytest.mark.parametrize(
-    ("change", "mode"),
-    [
-        ({"mode": Mode.APPROVE}, Mode.APPROVE),
-        ({"canary": SPARED}, Mode.APPROVE),
-        ({"trusted": False}, Mode.APPROVE),
-        ({"mode": Mode.OBSERVE}, Mode.OBSERVE),
-        ({"mode": Mode.OFF}, Mode.OFF),
-        ({"mode": Mode.APPROVE, "held_by": "bo"}, Mode.OBSERVE),
-        ({"mode": Mode.APPROVE, "site": Ceiling.OBSERVE}, Mode.OBSERVE),
-    ],
-)
-def test_the_mode_that_comes_of_it(change: dict[str, Any], mode: Mode) -> None:
-    assert effective_mode(bearing(**change), IntentKind.REBOOT) is mode
-
-
-def test_an_approval_lifts_what_waits_for_a_person_and_nothing_else() -> None:
-    waiting = {"mode": Mode.APPROVE, "canary": SPARED, "trusted": False, "approved_by": "ada"}
-    assert effective_mode(bearing(**waiting), IntentKind.REBOOT) is Mode.AUTO
-    assert kinds(bearing(**waiting, stopped_by="bo")) == [DenialKind.STOPPED]
-    assert kinds(bearing(mode=Mode.OBSERVE, approved_by="ada")) == [DenialKind.MODE]
+        assert kinds(asked, kind) == [DenialKind.CEILING]
 
 
 @pytest.mark.parametrize(

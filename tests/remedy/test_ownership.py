@@ -7,15 +7,12 @@ import pytest
 
 from accelwatch.action.intent import Mark
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.remedy.denial import Answer, Denial, DenialKind
 from accelwatch.remedy.foreign_reasons import BEGINNINGS, Holder, holder_of
 from accelwatch.remedy.ownership import (
     Imprint,
     Ownership,
-    imprint_of,
-    may_quarantine,
-    may_release,
     ownership,
+    told,
 )
 
 MARK = Mark(incident="i7", token=3)
@@ -40,13 +37,7 @@ OPEN = seen(standing=Standing.OPEN, mark=None, reason="", set_by="", set_at=None
 BY_ADMIN = seen(standing=Standing.FOREIGN, mark=None, reason="disk", set_by="root", set_at=900.0)
 
 
-def why(answer: Answer) -> DenialKind | None:
-    return answer.why if isinstance(answer, Denial) else None
-
-
-def test_what_is_seen_after_a_drain_is_kept() -> None:
-    assert imprint_of(seen()) == KEPT
-    assert imprint_of(BY_ADMIN) is None
+def test_what_is_kept_of_our_own_mark_can_be_written_down() -> None:
     assert msgspec.json.decode(msgspec.json.encode(KEPT), type=Imprint) == KEPT
 
 
@@ -133,46 +124,6 @@ def test_the_schedulers_user_may_be_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "kept", "kind"),
-    [
-        (OPEN, None, None),
-        (seen(), KEPT, None),
-        (BY_ADMIN, None, DenialKind.FOREIGN),
-        (BY_ADMIN, KEPT, DenialKind.FOREIGN),
-        (seen(), None, DenialKind.FOREIGN),
-        (seen(standing=Standing.DOWN), None, DenialKind.FOREIGN),
-        (seen(standing=Standing.MISSING), None, DenialKind.FOREIGN),
-        (seen(standing=Standing.OPEN, maintenance=True), None, DenialKind.FOREIGN),
-        (OPEN, KEPT, DenialKind.OVERRIDDEN),
-    ],
-)
-def test_only_what_nobody_has_is_drained(
-    node: NodeSeen, kept: Imprint | None, kind: DenialKind | None
-) -> None:
-    assert why(may_quarantine(node, kept)) is kind
-
-
-@pytest.mark.parametrize(
-    ("node", "kept", "kind"),
-    [
-        (seen(), KEPT, None),
-        (OPEN, KEPT, None),
-        (OPEN, None, None),
-        (seen(), None, DenialKind.FOREIGN),
-        (BY_ADMIN, KEPT, DenialKind.FOREIGN),
-        (BY_ADMIN, None, DenialKind.FOREIGN),
-        (seen(set_by="root"), KEPT, DenialKind.FOREIGN),
-        (seen(standing=Standing.MISSING), KEPT, DenialKind.FOREIGN),
-        (seen(standing=Standing.DOWN, mark=None), None, DenialKind.FOREIGN),
-    ],
-)
-def test_only_our_own_mark_is_taken_off(
-    node: NodeSeen, kept: Imprint | None, kind: DenialKind | None
-) -> None:
-    assert why(may_release(node, kept)) is kind
-
-
-@pytest.mark.parametrize(
     ("node", "kept", "text"),
     [
         (BY_ADMIN, None, "n1 is held by a person or another program by root: disk"),
@@ -192,10 +143,8 @@ def test_only_our_own_mark_is_taken_off(
         (seen(), None, f"n1 bears our mark, but nothing is written down of it by watch: {REASON}"),
     ],
 )
-def test_a_denial_says_who_has_it(node: NodeSeen, kept: Imprint | None, text: str) -> None:
-    answer = may_quarantine(node, kept)
-    assert isinstance(answer, Denial)
-    assert answer.text == text
+def test_people_are_told_who_has_it(node: NodeSeen, kept: Imprint | None, text: str) -> None:
+    assert told(node, ownership(node, kept)) == text
 
 
 @pytest.mark.parametrize(

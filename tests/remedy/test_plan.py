@@ -1,8 +1,10 @@
 """A plan: what would be done, what is in the way, what it costs, and what a yes is bound to."""
 
 import msgspec
+import pytest
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import Standing
 from accelwatch.remedy.changes import Verb
 from accelwatch.remedy.denial import DenialKind
 from accelwatch.remedy.plan import Plan, Worth, planned
@@ -52,6 +54,27 @@ def test_everything_in_the_way_is_shown_not_the_first_only() -> None:
         DenialKind.APPROVAL,
         DenialKind.GROUP,
     }
+
+
+@pytest.mark.parametrize(
+    ("standing", "maintenance", "text"),
+    [
+        (Standing.OPEN, False, ""),
+        (Standing.FOREIGN, False, "n03 is held by a person or another program by root"),
+        (Standing.DOWN, False, "the scheduler has given n03 up by root"),
+        (Standing.OPEN, True, "n03 is reserved for maintenance"),
+    ],
+)
+def test_what_somebody_else_has_is_not_taken_out(
+    standing: Standing, maintenance: bool, text: str
+) -> None:
+    ground = Ground()
+    node = ground.nodes["n03"]
+    node.standing, node.maintenance, node.set_by = standing, maintenance, "root"
+    ground.fault("n03")
+    denials = [one for one in plan(ground).steps[0].in_the_way if one.why is DenialKind.FOREIGN]
+    assert [one.text for one in denials] == ([text] if text else [])
+    assert ground.kinds("n03") == ([] if text else [Kind.QUARANTINE])
 
 
 def test_a_yes_is_bound_to_the_plan_that_was_seen() -> None:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import msgspec
 
 from accelwatch.action.intent import IntentKind
-from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind, after_approval, denials
+from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.rules.document import Mode, Trust
 
 
@@ -76,12 +76,9 @@ class Bearing(msgspec.Struct, frozen=True, kw_only=True):
     trust: Trust = Trust.AUTHENTICATED
     """What the rule asks of it."""
     silence: str = ""
-    """Id of a silence that bids not to act."""
-    maintenance: str = ""
-    """Id of a window of maintenance that the node is in."""
+    """Id of the silence or maintenance that bids not to act."""
     held_by: str = ""
     """Who asked that nothing be done to the node; or the label that says so."""
-    approved_by: str = ""
     denied_by: str = ""
 
 
@@ -90,22 +87,6 @@ def answers(bearing: Bearing, kind: IntentKind) -> tuple[Answer, ...]:
     if kind in UNDOING:
         return (PERMIT,)
     return tuple(_answers(bearing, NEEDS[kind]))
-
-
-def in_the_way(bearing: Bearing, kind: IntentKind) -> tuple[Denial, ...]:
-    """What stands in the way of an intent now; a person's approval is taken into account."""
-    every = answers(bearing, kind)
-    return after_approval(every) if bearing.approved_by else denials(every)
-
-
-def effective_mode(bearing: Bearing, kind: IntentKind) -> Mode:
-    """`auto`: it may be done. `approve`: a person's yes is all that is missing. Else `observe`."""
-    every = answers(bearing, kind)
-    if not in_the_way(bearing, kind):
-        return Mode.AUTO
-    if after_approval(every):
-        return Mode.OFF if bearing.mode is Mode.OFF else Mode.OBSERVE
-    return Mode.APPROVE
 
 
 def _answers(bearing: Bearing, needed: Ceiling) -> Iterator[Answer]:
@@ -153,8 +134,7 @@ def _of_trust(bearing: Bearing) -> Answer:
 
 def _of_people(bearing: Bearing) -> Iterator[Answer]:
     for who, kind, text in (
-        (bearing.silence, DenialKind.SILENCE, "silence {} bids not to act"),
-        (bearing.maintenance, DenialKind.MAINTENANCE, "it is in maintenance {}"),
+        (bearing.silence, DenialKind.SILENCE, "it is silenced or in maintenance: {}"),
         (bearing.held_by, DenialKind.HELD, "nothing may be done to it: {}"),
         (bearing.denied_by, DenialKind.DENIED, "{} has said no to it"),
     ):

@@ -30,7 +30,7 @@ class DenialKind(StrEnum):
     OLD_EVIDENCE = "old_evidence"
     """Everything that speaks for it is from before a person declared it mended, or undid what we did."""
     SILENCE = "silence"
-    MAINTENANCE = "maintenance"
+    """A silence or a maintenance bids not to act."""
     HELD = "held"
     """A person asked that nothing be done to the node."""
     GROUP = "group"
@@ -102,7 +102,6 @@ _PASSING = frozenset(
         DenialKind.GROUP,
         DenialKind.HELD,
         DenialKind.IDENTITY,
-        DenialKind.MAINTENANCE,
         DenialKind.NO_SPARE,
         DenialKind.OVERRIDDEN,
         DenialKind.RATE,
@@ -139,8 +138,3 @@ PERMIT = Permit()
 def denials(answers: Iterable[Answer]) -> tuple[Denial, ...]:
     """Everything that stands in the way, in the order in which it was asked."""
     return tuple(answer for answer in answers if isinstance(answer, Denial))
-
-
-def after_approval(answers: Iterable[Answer]) -> tuple[Denial, ...]:
-    """What still stands in the way of a plan that a person has approved."""
-    return tuple(denial for denial in denials(answers) if not denial.why.lifted_by_approval)

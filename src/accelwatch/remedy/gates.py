@@ -7,7 +7,6 @@ approval is of one plan, and lifts only what a person may lift.
 from collections.abc import Iterator
 
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import Standing
 from accelwatch.remedy import attempts, breaker, budget, canary, data_guard
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.cases import counting, fresh, leading
@@ -17,6 +16,7 @@ from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.jobs import next_job
 from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.ownership import Ownership, ownership, told
 from accelwatch.remedy.standing_in import may_resume
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import looks_well
@@ -24,6 +24,7 @@ from accelwatch.rules.document import Mode, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 _WITHDRAWING = frozenset({DenialKind.STOPPED, DenialKind.HELD, DenialKind.CEILING})
+_OTHERS = frozenset({Ownership.FOREIGN, Ownership.MAINTENANCE})
 _NEW = REMEDIES | {Kind.QUARANTINE}
 """What the breaker keeps from beginning."""
 
@@ -194,10 +195,9 @@ def _foreign(sur: Surroundings, remedy: Remedy, kind: Kind) -> Answer:
     seen = sur.seen(remedy)
     if seen is None:
         return PERMIT
-    if seen.standing is Standing.FOREIGN or (
-        seen.standing is Standing.DOWN and kind is Kind.QUARANTINE
-    ):
-        return _denial(DenialKind.FOREIGN, f"somebody else holds it: {seen.reason[:80]}")
+    whose = ownership(seen, None)
+    if whose in _OTHERS or (whose is Ownership.DOWN and kind is Kind.QUARANTINE):
+        return _denial(DenialKind.FOREIGN, told(seen, whose))
     return PERMIT
 
 

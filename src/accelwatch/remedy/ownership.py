@@ -10,7 +10,6 @@ import msgspec
 
 from accelwatch.action.intent import Mark
 from accelwatch.action.observed import NodeSeen, Standing
-from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.foreign_reasons import holder_of
 
 SCHEDULER_USERS = frozenset({"slurm"})
@@ -51,13 +50,6 @@ class Imprint(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds, of the scheduler's clock."""
 
 
-def imprint_of(seen: NodeSeen) -> Imprint | None:
-    """What is kept of a node that was just seen to be ours; None of one without a mark."""
-    if seen.mark is None:
-        return None
-    return Imprint(mark=seen.mark, reason=seen.reason, set_by=seen.set_by, set_at=seen.set_at)
-
-
 def ownership(
     seen: NodeSeen,
     imprint: Imprint | None,
@@ -73,30 +65,6 @@ def ownership(
     if seen.standing is not Standing.FOREIGN and _unchanged(seen, imprint, scheduler_users):
         return Ownership.OURS
     return Ownership.TAKEN_OVER
-
-
-def may_quarantine(seen: NodeSeen, imprint: Imprint | None = None) -> Answer:
-    """Whether the node may be drained: only one that nobody has; a second drain overwrites a first."""
-    whose = ownership(seen, imprint)
-    match whose:
-        case Ownership.OPEN | Ownership.OURS:
-            return PERMIT
-        case Ownership.OVERRIDDEN:
-            text = f"a person has given {seen.name} back to work after it was quarantined"
-            return Denial(why=DenialKind.OVERRIDDEN, text=text)
-        case _:
-            return Denial(why=DenialKind.FOREIGN, text=_told(seen, whose))
-
-
-def may_release(seen: NodeSeen, imprint: Imprint | None) -> Answer:
-    """Whether our mark may be taken off: only while everything is as we left it.
-
-    A node that takes work already has nothing to be taken off; that is permitted, and changes nothing.
-    """
-    whose = ownership(seen, imprint)
-    if whose in (Ownership.OURS, Ownership.OPEN, Ownership.OVERRIDDEN):
-        return PERMIT
-    return Denial(why=DenialKind.FOREIGN, text=_told(seen, whose))
 
 
 def _without_hold(seen: NodeSeen) -> Ownership:
@@ -141,7 +109,8 @@ def _addition(reason: str, ours: str) -> str | None:
     return added
 
 
-def _told(seen: NodeSeen, whose: Ownership) -> str:
+def told(seen: NodeSeen, whose: Ownership) -> str:
+    """For people: who has a node that is not ours to touch."""
     by = f" by {seen.set_by}" if seen.set_by else ""
     reason = f": {seen.reason}" if seen.reason else ""
     match whose:

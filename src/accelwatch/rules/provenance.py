@@ -23,7 +23,6 @@ from accelwatch.expr.tree import (
     Window,
     children,
 )
-from accelwatch.rules.document import Trust
 from accelwatch.rules.evidence import EventTexts, evidence_of
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.verdict import Grounds
@@ -56,11 +55,6 @@ def grounds_of(rule: Rule, environment: Environment) -> Grounds:
     """The evidence of a rule that fires, and its class."""
     evidence, provenance = evidence_of(rule, environment), provenance_of(rule, environment)
     return Grounds(evidence=evidence, provenance=provenance)
-
-
-def suffices(trust: Trust, provenance: Provenance) -> bool:
-    """Whether a rule of this trust may act on evidence of this class."""
-    return trust is Trust.ANY or provenance is Provenance.AUTHENTICATED
 
 
 def _classes(node: Node, environment: Environment) -> Iterator[Provenance]:

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from accelwatch.action.intent import IntentKind, Mark
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.action.step import Achieved, Refusal, RefusalKind
-from accelwatch.remedy.ownership import Ownership, imprint_of, ownership
-from slurm_hand import Hand
+from accelwatch.remedy.ownership import Ownership, ownership
+from slurm_hand import Hand, imprint_of
 from working_slurm import WorkingSlurm, until
 
 Hands = Callable[..., Hand]

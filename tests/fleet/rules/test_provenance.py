@@ -12,8 +12,6 @@ from accelwatch.fleet.state.evidence import Standing
 from accelwatch.fleet.target import STORED, Target
 from accelwatch.incidents.incident import Incident
 from accelwatch.judging.runner import RuleRunner
-from accelwatch.rules.document import Trust
-from accelwatch.rules.provenance import suffices
 from accelwatch.schema.context import Event
 from accelwatch.schema.event import PUSHED, Category, ErrorEvent
 from accelwatch.schema.metrics import Series
@@ -199,11 +197,3 @@ def test_the_weakest_of_what_all_must_hold_and_the_strongest_of_what_may() -> No
     assert weakest([]) is SAFE
     assert strongest([STORE, PLAIN]) is PLAIN
     assert tuple(Provenance) == ORDER
-
-
-@pytest.mark.parametrize("provenance", ORDER)
-def test_only_what_is_authenticated_suffices_unless_a_rule_takes_any(
-    provenance: Provenance,
-) -> None:
-    assert suffices(Trust.AUTHENTICATED, provenance) is (provenance is SAFE)
-    assert suffices(Trust.ANY, provenance)
