@@ -58,8 +58,15 @@ class Node:
         return f"{self.name}-{self.boot}"
 
     def seen(self) -> NodeSeen:
-        key = (self.standing, self.mark, self.set_by, self.answering, self.boot, self.jobs)
-        key = (*key, self.maintenance)
+        key = (
+            self.standing,
+            self.mark,
+            self.set_by,
+            self.answering,
+            self.boot,
+            self.jobs,
+            self.maintenance,
+        )
         if self.shown is None or self.shown[0] != key:
             self.shown = (key, self._seen())
         return self.shown[1]
