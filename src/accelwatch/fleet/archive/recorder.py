@@ -14,6 +14,7 @@ from accelwatch.fleet.archive.jobs import JobBook
 from accelwatch.fleet.archive.maintenance import MaintenanceBook
 from accelwatch.fleet.archive.observed import observed, owners_of
 from accelwatch.fleet.archive.settings import History
+from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
@@ -77,16 +78,7 @@ class Recorder:
 
     async def run(self) -> None:
         """Record at the interval until cancelled."""
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        while True:
-            await asyncio.sleep(max(0.0, due - loop.time()))
-            due = max(due + self._settings.interval_s, loop.time())
-            try:
-                await self.round()
-            except Exception:
-                # One odd round must not end the archive for ever.
-                logger.exception("a round of the history archive failed")
+        await rounds(self._settings.interval_s, self.round, "the history archive")
 
     async def round(self) -> None:
         """Gather what is new of the fleet, hand it to the thread, and cut a part when one is due."""

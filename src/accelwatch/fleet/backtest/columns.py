@@ -21,13 +21,14 @@ from accelwatch.fleet.rules.ground import Firing
 from accelwatch.fleet.rules.groups import Groups
 from accelwatch.fleet.rules.heard import EventColumns, Hearing
 from accelwatch.fleet.rules.past import Asked, Past
+from accelwatch.fleet.rules.standing import StandingTexts
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.liveness import ORDER, Thresholds
 from accelwatch.fleet.state.moment import standing_number
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
 from accelwatch.fleet.table.windows import Heard, Windows
-from accelwatch.fleet.table.words import HEALTH, HEALTHS, NODE_STATE, NODE_STATES, STATE, STATES
+from accelwatch.fleet.table.words import HEALTH, NODE_STATE, STATE
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
@@ -66,7 +67,7 @@ class ArchiveColumns:
         self._values: Floats = np.full((len(self.series), roster.size), math.nan)
         self._node_values: Floats = np.full((len(self.node_series), roster.node_size), math.nan)
         self._numbers: dict[Key, Floats] = {}
-        self._texts: dict[str, Texts] = {}
+        self._standing = StandingTexts()
         self._groups: dict[str, tuple[object, Groups]] = {}
         self._now = 0.0
         self.here: Bools = roster.here
@@ -182,18 +183,12 @@ class ArchiveColumns:
     def text(self, key: str) -> Texts:
         """A field or label."""
         if key == "state":
-            return self._coded(key, self._state, STATES)
+            return self._standing.of(key, self._state)
         if key == "health":
-            return self._coded(key, _unknown_health(self.size), HEALTHS)
+            return self._standing.of(key, _unknown_health(self.size))
         if key == "node_state":
-            return self._coded(key, self._node_state, NODE_STATES)
+            return self._standing.of(key, self._node_state)
         return self._belonging.text(key)
-
-    def _coded(self, key: str, codes: Places, words: tuple[str, ...]) -> Texts:
-        before = self._texts.get(key)
-        if before is None or not np.array_equal(before.codes, codes):
-            before = self._texts[key] = Texts(codes, words)
-        return before
 
     def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
         """A window."""

@@ -18,6 +18,7 @@ from accelwatch.fleet.rules.hearing import FleetHearing
 from accelwatch.fleet.rules.hosts import Hosts
 from accelwatch.fleet.rules.past import Asked, Past
 from accelwatch.fleet.rules.said import Said
+from accelwatch.fleet.rules.standing import StandingTexts
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.groups import Groups as Belonging
@@ -25,7 +26,7 @@ from accelwatch.fleet.state.moment import brought, standing_number, whole_moment
 from accelwatch.fleet.state.tracing import of_value
 from accelwatch.fleet.table.belief import Bools, Floats
 from accelwatch.fleet.table.rows import grown
-from accelwatch.fleet.table.words import HEALTHS, NODE_STATES, STATES
+from accelwatch.fleet.table.words import NODE_STATES
 from accelwatch.schema.absence import reason_of
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.metrics import Series
@@ -61,7 +62,7 @@ class FleetColumns:
         self._said = Said(fleet, ["node", "name", *needs.fields, *labels])
         self._groups: dict[str, tuple[Belonging, Groups]] = {}
         self._numbers: dict[Key, Floats] = {}
-        self._states: dict[str, Texts] = {}
+        self._standing = StandingTexts()
         self._began = fleet.clock.wall() - fleet.clock.monotonic()
         self._now = fleet.clock.wall()
         self.here: Bools = np.zeros(0, dtype=np.bool_)
@@ -134,21 +135,15 @@ class FleetColumns:
     def text(self, key: str) -> Texts:
         """A field or label."""
         if key == "state":
-            return self._coded(key, self._state, STATES)
+            return self._standing.of(key, self._state)
         if key == "health":
-            return self._coded(key, self._health, HEALTHS)
+            return self._standing.of(key, self._health)
         if key == "node_state":
-            return self._coded(key, self._node_state, NODE_STATES)
+            return self._standing.of(key, self._node_state)
         texts = self._said.text(key, self.size)
         if len(texts.codes) == self.size:
             return texts
         return Texts(texts.codes[: self.size], texts.words)
-
-    def _coded(self, key: str, codes: Places, words: tuple[str, ...]) -> Texts:
-        before = self._states.get(key)
-        if before is None or not np.array_equal(before.codes, codes):
-            before = self._states[key] = Texts(codes, words)
-        return before
 
     def window(self, kind: str, key: Series, seconds: int, quantile: float | None) -> Floats:
         """A window."""

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 
 from accelwatch.clock import Clock
+from accelwatch.fleet.rounds import rounds
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.node import Node, speaks_for
@@ -80,23 +81,11 @@ class Writer:
         async with asyncio.TaskGroup() as tasks:
             for shard in self._shards:
                 tasks.create_task(shard.run())
-            tasks.create_task(self._rounds())
+            tasks.create_task(rounds(self._settings.interval_s, self.round, "remote write"))
 
     async def close(self) -> None:
         """Close the connections; what has not been sent is lost."""
         await self._peer.close()
-
-    async def _rounds(self) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        while True:
-            await asyncio.sleep(max(0.0, due - loop.time()))
-            due = max(due + self._settings.interval_s, loop.time())
-            try:
-                await self.round()
-            except Exception:
-                # One odd round must not end the writing for ever.
-                logger.exception("a round of remote write failed")
 
     async def round(self) -> None:
         """Encode and queue everything that is new."""
