@@ -14,7 +14,7 @@ from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
 from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.digest import digest_of
-from accelwatch.remedy.jobs import next_job
+from accelwatch.remedy.jobs import hung, next_job
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.ownership import Ownership, ownership, told
 from accelwatch.remedy.standing_in import may_resume
@@ -104,6 +104,7 @@ def asked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> I
         yield breaker.may_begin(sur.state.breaker, incident, sur.settings.breaker)
     job = next_job(sur, remedy) if kind is Kind.MOVE_JOB else None
     if job is not None:
+        yield _reachable(sur, remedy)
         yield may_resume(sur, remedy, job)
     if kind in REMEDIES:
         place = sur.place(remedy)
@@ -183,6 +184,20 @@ def _answering(sur: Surroundings, remedy: Remedy) -> Answer:
         age = sur.now - scheduler.time
         return _denial(DenialKind.DATA, f"{action} was last looked at {age:.0f} s ago")
     return PERMIT
+
+
+def _reachable(sur: Surroundings, remedy: Remedy) -> Answer:
+    """Whether the node can let a job go: what runs on one that hangs goes on beside the new copy."""
+    if not hung(sur, remedy):
+        return PERMIT
+    text = f"{sur.target(remedy)} does not answer the scheduler, and has to be fenced first"
+    heard = sur.heard(remedy.node)
+    if heard is None or sur.now - heard.time > FRESH_S:
+        return _denial(DenialKind.DATA, text)
+    until = heard.time + FRESH_S
+    return Denial(
+        why=DenialKind.DATA, text=f"{text}; that waits until its agent is silent too", until=until
+    )
 
 
 def _identity(sur: Surroundings, remedy: Remedy) -> Answer:

@@ -55,9 +55,23 @@ def jobs_waiting(sur: Surroundings, remedy: Remedy) -> bool:
 def must_fence(sur: Surroundings, remedy: Remedy) -> bool:
     """Jobs would go on elsewhere while their old copy may still run."""
     policy = remedy.policy
-    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.fence is not Fence.REQUIRE:
+    if policy is None or policy.job is not JobPolicy.REQUEUE or not needs_fence(remedy):
         return False
-    return not remedy.fenced and silent(sur, remedy) and jobs_waiting(sur, remedy)
+    return silent(sur, remedy) and jobs_waiting(sur, remedy)
+
+
+def needs_fence(remedy: Remedy) -> bool:
+    """Whether its jobs may only leave it, while it does not answer, after it was fenced."""
+    policy = remedy.policy
+    if policy is None or remedy.fenced:
+        return False
+    return policy.fence is Fence.REQUIRE or remedy.fence_first
+
+
+def hung(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether a move of its jobs would not come true: its daemon is silent, and it is not fenced."""
+    seen = sur.seen(remedy)
+    return seen is not None and seen.answering is False and needs_fence(remedy)
 
 
 def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:

@@ -3,6 +3,7 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import attempts, breaker
 from accelwatch.remedy.attempts import AttemptState
 from accelwatch.remedy.conditions import Scene
@@ -15,9 +16,18 @@ from accelwatch.remedy.model import (
     Verification,
 )
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.pursued import Pursued
 from accelwatch.remedy.score import Failing, added, tidied
-from accelwatch.remedy.standing_in import count_resume, drawn, reserve, without, works
+from accelwatch.remedy.standing_in import (
+    count_resume,
+    drawn,
+    reserve,
+    take_back_resume,
+    without,
+    works,
+)
 from accelwatch.remedy.verify import scored
+from accelwatch.rules.document import Fence
 
 MOST_TRIED = 500
 """Incidents whose attempts are known."""
@@ -107,7 +117,7 @@ def put_spare_back(at: Scene) -> Remedy:
 
 def fenced(at: Scene) -> Remedy:
     """Nothing of what ran on the node runs any more."""
-    return replace(at.remedy, fenced=True)
+    return replace(at.remedy, fenced=True, fence_first=False)
 
 
 def job_done(at: Scene) -> Remedy:
@@ -144,8 +154,22 @@ def leave_job(at: Scene) -> Remedy:
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
+    if _fence_first(at.remedy, pursued):
+        take_back_resume(at.sur, job)
+        at.sur.note(at.remedy, f"job {job} waits for a fence: {pursued.text}", Loudness.TELL)
+        return replace(at.remedy, fence_first=True)
     at.sur.note(at.remedy, f"job {job} stays until it ends: {pursued.text}", Loudness.ALERT)
     return replace(at.remedy, handled=(*at.remedy.handled, job))
+
+
+def _fence_first(remedy: Remedy, pursued: Pursued) -> bool:
+    """Whether a job could only not leave because its node does not answer, which a fence mends."""
+    policy, observed = remedy.policy, pursued.observed
+    if policy is None or policy.fence is Fence.NONE or remedy.fenced or remedy.fence_first:
+        return False
+    node = None if observed is None else observed.node
+    silent = node is not None and node.answering is False
+    return silent and pursued.refusal is RefusalKind.UNSAFE
 
 
 def tell_drain(at: Scene) -> Remedy:

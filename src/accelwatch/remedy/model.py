@@ -114,6 +114,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nobody could be drawn: its jobs go on without."""
     fenced: bool = False
     """Whether it was proven that nothing runs on the node, since it stopped answering."""
+    fence_first: bool = False
+    """Whether a job could not leave the node because that did not answer."""
     ticketed: bool = False
     unfit: str = ""
     """Which test it has failed; it is not well before something was done about it."""

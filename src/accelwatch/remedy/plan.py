@@ -14,14 +14,14 @@ from accelwatch.remedy.cases import counting
 from accelwatch.remedy.denial import Denial, denials
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, leader
-from accelwatch.remedy.jobs import jobs_of, silent
+from accelwatch.remedy.jobs import jobs_of, needs_fence, silent
 from accelwatch.remedy.ladder import INTENTS
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.standing_in import drawn
 from accelwatch.remedy.surroundings import Surroundings
-from accelwatch.rules.document import Fence, JobPolicy, When
+from accelwatch.rules.document import JobPolicy, When
 
 HELD_UP_H = 1.5
 """Hours until a person has found a bad node and put another in its place: the mean of manual triage,
@@ -170,7 +170,7 @@ def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
     jobs = jobs_of(sur, remedy) or ()
     if not jobs or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
         return
-    if policy.fence is Fence.REQUIRE and silent(sur, remedy) and not remedy.fenced:
+    if silent(sur, remedy) and needs_fence(remedy):
         yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
     if policy.draw_spare and not (remedy.spare or remedy.spareless):
         yield Kind.DRAW_SPARE, _spare(sur, remedy)

@@ -102,6 +102,21 @@ def resumed(state: RetryState, job: str, tried: Try, now: float, limits: Resume)
     return _with(state, job, changed)
 
 
+def not_resumed(state: RetryState, job: str) -> RetryState:
+    """The latest resume of a job was not begun after all: it counts no more."""
+    history = state.jobs.get(job)
+    if history is None or not history.resumed:
+        return state
+    changed = msgspec.structs.replace(
+        history,
+        resumed=history.resumed[:-1],
+        in_a_row=max(history.in_a_row - 1, 0),
+        latest=None,
+    )
+    empty = not (changed.resumed or changed.deaths)
+    return forgotten(state, job) if empty else _with(state, job, changed)
+
+
 def forgotten(state: RetryState, job: str) -> RetryState:
     """A job that is over for good."""
     return RetryState(jobs={key: one for key, one in state.jobs.items() if key != job})

@@ -106,6 +106,11 @@ def count_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> None:
     sur.set("retries", retry.resumed(known, str(job), tried, sur.now, limits))
 
 
+def take_back_resume(sur: Surroundings, job: JobKey) -> None:
+    """A job was not begun again after all."""
+    sur.set("retries", retry.not_resumed(sur.state.retries, str(job)))
+
+
 def _is(sur: Surroundings, name: str, standing: SpareStanding) -> bool:
     spare = sur.state.spares.spares.get(name)
     return spare is not None and spare.standing is standing

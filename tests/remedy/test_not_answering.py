@@ -1,0 +1,84 @@
+"""Jobs of a node whose scheduler's daemon does not answer: nothing is begun that cannot come true."""
+
+import pytest
+
+from accelwatch.action.intent import IntentKind
+from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.stage import Stage
+from accelwatch.rules.document import Fence
+from remedy_ground import JOB, Ground, job_policy
+
+QUARANTINE, FENCE, MOVE = IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.MOVE_JOB
+
+
+def quarantined(fence: Fence, answering: bool) -> Ground:
+    """A node with a job that was taken out while its agent was heard."""
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.step()
+    ground.nodes["n03"].answering = answering
+    ground.fault("n03", policy=job_policy(fence=fence))
+    ground.end("n03")
+    return ground
+
+
+def test_its_job_waits_until_it_is_silent_on_both_paths_and_is_fenced_then() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=False)
+    assert ground.kinds("n03") == [QUARANTINE]
+    denial = ground.state.remedies["n03"].denial
+    assert denial is not None
+    assert "does not answer" in denial.text
+    ground.nodes["n03"].agent = False
+    ground.wait(50, every=5)
+    assert ground.kinds("n03") == [QUARANTINE]
+    ground.wait(30, every=5)
+    assert ground.kinds("n03") == [QUARANTINE, FENCE]
+    ground.end("n03")
+    assert ground.kinds("n03") == [QUARANTINE, FENCE, MOVE]
+
+
+def test_its_job_goes_on_when_it_answers_again() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=False)
+    ground.nodes["n03"].answering = True
+    ground.step()
+    assert ground.kinds("n03") == [QUARANTINE, MOVE]
+
+
+@pytest.mark.parametrize("fence", [Fence.REQUIRE, Fence.JOB])
+def test_a_move_that_finds_it_silent_is_begun_again_after_the_fence(fence: Fence) -> None:
+    ground = quarantined(fence, answering=True)
+    assert ground.kinds("n03") == [QUARANTINE, MOVE]
+    ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
+    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.wait(40, every=5)
+    assert ground.kinds("n03") == [QUARANTINE, MOVE]
+    ground.wait(40, every=5)
+    assert ground.kinds("n03") == [QUARANTINE, MOVE, FENCE]
+    ground.end("n03")
+    assert ground.kinds("n03") == [QUARANTINE, MOVE, FENCE, MOVE]
+    ground.end("n03")
+    assert ground.stage("n03") is not Stage.FAILED
+
+
+def test_a_move_that_is_not_safe_for_another_reason_is_left_to_a_person() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=True)
+    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.wait(120)
+    assert ground.kinds("n03") == [QUARANTINE, MOVE]
+
+
+def test_without_a_fence_a_move_that_finds_it_silent_is_left_to_a_person() -> None:
+    ground = quarantined(Fence.NONE, answering=True)
+    ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
+    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    ground.wait(120)
+    assert ground.kinds("n03") == [QUARANTINE, MOVE]
+
+
+def test_a_move_that_was_refused_for_its_silence_is_no_resume_of_the_job() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=True)
+    assert ground.state.retries.jobs[str(JOB)].resumed
+    ground.nodes["n03"].answering = False
+    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    assert str(JOB) not in ground.state.retries.jobs
