@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from accelwatch.schema.metrics import Series, by_key
-from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.reading import READS_UNTIL_STALE, Number, Reading
 
 WINDOW_S = 60.0
 """Length of the rolling window; not shorter than usual scrape intervals, so that no peak is missed."""
@@ -48,15 +48,14 @@ DERIVED_KEYS: dict[str, str] = {
 class Integral:
     """Sum of a rate over time."""
 
-    def __init__(self, gap_limit_s: float) -> None:
-        self._gap_limit_s = gap_limit_s
+    def __init__(self) -> None:
         self._moment: float | None = None
         self._rate = 0.0
         self.total = 0.0
 
-    def add(self, moment: float, rate: float, *, mean: bool) -> None:
+    def add(self, moment: float, rate: float, gap_limit_s: float, *, mean: bool) -> None:
         """A new sample. `mean`: it is the mean since the sample before; else it is of this moment."""
-        if self._moment is not None and 0.0 < moment - self._moment <= self._gap_limit_s:
+        if self._moment is not None and 0.0 < moment - self._moment <= gap_limit_s:
             height = rate if mean else (rate + self._rate) / 2.0
             self.total += height * (moment - self._moment)
         self._moment, self._rate = moment, rate
@@ -114,6 +113,8 @@ class Accumulator:
 
     def __init__(self, *, gap_limit_s: float, groups: frozenset[str] = frozenset()) -> None:
         self._gap_limit_s = gap_limit_s
+        self._limit_s = gap_limit_s
+        """Of the reading at hand: one of a slow source comes at that one's pace."""
         self._histograms = "histograms" in groups
         self._resets_wanted = "ecc" in groups
         self._integrals: dict[Series, Integral] = {}
@@ -125,10 +126,11 @@ class Accumulator:
     def add(self, reading: Reading, moment: float) -> None:
         """A new reading, taken at a moment of the monotonic clock."""
         values = reading.values
+        self._limit_s = max(self._gap_limit_s, READS_UNTIL_STALE * reading.pace_s)
         if _UTILIZATION in values:
-            self._integral(_BUSY).add(moment, min(values[_UTILIZATION], 1.0), mean=True)
+            self._integrate(_BUSY, moment, min(values[_UTILIZATION], 1.0), mean=True)
         if _POWER in values and not _has(values, "energy_joules_total"):
-            self._integral(_ENERGY).add(moment, values[_POWER], mean=False)
+            self._integrate(_ENERGY, moment, values[_POWER], mean=False)
         self._add_throttling(values, moment)
         self._add_maxima(values, moment)
         if self._histograms:
@@ -154,16 +156,16 @@ class Accumulator:
         """Distributions by catalogue key."""
         return {key: distribution.cumulative() for key, distribution in self._distributions.items()}
 
-    def _integral(self, series: Series) -> Integral:
-        return _obtain(self._integrals, series, lambda: Integral(self._gap_limit_s))
+    def _integrate(self, series: Series, moment: float, rate: float, *, mean: bool) -> None:
+        _obtain(self._integrals, series, Integral).add(moment, rate, self._limit_s, mean=mean)
 
     def _add_throttling(self, values: Mapping[Series, Number], moment: float) -> None:
         if _has(values, "throttle_seconds_total"):
             return
         for series, active in values.items():
             if series[0] == "throttle_active":
-                integral = self._integral(("throttle_seconds_total", *series[1:]))
-                integral.add(moment, 1.0 if active else 0.0, mean=True)
+                timed = ("throttle_seconds_total", *series[1:])
+                self._integrate(timed, moment, 1.0 if active else 0.0, mean=True)
 
     def _add_maxima(self, values: Mapping[Series, Number], moment: float) -> None:
         for series, value in values.items():

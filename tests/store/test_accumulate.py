@@ -1,5 +1,6 @@
 from typing import Any
 
+import msgspec
 import pytest
 
 from accelwatch.accumulate import Accumulator, Distribution, RollingMax
@@ -39,6 +40,16 @@ def test_a_gap_longer_than_the_limit_is_left_out() -> None:
         (15.0, reading(utilization_ratio=1.0)),
     )
     assert values["busy_seconds_total",] == pytest.approx(1.0)
+
+
+def test_the_gaps_of_a_slow_source_are_measured_by_its_pace() -> None:
+    def sample(pace_s: float) -> Reading:
+        return msgspec.structs.replace(reading(utilization_ratio=1.0), pace_s=pace_s)
+
+    _, values = fed((10.0, sample(2.0)), (16.0, sample(2.0)), (22.1, sample(2.0)))
+    assert values["busy_seconds_total",] == pytest.approx(6.0)
+    _, values = fed((10.0, sample(0.5)), (13.0, sample(0.5)), (16.1, sample(0.5)))
+    assert values["busy_seconds_total",] == pytest.approx(3.0)
 
 
 def test_a_ratio_above_one_counts_as_one() -> None:

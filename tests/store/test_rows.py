@@ -73,6 +73,43 @@ def test_when_a_reading_is_stale(interval_s: float, timeout_s: float, limit_s: f
     assert view.health_reasons == (f"no reading for {limit_s + 0.4:.0f} s",)
 
 
+def _answer(age_s: float, pace_s: float, busy: float = 1.0) -> Reading:
+    return msgspec.structs.replace(power(utilization_ratio=busy), age_s=age_s, pace_s=pace_s)
+
+
+def test_a_reading_is_as_old_as_its_source_says() -> None:
+    node = Node()
+    node.slots(device(0))
+    node.read("n:0", _answer(age_s=1.5, pace_s=0.0))
+    view = node.view()
+    assert (view.sample_age_s, view.sample_time) == (1.5, node.clock.wall() - 1.5)
+
+
+def test_an_answer_of_a_slow_source_is_stale_after_three_of_its_paces() -> None:
+    node = Node(interval_s=1.0)
+    node.slots(device(0))
+    node.read("n:0", _answer(age_s=2.0, pace_s=4.0))
+    read_at = node.clock.wall() - 2.0
+    node.clock.advance(10.0)
+    assert node.view().state is DeviceState.OK
+    node.clock.advance(0.5)
+    view = node.view()
+    assert (view.state, view.state_since) == (DeviceState.UNRESPONSIVE, read_at + 12.0)
+
+
+def test_the_same_answer_told_again_is_no_second_sample() -> None:
+    node = Node(groups=frozenset({"histograms"}))
+    node.slots(device(0))
+    node.read("n:0", _answer(age_s=0.0, pace_s=2.0))
+    node.clock.advance(1.0)
+    node.read("n:0", _answer(age_s=0.999, pace_s=2.0))
+    assert node.view().histograms["sampled_utilization_ratio"][0][-1] == 1
+    node.clock.advance(1.0)
+    node.read("n:0", _answer(age_s=0.0, pace_s=2.0))
+    assert node.view().histograms["sampled_utilization_ratio"][0][-1] == 2
+    assert node.view().reading.values["busy_seconds_total",] == pytest.approx(2.0)
+
+
 def test_a_single_reading_never_grows_stale() -> None:
     node = Node(one_shot=True)
     node.slots(device(0))

@@ -11,6 +11,9 @@ from accelwatch.schema.metrics import Metric, Series, Tier, by_key, reading_metr
 
 Number = int | float
 
+READS_UNTIL_STALE = 3
+"""A reading is stale, and a gap in a sum over time is one, after so many intervals without another."""
+
 
 class Process(msgspec.Struct, frozen=True, kw_only=True):
     """One process that holds a context on a device; memory in bytes, times in Unix seconds."""
@@ -65,6 +68,11 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     implausible: dict[Series, str] = {}
     """Numbers that were answered and cannot be true (`schema/plausible.py`), as text for people; their
     series are absent as `error`."""
+    age_s: float = 0.0
+    """How long ago its source was read, in seconds: one with a pace of its own, such as a slow command,
+    gives the same answer to several reads."""
+    pace_s: float = 0.0
+    """Seconds from one answer of such a source to the next; 0: it is asked anew at each read."""
 
 
 class Collected:

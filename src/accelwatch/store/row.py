@@ -69,12 +69,15 @@ class Row:
             self._whole = None
 
     def succeed(self, reading: Reading, moment: float, wall: float) -> None:
-        """A good reading has come."""
+        """A good reading has come; it is as old as its source says."""
+        moment, wall = moment - reading.age_s, wall - reading.age_s
+        # The same answer of a slow source, told again, is no second sample.
+        again = reading.pace_s > 0.0 and moment - self.moment < reading.pace_s / 2.0
         self.reading, self.moment, self.wall = reading, moment, wall
         self.failure = None
         self.fault_of_device = True
         self._whole = None
-        if self.accumulator is not None:
+        if self.accumulator is not None and not again:
             self.accumulator.add(reading, moment)
         self._enter(_state_of_reading(reading), wall)
 

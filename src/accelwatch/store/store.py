@@ -10,6 +10,7 @@ from accelwatch.clock import Clock
 from accelwatch.proc import boot_time
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.event import Category, ErrorEvent
+from accelwatch.schema.reading import READS_UNTIL_STALE
 from accelwatch.schema.snapshot import BackendState, BackendStatus, ReadFailure, Snapshot
 from accelwatch.store.events import EventStore
 from accelwatch.store.machine import boot_id, system_uuid
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from accelwatch.store.counts import CountFile
 
 Listener = Callable[[], None]
-_STALE_INTERVALS = 3
 
 
 class Store:
@@ -61,7 +61,7 @@ class Store:
     ) -> None:
         self._clock = clock
         self._interval_s = interval_s
-        self._stale_after_s = max(_STALE_INTERVALS * interval_s, 2 * interval_s + timeout_s)
+        self._stale_after_s = max(READS_UNTIL_STALE * interval_s, 2 * interval_s + timeout_s)
         self._groups = groups
         self._one_shot = one_shot
         self._host = os.uname().nodename if host is None else host

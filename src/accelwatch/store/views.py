@@ -5,7 +5,7 @@ import msgspec
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.health import Health, Judgement, judge
-from accelwatch.schema.reading import Reading, wholly_absent
+from accelwatch.schema.reading import READS_UNTIL_STALE, Reading, wholly_absent
 from accelwatch.schema.snapshot import DeviceView
 from accelwatch.store.events import EventStore
 from accelwatch.store.row import Row, Whole
@@ -30,7 +30,7 @@ def view_of(row: Row, look: Look) -> DeviceView:
     reading, unreported = _whole(row, look, stale)
     state, since = row.state, row.state_since
     if stale:
-        state, since = DeviceState.UNRESPONSIVE, row.wall + (look.stale_after_s or 0.0)
+        state, since = DeviceState.UNRESPONSIVE, row.wall + _stale_after_s(row, look)
     judgement = _judgement(row, state, reading, look, age if stale else None)
     if row.duplicate:
         judgement = _doubtful(judgement, row.duplicate)
@@ -56,8 +56,14 @@ def _doubtful(judgement: Judgement, why: str) -> Judgement:
 
 
 def _stale(row: Row, age: float | None, look: Look) -> bool:
-    fresh = age is None or look.stale_after_s is None or age <= look.stale_after_s
+    fresh = age is None or look.stale_after_s is None or age <= _stale_after_s(row, look)
     return row.failure is None and not fresh
+
+
+def _stale_after_s(row: Row, look: Look) -> float:
+    """The limit for everybody, or three answers of a source with a slower pace of its own."""
+    pace_s = 0.0 if row.reading is None else row.reading.pace_s
+    return max(look.stale_after_s or 0.0, READS_UNTIL_STALE * pace_s)
 
 
 def _whole(row: Row, look: Look, stale: bool) -> Whole:

@@ -1,0 +1,50 @@
+"""A vendor's command: where it is looked for, and its output or why there is none."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from accelwatch import command
+from accelwatch.errors import DevicePermission, DeviceTimeout, ReadError
+
+FOLDERS = ("usr/bin", "usr/local/bin", "bin", "usr/sbin", "usr/local/sbin", "sbin")
+"""Where packages put commands. PATH is not asked: it is whoever's, and we may be root."""
+_SHOWN = 200
+
+
+def find_program(root: Path, names: Sequence[str], folders: Sequence[str] = ()) -> Path | None:
+    """The first of these that can be run, by folder (a vendor's own first), then by name."""
+    for folder in (*folders, *FOLDERS):
+        for name in names:
+            path = root / folder / name
+            if path.is_file() and os.access(path, os.X_OK):
+                return path
+    return None
+
+
+def output_of(program: Path, *arguments: str, timeout_s: float) -> bytes:
+    """What the command prints.
+
+    Raises DeviceTimeout, DevicePermission, or ReadError with its first line of complaint.
+    """
+    result = command.run([str(program), *arguments], timeout_s=timeout_s)
+    said = " ".join((program.name, *arguments))
+    if result.ok:
+        return result.output
+    if result.failure == "timeout":
+        raise DeviceTimeout(f"{said} did not end within {timeout_s:g} s", code="timeout")
+    if result.failure == "permission":
+        raise DevicePermission(f"{program} may not be run by this user", code="permission")
+    if result.failure:
+        raise ReadError(f"{said}: {result.failure}", code="command_failed")
+    raise ReadError(
+        f"{said} ended with status {result.status}: {_first_line(result)}", code="command_failed"
+    )
+
+
+def _first_line(result: command.CommandResult) -> str:
+    for text in (result.errors, result.output):
+        for line in text.decode("utf-8", "replace").splitlines():
+            if line.strip():
+                return line.strip()[:_SHOWN]
+    return "it said nothing"
