@@ -6,14 +6,18 @@ One whose nodes run jobs is in `working_slurm`.
 import contextlib
 import getpass
 import os
-import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from accelwatch.lab.installed import missing, program
+from accelwatch.lab.munge import begin_munge
+from accelwatch.lab.ports import free_ports
+from accelwatch.lab.processes import Processes
+from accelwatch.lab.waiting import until
 
 CONFIGURATION = """\
 ClusterName=alpha
@@ -57,89 +61,32 @@ class Slurm:
         environ = {**os.environ, "SLURM_CONF": str(self.conf)}
         subprocess.run(["scontrol", *words], env=environ, check=True, timeout=10)
 
-
-def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-@contextlib.contextmanager
-def process(*words: str, log: Path, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A daemon, killed at the end."""
-    with log.open("wb") as out:
-        daemon = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            env={**os.environ, **environ},
-            start_new_session=True,
+    def answers(self) -> bool:
+        """Whether the controller does."""
+        environ = {**os.environ, "SLURM_CONF": str(self.conf)}
+        ping = subprocess.run(
+            ["scontrol", "ping"], env=environ, capture_output=True, timeout=15, check=False
         )
-    try:
-        yield daemon
-    finally:
-        daemon.kill()
-        daemon.wait()
-
-
-def installed(name: str) -> str:
-    """Path of a daemon, which is not on every user's PATH."""
-    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-    if path is None:
-        pytest.skip(f"{name} is not installed")
-    return path
-
-
-@contextlib.contextmanager
-def munge(folder: Path) -> Iterator[None]:
-    """A munged of one's own; its socket is `munge.sock`."""
-    key = folder / "munge.key"
-    key.write_bytes(os.urandom(128))
-    key.chmod(0o600)
-    options = [
-        f"--{name}={folder}/munge.{end}"
-        for name, end in (
-            ("socket", "sock"),
-            ("key-file", "key"),
-            ("log-file", "log"),
-            ("pid-file", "pid"),
-            ("seed-file", "seed"),
-        )
-    ]
-    words = (installed("munged"), "--foreground", "--force", *options)
-    with process(*words, log=folder / "munged.out"):
-        yield
+        return b"is UP" in ping.stdout
 
 
 @contextlib.contextmanager
 def slurm_cluster(folder: Path) -> Iterator[Slurm]:
     """A controller with five nodes; skips the test where Slurm is not installed."""
-    slurmctld, _ = installed("slurmctld"), installed("scontrol")
+    if absent := missing(("munged", "slurmctld", "scontrol")):
+        pytest.skip(f"{', '.join(absent)} not installed")
     names = {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
-    text = CONFIGURATION.format(folder=folder, port=free_port(), **names)
+    text = CONFIGURATION.format(folder=folder, port=free_ports(1)[0], **names)
     slurm = Slurm(folder)
     slurm.conf.write_text(text)
     (folder / "topology.conf").write_text(TOPOLOGY)
     (folder / "gres.conf").write_text("")
     (folder / "state").mkdir()
-    with (
-        munge(folder),
-        process(slurmctld, "-D", "-f", str(slurm.conf), log=folder / "slurmctld.out"),
-    ):
-        until_up(str(slurm.conf), folder)
+    processes = Processes(folder)
+    try:
+        begin_munge(folder, processes)
+        processes.begin("slurmctld", [program("slurmctld"), "-D", "-f", str(slurm.conf)])
+        until(slurm.answers, "slurmctld answers")
         yield slurm
-
-
-def until_up(conf: str, folder: Path) -> None:
-    """Wait until the controller answers; fails the test when it does not."""
-    environ = {**os.environ, "SLURM_CONF": conf}
-    for _ in range(200):
-        ping = subprocess.run(
-            ["scontrol", "ping"], env=environ, capture_output=True, timeout=15, check=False
-        )
-        if b"is UP" in ping.stdout:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"slurmctld does not answer: {(folder / 'slurmctld.out').read_text()[-500:]}")
+    finally:
+        processes.end(grace_s=0.0)

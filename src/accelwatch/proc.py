@@ -62,14 +62,23 @@ def _read_boot_time(root: Path) -> float:
 
 
 def start_time(root: Path, pid: int) -> float | None:
-    """Unix seconds at which a process began: field 22 of /proc/PID/stat, proc(5)."""
+    """Unix seconds at which a process began."""
+    ticks = start_ticks(root, pid)
+    return None if ticks is None else boot_time(root) + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def start_ticks(root: Path, pid: int) -> int | None:
+    """Ticks from the boot to the start of a process: field 22 of /proc/PID/stat, proc(5).
+
+    With the boot and the pid it names the process for ever, whatever the wall clock does.
+    """
     stat = _read(root / "proc" / str(pid) / "stat")
     if stat is None:
         return None
     fields = stat[stat.rfind(b")") + 1 :].split()
     if len(fields) < 20 or not fields[19].isdigit():
         return None
-    return boot_time(root) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return int(fields[19])
 
 
 def owner_from_cgroup(text: str) -> tuple[str | None, str | None, str | None]:

@@ -1,0 +1,213 @@
+"""Processes that outlive who began them: each has a file that says which one it is, and a mark.
+
+A pid alone is no name, for it is given again. The file has the moment of its start beside it, in the
+kernel's ticks since the boot, and the boot; a signal goes through a descriptor of the process that was
+compared. What they fork is found by a variable of its environment, which names the folder.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.proc import start_ticks
+from accelwatch.store.machine import boot_id
+
+MARK = "ACCELWATCH_LAB_FOLDER"
+"""Variable of everything that runs in a lab."""
+_ROOT = Path("/")
+_SWEEPS = 20
+_SWEEP_PAUSE_S = 0.05
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that was begun, as its file says."""
+
+    name: str
+    pid: int
+    ticks: int
+    """Of the kernel's clock, from the boot to its start."""
+    boot_id: str
+
+
+class Processes:
+    """All that runs in one folder; files `pids/NAME.json`, output `NAME.out`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files = folder / "pids"
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def begin(
+        self, name: str, words: Sequence[str], environ: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[bytes]":
+        """Begin a process in a session of its own. Raises AccelwatchError."""
+        self._files.mkdir(mode=0o700, exist_ok=True)
+        log = self.folder / f"{name}.out"
+        try:
+            with log.open("ab") as out:
+                child = subprocess.Popen(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    cwd=self.folder,
+                    env={**os.environ, **(environ or {}), MARK: str(self.folder)},
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise AccelwatchError(f"{words[0]} cannot be run: {error.strerror}") from error
+        self._children.append(child)
+        ticks = start_ticks(_ROOT, child.pid)
+        if ticks is not None:
+            begun = Begun(name=name, pid=child.pid, ticks=ticks, boot_id=boot_id(_ROOT))
+            self._file(name).write_bytes(msgspec.json.encode(begun))
+        return child
+
+    def known(self) -> list[Begun]:
+        """What the files tell of, the youngest first. A file that cannot be read is left out."""
+        begun: list[Begun] = []
+        for file in self._files.glob("*.json"):
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                begun.append(msgspec.json.decode(file.read_bytes(), type=Begun))
+        return sorted(begun, key=lambda one: (-one.ticks, -one.pid))
+
+    def running(self) -> list[Begun]:
+        """Those of them that run."""
+        return [one for one in self.known() if self._is_there(one)]
+
+    def runs(self, name: str) -> bool:
+        """Whether the process of that name runs."""
+        return any(one.name == name for one in self.running())
+
+    def signal(self, name: str, number: signal.Signals) -> bool:
+        """Send a signal to the process of that name; False when it does not run."""
+        for one in self.known():
+            if one.name == name:
+                with _held(one) as descriptor:
+                    return descriptor is not None and _sent(descriptor, number)
+        return False
+
+    def end(self, grace_s: float = 5.0) -> int:
+        """End everything, asked first and killed after `grace_s`; how many processes there were.
+
+        Files of processes that are gone are removed. A foreign process with the same pid is not touched.
+        """
+        there = 0
+        with contextlib.ExitStack() as held:
+            descriptors = []
+            for one in self.known():
+                descriptor = held.enter_context(_held(one))
+                if descriptor is not None:
+                    descriptors.append(descriptor)
+            there = len(descriptors)
+            if grace_s:
+                for descriptor in descriptors:
+                    _sent(descriptor, signal.SIGTERM)
+                    _sent(descriptor, signal.SIGCONT)
+                self._wait(descriptors, grace_s)
+            for descriptor in descriptors:
+                _sent(descriptor, signal.SIGKILL)
+            self._wait(descriptors, 5.0)
+        there += self.sweep()
+        for file in self._files.glob("*.json"):
+            file.unlink(missing_ok=True)
+        return there
+
+    def sweep(self, also: Mapping[str, str] | None = None) -> int:
+        """Kill what has our mark, and `also` these variables; how many processes there were."""
+        seen: set[int] = set()
+        for _ in range(_SWEEPS):
+            left = list(marked(self.folder, also or {}))
+            if not left:
+                break
+            seen.update(left)
+            for pid in left:
+                _kill_marked(pid, self.folder, also or {})
+            time.sleep(_SWEEP_PAUSE_S)
+            self._reap()
+        return len(seen)
+
+    def _is_there(self, begun: Begun) -> bool:
+        with _held(begun) as descriptor:
+            return descriptor is not None
+
+    def _wait(self, descriptors: list[int], limit_s: float) -> None:
+        """Return when all have ended, or after that long."""
+        end = time.monotonic() + limit_s
+        left = list(descriptors)
+        while left and (pause := end - time.monotonic()) > 0:
+            ended = select.select(left, [], [], pause)[0]
+            left = [one for one in left if one not in ended]
+        self._reap()
+
+    def _reap(self) -> None:
+        self._children = [child for child in self._children if child.poll() is None]
+
+    def _file(self, name: str) -> Path:
+        return self._files / f"{name}.json"
+
+
+@contextlib.contextmanager
+def _held(begun: Begun) -> Iterator[int | None]:
+    """A descriptor of exactly that process; None when it has ended or the pid is another's now."""
+    descriptor = None
+    if begun.boot_id == boot_id(_ROOT):
+        with contextlib.suppress(OSError):
+            descriptor = os.pidfd_open(begun.pid)
+    try:
+        # Looked at after the descriptor is there: from then on the pid cannot be given again unseen.
+        if descriptor is None or start_ticks(_ROOT, begun.pid) != begun.ticks or _over(descriptor):
+            yield None
+        else:
+            yield descriptor
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _over(descriptor: int) -> bool:
+    """Whether it has ended, reaped or not."""
+    return bool(select.select([descriptor], [], [], 0)[0])
+
+
+def _sent(descriptor: int, number: signal.Signals) -> bool:
+    try:
+        signal.pidfd_send_signal(descriptor, number)
+    except OSError:
+        return False
+    return True
+
+
+def marked(folder: Path, also: Mapping[str, str]) -> Iterator[int]:
+    """Processes other than this one with the mark of a folder, and these variables besides."""
+    for entry in Path("/proc").iterdir():
+        pid = int(entry.name) if entry.name.isdigit() else os.getpid()
+        if pid != os.getpid() and _has_mark(pid, folder, also):
+            yield pid
+
+
+def _has_mark(pid: int, folder: Path, also: Mapping[str, str]) -> bool:
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    wanted = {MARK: str(folder), **also}
+    return all(f"{name}={value}".encode() in variables for name, value in wanted.items())
+
+
+def _kill_marked(pid: int, folder: Path, also: Mapping[str, str]) -> None:
+    with contextlib.suppress(OSError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            if _has_mark(pid, folder, also):
+                _sent(descriptor, signal.SIGKILL)
+        finally:
+            os.close(descriptor)

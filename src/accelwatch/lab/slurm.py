@@ -1,0 +1,157 @@
+"""A real Slurm in a folder: munged, slurmctld and a slurmd a node, all on loopback."""
+
+import contextlib
+import getpass
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.lab.installed import program
+from accelwatch.lab.munge import begin_munge
+from accelwatch.lab.ports import free_ports
+from accelwatch.lab.processes import MARK, Processes
+from accelwatch.lab.slurm_configuration import slurm_conf
+from accelwatch.lab.waiting import until
+
+NODE = "ACCELWATCH_LAB_NODE"
+"""Variable of a slurmd, and of what it begins."""
+_COMMAND_S = 30.0
+_STARTS = 20
+
+
+class SlurmError(AccelwatchError):
+    """A command of Slurm has failed; the message has what it said."""
+
+
+class Slurm:
+    """The cluster, and what an administrator, a user or a fault does to it."""
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self.folder = folder
+        self.names = tuple(names)
+        self.conf = folder / "slurm.conf"
+        self.processes = Processes(folder)
+        self.environ = {**os.environ, "SLURM_CONF": str(self.conf), "SLURM_TIME_FORMAT": "%s"}
+
+    def begin(self, scheduler: str = "batch_sched_delay=1") -> None:
+        """Start all of it and wait until its nodes are idle. Raises AccelwatchError."""
+        slurmctld = program("slurmctld")
+        program("slurmd")
+        text = slurm_conf(self.folder, self.names, free_ports(len(self.names) + 1), scheduler)
+        self.conf.write_text(text)
+        (self.folder / "state").mkdir(exist_ok=True)
+        begin_munge(self.folder, self.processes)
+        self.processes.begin("slurmctld", [slurmctld, "-D", "-f", str(self.conf)])
+        for name in self.names:
+            (self.folder / f"spool.{name}").mkdir(exist_ok=True)
+            self.start_node(name)
+        until(self.answers, f"slurmctld answers; it says: {self.said('slurmctld')}")
+        until(self.is_idle, "all nodes are idle")
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """End all of it, jobs first."""
+        if self.processes.runs("slurmctld"):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.kill_jobs()
+        self.processes.end(grace_s)
+
+    def run(self, *words: str, check: bool = True) -> str:
+        """What a command of Slurm prints. Raises SlurmError."""
+        environ = {**self.environ, MARK: str(self.folder)}
+        done = subprocess.run(
+            words, env=environ, capture_output=True, text=True, timeout=_COMMAND_S, check=False
+        )
+        if check and done.returncode:
+            raise SlurmError(f"{' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def scontrol(self, *words: str, check: bool = True) -> str:
+        """Have something changed or shown. Raises SlurmError."""
+        return self.run("scontrol", *words, check=check)
+
+    def submit(self, *options: str, script: str = "sleep 600 & wait") -> str:
+        """Id of a batch job."""
+        words = ("sbatch", "--parsable", f"--output={self.folder}/job.%j.out", *options)
+        return self.run(*words, f"--wrap={script}").partition(";")[0]
+
+    def job(self, job: str) -> str:
+        """A job's line."""
+        return self.scontrol("-o", "show", "job", job)
+
+    def node(self, node: str) -> str:
+        """A node's line."""
+        return self.scontrol("-o", "show", "node", node)
+
+    def pid(self, daemon: str) -> int:
+        """Of `slurmctld` or `slurmd.n1`."""
+        return int((self.folder / f"{daemon}.pid").read_text())
+
+    @contextlib.contextmanager
+    def stopped(self, daemon: str) -> Iterator[None]:
+        """A daemon that hangs, for a while."""
+        pid = self.pid(daemon)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def start_node(self, node: str, *, booted: bool = False) -> None:
+        """A slurmd for a node that has none; `booted` makes it say that the machine has booted.
+
+        What the one before it has forked may hold its port for a moment, and the new one then ends.
+        Raises SlurmError.
+        """
+        words = [program("slurmd"), "-D", "-f", str(self.conf), "-N", node]
+        words += ["-b"] if booted else []
+        pid = self.folder / f"slurmd.{node}.pid"
+        for _ in range(_STARTS):
+            daemon = self.processes.begin(f"slurmd.{node}", words, {NODE: node})
+            until(partial(_ended_or_up, daemon, pid), f"slurmd of {node} runs")
+            if daemon.poll() is None:
+                return
+        raise SlurmError(f"slurmd of {node} does not run: {self.said(f'slurmd.{node}')}")
+
+    def kill_jobs(self) -> None:
+        """End all jobs of this user at once."""
+        whose = f"--user={getpass.getuser()}"
+        self.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", whose, check=False)
+        self.run("scancel", whose, check=False)
+
+    def clean(self) -> None:
+        """No jobs, no reservations, all nodes at work. Raises AccelwatchError."""
+        if self.run("squeue", "-h"):
+            self.kill_jobs()
+            until(lambda: not self.run("squeue", "-h"), "all jobs are gone")
+        for line in self.scontrol("-o", "show", "reservations").splitlines():
+            if line.startswith("ReservationName="):
+                self.scontrol("delete", line.split()[0])
+        self.scontrol("update", f"node={','.join(self.names)}", "extra=", "comment=")
+        for line in self.scontrol("-o", "show", "nodes").splitlines():
+            if "DRAIN" in line or "DOWN" in line:
+                self.scontrol("update", line.split()[0], "state=resume", check=False)
+        until(self.is_idle, "all nodes are idle")
+
+    def is_idle(self) -> bool:
+        """Whether every node could take a job."""
+        return self.scontrol("-o", "show", "nodes").count(" State=IDLE ") == len(self.names)
+
+    def answers(self) -> bool:
+        """Whether the controller answers."""
+        return "is UP" in self.scontrol("ping", check=False)
+
+    def said(self, name: str) -> str:
+        """The end of what a daemon has printed."""
+        try:
+            return (self.folder / f"{name}.out").read_text(errors="replace")[-500:].strip()
+        except OSError:
+            return ""
+
+
+def _ended_or_up(daemon: "subprocess.Popen[bytes]", pid: Path) -> bool:
+    ended = daemon.poll() is not None
+    return ended or (pid.exists() and pid.read_text().strip() == str(daemon.pid))

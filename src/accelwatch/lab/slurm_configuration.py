@@ -1,0 +1,63 @@
+"""The slurm.conf of a cluster on one machine without root: loopback, its own munge, no cgroups."""
+
+import getpass
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+_TEXT = """\
+ClusterName=lab
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+CryptoType=crypto/munge
+SlurmUser={user}
+SlurmdUser={user}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmdSpoolDir={folder}/spool.%n
+StateSaveLocation={folder}/state
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SchedulerType=sched/backfill
+SchedulerParameters={scheduler}
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+MpiDefault=none
+JobRequeue=1
+ReturnToService=1
+KillWait=1
+MinJobAge=300
+InactiveLimit=0
+SlurmdTimeout=30
+ResumeTimeout=60
+RebootProgram=/bin/true
+{nodes}
+PartitionName=main Nodes={names} Default=YES MaxTime=INFINITE State=UP
+"""
+_NODE = (
+    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
+    " CPUs=1 RealMemory=100 State=UNKNOWN"
+)
+
+
+def slurm_conf(folder: Path, names: Sequence[str], ports: Sequence[int], scheduler: str) -> str:
+    """The text for nodes of these names; `ports` are the controller's, then one a node."""
+    host = socket.gethostname().partition(".")[0]
+    nodes = [
+        _NODE.format(name=name, host=host, port=port)
+        for name, port in zip(names, ports[1:], strict=True)
+    ]
+    return _TEXT.format(
+        folder=folder,
+        host=host,
+        port=ports[0],
+        user=getpass.getuser(),
+        scheduler=scheduler,
+        nodes="\n".join(nodes),
+        names=",".join(names),
+    )

@@ -1,0 +1,115 @@
+"""What is begun in a folder is ended again, by whoever comes later, and nothing else is."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.lab.processes import MARK, Begun, Processes
+from accelwatch.lab.waiting import until
+from accelwatch.proc import start_ticks
+
+SLEEP = ("sleep", "600")
+DEAF = (
+    "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
+)
+
+
+def test_who_comes_later_knows_what_runs_and_ends_it(tmp_path: Path) -> None:
+    begun = Processes(tmp_path)
+    children = [begun.begin(name, SLEEP) for name in ("one", "two")]
+    later = Processes(tmp_path)
+    assert [one.name for one in later.running()] == ["two", "one"]
+    assert later.end() == 2
+    assert [child.wait() for child in children] == [-signal.SIGTERM] * 2
+    assert later.known() == []
+
+
+def test_who_is_deaf_or_stopped_is_killed(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    deaf = processes.begin("deaf", (sys.executable, "-c", DEAF))
+    until((tmp_path / "deaf.out").read_text, "it is deaf")
+    os.kill(deaf.pid, signal.SIGSTOP)
+    assert processes.end(grace_s=0.1) == 1
+    assert deaf.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("another", ["ticks", "boot_id"])
+def test_a_pid_that_was_given_again_is_not_touched(tmp_path: Path, another: str) -> None:
+    with subprocess.Popen(SLEEP) as foreign:
+        processes = Processes(tmp_path)
+        processes.begin("ours", SLEEP)
+        (ours,) = processes.known()
+        changed = {"ticks": ours.ticks - 1} if another == "ticks" else {"boot_id": "another"}
+        stale = Begun(
+            name="ours",
+            pid=foreign.pid,
+            **{"ticks": _ticks(foreign.pid), "boot_id": ours.boot_id, **changed},  # type: ignore[arg-type]
+        )
+        (tmp_path / "pids/ours.json").write_bytes(msgspec.json.encode(stale))
+        assert not processes.runs("ours")
+        assert not processes.signal("ours", signal.SIGKILL)
+        # What we began ourselves is still found, by its mark.
+        assert processes.end() == 1
+        assert foreign.poll() is None
+        foreign.kill()
+
+
+def _ticks(pid: int) -> int:
+    ticks = start_ticks(Path("/"), pid)
+    assert ticks is not None
+    return ticks
+
+
+def test_what_has_left_its_group_is_ended_by_its_mark(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    fork = "setsid sleep 600 & echo $! > grandchild; wait"
+    processes.begin("shell", ("sh", "-c", fork))
+    until((tmp_path / "grandchild").exists, "it has forked")
+    until(lambda: (tmp_path / "grandchild").read_text().strip(), "it says whom")
+    pid = int((tmp_path / "grandchild").read_text())
+    processes.end()
+    until(lambda: _ended(pid), "the grandchild has ended")
+
+
+def _ended(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+    return state == "Z"
+
+
+def test_another_folder_is_another_lab(tmp_path: Path) -> None:
+    environ = {**os.environ, MARK: f"{tmp_path}/other"}
+    with subprocess.Popen(SLEEP, env=environ) as foreign:
+        assert Processes(tmp_path).end() == 0
+        assert foreign.poll() is None
+        foreign.kill()
+
+
+def test_only_what_has_the_other_variables_too_is_swept(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    processes.begin("n1", SLEEP, {"NODE": "n1"})
+    processes.begin("n2", SLEEP, {"NODE": "n2"})
+    assert processes.sweep({"NODE": "n1"}) == 1
+    assert [one.name for one in processes.running()] == ["n2"]
+    processes.end()
+
+
+def test_a_file_that_is_damaged_hides_nothing(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    processes.begin("one", SLEEP)
+    (tmp_path / "pids/one.json").write_text("{")
+    assert processes.known() == []
+    assert processes.end() == 1
+
+
+def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
+    with pytest.raises(AccelwatchError, match=r"/nowhere/daemon cannot be run: No such file"):
+        Processes(tmp_path).begin("daemon", ["/nowhere/daemon"])
