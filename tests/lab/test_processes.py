@@ -1,9 +1,11 @@
 """What is begun in a folder is ended again, by whoever comes later, and nothing else is."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -18,6 +20,16 @@ SLEEP = ("sleep", "600")
 DEAF = (
     "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
 )
+
+
+@contextlib.contextmanager
+def foreigner(environ: Mapping[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that is not begun in the folder."""
+    with subprocess.Popen(SLEEP, env=environ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_who_comes_later_knows_what_runs_and_ends_it(tmp_path: Path) -> None:
@@ -41,15 +53,16 @@ def test_who_is_deaf_or_stopped_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("another", ["ticks", "boot_id"])
 def test_a_pid_that_was_given_again_is_not_touched(tmp_path: Path, another: str) -> None:
-    with subprocess.Popen(SLEEP) as foreign:
+    with foreigner(os.environ) as foreign:
         processes = Processes(tmp_path)
         processes.begin("ours", SLEEP)
         (ours,) = processes.known()
-        changed = {"ticks": ours.ticks - 1} if another == "ticks" else {"boot_id": "another"}
+        ticks = _ticks(foreign.pid)
+        changed = {"ticks": ticks - 1} if another == "ticks" else {"boot_id": "another"}
         stale = Begun(
             name="ours",
             pid=foreign.pid,
-            **{"ticks": _ticks(foreign.pid), "boot_id": ours.boot_id, **changed},  # type: ignore[arg-type]
+            **{"ticks": ticks, "boot_id": ours.boot_id, **changed},  # type: ignore[arg-type]
         )
         (tmp_path / "pids/ours.json").write_bytes(msgspec.json.encode(stale))
         assert not processes.runs("ours")
@@ -57,7 +70,6 @@ def test_a_pid_that_was_given_again_is_not_touched(tmp_path: Path, another: str)
         # What we began ourselves is still found, by its mark.
         assert processes.end() == 1
         assert foreign.poll() is None
-        foreign.kill()
 
 
 def _ticks(pid: int) -> int:
@@ -87,10 +99,9 @@ def _ended(pid: int) -> bool:
 
 def test_another_folder_is_another_lab(tmp_path: Path) -> None:
     environ = {**os.environ, MARK: f"{tmp_path}/other"}
-    with subprocess.Popen(SLEEP, env=environ) as foreign:
+    with foreigner(environ) as foreign:
         assert Processes(tmp_path).end() == 0
         assert foreign.poll() is None
-        foreign.kill()
 
 
 def test_only_what_has_the_other_variables_too_is_swept(tmp_path: Path) -> None:
