@@ -62,12 +62,13 @@ class Bench:
                 for one, raw in zip(tick.devices, raws, strict=True)
             )
             tick = msgspec.structs.replace(tick, devices=devices)
-        self._tick = tick
+        self.message = tick
+        """What a node tells each time."""
 
     def tick(self) -> None:
         """Every node tells something new."""
         for key in self.keys:
-            self.fleet.accept(key, self._tick, 1000)
+            self.fleet.accept(key, self.message, 1000)
 
 
 def _forever() -> dict[str, float]:

@@ -1,12 +1,15 @@
 """What has one cause: who leads, who follows, who is told, and that a journal keeps it."""
 
 import asyncio
+import itertools
+import sys
 from pathlib import Path
 
 import pytest
 
 from accelwatch.incidents.causes import AGAIN_S, TOGETHER_S, Causes
 from accelwatch.incidents.incident import Facts, Incident
+from accelwatch.incidents.keeper import Keeper
 from accelwatch.incidents.register import Register
 from accelwatch.incidents.silence import Silence, matchers
 from accelwatch.rules.document import Severity
@@ -206,3 +209,46 @@ def test_who_waits_for_a_storm(rule_id: str, at_s: float, where: Entity, told: l
     assert [one.incident.id for one in said] == told
     if told == ["i1"] and where is ELSEWHERE:
         assert [one.incident.id for one in causes.step([], START + at_s + 60)] == ["i2"]
+
+
+def calls_of(count: int) -> int:
+    """Calls of functions while so many incidents begin, and then end, on a node."""
+    causes, calls = Causes(RULES, lambda _: (), lambda _nodes, _now: None), 0
+    kept = Keeper(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
+    numbers = itertools.count(1)
+    entities = [device("n1", number) for number in range(count)]
+    told = [
+        kept.step(
+            [change(what, at_s, rule_id="warn", entity=one) for one in entities], START + at_s
+        )
+        for what, at_s in ((FIRED, 0), (CLEARED, 10))
+    ]
+
+    def call(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(call)
+    try:
+        for at_s, changed in zip((0, 10), told, strict=True):
+            causes.step(changed, START + at_s)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_one_of_many_costs_no_more_than_one_of_few() -> None:
+    assert calls_of(2000) < 1.5 * 10 * calls_of(200)
+
+
+def test_of_many_the_next_one_leads_and_all_follow_it() -> None:
+    causes = Causes(RULES, lambda _: (), lambda _nodes, _now: None)
+    numbers = itertools.count(1)
+    kept = Keeper(RULES, lambda _: Facts(), lambda: f"i{next(numbers)}")
+    said = [change(FIRED, 0, rule_id="warn", entity=device("n1", at)) for at in range(600)]
+    causes.step(kept.step(said, START), START)
+    assert causes.take_moves() == {f"i{at}": "i1" for at in range(2, 601)}
+    ended = kept.step([change(CLEARED, 5, rule_id="warn", entity=device("n1", 0))], START + 5)
+    causes.step(ended, START + 5)
+    rest = {f"i{at}" for at in range(2, 601)} - {"i10"}
+    assert causes.take_moves() == {"i10": "", **dict.fromkeys(rest, "i10")}

@@ -211,6 +211,31 @@ def test_a_person_can_close_it_and_it_does_not_begin_again_at_once() -> None:
     assert not any(one.storm for one in kept.open)
 
 
+@pytest.mark.parametrize("group", [None, BY_NODE, BY_FLEET])
+def test_those_that_come_back_within_their_cool_down_are_one_again(group: Grouping | None) -> None:
+    kept = keeper(rule(group=group, cooldown_s=3600.0))
+    say(kept, FIRED, 0, nodes(50))
+    (before,) = top(kept)
+    say(kept, CLEARED, 10, nodes(50))
+    kept.step([], START + 20)
+    kept.step([], START + 700)
+    assert kept.open == []
+    say(kept, FIRED, 1000, nodes(50))
+    (storm,) = top(kept)
+    assert storm.id != before.id
+    assert len(storm.members) == 50
+    assert {one.reopened for one in kept.open if not one.members} == {1}
+
+
+def test_those_that_came_back_long_ago_do_not_count() -> None:
+    kept = keeper(rule(cooldown_s=3600.0))
+    say(kept, FIRED, 0, nodes(9))
+    say(kept, CLEARED, 10, nodes(9))
+    say(kept, FIRED, 400, nodes(9))
+    say(kept, FIRED, 701, ["late"])
+    assert not any(one.storm for one in kept.open)
+
+
 def test_it_goes_on_after_a_restart_and_so_do_groups_in_it() -> None:
     first = keeper(rule(group=BY_RACK))
     for at, rack in enumerate(("r1", "r2", "r3", "r4")):

@@ -7,10 +7,11 @@ right after it began on another: the first is told at once. Of a cause one incid
 severe; when that is over and others are not, another one does. Pure; time is given.
 """
 
+import heapq
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from accelwatch.incidents.cause import AT_ONCE, Cause, Leading
 from accelwatch.incidents.grouping import may_be_one_of_many
 from accelwatch.incidents.incident import Incident
 from accelwatch.rules.document import Scope, Severity
@@ -60,31 +61,6 @@ def where_of(incident: Incident, suspects: Sequence[str]) -> Where:
     return Where(scope, entity.node or (nodes[0] if alone and nodes else None), nodes)
 
 
-@dataclass(eq=False)
-class Cause:
-    """Incidents that are one."""
-
-    number: int
-    """The first has the smallest."""
-    leader: str
-    """Id of the incident that people are to look at."""
-    nodes: set[str]
-    """Nodes that it is on; of a job whose culprit is not known all that it runs on."""
-    jobs: set[str]
-    device: str
-    level: str
-    grew: float
-    """When anything was added last, Unix seconds."""
-    open_: dict[str, Incident] = field(default_factory=dict)
-    """Its incidents that are open, by id."""
-    follows: dict[str, str] = field(default_factory=dict)
-    """Whom each of them was said to follow; who leads is not in it."""
-    closed: float | None = None
-    group: bool = False
-    located: bool = True
-    """Whether it is known where it is."""
-
-
 class Told(NamedTuple):
     """What somebody is told."""
 
@@ -109,7 +85,7 @@ class Causes:
         self._recent: dict[Cause, None] = {}
         self._at: dict[str, dict[Cause, None]] = {}
         """Causes by their nodes, and by `job:` and their jobs."""
-        self._moves: dict[str, str] = {}
+        self._leading = Leading()
         self._forgot_at = float("-inf")
         self._number = 0
         self._began: dict[str, tuple[float, str]] = {}
@@ -134,11 +110,11 @@ class Causes:
             if not incident.group or incident.id in self._of or incident.id in self._waiting:
                 concerned.append(incident)
             yield
-        for incident in sorted(concerned, key=_order):
+        for incident in (yield from _ordered(concerned)):
             self._hear(incident, now)
             yield
         ripe = [one for until, one in self._waiting.values() if until <= now]
-        for incident in sorted(ripe, key=_order):
+        for incident in (yield from _ordered(ripe)):
             until = self._worked_on_until(self._blamed(incident) or _nodes(incident), now)
             if until is not None and until > now:
                 self._waiting[incident.id] = until, incident
@@ -148,13 +124,13 @@ class Causes:
             if self._tells(incident, suspects, now):
                 told.append(Told(self._of[incident.id], incident, suspects))
             yield
-        self._forget(now)
+        yield from self._leading.settle()
+        yield from self._forget(now)
         return told
 
     def take_moves(self) -> dict[str, str]:
         """By id of those that follow another incident than before, whom; empty: it leads itself."""
-        moves, self._moves = self._moves, {}
-        return moves
+        return self._leading.take_moves()
 
     def restore(self, incidents: Iterable[Incident]) -> None:
         """Incidents that were open before, and what belonged together."""
@@ -188,18 +164,16 @@ class Causes:
         if not incident.is_open:
             self._waiting.pop(incident.id, None)
             if cause is not None:
-                self._close(cause, incident)
+                self._leading.leave(cause, incident)
             return
         if cause is not None and incident.id in cause.open_:
-            cause.open_[incident.id] = incident
-            self._settle(cause)
+            self._leading.put(cause, incident)
         if incident.group:
             self._waiting.pop(incident.id, None)
             return
         if cause is not None and level_of(incident) in (cause.level, WATCH):
-            cause.open_[incident.id] = incident
             cause.closed = None
-            self._settle(cause)
+            self._leading.put(cause, incident)
             return
         if incident.id not in self._waiting:
             until = now + max(self._wait_s(incident), self._storm_wait_s(incident, now))
@@ -222,26 +196,6 @@ class Causes:
         last, where = self._began.get(family, (float("-inf"), ""))
         self._began[family] = now, node
         return STORM_WAIT_S if where != node and now - last <= STORM_WAIT_S else 0.0
-
-    def _close(self, cause: Cause, incident: Incident) -> None:
-        cause.open_.pop(incident.id, None)
-        cause.follows.pop(incident.id, None)
-        if not cause.open_:
-            cause.closed = incident.closed
-        self._settle(cause)
-
-    def _settle(self, cause: Cause) -> None:
-        """Have the most severe of its open incidents lead; of equals the one that does."""
-        leader = cause.open_.get(cause.leader)
-        best = max(cause.open_.values(), key=lambda one: one.severity.weight, default=None)
-        if best is None:
-            return
-        if leader is None or best.severity.weight > leader.severity.weight:
-            cause.leader = best.id
-        for id_ in cause.open_:
-            follows = "" if id_ == cause.leader else cause.leader
-            if cause.follows.get(id_, "") != follows:
-                self._moves[id_] = cause.follows[id_] = follows
 
     def _tells(self, incident: Incident, suspects: Sequence[str], now: float) -> bool:
         """Whether somebody is told of it: not of one that adds nothing to what was told."""
@@ -281,7 +235,6 @@ class Causes:
             self._at.setdefault(key, {})[cause] = None
 
     def _add(self, cause: Cause, incident: Incident, now: float) -> None:
-        cause.open_[incident.id] = incident
         cause.closed = None
         cause.grew = max(cause.grew, now)
         self._of[incident.id] = cause
@@ -289,7 +242,7 @@ class Causes:
             for node in set(incident.nodes) - cause.nodes:
                 cause.nodes.add(node)
                 self._at.setdefault(node, {})[cause] = None
-        self._settle(cause)
+        self._leading.put(cause, incident)
 
     def _same(self, incident: Incident, suspects: Sequence[str], now: float) -> Cause | None:
         """What an incident is a part of; of several the one that grew last."""
@@ -308,14 +261,24 @@ class Causes:
         keys = (*_nodes(incident), *suspects, *((f"job:{job}",) if job else ()))
         return dict.fromkeys(cause for key in keys for cause in self._at.get(key, ()))
 
-    def _forget(self, now: float) -> None:
+    def _forget(self, now: float) -> Iterator[None]:
         if 0 <= now - self._forgot_at < _FORGET_EVERY_S:
             return
         self._forgot_at = now
         for cause in [one for one in self._recent if is_over(one, now)]:
             self._let_go(cause)
+            yield
         if len(self._of) > 4 * len(self._recent) + 256:
             self._of = {id_: one for id_, one in self._of.items() if one in self._recent}
+
+
+def _ordered(incidents: Sequence[Incident]) -> Generator[None, None, Iterator[Incident]]:
+    """Those that are told first come first; put in order in steps, for a storm has thousands."""
+    parts: list[list[Incident]] = []
+    for begin in range(0, len(incidents), AT_ONCE):
+        parts.append(sorted(incidents[begin : begin + AT_ONCE], key=_order))
+        yield
+    return heapq.merge(*parts, key=_order)
 
 
 def _keys(cause: Cause) -> Iterator[str]:

@@ -42,7 +42,7 @@ class _Gathering(msgspec.Struct, kw_only=True):
     known: set[str] = set()
     """Ids of all that the group's incident has ever had."""
     begun: dict[str, float] = {}
-    """When each member was opened, in monotonic seconds."""
+    """When each member was opened or came back, in monotonic seconds."""
     incident: Incident | None = None
     calm_since: float | None = None
     """Monotonic seconds."""
@@ -95,7 +95,7 @@ class Groups:
             if incident.id not in gathering.known:
                 gathering.waiting[incident.id] = incident
             gathering.members[incident.id] = incident
-            gathering.begun.setdefault(incident.id, at - max(now - incident.opened, 0.0))
+            gathering.begun.setdefault(incident.id, at - max(now - incident.begun, 0.0))
             self._of.setdefault(incident.id, set()).add(key)
             touched[key] = rule
         results = [self._grown(key, rule, now, at) for key, rule in touched.items()]

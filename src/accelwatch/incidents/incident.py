@@ -32,7 +32,7 @@ OWN_LABELS = (
 """Labels that every incident has; `Incident.labels` gives their values."""
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class Facts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What is known of an entity besides the rule, when something happens to it."""
 
     device_name: str = ""
@@ -70,7 +70,7 @@ class MomentKind(StrEnum):
     NOTE = "note"
 
 
-class Moment(msgspec.Struct, frozen=True):
+class Moment(msgspec.Struct, frozen=True, gc=False):
     """One line of an incident's history."""
 
     time: float
@@ -88,7 +88,7 @@ class IncidentState(StrEnum):
     CLOSED = "closed"
 
 
-class Incident(msgspec.Struct, frozen=True, kw_only=True):
+class Incident(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One incident as it stands; each change makes a new one of the same id."""
 
     id: str
@@ -135,6 +135,14 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     def is_open(self) -> bool:
         """Whether it is still going on."""
         return self.state is IncidentState.OPEN
+
+    @property
+    def begun(self) -> float:
+        """When it was opened, or came back last, Unix seconds."""
+        if not self.reopened:
+            return self.opened
+        back = (one.time for one in reversed(self.timeline) if one.kind is MomentKind.REOPENED)
+        return next(back, self.opened)
 
     def labels(self) -> dict[str, str]:
         """What silences and routes go by: the facts' labels, and words of our own, which count first."""

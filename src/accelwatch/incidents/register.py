@@ -42,7 +42,7 @@ COMMIT_WAIT_S = 2.0
 """How long the disk is waited for; what there is to say is said after that all the same."""
 MOST_CLOSED = 1000
 """Closed incidents that are kept in memory, the latest."""
-_AT_ONCE = 50
+_AT_ONCE = 25
 """Incidents that are worked on before others have their turn."""
 _AT_ONCE_S = 0.002
 """How long incidents are held against silences before others have their turn."""
@@ -142,6 +142,9 @@ class Register:
             after = self._keeper.follow(id_, leader, now)
             if after is not None:
                 changed[id_] = after
+            if time.perf_counter() - began > _AT_ONCE_S:
+                await asyncio.sleep(0)
+                began = time.perf_counter()
 
     async def remember(self, seen: dict[str, float], now: float) -> None:
         """Fingerprints of events that were judged, and until when they are remembered."""
@@ -206,8 +209,9 @@ class Register:
         leaders = {one.id for one in changed if not one.follows}
         if not leaders:
             return changed
-        followers = [one for one in self._keeper.open if one.follows in leaders]
-        return [*changed, *(one for one in followers if one not in changed)]
+        known = {one.id for one in changed}
+        followers = (one for one in self._keeper.open if one.follows in leaders)
+        return [*changed, *(one for one in followers if one.id not in known)]
 
     async def mute(self, quiet: Quiet) -> str:
         """Put a silence or window in force; what is wrong with the journal, if anything."""

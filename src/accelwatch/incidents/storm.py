@@ -39,7 +39,7 @@ class _Storm(msgspec.Struct, kw_only=True):
     members: set[str] = set()
     """Ids of all that the storm has ever had."""
     begun: dict[str, float] = {}
-    """When each of those was opened, in monotonic seconds."""
+    """When each of those was opened or came back, in monotonic seconds."""
     incident: Incident | None = None
     groups: dict[str, Incident] = {}
     """Groups that had begun before, and are part of it now."""
@@ -117,7 +117,7 @@ class Storms:
                 storm.coming[one.id] = one
             else:
                 continue
-            storm.begun.setdefault(one.id, at - max(now - one.opened, 0.0))
+            storm.begun.setdefault(one.id, at - max(now - one.begun, 0.0))
             touched.add(one.family)
         results: list[Incident | None] = []
         for family in touched:

@@ -203,6 +203,7 @@ class RuleRunner:
         """Judge once."""
         changes = await self._evaluator.evaluate()
         self._ticked_at = self._clock.monotonic()
+        await asyncio.sleep(0)
         now = self._clock.wall()
         off = self._evaluator.budgets.switched_off
         changes = [*changes, *self._switched_off.changes(off, now)]

@@ -40,7 +40,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     unknown_after_s: float = 600.0
 
 
-class Truths(msgspec.Struct, frozen=True, kw_only=True):
+class Truths(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What the parts of a rule say now; a rule without `confirm` is confirmed, one without `clear`
     clears when its condition does not hold."""
 
@@ -58,7 +58,7 @@ class Truths(msgspec.Struct, frozen=True, kw_only=True):
         return UNKNOWN if self.when is UNKNOWN else True
 
 
-class Spell(msgspec.Struct, frozen=True, kw_only=True):
+class Spell(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A rule that has begun on an entity."""
 
     phase: Phase

@@ -8,7 +8,7 @@ from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.provenance import Provenance
 
 
-class Entity(msgspec.Struct, frozen=True, order=True, cache_hash=True):
+class Entity(msgspec.Struct, frozen=True, order=True, cache_hash=True, gc=False):
     """Whom a rule is judged for; what does not apply is empty."""
 
     scope: Scope
@@ -25,7 +25,7 @@ class Entity(msgspec.Struct, frozen=True, order=True, cache_hash=True):
         return " ".join(part for part in (*parts, self.node, self.device) if part)
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing that a verdict rests on."""
 
     signal: str
@@ -44,14 +44,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The event, if it is one: what rests on it must not end because nobody tells it again."""
 
 
-class Grounds(msgspec.Struct, frozen=True, kw_only=True):
+class Grounds(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a rule that fires rests on."""
 
     evidence: tuple[Evidence, ...] = ()
     provenance: Provenance = Provenance.UNKNOWN
 
 
-class VerdictChange(msgspec.Struct, frozen=True, kw_only=True):
+class VerdictChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A rule that has begun or ceased to fire, or to see, on an entity."""
 
     rule: str

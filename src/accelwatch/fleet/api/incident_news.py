@@ -6,7 +6,7 @@ stands when it reads again; one that has missed an end is told to begin anew.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -52,27 +52,31 @@ class IncidentNews:
     async def look(self) -> None:
         """Take up what has changed; one look at a time."""
         async with self._looking:
-            runner = self._runner()
+            runner, work = self._runner(), LongWork()
             seen = (runner, -1 if runner is None else runner.version)
-            rules = await self._rules_now(runner, seen)
             changed = seen != self._seen
+            going_on = runner.open if changed and runner is not None else None
+            rules = await self._rules_now(runner, going_on, work)
             if self.sequence and not changed and rules == self._rules:
                 return
             sequence = self.sequence + 1
             if runner is not self._seen[0]:
                 self._told, self._begun = {}, sequence
-            if changed and runner is not None:
-                await self._choose(runner, sequence)
+            if runner is not None and going_on is not None:
+                await self._choose(runner, going_on, sequence, work)
             self._seen, self._rules, self._frames = seen, rules, {}
             self.sequence = sequence
+        await asyncio.sleep(0)
 
-    async def _rules_now(self, runner: "RuleRunner | None", seen: tuple[object, int]) -> RulesNow:
+    async def _rules_now(
+        self, runner: "RuleRunner | None", going_on: Sequence[Incident] | None, work: LongWork
+    ) -> RulesNow:
+        """`going_on` are the incidents that are open, where any have changed."""
         if runner is None:
             return _NOBODY
         before = self._rules
         counts, muted, untold = before.open, before.muted, before.untold
-        if seen != self._seen:
-            going_on, work = runner.open, LongWork()
+        if going_on is not None:
             loud, muted = Counter[str](), 0
             for one in going_on:
                 if not (one.group or runner.is_told_by_another(one)):
@@ -92,11 +96,13 @@ class IncidentNews:
             anew=False,
         )
 
-    async def _choose(self, runner: "RuleRunner", sequence: int) -> None:
+    async def _choose(
+        self, runner: "RuleRunner", going_on: Sequence[Incident], sequence: int, work: LongWork
+    ) -> None:
         """Choose what is told from now on."""
-        before, work = self._told, LongWork()
+        before = self._told
         told: dict[str, _Told] = {}
-        for incident in _wanted(runner, before):
+        for incident in (*await _worst(going_on, before, work), *_over(runner)):
             known, mute = before.get(incident.id), runner.mute_of(incident)
             if known is None or known.incident is not incident or known.mute != mute:
                 known = _Told(sequence, incident, mute, _message(incident, mute))
@@ -134,12 +140,14 @@ class IncidentNews:
         return [rules, *told]
 
 
-def _wanted(runner: "RuleRunner", told: dict[str, _Told]) -> list[Incident]:
-    """The open ones that matter most, and those that are over, the latest last."""
-    return [*_worst(runner.open, told), *reversed(runner.closed[:MOST_CLOSED])]
+def _over(runner: "RuleRunner") -> Iterator[Incident]:
+    """Those that are over, the latest last."""
+    return reversed(runner.closed[:MOST_CLOSED])
 
 
-def _worst(incidents: Sequence[Incident], told: Iterable[str]) -> Iterable[Incident]:
+async def _worst(
+    incidents: Sequence[Incident], told: Collection[str], work: LongWork
+) -> Sequence[Incident]:
     """MOST_OPEN of them: the most severe, groups before members, those that are told, the first."""
     if len(incidents) <= MOST_OPEN:
         return incidents
@@ -147,6 +155,7 @@ def _worst(incidents: Sequence[Incident], told: Iterable[str]) -> Iterable[Incid
     for one in incidents:
         rank = (-_WEIGHTS[one.severity], bool(one.group or one.follows), one.id not in told)
         ranks.setdefault(rank, []).append(one)
+        await work.rest()
     return [one for rank in sorted(ranks) for one in ranks[rank]][:MOST_OPEN]
 
 

@@ -7,7 +7,8 @@ from accelwatch.fleet.backtest.calendar import Maintenance
 from accelwatch.fleet.backtest.incidents import Backtest
 from accelwatch.fleet.backtest.line import Line, line_of_told
 from accelwatch.history.reader import Archive
-from accelwatch.incidents.causes import Cause, Causes, is_over
+from accelwatch.incidents.cause import Cause
+from accelwatch.incidents.causes import Causes, is_over
 
 
 def told(
