@@ -224,6 +224,17 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     trust: Trust = Trust.AUTHENTICATED
 
 
+class AmendmentDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What a site says of rules that stand elsewhere, such as those of a pack."""
+
+    rules: list[str] = []
+    """Ids; one that ends with `*` stands for all that begin so."""
+    mode: Mode | bool | None = None
+    trust: Trust | None = None
+    action: ActionDocument | None = None
+    canary: CanaryDocument | None = None
+
+
 class ProfileDocument(msgspec.Struct, frozen=True, kw_only=True):
     """How far rules may go where an expression over labels holds; the first that fits counts."""
 
@@ -238,4 +249,5 @@ class FileDocument(msgspec.Struct, frozen=True, kw_only=True):
     version: Annotated[int, Meta(ge=1, le=VERSION)]
     defaults: Defaults = Defaults()
     profiles: list[ProfileDocument] = []
+    amend: list[AmendmentDocument] = []
     rules: list[RuleDocument] = []

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +15,7 @@ from accelwatch.expr.names import NameTable
 from accelwatch.expr.rule import RuleExpression, compile_rule, compile_rule_value
 from accelwatch.located_yaml.document import Document, parse, read
 from accelwatch.located_yaml.nodes import Place, read_file
+from accelwatch.rules.amending import Amendment, amended, amendments_of
 from accelwatch.rules.checks import Part, action_of, canary_of, grouping_of, seconds_of
 from accelwatch.rules.document import (
     VERSION,
@@ -113,18 +114,24 @@ class RuleFiles:
         """
         rules: dict[str, Rule] = {}
         profiles: list[Profile] = []
+        amendments: list[Amendment] = []
         complaints: list[str] = []
         for file, document in self._read:
             asked = concerned if file.parent == PACKS else None
             try:
                 if isinstance(document, ConfigError):
                     raise document
-                loaded = _FileLoader(file, document, names, rules, asked).load()
+                loader = _FileLoader(file, document, names, rules, asked)
+                loaded = loader.load()
             except ConfigError as error:
                 complaints.append(str(error))
             else:
                 rules.update(loaded.rules)
                 profiles += loaded.profiles
+                amendments += loader.amendments
+        if not complaints:
+            rules = amended(rules, amendments, whole=concerned is None)
+            complaints += self._refusals()
         if complaints:
             raise ConfigError("\n".join(complaints))
         digest = hashlib.sha256("".join(rule.digest for rule in rules.values()).encode())
@@ -134,6 +141,15 @@ class RuleFiles:
             digest=digest.hexdigest(),
             files=tuple(self._files),
         )
+
+    def _refusals(self) -> Iterator[str]:
+        """What is wrong with files of which each is well for itself."""
+        for _, document in self._read:
+            try:
+                if isinstance(document, Document):
+                    document.refuse()
+            except ConfigError as error:
+                yield str(error)
 
 
 _TESTS = re.compile(rb"^  tests:\n(?:(?:  [ -] .*)?\n)*", re.MULTILINE)
@@ -164,6 +180,7 @@ class _FileLoader:
         self._concerned = concerned
         self._checked: dict[tuple[str, Scope, bool], RuleExpression] = {}
         """Expressions by text: most selections of a pack are the same."""
+        self.amendments: tuple[Amendment, ...] = ()
 
     def load(self) -> RuleSet:
         """Its rules and profiles. Raises ConfigError."""
@@ -181,6 +198,7 @@ class _FileLoader:
                 document.complain(("rules",), f"more than {MOST_RULES} rules; use several files")
             rules = self._rules(shape.defaults)
             profiles = self._profiles(shape.profiles)
+            self.amendments = amendments_of(shape.amend, Part(document, ("amend",)))
         document.refuse()
         return RuleSet(rules=rules, profiles=profiles)
 
