@@ -18,6 +18,7 @@ from accelwatch.host_ranges import expand, listed
 Name = Annotated[str, Meta(extra={"form": "name"})]
 Share = Annotated[float, Meta(ge=0, le=1, extra={"form": "share"})]
 Wait = Annotated[float, Meta(ge=0, le=30 * 86_400, extra={"form": "duration"})]
+Expiry = Annotated[float, Meta(ge=60, le=86_400, extra={"form": "duration"})]
 Moment = Annotated[float, Meta(ge=0.1, le=3600, extra={"form": "duration"})]
 Many = Annotated[int, Meta(ge=0, le=100_000)]
 AtLeastOne = Annotated[int, Meta(ge=1, le=100_000)]
@@ -119,6 +120,17 @@ class SpareSettings(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(name for text in texts for name in expand(text)))
 
 
+class LinkSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Links in messages by which somebody without a login says yes or no to one plan, once."""
+
+    sinks: tuple[str, ...] = ()
+    """Those of `alerts.sinks` whose messages have a link; whoever can read them may decide."""
+    expires_s: Expiry = field(default=1800.0, name="expires")
+    """How long after it was asked an answer by link counts."""
+    key_file: Path | None = None
+    """Holds the key that links are signed with; else `links.key` in the state folder, made by us."""
+
+
 class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     """What may be done about incidents, by what, and how much of it."""
 
@@ -145,6 +157,7 @@ class RemedySettings(msgspec.Struct, frozen=True, kw_only=True):
     data_guard: DataGuard = DataGuard()
     resume: Resume = Resume()
     spares: SpareSettings = SpareSettings()
+    links: LinkSettings = LinkSettings()
 
     @property
     def acts(self) -> bool:

@@ -33,6 +33,8 @@ class Admitted(NamedTuple):
     """Who has proved to be it; empty where nobody has to."""
     role: Role = Role.READ
     """What he may do."""
+    guest: bool = False
+    """Whether nothing but a link has let him in."""
 
 
 class Admission:
@@ -47,9 +49,16 @@ class Admission:
         self._checker.close()
 
     async def look(
-        self, request: web.BaseRequest, protection: Protection, hosts: Iterable[str]
+        self,
+        request: web.BaseRequest,
+        protection: Protection,
+        hosts: Iterable[str],
+        guest: str = "",
     ) -> Admitted:
-        """Its body, whom it is meant for, and its credentials; `hosts` are names beyond our own."""
+        """Its body, whom it is meant for, and its credentials; `hosts` are names beyond our own.
+
+        `guest` is the name under which it is let in without credentials, if it is.
+        """
         refusal = refusal_of_body(request.headers, request.content_length)
         if refusal is not None:
             return Admitted(refusal)
@@ -65,9 +74,11 @@ class Admission:
             protection.authenticates or meant_for(local[0], named, self._own_names | set(hosts))
         ):
             return Admitted(plain(403, _NOT_MEANT))
-        return await self._identified(request, protection)
+        return await self._identified(request, protection, guest)
 
-    async def _identified(self, request: web.BaseRequest, protection: Protection) -> Admitted:
+    async def _identified(
+        self, request: web.BaseRequest, protection: Protection, guest: str
+    ) -> Admitted:
         authorization = request.headers.get("Authorization", "")
         certificate = request.get_extra_info("peercert")
         try:
@@ -77,6 +88,8 @@ class Admission:
         if verdict is Verdict.FORBID:
             return Admitted(plain(403, "this certificate is not among those admitted"))
         if verdict is Verdict.CHALLENGE:
+            if guest:
+                return Admitted(user=guest, guest=True)
             challenge = {"WWW-Authenticate": ", ".join(challenges(protection))}
             return Admitted(plain(401, "credentials are needed", challenge))
         return Admitted(user=user, role=role)

@@ -21,7 +21,7 @@ from accelwatch.web.connections import Connection, Connections, Limits
 from accelwatch.web.failures import FailureLog
 from accelwatch.web.http_protocol import STANDING_HEADERS, HttpProtocol
 from accelwatch.web.negotiation import choose
-from accelwatch.web.page import BusyError, Change, Headers, Page, Query, plain
+from accelwatch.web.page import BusyError, Change, Headers, Page, Query, Visit, VisitedPages, plain
 from accelwatch.web.stream import STREAM, Outlet, Stalled
 from accelwatch.web.web_config import Protection
 
@@ -102,8 +102,10 @@ class HttpServer:
         answered: Callable[[str, int, float], None] = lambda _path, _code, _seconds: None,
         limits: ServerLimits | None = None,
         protection: Protection | None = None,
+        visited: VisitedPages | None = None,
     ) -> None:
         """`answered` is told path, code and duration in seconds of every answer."""
+        self._visited = visited
         self.limits = limits or ServerLimits()
         self.protection = protection or Protection()
         self._pages = pages
@@ -205,7 +207,12 @@ class HttpServer:
 
     async def _page(self, request: web.BaseRequest) -> Page | None:
         """The answer; None when it is a stream, which takes longer than a request."""
-        admitted = await self._admission.look(request, self.protection, self.limits.allowed_hosts)
+        visited = self._visited
+        if visited is not None and not visited.methods(request.path):
+            visited = None
+        admitted = await self._admission.look(
+            request, self.protection, self.limits.allowed_hosts, _guest(request, visited)
+        )
         refusal = admitted.refusal or self._out_of_place(request)
         if refusal is not None:
             return refusal
@@ -215,7 +222,10 @@ class HttpServer:
                 self._source.check(query)
                 return None
             if request.method not in _READING:
-                return await self._pages.act(await _change_of(request, query, admitted))
+                change = await _change_of(request, query, admitted)
+                return await (self._pages if visited is None else visited).act(change)
+            if visited is not None:
+                return visited.show(_visit_of(request, query, admitted))
             page = self._pages.page(request.path, query, request.headers)
             return page if isinstance(page, Page) else await page
         except UnmetError as error:
@@ -231,6 +241,8 @@ class HttpServer:
     def _out_of_place(self, request: web.BaseRequest) -> Page | None:
         """Why a path or method is not answered."""
         methods = self._pages.methods(request.path)
+        if not methods and self._visited is not None:
+            methods = self._visited.methods(request.path)
         if not methods:
             return plain(404, "no such page")
         if request.method not in methods:
@@ -340,4 +352,26 @@ async def _change_of(request: web.BaseRequest, query: Query, admitted: Admitted)
         user=admitted.user,
         role=admitted.role,
         address=request.remote or "",
+        guest=admitted.guest,
+    )
+
+
+def _guest(request: web.BaseRequest, visited: VisitedPages | None) -> str:
+    """Under which name a request without credentials is let in by a link; empty when it is not."""
+    if visited is None:
+        return ""
+    try:
+        return visited.guest(request.path, _query(request))
+    except AccelwatchError:
+        return ""
+
+
+def _visit_of(request: web.BaseRequest, query: Query, admitted: Admitted) -> Visit:
+    return Visit(
+        path=request.path,
+        query=query,
+        headers=request.headers,
+        user=admitted.user,
+        role=admitted.role,
+        guest=admitted.guest,
     )

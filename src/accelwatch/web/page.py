@@ -1,6 +1,7 @@
 """An answer before it is sent, and how query parameters are taken."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -45,6 +46,44 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What he may do."""
     address: str = ""
     """Where it comes from; empty on a Unix socket."""
+    guest: bool = False
+    """Whether nothing but a link of the page has let him in."""
+
+
+class Visit(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who looks at a page that is not the same for all."""
+
+    path: str
+    query: Query
+    headers: Headers
+    user: str = ""
+    """As of a change."""
+    role: Role = Role.READ
+    guest: bool = False
+    """Whether nothing but the page's own link has let him in."""
+
+
+class VisitedPages(Protocol):
+    """Pages for people: what they show and do depends on who looks."""
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty when it is none of these pages."""
+        ...
+
+    def guest(self, path: str, query: Query) -> str:
+        """The name under which somebody is let in who has nothing but a link; empty for nobody.
+
+        Raises AccelwatchError.
+        """
+        ...
+
+    def show(self, visit: Visit) -> Page:
+        """The page for GET and HEAD, which change nothing. Raises AccelwatchError."""
+        ...
+
+    async def act(self, change: Change) -> Page:
+        """The answer to a form. Raises AccelwatchError."""
+        ...
 
 
 class BusyError(AccelwatchError):

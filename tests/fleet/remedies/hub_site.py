@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+import machines
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.fleet.remedies.runner import RemedyRunner
@@ -65,19 +66,26 @@ class HubSite:
             spares=SpareSettings(nodes=spares),
         )
         self.watts = 400.0
+        self.model = "NVIDIA H100 80GB HBM3"
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[tuple[RuleRunner, RemedyRunner]]:
         fleet = Fleet(self.clock, THRESHOLDS, None)
         (target,) = targets_of(["a"], {"rack": "r1", "pool": "train"})
         fleet.set_targets([target])
+        self.fleet = fleet
         source = fleet.source(target.key)
         assert source is not None
         source.dialect, source.host_name, source.boot_id = "accelwatch", "n1.example", "boot-1"
 
         async def tell() -> None:
             while True:
-                told = view(0, {POWER: self.watts}, sample_time=self.clock.wall())
+                told = view(
+                    0,
+                    {POWER: self.watts},
+                    sample_time=self.clock.wall(),
+                    device=machines.device(0, model=self.model),
+                )
                 fleet.read(target.key, [told], self.clock.wall(), 1.0)
                 await asyncio.sleep(0.2)
 

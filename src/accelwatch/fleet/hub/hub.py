@@ -33,6 +33,7 @@ from accelwatch.schema.reading import Number
 from accelwatch.web.stream import ALERTING, HUB_HEADER
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.approval.approvals import Approvals
     from accelwatch.fleet.remedies.runner import RemedyRunner
     from accelwatch.fleet.rules.evaluator import FleetEvaluator
     from accelwatch.judging.runner import RuleRunner
@@ -87,6 +88,8 @@ class Hub:
         """Judges the fleet, where rules are configured."""
         self.remedies: RemedyRunner | None = None
         """Acts on incidents, where actions are configured."""
+        self.approvals: Approvals | None = None
+        """Takes yes and no from people with a browser, where somebody acts."""
 
     async def start(self) -> None:
         """Begin to follow."""
@@ -171,8 +174,20 @@ class Hub:
     ) -> None:
         """Begin to act, where anything is configured to act by. Raises ConfigError."""
         if settings.actions:
+            from accelwatch.fleet.approval.approvals import Approvals
+            from accelwatch.fleet.approval.links import Signer
+            from accelwatch.fleet.approval.secret import signing_key
+            from accelwatch.fleet.approval.used import UsedLinks
             from accelwatch.fleet.remedies.runner import RemedyRunner
 
+            writer, links = rules.register.writer, settings.links
+            file = Path(links.key_file) if links.key_file else None
+            # Without links nothing that is signed outlives this process.
+            key = signing_key(file, self._state_dir) if links.sinks else signing_key(None, None)
+            self.approvals = Approvals(
+                Signer(key),
+                UsedLinks(None if writer is None else writer.commit, self._clock, rules.states),
+            )
             remedies = RemedyRunner(self.fleet, evaluator, rules, settings)
             await remedies.start()
             self.remedies = remedies

@@ -132,6 +132,7 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
             yield f"alerts.{key}", text
     for key, text in _of_remedies(settings.remedy):
         yield f"remedy.{key}", text
+    yield from _of_links(settings)
     state = settings.state
     if not state.slow_s < state.stale_s < state.down_s:
         yield "state", "slow_after, stale_after and down_after grow in this order"
@@ -139,6 +140,16 @@ def mistakes_in(settings: HubSettings) -> Iterator[Mistake]:
         precedence(settings.merge.precedence)
     except UsageError as error:
         yield "merge.precedence", str(error)
+
+
+def _of_links(settings: HubSettings) -> Iterator[Mistake]:
+    names = [sink.name for sink in settings.alerts.sinks]
+    for name in settings.remedy.links.sinks:
+        if name not in names:
+            known = f"there are {', '.join(names)}" if names else "alerts.sinks has none"
+            yield "remedy.links.sinks", f"no sink is called {name!r}; {known}"
+    if settings.remedy.links.sinks and not settings.alerts.external_url:
+        yield "remedy.links.sinks", "links need alerts.external_url: where people reach this hub"
 
 
 def _of_remedies(settings: remedies.RemedySettings) -> Iterator[Mistake]:

@@ -26,6 +26,7 @@ from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings
+from accelwatch.fleet.incident_page.pages import IncidentVisits
 from accelwatch.judging.pages import IncidentPages
 from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series, catalogue
@@ -99,7 +100,18 @@ class HubServer:
             hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=news
         )
         limits = server_limits(web)
-        self.http = HttpServer(pages, streams, clock, limits=limits, protection=protection)
+        visits = IncidentVisits(
+            hub.fleet,
+            clock,
+            rules=lambda: hub.rules,
+            remedies=lambda: hub.remedies,
+            approvals=lambda: hub.approvals,
+            may_act=self._may_act,
+            external_url=lambda: hub.settings.alerts.external_url,
+        )
+        self.http = HttpServer(
+            pages, streams, clock, limits=limits, protection=protection, visited=visits
+        )
         self._front = Front(self.http, web, self._web_read)
 
     def _own(self) -> RenderOwn:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from accelwatch.clock import Clock
+from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.hearing import heard
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
@@ -81,7 +82,7 @@ class RemedyRunner:
 
     async def start(self) -> None:
         """Take up what the journal knows, and begin. Raises nothing."""
-        await self.engine.begin(self._rules.states)
+        await self.engine.begin(one for one in self._rules.states if one.kind != used.KIND)
         for node, remedy in self.engine.state.remedies.items():
             self._told.update(
                 {case.incident: CaseChanged(node=node, case=case) for case in remedy.cases}

@@ -1,0 +1,34 @@
+"""What a hub needs to take a yes or no by a link: its signer, and what was used already."""
+
+from typing import NamedTuple
+
+from accelwatch.fleet.approval.links import Link, Signer, Standing, fingerprint, standing_of
+from accelwatch.fleet.approval.used import UsedLinks
+from accelwatch.remedy.model import RemedyState
+
+
+class Presented(NamedTuple):
+    """A link that somebody came with, and how it stands."""
+
+    link: Link
+    standing: Standing
+    key: str
+    """Its fingerprint."""
+
+
+class Approvals(NamedTuple):
+    """For the hub's event loop."""
+
+    signer: Signer
+    used: UsedLinks
+
+    def presented(
+        self, token: str, incident: str, state: RemedyState, now: float
+    ) -> Presented | None:
+        """What a token is for an incident; None for one that we have not signed."""
+        link = self.signer.read(token)
+        if link is None:
+            return None
+        key = fingerprint(token)
+        standing = standing_of(link, incident, state, now, used=key in self.used)
+        return Presented(link, standing, key)

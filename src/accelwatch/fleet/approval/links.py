@@ -1,0 +1,112 @@
+"""What a link says, signed; and whether it still gives the right to decide. Pure.
+
+A link is for one plan of one node, as it was asked about at one moment, and for one sink: the same
+question has the same link, however often it is said. Where it is shown or kept, it stands as a
+fingerprint; the link itself is in messages only.
+"""
+
+import hashlib
+from enum import StrEnum
+
+import msgspec
+from itsdangerous import BadSignature, URLSafeSerializer
+
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.stage import Stage
+
+PARAMETER = "link"
+"""Of the query in which it comes."""
+_MOST = 2048
+_SALT = "accelwatch.approval"
+_FORM_SALT = "accelwatch.form"
+
+
+class Link(msgspec.Struct, frozen=True, array_like=True):
+    """What was asked, of whom, and until when an answer by this link counts."""
+
+    sink: str
+    incident: str
+    node: str
+    plan: str
+    """Digest."""
+    asked: float
+    """Unix seconds at which the node came to wait for an answer."""
+    until: float
+    """Unix seconds."""
+
+    @property
+    def actor(self) -> str:
+        """Who acts by it, as the journal names him."""
+        return f"link:{self.sink}"
+
+
+class Standing(StrEnum):
+    """Whether a link gives any right."""
+
+    GOOD = "good"
+    EXPIRED = "expired"
+    USED = "used"
+    OTHER_INCIDENT = "other_incident"
+    CHANGED = "changed"
+    """What would be done is not what it was sent for."""
+    DECIDED = "decided"
+    """Nothing waits for a yes any more."""
+
+
+class Signer:
+    """Signs and reads links, and the forms of pages."""
+
+    def __init__(self, key: bytes) -> None:
+        options = {"digest_method": hashlib.sha256}
+        self._links = URLSafeSerializer(key, salt=_SALT, signer_kwargs=options)
+        self._forms = URLSafeSerializer(key, salt=_FORM_SALT, signer_kwargs=options)
+
+    def link(self, link: Link) -> str:
+        """The link's token."""
+        return self._links.dumps(msgspec.to_builtins(link))
+
+    def read(self, token: str) -> Link | None:
+        """The link that a token is; None for one that we have not signed."""
+        if not token or len(token) > _MOST or not token.isascii():
+            return None
+        try:
+            return msgspec.convert(self._links.loads(token), Link)
+        except (BadSignature, msgspec.ValidationError, ValueError):
+            return None
+
+    def form(self, incident: str, who: str, until: float) -> str:
+        """What a form of a page carries: another site cannot know it."""
+        return self._forms.dumps([incident, who, until])
+
+    def is_form(self, token: str, incident: str, who: str, now: float) -> bool:
+        """Whether a form was made by us for this incident and person, and not too long ago."""
+        if not token or len(token) > _MOST or not token.isascii():
+            return False
+        try:
+            of, by, until = msgspec.convert(self._forms.loads(token), tuple[str, str, float])
+        except (BadSignature, msgspec.ValidationError, ValueError):
+            return False
+        return (of, by) == (incident, who) and now <= until
+
+
+def fingerprint(token: str) -> str:
+    """By what a link is known where it is not to be shown."""
+    return hashlib.sha256(token.encode()).hexdigest()[:32]
+
+
+def standing_of(
+    link: Link, incident: str, state: RemedyState, now: float, *, used: bool
+) -> Standing:
+    """Whether a link gives the right to decide on an incident's plan; `now` in Unix seconds."""
+    if link.incident != incident:
+        return Standing.OTHER_INCIDENT
+    if used:
+        return Standing.USED
+    if now > link.until:
+        return Standing.EXPIRED
+    remedy = state.remedies.get(link.node)
+    if remedy is None or remedy.stage is not Stage.AWAITING_APPROVAL:
+        return Standing.DECIDED
+    if remedy.asked != link.plan or remedy.since != link.asked:
+        return Standing.CHANGED
+    return Standing.GOOD

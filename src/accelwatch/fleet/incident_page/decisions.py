@@ -1,0 +1,122 @@
+"""What there is to decide about an incident: the plan of each of its nodes, and why nothing waits."""
+
+import msgspec
+
+from accelwatch.delivery.text import lasting, moment
+from accelwatch.fleet.remedies.runner import RemedyRunner
+from accelwatch.incidents.incident import Incident
+from accelwatch.remedy.budget import bound
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.plan import Plan
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
+
+MOST_NODES = 4
+"""Nodes of one incident whose plans are shown."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """One node's."""
+
+    node: str
+    plan: Plan
+    waits: bool = False
+    """Whether a person's yes or no is what it waits for."""
+    says: str
+    """How it stands, in a sentence; of one that waits for nobody: why."""
+    budget: tuple[str, ...] = ()
+    """What is left, a line each."""
+    held_by: str = ""
+    """Who wants nothing done to the node."""
+
+
+class Prevailing(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for all nodes."""
+
+    ceiling: str
+    stopped: str = ""
+    breaker: str = ""
+    frozen: str = ""
+
+
+def decisions_of(runner: RemedyRunner, incident: Incident, now: float) -> tuple[Decision, ...]:
+    """Those of an incident's nodes about which something is done, else of its first node."""
+    state = runner.engine.state
+    nodes = [
+        remedy.node
+        for remedy in state.remedies.values()
+        if incident.id in (remedy.incident, *(case.incident for case in remedy.cases))
+    ]
+    # Who waits for a person comes first.
+    nodes.sort(key=lambda node: state.remedies[node].stage is not Stage.AWAITING_APPROVAL)
+    if not nodes and incident.is_open:
+        nodes = [node for node in (incident.entity.node, *incident.nodes) if node][:1]
+    return tuple(_decision(runner, node, now) for node in nodes[:MOST_NODES])
+
+
+def _decision(runner: RemedyRunner, node: str, now: float) -> Decision:
+    state = runner.engine.state
+    remedy = state.remedies.get(node)
+    plan = runner.plan(node)
+    waits = remedy is not None and remedy.stage is Stage.AWAITING_APPROVAL and bool(plan.digest)
+    veto = state.vetoes.get(node)
+    doing = "" if remedy is None else runner.engine.doing.get(remedy.target or node, "")
+    return Decision(
+        node=node,
+        plan=plan,
+        waits=waits,
+        says=_says(state, remedy, plan, doing, now),
+        budget=_budget_left(runner, node, now),
+        held_by="" if veto is None else f"{veto.by}: {veto.reason}",
+    )
+
+
+def _says(state: RemedyState, remedy: Remedy | None, plan: Plan, doing: str, now: float) -> str:
+    if remedy is None:
+        return f"Nothing waits for you: {plan.text or 'nothing is being done about it'}."
+    stage = remedy.stage.value.replace("_", " ")
+    if remedy.stage is Stage.AWAITING_APPROVAL:
+        until = ""
+        if remedy.due is not None:
+            clock = moment(remedy.due).split(" ")[1]
+            until = f" until {clock} UTC ({lasting(remedy.due - now)} left)"
+        return f"It waits for a yes{until}. Without one nothing is done."
+    no = state.denied.get(remedy.node)
+    if no is not None and no.until > now:
+        return f"{no.by} said no; it is not asked again until {moment(no.until)}."
+    if remedy.approved:
+        known = f"{remedy.approved} approved it. It is {stage}"
+    elif remedy.manual:
+        known = f"A person has taken it out, and only a person gives it back. It is {stage}"
+    elif remedy.expired is not None and remedy.stage is Stage.SUSPECT:
+        known = "Nobody approved in time: it is only observed until something new is seen"
+    else:
+        known = f"Nothing waits for you. It is {stage}"
+    why = doing or ("" if remedy.denial is None else remedy.denial.text)
+    return f"{known}: {why}" if why else f"{known}."
+
+
+def _budget_left(runner: RemedyRunner, node: str, now: float) -> tuple[str, ...]:
+    sur = Surroundings(runner.engine.state, runner.settings, now)
+    census, budget = sur.census, runner.settings.budget
+    lines = []
+    for group in sur.place(sur.remedy(node)).groups:
+        size = census.sizes.get(group, 0)
+        limit, held = bound(max(size, 1), budget), len(sur.state.budget.held(group))
+        kind, _, name = group.partition("=")
+        of = f"{kind} {name}" if name else "the fleet"
+        lines.append(f"{max(limit - held, 0)} of {limit} left in {of} ({size} nodes)")
+    return tuple(lines)
+
+
+def prevailing(runner: RemedyRunner) -> Prevailing:
+    """What holds for all."""
+    state = runner.engine.state
+    stop, breaker = state.stop, state.breaker
+    tripped = breaker.standing.value != "closed"
+    return Prevailing(
+        ceiling=runner.settings.ceiling,
+        stopped="" if stop is None else f"{stop.by}: {stop.reason}".rstrip(": "),
+        breaker=f"{breaker.standing.value.replace('_', ' ')}: {breaker.why}" if tripped else "",
+        frozen=state.world.guard.why,
+    )

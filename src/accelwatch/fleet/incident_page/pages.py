@@ -1,0 +1,295 @@
+"""`/incidents/{id}`: looking changes nothing; a form that comes back is judged here, then done.
+
+Whoever has proved who he is decides by his role. A link decides on the one plan that it was sent for,
+once, whoever brings it.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+import msgspec
+
+from accelwatch import durations
+from accelwatch.clock import Clock
+from accelwatch.errors import UnmetError, UsageError
+from accelwatch.fleet.approval.approvals import Approvals, Presented
+from accelwatch.fleet.approval.links import PARAMETER, Standing, fingerprint
+from accelwatch.fleet.approval.used import UsedError
+from accelwatch.fleet.incident_page.forms import NEEDED, Pressed, buttons, pressed
+from accelwatch.fleet.incident_page.render import Shown, Told, incident_page, plain_page
+from accelwatch.fleet.incident_page.traces import traces_of
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.journal.file import JournalError
+from accelwatch.incidents.silence import named
+from accelwatch.remedy.changes import Command, Verb
+from accelwatch.web.page import Change, Headers, Page, Query, Visit, ask_again, only
+from accelwatch.web.roles import Role
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.runner import RemedyRunner
+    from accelwatch.judging.runner import RuleRunner
+
+PLACE = "/incidents/"
+_FORM_S = 8 * 3600.0
+"""How long a page may lie open until somebody presses a button."""
+_BY_LINK = (Verb.APPROVE, Verb.DENY)
+_LOG_IN = "Log in to the hub, or use accelwatch plan and accelwatch approve."
+_DEAD = {
+    Standing.EXPIRED: "This link has expired.",
+    Standing.USED: "This link was used already; it counts once.",
+    Standing.CHANGED: "The plan is another one than when this link was sent: it approves nothing.",
+    Standing.DECIDED: "Nothing waits for this link any more.",
+    Standing.OTHER_INCIDENT: "This link is for another incident.",
+}
+
+
+class IncidentVisits:
+    """For the hub's event loop."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        clock: Clock,
+        *,
+        rules: "Callable[[], RuleRunner | None]",
+        remedies: "Callable[[], RemedyRunner | None]",
+        approvals: Callable[[], Approvals | None],
+        may_act: Callable[[], bool],
+        external_url: Callable[[], str],
+    ) -> None:
+        """`may_act`: whether those who can reach the hub may change something without a link."""
+        self._fleet = fleet
+        self._clock = clock
+        self._rules = rules
+        self._remedies = remedies
+        self._approvals = approvals
+        self._may_act = may_act
+        self._external_url = external_url
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty for other paths."""
+        return ("GET", "HEAD", "POST") if _id_in(path) else ()
+
+    def guest(self, path: str, query: Query) -> str:
+        """Under which name somebody without credentials is let in, by a link of ours for this page."""
+        presented = self._presented(_id_in(path), query)
+        if presented is None or presented.standing is Standing.OTHER_INCIDENT:
+            return ""
+        return presented.link.actor
+
+    def show(self, visit: Visit) -> Page:
+        """The page. Raises UsageError, UnmetError."""
+        ask_again(visit.query, (PARAMETER,))
+        presented = self._presented(_id_in(visit.path), visit.query)
+        if visit.guest and (presented is None or presented.standing is Standing.EXPIRED):
+            return plain_page("This link has expired", _LOG_IN, 410)
+        return self._page(visit, presented, ())
+
+    async def act(self, change: Change) -> Page:
+        """Do what a form asks for, once all is as it should be. Raises UsageError, UnmetError."""
+        ask_again(change.query, (PARAMETER,))
+        incident = self._incident(change.path)
+        asked = pressed(change.headers, change.body)
+        presented = self._presented(incident.id, change.query)
+        now = self._clock.wall()
+        approvals, runner = self._approvals(), self._remedies()
+        if runner is None or approvals is None:
+            raise UnmetError("nothing is done here: there are no remedy.actions in hub.yaml")
+        if not _from_here(change.headers, self._external_url()):
+            return plain_page("Refused", "The form came from a page that is not ours.", 403)
+        if not approvals.signer.is_form(asked.form, incident.id, _who(change), now):
+            words = "The page is too old, or was not made for you. Open it anew, and look again."
+            return plain_page("Refused", words, 403)
+        by_link = _by_link(presented, asked, change)
+        if by_link is None:
+            refusal = self._refusal(change, asked, presented)
+            if refusal:
+                return self._page(change, presented, (Told(text=refusal, tone="bad"),), 403)
+        command = self._command(asked, change, by_link, runner, now)
+        if by_link is not None:
+            try:
+                await approvals.used.spend(by_link.key, by_link.link, change.address)
+            except UsedError:
+                return self._page(change, self._presented(incident.id, change.query), (), 409)
+            except JournalError as error:
+                told = Told(text=f"It does not count: {error}. {_LOG_IN}", tone="bad")
+                return self._page(change, presented, (told,), 503)
+        reply = await runner.engine.ask(command, change.address)
+        told, code = _outcome(reply.problem, [note.text for note in reply.notes], command)
+        return self._page(change, self._presented(incident.id, change.query), (told,), code)
+
+    def _command(
+        self,
+        asked: Pressed,
+        change: Change,
+        by_link: Presented | None,
+        runner: "RemedyRunner",
+        now: float,
+    ) -> Command:
+        """Raises UsageError, UnmetError."""
+        if asked.node not in runner.engine.state.remedies and asked.node not in self._fleet.nodes:
+            raise UnmetError(f"no node {asked.node[:100]!r}")
+        if asked.verb is Verb.APPROVE and not asked.plan:
+            raise UsageError("plan: the form does not say which plan is approved")
+        by = named(change.user, bool(change.user)) if by_link is None else by_link.link.actor
+        until = None
+        if asked.verb is not Verb.APPROVE and asked.lasts:
+            until = now + durations.seconds_with_unit(asked.lasts)
+        return Command(
+            verb=asked.verb,
+            by=by,
+            at=now,
+            node=asked.node,
+            reason=" ".join(asked.reason.split())[:500] or "on the page of the incident",
+            until=until,
+            digest=asked.plan if asked.verb is Verb.APPROVE else "",
+        )
+
+    def _refusal(self, change: Change, asked: Pressed, presented: Presented | None) -> str:
+        """Why somebody may not do what he asks for by what he is."""
+        if change.guest or (presented is not None and not self._may_act()):
+            dead = _DEAD.get(presented.standing, "") if presented is not None else ""
+            return dead or f"By this link {asked.verb.value} is not possible here. {_LOG_IN}"
+        if not self._may_act():
+            return "This hub is open to all; changing anything needs credentials."
+        needed = NEEDED[asked.verb]
+        if not change.role.may(needed):
+            who = change.user or "Whoever has this token"
+            return f"{who} may {change.role}, and this needs {needed}."
+        return ""
+
+    def _page(
+        self,
+        visit: Visit | Change,
+        presented: Presented | None,
+        told: tuple[Told, ...],
+        code: int = 200,
+    ) -> Page:
+        incident, rules = self._incident(visit.path), self._rules()
+        runner, approvals, now = self._remedies(), self._approvals(), self._clock.wall()
+        shown = Shown(
+            incident=incident,
+            now=now,
+            told=told or _of_link(presented),
+            mute=None if rules is None else rules.mute_of(incident),
+            traces=traces_of(self._fleet, incident),
+            who=visit.user,
+        )
+        if runner is None or approvals is None:
+            why = "This hub acts on nothing: hub.yaml names no remedy.actions. What to do is below."
+            return incident_page(msgspec.structs.replace(shown, nothing=why), code)
+        # What acts is loaded by those only who act.
+        from accelwatch.fleet.incident_page.decisions import decisions_of, prevailing
+
+        decisions = decisions_of(runner, incident, now)
+        nothing = ""
+        if not decisions:
+            nothing = "It is over, and nothing is being done about it."
+            if incident.is_open:
+                nothing = "It is about no single node, so there is nothing to take out."
+        action = PLACE + quote(incident.id, safe="") + _query(visit.query)
+        token = approvals.signer.form(incident.id, _who(visit), now + _FORM_S)
+        of_role = self._verbs(visit)
+        return incident_page(
+            msgspec.structs.replace(
+                shown,
+                nothing=nothing,
+                prevailing=prevailing(runner),
+                decisions=tuple(
+                    (one, buttons(one, of_role | _verbs_by(presented, one.node), action, token))
+                    for one in decisions
+                ),
+            ),
+            code,
+        )
+
+    def _verbs(self, visit: Visit | Change) -> set[Verb]:
+        """What somebody may do by what he is."""
+        if visit.guest or not self._may_act():
+            return set()
+        return {verb for verb, needed in NEEDED.items() if visit.role.may(needed)}
+
+    def _incident(self, path: str) -> Incident:
+        rules, id_ = self._rules(), _id_in(path)
+        incident = None if rules is None else rules.incident(id_)
+        if incident is None:
+            raise UnmetError(f"no incident {id_[:100]!r}")
+        return incident
+
+    def _presented(self, incident: str, query: Query) -> Presented | None:
+        token, approvals, runner = only(query, PARAMETER), self._approvals(), self._remedies()
+        if not token or approvals is None or runner is None:
+            return None
+        return approvals.presented(token, incident, runner.engine.state, self._clock.wall())
+
+
+def _id_in(path: str) -> str:
+    """The id in `/incidents/i3`; empty for other paths."""
+    rest = path.removeprefix(PLACE)
+    return unquote(rest) if rest != path and rest and "/" not in rest else ""
+
+
+def _query(query: Query) -> str:
+    token = only(query, PARAMETER)
+    return f"?{urlencode({PARAMETER: token})}" if token else ""
+
+
+def _who(visit: Visit | Change) -> str:
+    """For whom a form is made: who he has proved to be, and the link that he came by."""
+    token = only(visit.query, PARAMETER)
+    user = "" if visit.guest else visit.user
+    return f"{user}\n{fingerprint(token) if token else ''}"
+
+
+def _by_link(presented: Presented | None, asked: Pressed, change: Change) -> Presented | None:
+    """The link, where it is what gives the right: for its own plan, while nobody with a name may."""
+    if presented is None or presented.standing is not Standing.GOOD:
+        return None
+    if asked.verb not in _BY_LINK or asked.node != presented.link.node:
+        return None
+    if asked.verb is Verb.APPROVE and asked.plan != presented.link.plan:
+        return None
+    by_role = bool(change.user) and not change.guest and change.role.may(Role.APPROVE)
+    return None if by_role else presented
+
+
+def _verbs_by(presented: Presented | None, node: str) -> set[Verb]:
+    good = presented is not None and presented.standing is Standing.GOOD
+    return set(_BY_LINK) if good and presented.link.node == node else set()  # type: ignore[union-attr]
+
+
+def _of_link(presented: Presented | None) -> tuple[Told, ...]:
+    if presented is None:
+        return ()
+    if presented.standing is Standing.GOOD:
+        return ()
+    return (Told(text=_DEAD[presented.standing], tone="bad"),)
+
+
+def _from_here(headers: Headers, external_url: str) -> bool:
+    """Whether a form may have come from a page of ours.
+
+    Under our own `Referrer-Policy: no-referrer` a browser calls the origin of our forms `null`, so that
+    says nothing; where it tells `Sec-Fetch-Site`, that does. What our form carries decides in any case.
+    """
+    if headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+        return False
+    origin = headers.get("Origin", "null")
+    ours = {headers.get("Host", ""), urlsplit(external_url).netloc} - {""}
+    return origin == "null" or urlsplit(origin).netloc in ours
+
+
+def _outcome(problem: str, notes: list[str], command: Command) -> tuple[Told, int]:
+    if problem:
+        return Told(text=f"It does not count: {problem}. {_LOG_IN}", tone="bad"), 503
+    vain = [note for note in notes if "changes nothing" in note]
+    if vain:
+        return Told(text=f"Nothing was done: {vain[0]}.", tone="bad"), 409
+    done = {
+        Verb.APPROVE: f"Approved. {command.node} is taken out as soon as nothing is in the way.",
+        Verb.DENY: f"Denied. Nothing is done to {command.node} for it.",
+        Verb.HOLD: f"Held. Nothing is done to {command.node}.",
+    }
+    return Told(text=done[command.verb], tone="good"), 200

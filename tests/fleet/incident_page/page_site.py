@@ -1,0 +1,91 @@
+"""A hub that waits for a yes, with its server in front, as a browser meets it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from accelwatch.fleet.api.incident_news import IncidentNews
+from accelwatch.fleet.api.live import LiveStreams
+from accelwatch.fleet.api.pages import HubPages
+from accelwatch.fleet.approval.approvals import Approvals
+from accelwatch.fleet.approval.links import Link, Signer
+from accelwatch.fleet.approval.used import UsedLinks
+from accelwatch.fleet.hub.serve import own_text
+from accelwatch.fleet.incident_page.pages import IncidentVisits
+from accelwatch.fleet.remedies.runner import RemedyRunner
+from accelwatch.judging.runner import RuleRunner
+from accelwatch.remedy.stage import Stage
+from accelwatch.web.http_server import HttpServer
+from accelwatch.web.listeners import open_tcp
+from accelwatch.web.web_config import Protection
+from fleet.remedies.hub_site import HubSite, until
+
+KEY = b"k" * 32
+
+
+class PageSite:
+    """What a test needs of it."""
+
+    def __init__(
+        self, base: str, rules: RuleRunner, remedies: RemedyRunner, approvals: Approvals
+    ) -> None:
+        self.base = base
+        self.rules = rules
+        self.remedies = remedies
+        self.approvals = approvals
+
+    @property
+    def incident(self) -> str:
+        (incident,) = self.rules.open
+        return incident.id
+
+    def token(self, sink: str = "oncall", **other: object) -> str:
+        """A link to the plan that waits, or to another one."""
+        remedy = self.remedies.engine.state.remedies["a"]
+        said = {"incident": self.incident, "node": "a", "plan": remedy.asked, "asked": remedy.since}
+        link = Link(sink=sink, until=remedy.since + 1800.0, **{**said, **other})  # type: ignore[arg-type]
+        return self.approvals.signer.link(link)
+
+    async def waits(self) -> None:
+        """Until a person is asked."""
+        await until(
+            lambda: any(
+                one.stage is Stage.AWAITING_APPROVAL and bool(one.asked)
+                for one in self.remedies.engine.state.remedies.values()
+            )
+        )
+
+
+@contextlib.asynccontextmanager
+async def page_site(site: HubSite, protection: Protection) -> AsyncIterator[PageSite]:
+    """The site behind a server on loopback."""
+    async with site.running() as (rules, remedies):
+        writer = rules.register.writer
+        assert writer is not None
+        approvals = Approvals(Signer(KEY), UsedLinks(writer.commit, site.clock, rules.states))
+        visits = IncidentVisits(
+            site.fleet,
+            site.clock,
+            rules=lambda: rules,
+            remedies=lambda: remedies,
+            approvals=lambda: approvals,
+            may_act=lambda: True,
+            external_url=lambda: "",
+        )
+        pages = HubPages(site.fleet, own_text(), ready=lambda: True, may_act=lambda: True)
+        streams = LiveStreams(
+            site.fleet,
+            site.clock,
+            pages.sums,
+            pages.labels,
+            1.0,
+            incidents=IncidentNews(lambda: rules),
+        )
+        server = HttpServer(pages, streams, site.clock, protection=protection, visited=visits)
+        sockets = open_tcp("127.0.0.1:0")
+        base = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+        server.start(sockets)
+        try:
+            yield PageSite(base, rules, remedies, approvals)
+        finally:
+            await asyncio.shield(server.stop(0.1))

@@ -1,0 +1,109 @@
+"""The page in a real browser as wide as a small phone, opened by a link, with nobody logged in."""
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from accelwatch.remedy.stage import Stage
+from accelwatch.web.web_config import Protection
+from fleet.incident_page.page_site import PageSite, page_site
+from fleet.remedies.hub_site import HubSite, until
+from headless_browser import Page, browser, chromium
+from remedy.fake_scheduler import FakeScheduler
+
+WIDTH = 360
+NASTY = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+LOCKED = Protection(users={"ana": "$2b$04$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"})
+
+
+async def opened(page: Page, address: str) -> str:
+    """Go there; the words of the page."""
+    await page.call("Page.navigate", url=address)
+    return await read(page, address)
+
+
+async def read(page: Page, address: str = "") -> str:
+    """The words of the page once it is there."""
+    ready = "document.readyState == 'complete' && !!document.querySelector('header')"
+    while not await page.evaluate(f"{ready} && location.href != 'about:blank'"):
+        await asyncio.sleep(0.05)
+    return str(await page.evaluate("document.body.innerText"))
+
+
+def stage(one: PageSite) -> Stage:
+    return one.remedies.engine.state.remedies["a"].stage
+
+
+async def look(program: str, site: HubSite, one: PageSite, picture: Path) -> str:
+    """What somebody with the link sees and does; the link's token."""
+    site.watts = 100.0
+    await one.waits()
+    token = one.token()
+    address = f"{one.base}/incidents/{one.incident}?link={token}"
+    async with browser(program) as page:
+        await page.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=WIDTH,
+            height=780,
+            deviceScaleFactor=1,
+            mobile=True,
+        )
+        words = await opened(page, address)
+        assert "take a out of the pool" in words
+        assert NASTY in words, "what a device is called is text"
+        assert await page.evaluate("document.querySelectorAll('img, script, iframe').length") == 0
+        assert await page.evaluate("document.documentElement.scrollWidth") == WIDTH
+        assert await page.evaluate("!!document.querySelector('svg path.line')")
+        await page.screenshot(picture)
+        await opened(page, address)
+        assert stage(one) is Stage.AWAITING_APPROVAL, "looking changes nothing"
+        assert not site.standing("n1")
+        form = "document.querySelector('button.yes').closest('form')"
+        # Somebody keeps the form, and sends it again when the button was pressed.
+        body = str(await page.evaluate(f"new URLSearchParams(new FormData({form})).toString()"))
+        await page.evaluate("document.querySelector('button.yes').click()")
+        while "Approved." not in await read(page):
+            await asyncio.sleep(0.05)
+        await until(lambda: site.standing("n1"))
+        assert "used already" in await opened(page, address)
+        assert await page.evaluate("document.querySelectorAll('button').length") == 0
+    async with aiohttp.ClientSession() as session:
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        again = f"{body}&verb=approve"
+        async with session.post(address, data=again, headers=headers) as answer:
+            assert answer.status == 403
+            assert "used already" in await answer.text()
+        async with session.get(f"{one.base}/incidents/{one.incident}") as answer:
+            assert answer.status == 401, "without the link somebody has to log in"
+        foreign = one.token(incident="i99")
+        async with session.get(f"{one.base}/incidents/{one.incident}?link={foreign}") as answer:
+            assert answer.status == 401
+        async with session.get(f"{one.base}/v1/incidents?link={one.token()}") as answer:
+            assert answer.status == 401, "the link opens its page and nothing else"
+    return token
+
+
+def test_somebody_on_a_phone_approves_by_the_link_once(
+    tmp_path: Path, fake_plugin: list[FakeScheduler], caplog: pytest.LogCaptureFixture
+) -> None:
+    program = chromium()
+    if program is None:
+        pytest.skip("chromium is not on PATH (Debian: apt install chromium)")
+    site = HubSite(tmp_path, mode="approve")
+    site.model = NASTY
+    fake_plugin.append(site.world)
+    tokens: list[str] = []
+
+    async def story() -> None:
+        async with page_site(site, LOCKED) as one:
+            async with asyncio.timeout(60):
+                tokens.append(await look(program, site, one, tmp_path / "page.png"))
+
+    caplog.set_level("DEBUG")
+    asyncio.run(story())
+    (token,) = tokens
+    assert token not in caplog.text
+    for file in tmp_path.glob("journal.sqlite*"):
+        assert token.encode() not in file.read_bytes()
