@@ -217,7 +217,10 @@ def test_a_crash_costs_the_device_that_crashed(what: str) -> None:
     assert view(snapshot, "1").state is DeviceState.OK
     status = next(b for b in snapshot.backends if b.name == FAKE)
     assert status.state is BackendState.OK
-    assert [(e.code, e.device_id) for e in snapshot.events] == [("collector_crash", "fake:0")]
+    crashes = [(e.code, e.device_id) for e in snapshot.events]
+    # A signal to the process may meet any thread: with both devices inside, the crash after it tells.
+    unsure = [("collector_crash", "")] if what == "segv_process" else []
+    assert crashes in ([("collector_crash", "fake:0")], [*unsure, ("collector_crash", "fake:0")])
     assert [(e.code, e.device_id) for e in snapshot.errors] == [("crash", "fake:0")]
     assert "SIGSEGV" in snapshot.errors[0].message
     if what == "segv":
