@@ -1,9 +1,11 @@
 """Every fixture machine with the backend that reads it, for the contract suite and the goldens.
 
-A machine is a function that stages it below a folder. A new one is a row in MACHINES.
+A machine is a function that stages it below a folder. A new one is a row in MACHINES, or in those of a
+module `machines.py` beside the tests of its vendor.
 """
 
 import contextlib
+import importlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -63,7 +65,7 @@ class FixtureMachine(msgspec.Struct, frozen=True):
     healthy: bool
     stage: Callable[[Path], contextlib.AbstractContextManager[Stage]]
     can: frozenset[str] = frozenset()
-    """Traits of a machine whose vendor is not ours."""
+    """Traits of a machine whose vendor is not in the table below."""
     finding: frozenset[str] = frozenset()
     """Names of files by which its devices are found at all; what is in all others may be damaged."""
 
@@ -206,7 +208,7 @@ def _scenario(name: str, *, healthy: bool) -> FixtureMachine:
 _H100 = Gpu(0), Gpu(1)
 _ON_A_BAD_DAY = Gpu(0), Gpu(1, bad="ERR!"), Gpu(2, bad="GPU is lost"), Gpu(3, lost=True)
 
-MACHINES: tuple[FixtureMachine, ...] = (
+_OURS: tuple[FixtureMachine, ...] = (
     _scenario("h100x8", healthy=True),
     _scenario("a100x8-mig", healthy=True),
     _scenario("l40s", healthy=True),
@@ -254,3 +256,12 @@ MACHINES: tuple[FixtureMachine, ...] = (
         lambda folder: _replay(folder, FIXTURES / "replay/faults.yaml"),
     ),
 )
+
+
+def _of_vendors() -> Iterator[FixtureMachine]:
+    """Those that stand beside a vendor's tests, `tests/backends/VENDOR/machines.py`."""
+    for path in sorted(Path(__file__).parent.glob("backends/*/machines.py")):
+        yield from importlib.import_module(f"backends.{path.parent.name}.machines").MACHINES
+
+
+MACHINES: tuple[FixtureMachine, ...] = (*_OURS, *_of_vendors())

@@ -16,26 +16,31 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
 
-def test_metrics_page_is_current() -> None:
-    spec = importlib.util.spec_from_file_location("build_metrics", DOCS / "build_metrics.py")
+def _builder(name: str) -> Any:
+    """The module of docs/ that writes a page."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_metrics_page_is_current() -> None:
     page = (DOCS / "metrics.md").read_text()
-    assert page == module.build(), "run: python docs/build_metrics.py"
+    assert page == _builder("build_metrics").build(), "run: python docs/build_metrics.py"
     for row in catalogue():
         assert page.count(f"| `{row.key}` |") == 1
 
 
 def test_remediation_page_is_current() -> None:
-    spec = importlib.util.spec_from_file_location("build_remedy", DOCS / "build_remedy.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
     page = (DOCS / "remediation.md").read_text()
-    assert page == module.build(), "run: python docs/build_remedy.py"
+    assert page == _builder("build_remedy").build(), "run: python docs/build_remedy.py"
+
+
+def test_the_table_of_support_is_what_the_backends_declare() -> None:
+    page = (ROOT / "README.md").read_text()
+    assert page == _builder("build_support").page(page), "run: python docs/build_support.py"
 
 
 def _pages() -> list[Path]:

@@ -5,7 +5,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from accelwatch import sysfs
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.reading import Reading
@@ -22,6 +22,16 @@ class AmdBackend:
     name = "amd"
     vendor = "amd"
     serial = False
+    support = Support(
+        vendor="AMD",
+        source=(
+            "amdgpu sysfs, `gpu_metrics`, hwmon, RAS, fdinfo, KFD; amdsmi adds what only it knows"
+        ),
+        tested_with=(
+            "recorded sysfs trees from HD 7870 to RX 9070 XT; composed Instinct "
+            "trees; stand-in library for amdsmi"
+        ),
+    )
     visibility = Visibility(
         variable="ROCR_VISIBLE_DEVICES",
         uuid_pattern="GPU-[0-9A-Fa-f]+",

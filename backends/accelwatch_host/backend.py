@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, DeviceKind
@@ -27,6 +27,13 @@ class HostBackend:
     name = "host"
     vendor = "host"
     serial = False
+    support = Support(
+        vendor="host",
+        source=(
+            "/proc, /sys, psutil: CPU, memory, pressure, disks, network, RDMA ports, NFS mounts"
+        ),
+        tested_with="composed trees, and the machine the tests run on",
+    )
 
     def __init__(self, context: Context) -> None:
         self._root: Path = context.root

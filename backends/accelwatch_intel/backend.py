@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request, Visibility
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.schema.device import Device, DeviceKind
 from accelwatch.schema.reading import Reading
 from accelwatch_intel import loader
@@ -26,6 +26,14 @@ class IntelBackend:
     name = "intel"
     vendor = "intel"
     serial = False
+    support = Support(
+        vendor="Intel",
+        source=(
+            "xe/i915 sysfs, hwmon, fdinfo; Level Zero Sysman when its loader is "
+            "there; intel_vpu NPUs"
+        ),
+        tested_with="recorded sysfs trees (Arc A380, B580, integrated); stand-in library for Sysman",
+    )
     visibility = Visibility(variable="ZE_AFFINITY_MASK")
     """Level Zero specification, affinity mask: device indices only."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from accelwatch.backend import Check, Context, Opened, Probe, Request
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
 from accelwatch.errors import BackendUnavailable, ReadError
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device
@@ -76,6 +76,11 @@ class KernelLogBackend:
     name = "kernel_log"
     vendor = "kernel"
     serial = False
+    support = Support(
+        vendor="kernel log",
+        source="/dev/kmsg: Xid, SXid, RAS, hangs, resets, NFS, disk, PCIe errors",
+        tested_with="recorded kernel lines of all vendors",
+    )
 
     def __init__(self, context: Context, open_log: Callable[[Path], LogDevice] = open_kmsg) -> None:
         self._context = context

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from accelwatch.backend import Context, Opened, Probe, Request, Visibility
+from accelwatch.backend import Context, Opened, Probe, Request, Support, Visibility
 from accelwatch.errors import BackendUnavailable
 from accelwatch.schema.device import Device
 from accelwatch.schema.event import ErrorEvent
@@ -48,6 +48,14 @@ class NvidiaBackend:
     name = "nvidia"
     vendor = "nvidia"
     serial = False
+    support = Support(
+        vendor="NVIDIA",
+        source="NVML; `nvidia-smi -q -x` where the library cannot be loaded",
+        tested_with=(
+            "stand-in library (compiled from `fixtures/nvml`, loaded by the real "
+            "`pynvml`); 19 recorded XML documents from P100 to GB200"
+        ),
+    )
     visibility = Visibility(
         variable="CUDA_VISIBLE_DEVICES",
         uuid_pattern=r"(?:GPU|MIG)-[0-9A-Za-z-]+(?:/\d+/\d+)?",

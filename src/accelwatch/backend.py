@@ -109,6 +109,24 @@ class Visibility(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"{name!r} is no name of an environment variable")
 
 
+class Support(msgspec.Struct, frozen=True, kw_only=True):
+    """What the README says of a backend; it is read without building the backend."""
+
+    vendor: str
+    """As people write it: `NVIDIA`."""
+    source: str
+    """What it reads through."""
+    tested_with: str
+    """What the tests read: recorded output, composed machines, a real device."""
+
+
+@runtime_checkable
+class Supported(Protocol):
+    """Optional declaration of a backend, on its class: a row of the README's table."""
+
+    support: Support
+
+
 class Backend(Protocol):
     """One driver stack. Every method may block; the caller holds deadlines and threads.
 

@@ -1,0 +1,11 @@
+"""The device models of the simulator, by vendor: a new one is a module and a row."""
+
+from accelwatch_simulator.models.amd import mi300x
+from accelwatch_simulator.models.host import host
+from accelwatch_simulator.models.intel import max1550
+from accelwatch_simulator.models.nvidia import h100
+from accelwatch_simulator.models.parts import Model, Plan, plan
+
+__all__ = ["MODELS", "Model", "Plan", "host", "plan"]
+
+MODELS = {"nvidia": h100, "amd": mi300x, "intel": max1550}
