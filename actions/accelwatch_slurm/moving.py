@@ -4,7 +4,7 @@ The job's place is kept by a reservation over its good nodes and the spare befor
 the next in the queue takes them. A job whose old copy may still run is not begun again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from accelwatch.action.intent import Intent
 from accelwatch.action.observed import JobState
@@ -79,7 +79,10 @@ def _silent(scene: Scene, nodes: tuple[str, ...]) -> str:
 
 
 def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
-    """The reservation over the good nodes and the spare; none for a job that has one of its own."""
+    """The reservation over the good nodes and the spare; none for a job that has one of its own.
+
+    None either where that is too few nodes for the job: inside it could never start.
+    """
     if job.reservation and job.reservation != place_of(intent):
         return None
     good = [node for node in job.nodes if node not in bad_nodes(intent)]
@@ -89,6 +92,8 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     if set(wanted) <= set(kept):
         return None
     wanted = list(dict.fromkeys((*kept, *wanted)))
+    if not _is_roomy(intent, job, wanted):
+        return None
     return _step(
         steps.RESERVE,
         job,
@@ -98,6 +103,11 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
         user=job.user,
         exists="yes" if there is not None else "",
     )
+
+
+def _is_roomy(intent: Intent, job: SlurmJob, nodes: Iterable[str]) -> bool:
+    """Whether the job fits on those of the nodes that are good."""
+    return len(set(nodes) - set(bad_nodes(intent))) >= job.node_count
 
 
 def _again(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
@@ -148,8 +158,12 @@ def _steer(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     if set(bad) & set(required):
         changes["ReqNodeList"] = ""
     place = place_of(intent)
-    if place in scene.reservations and job.reservation != place:
+    there = scene.reservations.get(place)
+    roomy = there is not None and _is_roomy(intent, job, there.nodes)
+    if roomy and job.reservation != place:
         changes["ReservationName"] = place
+    elif not roomy and job.reservation == place:
+        changes["ReservationName"] = ""
     if not changes:
         return None
     return Step(

@@ -339,6 +339,25 @@ def test_a_second_bad_node_of_a_job_grows_the_place_that_is_kept() -> None:
     assert kind_of(enough) == "requeue"
 
 
+def test_a_place_that_is_too_small_for_the_job_is_not_kept() -> None:
+    bad = {"bad": node("MIXED+DRAIN", "accelwatch:inc-1:r x")}
+    alone = intent(IntentKind.MOVE_JOB, job=KEY)
+    running = {**bad, "job": job("RUNNING", NumNodes="2")}
+    assert kind_of(propose(alone, running)) == "requeue"
+    with_spare = intent(IntentKind.MOVE_JOB, job=KEY, spare="n3")
+    assert kind_of(propose(with_spare, running)) == "reserve"
+    place = "ReservationName=accelwatch-job-1 Nodes=n[1-2] Flags=MAINT State=ACTIVE"
+    waiting = job("PENDING", Restarts="1", NumNodes="2", ExcNodeList="n1")
+    step = propose(alone, {**bad, "job": waiting, "reservations": place})
+    assert kind_of(step) == "Wait"
+    inside = f"{waiting} Reservation=accelwatch-job-1"
+    step = propose(alone, {**bad, "job": inside, "reservations": place})
+    assert isinstance(step, Step)
+    assert step.arguments == {"job": "1", "ReservationName": ""}
+    roomy = place.replace("n[1-2]", "n[1-3]")
+    assert kind_of(propose(alone, {**bad, "job": inside, "reservations": roomy})) == "Wait"
+
+
 def test_a_restore_lets_a_job_go_that_a_fence_has_held_once_its_node_answers() -> None:
     wanted = intent(IntentKind.RESTORE_JOB, job=KEY)
     held = job("PENDING", Restarts="1", Priority="0", SubmitTime="1795355700")
