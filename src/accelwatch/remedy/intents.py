@@ -82,9 +82,9 @@ def restoring(moved: Intent, now: float) -> Intent:
 
 
 def reason_of(remedy: Remedy, title: str) -> str:
-    """For people who look at the node, in ASCII."""
-    rule = "by hand" if remedy.policy is None else remedy.policy.rule
-    text = f"{rule} {title}".strip().encode("ascii", "replace").decode("ascii")
+    """For people who look at the node, in ASCII; the rule is told beside it."""
+    words = f"by hand {title}".strip() if remedy.policy is None else title or remedy.policy.rule
+    text = words.encode("ascii", "replace").decode("ascii")
     return text[:MOST_REASON]
 
 
