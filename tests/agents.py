@@ -1,4 +1,4 @@
-"""Real agents as processes."""
+"""Real agents and hubs as processes."""
 
 import os
 import re
@@ -13,17 +13,27 @@ from pathlib import Path
 
 
 class AgentProcess:
-    """A running agent on a port of its own; its configuration is in a folder of the test."""
+    """A running agent, or a hub, on a port of its own; its configuration is in a folder of the test."""
 
-    def __init__(self, folder: Path, config: str, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        config: str,
+        environ: Mapping[str, str],
+        *,
+        command: str = "agent",
+        web_config: str = "",
+    ) -> None:
+        """`web_config` is a file of TLS and passwords; its pages are then not for `get`."""
         self.folder, self.config = folder, config
-        self.file = folder / "agent.yaml"
-        self.file.write_text(config + '\nweb: {listen_address: "127.0.0.1:0"}\n')
-        self.log = folder / "agent.log"
+        self.file = folder / f"{command}.yaml"
+        protected = f", config_file: '{web_config}'" if web_config else ""
+        self.file.write_text(f'{config}\nweb: {{listen_address: "127.0.0.1:0"{protected}}}\n')
+        self.log = folder / f"{command}.log"
         inherited = {key: value for key, value in os.environ.items() if "ACCELWATCH" not in key}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "accelwatch", "agent", f"--config.file={self.file}"],
+                [sys.executable, "-m", "accelwatch", command, f"--config.file={self.file}"],
                 env={**inherited, "XDG_STATE_HOME": str(folder / "state"), **environ},
                 stdout=log,
                 stderr=log,

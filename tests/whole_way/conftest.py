@@ -1,0 +1,26 @@
+"""One Slurm, its agents and a hub for all tests of the folder: they take seconds to start."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slurm_site import SlurmSite, slurm_site
+from working_slurm import working_slurm
+
+NODES = ("n1", "n2", "n3", "n5")
+"""Those with an agent; the last one is the spare."""
+
+
+@pytest.fixture(scope="package")
+def site() -> Iterator[SlurmSite]:
+    # A short path: munged's socket lies in it.
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm", ignore_cleanup_errors=True) as name,
+        working_slurm(Path(name)) as slurm,
+    ):
+        folder = Path(name) / "site"
+        folder.mkdir()
+        with slurm_site(folder, slurm, NODES) as site:
+            yield site
