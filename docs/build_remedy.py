@@ -23,6 +23,7 @@ that the node be left alone, the ceilings of site, profile and rule, the trust i
 and maintenance, groups of nodes, the proof that it is the scheduler's node, the breaker and the budgets
 ([settings](fleet/remedy-settings.md)). What is decided is written to the journal before it is done, and
 it counts as done when it is observed, not when somebody says so.
+[From observe to auto in four weeks](fleet/observe-to-auto.md) switches it on step by step.
 
 - **What nobody can tell moves nothing.** A rule that cannot see, an agent that is silent, a scheduler
   that does not answer: nothing is begun and nothing is released; after a while a person is told.
