@@ -22,6 +22,8 @@ def judged(*series: Series, value: int = 1) -> tuple[Health, tuple[str, ...]]:
         (("memory_unrepairable",), Health.FAILED),
         (("sram_error_threshold_exceeded",), Health.FAILED),
         (("reset_required",), Health.FAILED),
+        (("reported_health_info", "failed"), Health.FAILED),
+        (("reported_health_info", "degraded"), Health.DEGRADED),
         (("fabric_state_info", "failed"), Health.FAILED),
         (("fabric_state_info", "unhealthy"), Health.DEGRADED),
         (("fabric_state_info", "limited_capacity"), Health.DEGRADED),

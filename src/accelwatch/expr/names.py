@@ -92,7 +92,14 @@ FLAGS = frozenset(
 PART_LABELS = frozenset({"pid", "partition"})
 """A row with one of these labels describes a process or partition, not the device itself."""
 
-STATE_FAMILIES = frozenset({"recovery_action_info", "fabric_state_info"})
+STATE_FAMILIES = frozenset(
+    {
+        "recovery_action_info",
+        "fabric_state_info",
+        "reported_health_info",
+        "reported_status_info",
+    }
+)
 """Families whose one label says in which state the device is: a flag for each of the states, of which
 only that of now is there."""
 

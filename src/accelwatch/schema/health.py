@@ -43,6 +43,8 @@ SIGNALS: tuple[tuple[Series, Health, str], ...] = (
         "uncorrected SRAM errors have passed the vendor's limit",
     ),
     (("reset_required",), Health.FAILED, "the driver asks for a reset, reboot or drain"),
+    (("reported_health_info", "failed"), Health.FAILED, "the vendor calls the device failed"),
+    (("reported_health_info", "degraded"), Health.DEGRADED, "the vendor calls the device degraded"),
     (("fabric_state_info", "failed"), Health.FAILED, "the registration with the fabric failed"),
     (("fabric_state_info", "unhealthy"), Health.DEGRADED, "the fabric is unhealthy"),
     (("fabric_state_info", "limited_capacity"), Health.DEGRADED, "the fabric has limited capacity"),

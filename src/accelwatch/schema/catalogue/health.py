@@ -335,6 +335,23 @@ METRICS: tuple[Metric, ...] = (
         labels=("action",),
     ),
     Metric(
+        "reported_health_info",
+        Kind.INFO,
+        Tier.DEFAULT,
+        "",
+        "What the device, its driver or its vendor's tool says of its health: ok, degraded or failed; the "
+        "value is always 1.",
+        labels=("state",),
+    ),
+    Metric(
+        "reported_status_info",
+        Kind.INFO,
+        Tier.DEFAULT,
+        "",
+        "Status of the device in the words of its vendor; the value is always 1.",
+        labels=("status",),
+    ),
+    Metric(
         "fabric_state_info",
         Kind.INFO,
         Tier.DEFAULT,

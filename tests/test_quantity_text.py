@@ -1,0 +1,74 @@
+"""Numbers with units as tools print them."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.quantity_text import BYTES, CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+
+
+@pytest.mark.parametrize(
+    ("told", "units", "value"),
+    [
+        ("38C", CELSIUS, 38.0),
+        ("38.5 °C", CELSIUS, 38.5),
+        ("-3", CELSIUS, -3.0),
+        (38, CELSIUS, 38.0),
+        ("43.9W", WATTS, 43.9),
+        ("43900 mW", WATTS, 43.9),
+        ("98.7", PERCENT, 0.987),
+        ("98.7 %", PERCENT, 0.987),
+        ("[ 5% ]", PERCENT, 0.05),
+        ("2.4GB", BYTES, 2.4e9),
+        ("15.7GiB", BYTES, 15.7 * 2**30),
+        ("0.0B", BYTES, 0.0),
+        ("1.5GHz", HERTZ, 1.5e9),
+        ("1e3 MHz", HERTZ, 1e9),
+    ],
+)
+def test_a_number_in_base_units(told: object, units: Units, value: float) -> None:
+    assert quantity(told, units) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("told", [None, "", " ", "-", "--", "N/A", "[N/A]", "n/a", "Not Supported"])
+def test_what_is_not_given(told: object) -> None:
+    assert quantity(told, WATTS) is Absence.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("told", "units"),
+    [
+        ("ERR!", WATTS),
+        ("43.9C", WATTS),
+        ("1.2.3W", WATTS),
+        ("12 W 13 W", WATTS),
+        (True, WATTS),
+        ([1], WATTS),
+        ({}, WATTS),
+        (math.nan, WATTS),
+        (math.inf, WATTS),
+        (10**400, WATTS),
+        ("1e999", WATTS),
+        ("nan", WATTS),
+        (5, HERTZ),
+        ("5", HERTZ),
+    ],
+)
+def test_what_is_no_such_number(told: object, units: Units) -> None:
+    assert quantity(told, units) is Absence.ERROR
+
+
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=4,
+)
+
+
+@given(_ANY, st.sampled_from([CELSIUS, WATTS, PERCENT, HERTZ, BYTES]))
+def test_nothing_raises_and_no_value_is_infinite(told: object, units: Units) -> None:
+    answer = quantity(told, units)
+    assert isinstance(answer, Absence) or math.isfinite(answer)
