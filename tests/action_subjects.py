@@ -96,7 +96,13 @@ def _lines(file: str) -> list[str]:
     return (FIXTURES / "slurm" / file).read_text().splitlines()
 
 
-_OF_JOBS = (IntentKind.MOVE_JOB, IntentKind.RESTORE_JOB, IntentKind.SIGNAL_JOB, IntentKind.FENCE)
+_OF_JOBS = (
+    IntentKind.MOVE_JOB,
+    IntentKind.RESTORE_JOB,
+    IntentKind.SIGNAL_JOB,
+    IntentKind.FOLLOW_JOB,
+    IntentKind.FENCE,
+)
 
 
 def _slurm_situations() -> Sequence[tuple[Intent, Observed]]:

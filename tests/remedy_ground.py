@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.observed import NodeSeen, Observed, Standing
+from accelwatch.action.observed import JobSeen, NodeSeen, Observed, Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.case import Case, Limit, Policy
 from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
@@ -140,8 +140,10 @@ class Ground:
         self.cancelled += outcome.cancel
         self.notes += outcome.notes
         self.records += outcome.records
+        chores = self.state.chores.values()
         for intent in outcome.pursue:
-            self.flying[intent.node] = intent
+            if intent not in chores:
+                self.flying[intent.node] = intent
         return outcome
 
     def looks(self) -> tuple[Heard, ...]:
@@ -195,6 +197,7 @@ class Ground:
         ending: Ending = Ending.ACHIEVED,
         refusal: RefusalKind | None = None,
         moved_to: tuple[str, ...] = (),
+        job: JobSeen | None = None,
     ) -> None:
         """What is on its way for a node ends so; when it is achieved, the world is so."""
         intent = self.flying.pop(name)
@@ -202,7 +205,7 @@ class Ground:
         if ending is Ending.ACHIEVED:
             self.apply(intent)
         self.now += 1
-        observed = Observed(time=self.now, node=node.seen())
+        observed = Observed(time=self.now, node=node.seen(), job=job)
         pursued = Pursued(
             intent=intent,
             ending=ending,
@@ -215,6 +218,28 @@ class Ground:
         self.step(seen=(pursued,))
         self.now += 1
         self.step()
+
+    def end_chore(
+        self,
+        kind: IntentKind,
+        ending: Ending = Ending.ACHIEVED,
+        refusal: RefusalKind | None = None,
+        job: JobSeen | None = None,
+    ) -> None:
+        """The chore of a kind ends so."""
+        (intent,) = [one for one in self.state.chores.values() if one.kind is kind]
+        moved_to = () if job is None else job.nodes
+        self.now += 1
+        pursued = Pursued(
+            intent=intent,
+            ending=ending,
+            time=self.now,
+            text="as the test says",
+            refusal=refusal,
+            observed=Observed(time=self.now, job=job),
+            moved_to=moved_to,
+        )
+        self.step(seen=(pursued,))
 
     def apply(self, intent: Intent) -> None:
         """Let an intent come true."""

@@ -21,7 +21,7 @@ from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Fence, Mode, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
-CHORES = frozenset({Kind.RESTORE_JOB, Kind.RETURN_SPARE})
+CHORES = frozenset({Kind.RESTORE_JOB, Kind.RETURN_SPARE, Kind.FOLLOW_JOB})
 TABLES = (
     "remedies",
     "overrides",
@@ -69,6 +69,10 @@ class Watch:
         _spares(after)
         for intent in outcome.pursue:
             if intent.kind in CHORES or (began and self.flying.get(intent.node) == intent):
+                continue
+            if intent.revive:
+                if not began:
+                    self._revival(after, intent, now)
                 continue
             self._begun(after, intent, now, outcome)
         if after.stop is not None:
@@ -218,16 +222,42 @@ class Watch:
         need(policy is not None and intent.job is not None, "a move of nothing")
         assert policy is not None
         need(intent.job not in remedy.handled, "a job is moved twice")
-        limits, job = self.settings.resume, str(intent.job)
-        lately = [at for at, key in self.moves if key == job and now - at < limits.within_s]
-        need(len(lately) < limits.most, "a job is begun again more often than may be")
-        self.moves.append((now, job))
+        self._counted_move(intent, now)
         need(intent.node in intent.bad_nodes, "a job may start where it was")
         seen, heard = state.world.seen[remedy.target], state.world.heard.get(remedy.node)
         heard_now = heard is not None and now - heard.time <= FRESH_S
         answers = seen.answering is not False or heard_now
         if policy.fence is Fence.REQUIRE and not answers:
             need(remedy.fenced, "a second copy of a job beside one that may still run")
+
+    def _counted_move(self, intent: Intent, now: float) -> None:
+        limits, job = self.settings.resume, str(intent.job)
+        lately = [at for at, key in self.moves if key == job and now - at < limits.within_s]
+        need(len(lately) < limits.most, "a job is begun again more often than may be")
+        self.moves.append((now, job))
+
+    def _revival(self, state: RemedyState, intent: Intent, now: float) -> None:
+        """A job that has died is begun again: only with something else than the last time."""
+        self._counted_move(intent, now)
+        history = state.retries.jobs[f"{intent.job.cluster}/{intent.job}" if intent.job else ""]
+        run = history.run
+        need(run is not None and run.dead, "a job is begun again that nobody saw die")
+        assert run is not None
+        need(intent in state.chores.values(), "a revival is not written down before it is done")
+        need(state.stop is None, "a revival after STOP")
+        need(run.node not in state.vetoes, "a revival for a held node")
+        need(state.world.guard.looked_around and not state.world.guard.why, "a revival in the dark")
+        height = NEEDS[intent.kind].height
+        need(Ceiling(self.settings.ceiling).height >= height, "a revival above the site's ceiling")
+        held = {one.target for one in state.remedies.values() if one.counts and one.target}
+        need(held <= set(intent.avoided), "a revival onto a node that we hold")
+        last = history.deaths[-1]
+        other = not set(run.seen.nodes).isdisjoint(intent.avoided) or run.group
+        need(other or run.seen.checkpoint != last.tried.checkpoint, "the same is tried once more")
+        same = history.deaths[-self.settings.resume.same_step :]
+        steps = {death.step for death in same}
+        own = len(same) == self.settings.resume.same_step and len(steps) == 1 and None not in steps
+        need(not own or any(one.device_fault for one in same), "a job is begun again in vain")
 
 
 def need(holds: bool, text: str) -> None:

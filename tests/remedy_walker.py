@@ -15,7 +15,7 @@ import msgspec
 
 from accelwatch.action.intent import Intent, JobKey
 from accelwatch.action.intent import IntentKind as Kind
-from accelwatch.action.observed import Observed, Standing
+from accelwatch.action.observed import JobSeen, JobState, Observed, Standing
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.case import Case, Limit, Policy
 from accelwatch.remedy.changes import CaseChanged, Change, Command, Heard, Started, Verb
@@ -30,7 +30,7 @@ from accelwatch.remedy.step import step
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust, When
 from remedy_ground import ACTION, BEGIN, POLICY, Node
-from remedy_invariants import BrokenError, Watch
+from remedy_invariants import CHORES, BrokenError, Watch
 
 KEPT = Path("build/walker-seeds.txt")
 NODES = 32
@@ -165,7 +165,7 @@ class History:
         self.visited.update(one.stage for one in self.state.remedies.values())
         self.visited.update(intent.kind for intent in outcome.pursue)
         for intent in outcome.pursue:
-            if intent.kind in (Kind.RESTORE_JOB, Kind.RETURN_SPARE):
+            if intent.kind in CHORES or intent.revive:
                 self.chores.append(intent)
 
     def look(self, luck: float, *, everybody: bool = False) -> None:
@@ -347,8 +347,8 @@ class History:
     def progress(self) -> None:
         """Something that is on its way ends, or what is doubtful is observed."""
         flying = list(self.watch.flying.values())
-        if self.chores and self.rng.random() < 0.2:
-            self.ended(self.chores.pop(), Ending.ACHIEVED, None)
+        if self.chores and self.rng.random() < 0.4:
+            self.end_chore(self.chores.pop(self.rng.randrange(len(self.chores))))
         if self.doubtful and self.rng.random() < 0.4:
             intent = self.doubtful.pop(self.rng.randrange(len(self.doubtful)))
             if intent.node not in self.watch.flying:
@@ -356,6 +356,33 @@ class History:
         for intent in flying:
             if self.rng.random() < 0.6:
                 self.land(intent)
+
+    def end_chore(self, intent: Intent) -> None:
+        """What is given back is; a job that is watched, or that had died, fares as luck has it."""
+        luck = self.rng.random()
+        if intent.kind is Kind.FOLLOW_JOB and luck < 0.6:
+            self.ended(intent, Ending.REFUSED, RefusalKind.DIED)
+        elif intent.revive and intent.kind is Kind.MOVE_JOB and luck < 0.3:
+            self.ended(intent, *self.rng.choice(ENDINGS))
+        else:
+            self.ended(intent, Ending.ACHIEVED, None)
+
+    def job_of(self, intent: Intent, ending: Ending, nodes: tuple[str, ...]) -> JobSeen | None:
+        """The job as it is seen at an end."""
+        if intent.job is None:
+            return None
+        dead = intent.kind is Kind.FOLLOW_JOB and ending is not Ending.ACHIEVED
+        again = dead and self.rng.random() < 0.2
+        step = self.rng.choice((None, 900, 900, 1000))
+        return JobSeen(
+            key=intent.job,
+            state=JobState.ENDED if dead and not again else JobState.RUNNING,
+            nodes=nodes,
+            restarts=(intent.restarts or 0) + 1,
+            failed=dead and not again,
+            checkpoint="" if step is None else f"step-{step}",
+            step=step,
+        )
 
     def land(self, intent: Intent) -> None:
         remedy = self.state.remedies.get(intent.node)
@@ -404,6 +431,7 @@ class History:
         if self.watch.flying.get(intent.node) == intent:
             del self.watch.flying[intent.node]
         moved = (self.rng.choice(self.nodes).name,) if intent.kind is Kind.MOVE_JOB else ()
+        job = self.job_of(intent, ending, moved or (self.rng.choice(self.nodes).name,))
         node = self.by_name[intent.node]
         self.heard.append(
             Pursued(
@@ -412,7 +440,7 @@ class History:
                 time=self.now,
                 text="so it was",
                 refusal=refusal,
-                observed=Observed(time=self.now, node=node.seen()),
+                observed=Observed(time=self.now, node=node.seen(), job=job),
                 moved_to=moved,
                 original={"ExcNodeList": ""} if moved else {},
             )

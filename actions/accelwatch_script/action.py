@@ -9,6 +9,7 @@ from types import MappingProxyType
 import msgspec
 
 from accelwatch.action.contract import ActionContext, ActionUnavailableError
+from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import JobSeen, NodeSeen, Observed
 from accelwatch.action.step import (
@@ -32,6 +33,7 @@ from accelwatch_script.settings import OBSERVE, SURVEY, HookOptions, ScriptOptio
 
 _MOST_SURVEY = 4 << 20
 _MOST_TOLD = 1024
+_OF_RUNS = frozenset({IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB})
 _NOBODY_COULD_SAY = frozenset({ToldStatus.RETRY, ToldStatus.UNKNOWN})
 """Answers to a poll after which what was accepted is accepted still."""
 
@@ -88,8 +90,9 @@ class ScriptAction:
 
     @property
     def intents(self) -> frozenset[IntentKind]:
-        """What it has a hook for."""
-        return frozenset(self.hooks)
+        """What it has a hook for; who sees jobs and moves them can follow them too."""
+        follows = self.observer is not None and IntentKind.MOVE_JOB in self.hooks
+        return frozenset({*self.hooks, *([IntentKind.FOLLOW_JOB] if follows else [])})
 
     @property
     def steps(self) -> Mapping[str, StepKind]:
@@ -143,13 +146,11 @@ class ScriptAction:
         return seen.observed(await self.observer.run(call), intent, now)
 
     async def _with_checkpoint(self, intent: Intent, observed: Observed) -> Observed:
-        if self._checkpoints is None or intent.kind is not IntentKind.MOVE_JOB or not intent.job:
+        search, job = self._checkpoints, intent.job
+        if search is None or intent.kind not in _OF_RUNS or job is None:
             return observed
-        if seen.CHECKPOINT in observed.own or judging.as_wanted(intent, observed):
-            return observed
-        found = await self._checkpoints.newest(str(intent.job))
-        own = {**observed.own, seen.CHECKPOINT: found} if found else observed.own
-        return msgspec.structs.replace(observed, own=own)
+        found = observed.own.get(seen.CHECKPOINT) or await search.newest(str(job))
+        return seen.with_checkpoint(observed, found, search.step_of(str(job), found))
 
     def _ask(self, key: str) -> None:
         """Have what was accepted asked for, when it is time; nobody waits for the answer."""
@@ -179,6 +180,8 @@ class ScriptAction:
 
     def propose(self, intent: Intent, observed: Observed) -> Proposal:
         """The hook to call next, or why there is none."""
+        if intent.kind is IntentKind.FOLLOW_JOB and intent.kind in self.intents:
+            return followed(intent, observed.job, observed.time)
         hook = self.hooks.get(intent.kind)
         return judging.proposal(intent, observed, None if hook is None else hook.options)
 

@@ -99,7 +99,7 @@ def of_intent(intent: Intent, job: JobSeen | None, checkpoint: str, deadline: fl
         ),
         entity=EntityTold(node=intent.node, device=intent.device, boot_id=intent.boot_id),
         jobs=_jobs(intent.job, job, checkpoint),
-        bad_nodes=intent.bad_nodes,
+        bad_nodes=intent.avoided if intent.revive else intent.bad_nodes,
         spare=intent.spare,
         run_on=run_on(intent, job),
         signal=intent.signal,

@@ -1,14 +1,12 @@
 """Asking for the newest checkpoint of a job, without being held up by a file system that hangs."""
 
 import logging
-import sys
 import uuid
-from pathlib import Path
 
+from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.delivery.blocking import Blocking
 from accelwatch.untrusted_text import escaped
-from accelwatch_script import checkpoints, process
-from accelwatch_script.settings import CheckpointOptions
+from accelwatch_script import process
 
 _log = logging.getLogger(__name__)
 _TIMEOUT_S = 5.0
@@ -25,18 +23,15 @@ class CheckpointSearch:
         self._said = ""
         self.timeout_s = _TIMEOUT_S
 
+    def step_of(self, job: str, path: str) -> int | None:
+        """The training step of a checkpoint; None where its path does not say it."""
+        return self._options.step_of(job, path)
+
     async def newest(self, job: str) -> str:
         """Path of the newest whole checkpoint; empty where none is found in time."""
         stop = process.Stop()
         command = process.Command(
-            argv=(
-                sys.executable,
-                "-IS",
-                str(Path(checkpoints.__file__)),
-                self._options.pattern,
-                job,
-                self._options.complete,
-            ),
+            argv=self._options.search(job),
             environ={process.CALL: uuid.uuid4().hex},
             document=b"",
             timeout_s=self.timeout_s,

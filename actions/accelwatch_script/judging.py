@@ -92,7 +92,7 @@ def _moved(intent: Intent, observed: Observed) -> bool | None:
     if job is None or (job.state is JobState.RUNNING and not job.nodes):
         return None
     runs = job.state is JobState.RUNNING
-    return runs and not set(job.nodes) & {*intent.bad_nodes, intent.node}
+    return runs and not set(job.nodes) & set(intent.avoided)
 
 
 _FACTS: Mapping[IntentKind, Callable[[Intent, Observed], bool | None]] = {
@@ -161,7 +161,8 @@ def _not_movable(intent: Intent, observed: Observed) -> Refusal | None:
     if job is None:
         return Refusal(RefusalKind.UNSAFE, "not observed: the observe hook says nothing of the job")
     why = f": {job.text}" if job.text else ""
-    if job.state in (JobState.ENDED, JobState.MISSING):
+    dead = intent.revive and job.state is JobState.ENDED and job.failed
+    if job.state in (JobState.ENDED, JobState.MISSING) and not dead:
         return Refusal(RefusalKind.IMPOSSIBLE, f"the job is {job.state.value}{why}")
     if job.interactive:
         return Refusal(RefusalKind.IMPOSSIBLE, "only its user can begin the job again")

@@ -37,6 +37,8 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
     started: float | None = None
     requeueable: bool = False
     interactive: bool = False
+    failed: bool = False
+    step: int | None = None
     text: str = ""
 
 
@@ -122,6 +124,18 @@ def with_told(seen: Observed, told: Told, age_s: float) -> Observed:
     return msgspec.structs.replace(seen, own=own)
 
 
+def with_checkpoint(seen: Observed, found: str, step: int | None) -> Observed:
+    """The same, with the newest checkpoint of the job and its step."""
+    if not found:
+        return seen
+    own: Mapping[str, str] = {**seen.own, CHECKPOINT: found}
+    job = seen.job
+    if job is not None:
+        step = step if job.step is None else job.step
+        job = msgspec.structs.replace(job, checkpoint=found, step=step)
+    return msgspec.structs.replace(seen, own=own, job=job)
+
+
 def _decoded(said: Said, shape: type[_Shape], name: str) -> _Shape:
     if said.told.status is not ToldStatus.DONE:
         raise ActionUnavailableError(f"{name}: {said.told.text or said.told.status.value}")
@@ -178,5 +192,7 @@ def _job(told: _Job, wanted: JobKey | None) -> JobSeen | None:
         started=told.started,
         requeueable=told.requeueable,
         interactive=told.interactive,
+        failed=told.failed,
+        step=told.step,
         text=shown(told.text),
     )

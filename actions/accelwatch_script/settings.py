@@ -2,12 +2,13 @@
 
 import msgspec
 
+from accelwatch.action import checkpoint_options
+from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.intent import IntentKind
 from accelwatch.config.secret import secret_key
 from accelwatch.durations import deadline
 from accelwatch.errors import ConfigError, UsageError
 from accelwatch.plugin_options import check_url
-from accelwatch_script import checkpoints
 from accelwatch_script.references import is_reference
 
 _LONGEST_LOOK_S = 30.0
@@ -57,15 +58,6 @@ class HookOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return deadline(str(self.observe_for))
 
 
-class CheckpointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the checkpoints of jobs are."""
-
-    pattern: str
-    """`/srv/{job}/copy-{copy}/step-{step}`: the greatest copy and step is the newest."""
-    complete: str = ""
-    """A file that stands in a checkpoint when it is whole."""
-
-
 class ScriptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the action."""
 
@@ -75,7 +67,7 @@ class ScriptOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Says how all nodes stand."""
     hooks: dict[IntentKind, HookOptions] = {}
     checkpoints: CheckpointOptions | None = None
-    """Where a move looks for the newest checkpoint, when the observe hook names none."""
+    """Where the newest checkpoint of a job is looked for, when the observe hook names none."""
     user: str = ""
     """Whose rights programs run with; our own without it."""
     parallel: int = 8
@@ -95,20 +87,13 @@ def check(options: ScriptOptions) -> None:
                 raise ConfigError(f"{name}.timeout: who looks has at most {_LONGEST_LOOK_S:g}s")
     if options.survey is not None and not options.survey.argv:
         raise ConfigError("survey: expected a program (argv): an answer to a request is too small")
-    _check_checkpoints(options.checkpoints)
+    checkpoint_options.check(options.checkpoints)
     for kind, hook in options.hooks.items():
         key = f"hooks.{kind.value}"
+        if kind is IntentKind.FOLLOW_JOB:
+            raise ConfigError(f"{key}: nothing is called for that; the hook {OBSERVE} tells it")
         _check_hook(key, hook)
         _check_trust(key, kind, hook, observed=options.observe is not None)
-
-
-def _check_checkpoints(options: CheckpointOptions | None) -> None:
-    if options is None:
-        return
-    if said := checkpoints.mistake(options.pattern):
-        raise ConfigError(f"checkpoints.pattern: {said}")
-    if "/" in options.complete or options.complete in (".", ".."):
-        raise ConfigError("checkpoints.complete: expected the name of a file, without a folder")
 
 
 def _check_trust(key: str, kind: IntentKind, hook: HookOptions, *, observed: bool) -> None:

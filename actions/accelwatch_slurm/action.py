@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from accelwatch.action.contract import ActionContext
+from accelwatch.action.following import followed
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import NodeSeen, Observed
 from accelwatch.action.step import (
@@ -79,6 +80,8 @@ class SlurmAction:
                 return propose_restore(intent, scene)
             case IntentKind.SIGNAL_JOB:
                 return propose_signal(intent, scene)
+            case IntentKind.FOLLOW_JOB:
+                return followed(intent, observed.job, observed.time)
         return self._propose_rest(intent, scene)
 
     def _propose_rest(self, intent: Intent, scene: Scene) -> Proposal:

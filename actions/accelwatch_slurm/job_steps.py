@@ -84,8 +84,11 @@ class JobSteps:
         return answer
 
     async def _requeue(self, step: Step, _: Committed) -> Told:
-        job = await self._job(step, JobState.RUNNING)
-        if ",".join(job.nodes) != step.precondition["nodes"]:
+        died = step.precondition.get("died", "")
+        job = await self._job(step, JobState.ENDED if died else JobState.RUNNING)
+        if died and job.word != died:
+            raise ChangedError(f"job {job.id} is {job.word.lower()} by now")
+        if not died and ",".join(job.nodes) != step.precondition["nodes"]:
             raise ChangedError(f"job {job.id} runs on other nodes by now")
         return told("scontrol", await self._commands.run("scontrol", "requeue", job.id))
 

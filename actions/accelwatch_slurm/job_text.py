@@ -19,6 +19,10 @@ _ENDED = frozenset(
     {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"}
     | {"DEADLINE", "OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL", "EXPIRED"}
 )
+_DIED = frozenset(
+    {"FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "LAUNCH_FAILED", "RECONFIG_FAIL"}
+)
+"""It ended before it should; not by a person's wish, a time limit or a job of more weight."""
 _ID = re.compile(r"(\d+)(?:_(\d+)|(\+\d+))?")
 SQUEUE_FORMAT = "%i|%V|%N"
 """Id as users write it, time of submission, nodes."""
@@ -63,6 +67,11 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
         if self.word in _HELD:
             return JobState.HELD
         return JobState.ENDED if self.word in _ENDED else JobState.ENDING
+
+    @property
+    def died(self) -> bool:
+        """Whether it has ended before it should."""
+        return self.word in _DIED
 
     def is_of(self, key: JobKey) -> bool:
         """Whether it is the job of a key, and not a later one with the same id.

@@ -11,7 +11,7 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm import steps
 from accelwatch_slurm.job_text import SlurmJob, names_of
-from accelwatch_slurm.scene import SIGNALLED, Scene, bad_nodes, held_word, place_of
+from accelwatch_slurm.scene import SIGNALLED, Scene, held_word, place_of
 
 _LOOK_S = 0.1
 _NEXT_SECOND_S = 1.05
@@ -24,12 +24,14 @@ def propose_move(intent: Intent, scene: Scene, *, hold_place: bool) -> Proposal:
     job = scene.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")
-    if job.state is JobState.ENDED:
+    if job.state is JobState.ENDED and not (intent.revive and job.died):
         return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} has ended: {job.word.lower()}")
     if job.heterogeneous:
         return Refusal(
             RefusalKind.IMPOSSIBLE, f"job {job.id} is heterogeneous: its parts start together"
         )
+    if job.state is JobState.ENDED:
+        return _revived(intent, job)
     if job.state is JobState.RUNNING:
         return _away(intent, scene, job, hold_place)
     if job.state is JobState.ENDING:
@@ -42,7 +44,7 @@ def propose_move(intent: Intent, scene: Scene, *, hold_place: bool) -> Proposal:
 
 
 def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Proposal:
-    bad = bad_nodes(intent)
+    bad = intent.avoided
     if not set(bad) & set(job.nodes):
         return Achieved(f"job {job.id} runs on {','.join(job.nodes)}", moved_to=job.nodes)
     if not job.batch:
@@ -69,6 +71,18 @@ def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Prop
     )
 
 
+def _revived(intent: Intent, job: SlurmJob) -> Proposal:
+    """Slurm begins a job again that has failed, as long as it remembers it (MinJobAge)."""
+    if not job.requeueable and not intent.force_requeue:
+        return Refusal(RefusalKind.NOT_ALLOWED, f"the user of job {job.id} forbade a requeue")
+    return _step(
+        steps.REQUEUE,
+        job,
+        f"requeue job {job.id}, which has died",
+        precondition={"restarts": str(job.restarts), "died": job.word},
+    )
+
+
 def _silent(scene: Scene, nodes: tuple[str, ...]) -> str:
     """The first bad node whose slurmd does not answer."""
     for name in nodes:
@@ -85,7 +99,7 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     """
     if job.reservation and job.reservation != place_of(intent):
         return None
-    good = [node for node in job.nodes if node not in bad_nodes(intent)]
+    good = [node for node in job.nodes if node not in intent.avoided]
     wanted = list(dict.fromkeys((*good, *([intent.spare] if intent.spare else []))))
     there = scene.reservations.get(place_of(intent))
     kept = there.nodes if there is not None else ()
@@ -107,7 +121,7 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
 
 def _is_roomy(intent: Intent, job: SlurmJob, nodes: Iterable[str]) -> bool:
     """Whether the job fits on those of the nodes that are good."""
-    return len(set(nodes) - set(bad_nodes(intent))) >= job.node_count
+    return len(set(nodes) - set(intent.avoided)) >= job.node_count
 
 
 def _again(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
@@ -120,6 +134,9 @@ def _again(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
         return Refusal(RefusalKind.OVERRIDDEN, f"somebody holds job {job.id}: {job.reason}")
     if step := _steer(intent, scene, job):
         return step
+    there = scene.reservations.get(place_of(intent))
+    if there is not None and not _is_roomy(intent, job, there.nodes):
+        return _delete(intent, job.id)  # nobody may use its nodes, the job neither
     if job.state is JobState.HELD:
         return _step(steps.LET_GO, job, f"let job {job.id} go", word=held_word(intent))
     if job.may_start is not None and job.may_start > scene.time:
@@ -150,7 +167,7 @@ def _unproven(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal | None:
 
 def _steer(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     """One update of all that has to be another way; what the user asked for stays otherwise."""
-    bad = bad_nodes(intent)
+    bad = intent.avoided
     excluded, required = names_of(job.exclude), names_of(job.require)
     changes = {}
     if not set(bad) <= set(excluded):
@@ -239,7 +256,7 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
 
 def _lists(intent: Intent, job: SlurmJob) -> dict[str, str]:
     """What is taken back: what another move, or the user, has changed since stays."""
-    bad = bad_nodes(intent)
+    bad = intent.avoided
     changes = {}
     excluded = names_of(job.exclude)
     asked = set(names_of(intent.original.get("exclude", job.exclude)))

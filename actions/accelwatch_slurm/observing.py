@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+
 from accelwatch.action.intent import Intent, IntentKind, JobKey
 from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, Standing
 from accelwatch.clock import Clock
@@ -12,6 +14,7 @@ from accelwatch_slurm.job_text import SlurmJob
 from accelwatch_slurm.reading import Reader
 from accelwatch_slurm.scene import (
     BAD,
+    CHECKPOINT,
     JOB,
     JOBS,
     NODE,
@@ -21,7 +24,6 @@ from accelwatch_slurm.scene import (
     SIGNALLED,
     TRIAL,
     Scene,
-    bad_nodes,
     scene_of,
     trial_name,
 )
@@ -31,6 +33,9 @@ from accelwatch_slurm.standing import seen_node
 _WITH_JOBS = (IntentKind.QUARANTINE, IntentKind.FENCE, IntentKind.REBOOT)
 _EMPTIED = (IntentKind.FENCE, IntentKind.REBOOT)
 _PROVEN = (IntentKind.FENCE, IntentKind.MOVE_JOB)
+_OF_RUNS = (IntentKind.MOVE_JOB, IntentKind.FOLLOW_JOB)
+_SEARCH_S = 5.0
+"""For the search of a checkpoint; what is not found in time is not known."""
 _MOST_REMEMBERED = 1024
 _SLACK = 1.2
 """Of the controller's time-outs, which it takes a little longer to act on."""
@@ -65,22 +70,27 @@ class Observer:
 
     async def observe(self, intent: Intent) -> Observed:
         """What an intent is about."""
-        bad = bad_nodes(intent)
+        bad = intent.avoided
         keys: Sequence[JobKey] = ()
-        nodes, reservations, job = await asyncio.gather(
-            asyncio.gather(*(self._reader.node_line(name) for name in bad)),
+        node, nodes, reservations, job = await asyncio.gather(
+            self._reader.node_line(intent.node),
+            asyncio.gather(*(self._reader.node_line(name) for name in bad if name != intent.node)),
             self._reader.reservation_lines((*bad, intent.spare), self._options.spares),
             self._reader.job_line(str(intent.job)) if intent.job else _nothing(),
         )
-        own = {NODE: nodes[0], RESERVATIONS: reservations}
+        if intent.node in bad:
+            nodes = [node, *nodes]
+        own = {NODE: node, RESERVATIONS: reservations}
         if intent.job is not None:
             own |= {JOB: job, BAD: "\n".join(filter(None, nodes))}
-        if intent.kind in _WITH_JOBS and nodes[0]:
+        if intent.kind in _WITH_JOBS and node:
             keys = (await self._reader.jobs()).get(intent.node, ())
         if intent.kind in _EMPTIED:
             own[JOBS] = await self._reader.job_lines(keys)
         if intent.kind is IntentKind.TEST:
             own[TRIAL] = await self._reader.trial_line(trial_name(intent))
+        if intent.kind in _OF_RUNS and intent.job is not None:
+            own[CHECKPOINT] = await self._checkpoint(intent.job)
         if intent.kind is IntentKind.SIGNAL_JOB:
             own[SIGNALLED] = self._signalled.get((str(intent.job), repr(intent.asked)), "")
         proven = False
@@ -101,10 +111,26 @@ class Observer:
         return Observed(
             time=observed.time,
             node=node,
-            job=None if intent.job is None else seen_job(intent.job, scene.job),
+            job=None if intent.job is None else self._job_seen(intent.job, scene),
             proven_dead=proven,
             own=own,
         )
+
+    def _job_seen(self, key: JobKey, scene: Scene) -> JobSeen:
+        seen, found = seen_job(key, scene.job), scene.own.get(CHECKPOINT, "")
+        options = self._options.checkpoints
+        if options is None or not found:
+            return seen
+        step = options.step_of(str(key), found)
+        return msgspec.structs.replace(seen, checkpoint=found, step=step)
+
+    async def _checkpoint(self, key: JobKey) -> str:
+        """The newest checkpoint of a job; empty where none is found in time."""
+        options = self._options.checkpoints
+        if options is None:
+            return ""
+        found = await self._commands.program(options.search(str(key)), _SEARCH_S)
+        return found.output.decode("utf-8", "replace") if found.ok else ""
 
     async def _is_off(self, node: str) -> bool:
         """Whether the site's own command says that a node has no power; one that fails says nothing."""
@@ -119,7 +145,7 @@ class Observer:
         now = self._clock.wall()
         scene = scene_of(Observed(time=now, own=own), self._options.mark)
         proofs = []
-        for name in bad_nodes(intent):
+        for name in intent.avoided:
             node = scene.bad.get(name)
             if node is None or (node.answering and not node.down and name != intent.node):
                 continue
@@ -162,5 +188,6 @@ def seen_job(key: JobKey, job: SlurmJob | None) -> JobSeen:
         may_start=job.may_start,
         requeueable=job.requeueable,
         interactive=not job.batch,
-        text=job.reason,
+        failed=job.died,
+        text=f"{job.word.lower()}, exit code {job.exit_code}" if job.died else job.reason,
     )

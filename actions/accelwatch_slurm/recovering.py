@@ -69,6 +69,8 @@ _OF_NODE: dict[str, Callable[[Step, Scene, SlurmNode], bool]] = {
 
 def _requeued(step: Step, _: Scene, job: SlurmJob) -> bool:
     again = job.restarts > int(step.precondition.get("restarts", "0"))
+    if step.precondition.get("died"):
+        return again
     return again or job.state is not JobState.RUNNING
 
 

@@ -19,8 +19,9 @@ from accelwatch_slurm.standing import standing_of
 
 NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
 SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
+CHECKPOINT = "checkpoint"
 """Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
-that tests the node."""
+that tests the node, the newest checkpoint of the job."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,11 +79,6 @@ def scene_of(observed: Observed, field: str) -> Scene:
         own=own,
         proven_dead=observed.proven_dead,
     )
-
-
-def bad_nodes(intent: Intent) -> tuple[str, ...]:
-    """Where the job may not start."""
-    return tuple(dict.fromkeys((intent.node, *intent.bad_nodes)))
 
 
 def place_of(intent: Intent) -> str:

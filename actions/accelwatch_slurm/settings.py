@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from accelwatch.action import checkpoint_options
+from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.errors import ConfigError
 
 _Seconds = Annotated[float, Meta(gt=0.0, le=600.0)]
@@ -45,6 +47,8 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     test_users: str = msgspec.field(default_factory=own_user)
     """For whom a node is reserved while it is tested: who runs this."""
     test_timeout_s: Annotated[float, Meta(gt=0.0, le=86400.0)] = 600.0
+    checkpoints: CheckpointOptions | None = None
+    """Where the newest checkpoint of a job is looked for: by it two deaths are known to be the same."""
     power_off: _Argv = []
     """Command that takes a node's power; `{node}` stands for its name."""
     power_state: _Argv = []
@@ -52,6 +56,7 @@ class SlurmOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     power_timeout_s: _Seconds = 60.0
 
     def __post_init__(self) -> None:
+        checkpoint_options.check(self.checkpoints)
         for key, argv in (
             ("power_off", self.power_off),
             ("power_state", self.power_state),

@@ -58,6 +58,7 @@ INTENTS = frozenset(
         IntentKind.SIGNAL_JOB,
         IntentKind.MOVE_JOB,
         IntentKind.RESTORE_JOB,
+        IntentKind.FOLLOW_JOB,
         IntentKind.DRAW_SPARE,
         IntentKind.RETURN_SPARE,
         IntentKind.REBOOT,

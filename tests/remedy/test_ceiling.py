@@ -89,7 +89,15 @@ def test_everything_that_is_in_the_way_is_told() -> None:
 def test_what_we_did_is_undone_whatever_anybody_says() -> None:
     asked = bearing(mode=Mode.OFF, site=Ceiling.OBSERVE, stopped_by="ada", held_by="bo")
     assert (
-        frozenset({IntentKind.RELEASE, IntentKind.RESTORE_JOB, IntentKind.RETURN_SPARE}) == UNDOING
+        frozenset(
+            {
+                IntentKind.RELEASE,
+                IntentKind.RESTORE_JOB,
+                IntentKind.FOLLOW_JOB,
+                IntentKind.RETURN_SPARE,
+            }
+        )
+        == UNDOING
     )
     for kind in UNDOING:
         assert kinds(asked, kind) == []

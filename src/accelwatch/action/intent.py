@@ -24,6 +24,8 @@ class IntentKind(StrEnum):
     """The job runs on, from its checkpoint, without the bad nodes."""
     RESTORE_JOB = "restore_job"
     """What a move changed of the user's own wishes is as it was; the place held is given back."""
+    FOLLOW_JOB = "follow_job"
+    """A job that was begun again has run on for `run_s`, or has ended as it should."""
     DRAW_SPARE = "draw_spare"
     RETURN_SPARE = "return_spare"
     RESET_DEVICE = "reset_device"
@@ -85,6 +87,12 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the job itself keeps a second copy from writing."""
     force_requeue: bool = False
     """Whether a job that its user forbade to be requeued is requeued all the same."""
+    revive: bool = False
+    """Whether a job that has died is begun again; for MOVE_JOB."""
+    restarts: int | None = None
+    """How often the job had begun again when it was seen last; for FOLLOW_JOB, and what is revived."""
+    run_s: float = 0.0
+    """Seconds for which a job that is followed has to run."""
     test: str = ""
     original: Mapping[str, str] = {}
     """What an earlier step noted as the state before it; for RESTORE_JOB and RELEASE."""
@@ -92,3 +100,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds at which it was decided: tells the second reboot of an incident from the first."""
     deadline: float
     """Unix seconds after which it makes no sense any more."""
+
+    @property
+    def avoided(self) -> tuple[str, ...]:
+        """Where the job may not start; a job that has died may be begun again where it was."""
+        return tuple(dict.fromkeys(self.bad_nodes if self.revive else (self.node, *self.bad_nodes)))

@@ -76,8 +76,14 @@ class JobSeen(msgspec.Struct, frozen=True, kw_only=True):
     requeueable: bool = False
     interactive: bool = False
     """It cannot be begun again by anybody but its user."""
+    failed: bool = False
+    """Whether one that has ended did so before it should, and not because somebody wanted it."""
+    checkpoint: str = ""
+    """Its newest whole checkpoint, where one is known."""
+    step: int | None = None
+    """Training step that it had reached, as far as its checkpoints or a hook tell."""
     text: str = ""
-    """Why it waits, in the scheduler's words."""
+    """Why it waits or has ended, in the scheduler's words."""
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):

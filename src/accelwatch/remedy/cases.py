@@ -22,6 +22,15 @@ def counting(sur: Surroundings, remedy: Remedy) -> tuple[Case, ...]:
     return tuple(case for case in remedy.cases if counts(sur, remedy.node, case))
 
 
+def bad_nodes(sur: Surroundings) -> set[str]:
+    """Where no job may start, by the scheduler's names: what we hold or something speaks against."""
+    return {
+        one.target or one.node
+        for one in sur.state.remedies.values()
+        if one.counts or counting(sur, one)
+    }
+
+
 _MODES = {mode: at for at, mode in enumerate(Mode)}
 
 

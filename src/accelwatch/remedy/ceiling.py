@@ -51,10 +51,11 @@ NEEDS: Mapping[IntentKind, Ceiling] = MappingProxyType(
         IntentKind.SERVICE: Ceiling.REMEDY,
         IntentKind.RELEASE: Ceiling.OBSERVE,
         IntentKind.RESTORE_JOB: Ceiling.OBSERVE,
+        IntentKind.FOLLOW_JOB: Ceiling.OBSERVE,
         IntentKind.RETURN_SPARE: Ceiling.OBSERVE,
     }
 )
-"""Which ceiling an intent needs; those that only undo what we did need none."""
+"""Which ceiling an intent needs; those that only undo what we did, or only look, need none."""
 
 UNDOING = frozenset(kind for kind, ceiling in NEEDS.items() if ceiling is Ceiling.OBSERVE)
 

@@ -24,6 +24,11 @@ MOST_FAILURES = 4
 DENIED_S = 24 * 3600.0
 """How long a person's no holds that names no end."""
 
+DEATH_SETTLES_S = 120.0
+"""How long evidence may take to come after a job has died, before a person is told."""
+REVIVAL_S = 3600.0
+"""How long a job that has died waits to be begun again, before a person has it."""
+
 QUARANTINE_S = 600.0
 RELEASE_S = 600.0
 FENCE_S = 1800.0

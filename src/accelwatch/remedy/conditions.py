@@ -112,7 +112,7 @@ def _moved_back(happening: Happening) -> bool:
     pursued = happening.pursued
     if pursued is None or pursued.intent.kind is not Kind.MOVE_JOB:
         return False
-    bad = {*pursued.intent.bad_nodes, pursued.intent.node}
+    bad = set(pursued.intent.avoided)
     return not pursued.moved_to or not bad.isdisjoint(pursued.moved_to)
 
 

@@ -15,6 +15,7 @@ from accelwatch.remedy.mending import fenced, job_done
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
+from accelwatch.remedy.resuming import followed, revived
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.standing_in import is_back, without, works
 from accelwatch.remedy.surroundings import Surroundings
@@ -139,12 +140,18 @@ def _lingered(sur: Surroundings, node: str, pursued: Pursued) -> None:
 
 
 def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
+    sur.put("chores", key, None)
+    if pursued.intent.kind is Kind.FOLLOW_JOB:
+        followed(sur, pursued)
+        return
+    if pursued.intent.kind is Kind.MOVE_JOB:
+        revived(sur, pursued)
+        return
     if pursued.ending is not Ending.ACHIEVED:
         text = f"{pursued.intent.kind} ({key}) was not done: {pursued.text}"
         sur.note(None, text, Loudness.ALERT)
     if pursued.ending is Ending.ACHIEVED:
         is_back(sur, pursued.intent)
-    sur.put("chores", key, None)
 
 
 def trigger_of(pursued: Pursued) -> Trigger:

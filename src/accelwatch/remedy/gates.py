@@ -17,7 +17,7 @@ from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.jobs import hung, next_job
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.ownership import Ownership, ownership, told
-from accelwatch.remedy.standing_in import may_resume
+from accelwatch.remedy.resuming import may_resume
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import looks_well
 from accelwatch.rules.document import Mode, Trust

@@ -8,7 +8,7 @@ import msgspec
 from accelwatch.action.intent import MOST_REASON, Intent, JobKey, Mark
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import clocks
-from accelwatch.remedy.cases import counting
+from accelwatch.remedy.cases import bad_nodes
 from accelwatch.remedy.gates import remedy_case
 from accelwatch.remedy.jobs import next_job, next_signal
 from accelwatch.remedy.model import Remedy
@@ -26,6 +26,7 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
         Kind.SIGNAL_JOB: clocks.JOB_S,
         Kind.MOVE_JOB: clocks.JOB_S,
         Kind.RESTORE_JOB: clocks.RESTORE_S,
+        Kind.FOLLOW_JOB: clocks.RESTORE_S,
         Kind.DRAW_SPARE: clocks.JOB_S,
         Kind.RETURN_SPARE: clocks.RESTORE_S,
         Kind.RESET_DEVICE: clocks.REMEDY_S,
@@ -55,7 +56,7 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
         device="" if case is None else case.device,
         boot_id="" if heard is None else heard.boot_id,
         job=_job(sur, remedy, kind),
-        bad_nodes=_bad_nodes(sur, remedy) if kind is Kind.MOVE_JOB else (),
+        bad_nodes=_to_leave(sur, remedy) if kind is Kind.MOVE_JOB else (),
         spare=remedy.spare if kind in _WITH_SPARE else "",
         signal="" if policy is None or kind is not Kind.SIGNAL_JOB else policy.signal,
         fenced_by_job=policy is not None and policy.fence is Fence.JOB,
@@ -105,11 +106,7 @@ def _job(sur: Surroundings, remedy: Remedy, kind: Kind) -> JobKey | None:
     return next_signal(sur, remedy) if kind is Kind.SIGNAL_JOB else next_job(sur, remedy)
 
 
-def _bad_nodes(sur: Surroundings, remedy: Remedy) -> tuple[str, ...]:
-    """Where no job may start: here, where we hold a node, and where something speaks against one."""
-    others = [
-        other.target or other.node
-        for other in sur.state.remedies.values()
-        if other.node != remedy.node and (other.counts or counting(sur, other))
-    ]
-    return (remedy.target or remedy.node, *sorted(others))
+def _to_leave(sur: Surroundings, remedy: Remedy) -> tuple[str, ...]:
+    """Where a job may not start: here, and on any other bad node."""
+    here = remedy.target or remedy.node
+    return (here, *sorted(bad_nodes(sur) - {here}))

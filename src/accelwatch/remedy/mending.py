@@ -17,15 +17,9 @@ from accelwatch.remedy.model import (
 )
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Pursued
+from accelwatch.remedy.resuming import count_resume, follow, take_back_resume
 from accelwatch.remedy.score import Failing, added, tidied
-from accelwatch.remedy.standing_in import (
-    count_resume,
-    drawn,
-    reserve,
-    take_back_resume,
-    without,
-    works,
-)
+from accelwatch.remedy.standing_in import drawn, reserve, without, works
 from accelwatch.remedy.verify import scored
 from accelwatch.rules.document import Fence
 
@@ -132,6 +126,7 @@ def job_done(at: Scene) -> Remedy:
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
     if pursued.intent.kind is not Kind.MOVE_JOB:
         return at.remedy
+    follow(at.sur, at.remedy.node, pursued)
     moved = replace(pursued.intent, original=dict(pursued.original))
     return replace(at.remedy, handled=(*at.remedy.handled, job), moved=(*at.remedy.moved, moved))
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobSeen
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
 from accelwatch.remedy.pace import free_at, within
 from accelwatch.remedy.settings import Resume
@@ -40,6 +42,23 @@ class Death(msgspec.Struct, frozen=True, kw_only=True):
     """With what it ran."""
 
 
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that was begun again, as long as it is watched."""
+
+    node: str
+    """The hub's name of the node that it was moved off."""
+    moved: Intent
+    """By which it was begun again."""
+    since: float
+    """Unix seconds at which it was seen to run again, or at which it died."""
+    seen: JobSeen
+    """As it was seen last."""
+    dead: bool = False
+    """Whether it has died and waits to be begun again."""
+    group: str = ""
+    """The incident of many nodes for whose end it waits."""
+
+
 class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What has happened to one job so far."""
 
@@ -50,6 +69,8 @@ class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
     latest: Try | None = None
     """The latest resume; None before the first."""
     deaths: tuple[Death, ...] = ()
+    run: Run | None = None
+    """None: nobody looks after it."""
 
 
 class RetryState(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,8 +134,43 @@ def not_resumed(state: RetryState, job: str) -> RetryState:
         in_a_row=max(history.in_a_row - 1, 0),
         latest=None,
     )
-    empty = not (changed.resumed or changed.deaths)
+    empty = not (changed.resumed or changed.deaths or changed.run)
     return forgotten(state, job) if empty else _with(state, job, changed)
+
+
+def blamed(state: RetryState, job: str) -> RetryState:
+    """Evidence has come that a device or node is what the job died of."""
+    history = state.jobs[job]
+    last = msgspec.structs.replace(history.deaths[-1], device_fault=True)
+    return _with(state, job, msgspec.structs.replace(history, deaths=(*history.deaths[:-1], last)))
+
+
+def watched(state: RetryState, job: str, run: Run | None) -> RetryState:
+    """A job is looked after, or not any more."""
+    history = state.jobs.get(job, JobHistory())
+    return _with(state, job, msgspec.structs.replace(history, run=run))
+
+
+def begun_with(state: RetryState, job: str, tried: Try) -> RetryState:
+    """With what a job runs since it was begun again, as it is seen."""
+    history = state.jobs.get(job, JobHistory())
+    return _with(state, job, msgspec.structs.replace(history, latest=tried))
+
+
+def ran_well(state: RetryState, job: str) -> RetryState:
+    """A job has run for long enough, or has ended as it should: what was before is over."""
+    history = state.jobs.get(job, JobHistory())
+    return _with(state, job, msgspec.structs.replace(history, in_a_row=0, run=None))
+
+
+def tidied(state: RetryState, now: float, limits: Resume) -> RetryState:
+    """Without the jobs of which nothing counts any more."""
+    kept = {
+        job: history
+        for job, history in state.jobs.items()
+        if history.run is not None or within(history.resumed, now, limits.within_s)
+    }
+    return state if len(kept) == len(state.jobs) else RetryState(jobs=kept)
 
 
 def forgotten(state: RetryState, job: str) -> RetryState:

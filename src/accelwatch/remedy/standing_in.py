@@ -1,17 +1,15 @@
-"""Spares and the jobs that go on with them: who is drawn, how often a job is begun again. Pure."""
+"""Who stands in for a node that is out, and when he is a spare again. Pure."""
 
 import msgspec
 
-from accelwatch.action.intent import Intent, JobKey
+from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import Standing
-from accelwatch.remedy import retry, spares
+from accelwatch.remedy import spares
 from accelwatch.remedy.clocks import FRESH_S
-from accelwatch.remedy.denial import Answer, Denial
+from accelwatch.remedy.denial import Denial
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
-from accelwatch.remedy.pace import within
-from accelwatch.remedy.retry import Try
 from accelwatch.remedy.score import keys_of, worst
 from accelwatch.remedy.spares import Candidate, Drawn, SpareStanding, SpareState, Wanted
 from accelwatch.remedy.surroundings import Surroundings
@@ -84,31 +82,6 @@ def is_back(sur: Surroundings, intent: Intent) -> None:
     """A spare is among the spares again."""
     if intent.kind is Kind.RETURN_SPARE and _is(sur, intent.spare, SpareStanding.RETURNING):
         sur.set("spares", spares.returned(sur.state.spares, intent.spare))
-
-
-def may_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> Answer:
-    """Whether a job may be begun again without a person."""
-    tried, limits = Try(nodes=(), cleared=remedy.incident), sur.settings.resume
-    return retry.may_resume(sur.state.retries, str(job), tried, sur.now, limits)
-
-
-def count_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> None:
-    """A job is begun again, and counts from now on."""
-    tried, limits = Try(nodes=(), cleared=remedy.incident), sur.settings.resume
-    known = sur.state.retries
-    over = [
-        name
-        for name, history in known.jobs.items()
-        if not within(history.resumed, sur.now, limits.within_s)
-    ]
-    for name in over:
-        known = retry.forgotten(known, name)
-    sur.set("retries", retry.resumed(known, str(job), tried, sur.now, limits))
-
-
-def take_back_resume(sur: Surroundings, job: JobKey) -> None:
-    """A job was not begun again after all."""
-    sur.set("retries", retry.not_resumed(sur.state.retries, str(job)))
 
 
 def _is(sur: Surroundings, name: str, standing: SpareStanding) -> bool:

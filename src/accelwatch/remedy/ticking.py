@@ -12,6 +12,7 @@ from accelwatch.remedy.ladder import INTENTS, next_rung
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.order import Waiting, in_order
 from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.resuming import revive
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.transitions import happen, keep
@@ -35,6 +36,7 @@ def tick(sur: Surroundings) -> None:
             key for key, row in rows.items() if row.until is not None and row.until <= sur.now
         ]:
             sur.put(table, key, None)
+    revive(sur)
     remedies = list(sur.state.remedies.values())
     for remedy in remedies:
         if remedy.stage not in _WAITING:

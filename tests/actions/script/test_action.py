@@ -414,3 +414,31 @@ def test_what_runs_is_ended_when_nobody_waits_any_more(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
 
     run(scenario())
+
+
+def test_a_job_is_followed_by_who_sees_and_moves_jobs(tmp_path: Path) -> None:
+    (tmp_path / "42" / "step-900").mkdir(parents=True)
+    job = {"id": "42", "state": "ended", "failed": True, "text": "exit code 3"}
+    options = site(tmp_path, "exit 0", {"node": OPEN, "job": job})
+    assert IntentKind.FOLLOW_JOB not in script(**options).intents
+    options["hooks"] = {"move_job": options["hooks"]["quarantine"]}
+    options["checkpoints"] = {"pattern": f"{tmp_path}/{{job}}/step-{{step}}"}
+    wanted = intent(kind=IntentKind.FOLLOW_JOB, job=JobKey("", "42", 0.0), restarts=0)
+
+    async def scenario() -> None:
+        made = script(**options)
+        assert IntentKind.FOLLOW_JOB in made.intents
+        observed = await made.observe(wanted)
+        assert observed.job is not None
+        assert (observed.job.step, observed.job.checkpoint) == (
+            900,
+            f"{tmp_path}/42/step-900",
+        )
+        assert made.propose(wanted, observed) == Refusal(RefusalKind.DIED, "exit code 3")
+        saying(tmp_path, job={**job, "step": 950})
+        told = (await made.observe(wanted)).job
+        assert told is not None
+        assert told.step == 950
+        await made.close()
+
+    run(scenario())

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from accelwatch.action import checkpoint_paths as checkpoints
+from accelwatch.action.checkpoint_options import CheckpointOptions
 from accelwatch.action.step import Step
 from accelwatch.errors import ConfigError
-from accelwatch_script import checkpoints
 from accelwatch_script.checkpoint_search import CheckpointSearch
-from accelwatch_script.settings import CheckpointOptions
 from hook_samples import MOVE, intent, saying, script
 
 PATTERN = "/srv/{job}/copy-{copy}/step-{step}"

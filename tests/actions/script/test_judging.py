@@ -256,3 +256,27 @@ def test_what_became_of_a_call_nobody_saw_the_end_of(
     last = None if told_ is None else Told(status=told_)
     begun = Begun(step=STEP, started=started, told=last)
     assert recovery(begun, intent(), observed, hook, longest_s=80.0) is expected
+
+
+@pytest.mark.parametrize(
+    ("revive", "dead", "comes"),
+    [
+        (True, job(JobState.ENDED, failed=True), Step),
+        (True, job(JobState.ENDED), Refusal),
+        (True, job(JobState.WAITING), Step),
+        (True, job(JobState.MISSING), Refusal),
+        (False, job(JobState.ENDED, failed=True), Refusal),
+    ],
+)
+def test_only_a_job_that_has_died_is_begun_again_and_only_when_asked(
+    revive: bool, dead: JobSeen, comes: type
+) -> None:
+    wanted = intent(**{**MOVE, "revive": revive})
+    assert isinstance(proposed(wanted, seen(job=dead, node=ALIVE)), comes)
+
+
+def test_a_job_that_has_died_may_be_begun_again_where_it_was() -> None:
+    wanted = intent(**{**MOVE, "revive": True, "bad_nodes": ("n2",)})
+    there = seen(job=job(nodes=("n3",)), node=ALIVE)
+    assert isinstance(proposed(wanted, there), Achieved)
+    assert not isinstance(proposed(wanted, seen(job=job(nodes=("n2",)), node=ALIVE)), Achieved)

@@ -229,3 +229,32 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_job_that_dies_again_is_seen_and_begun_again_from_its_checkpoint(
+    slurm: WorkingSlurm, hand: Hands, tmp_path: Path
+) -> None:
+    pattern = f"{tmp_path}/{{job}}/step-{{step}}"
+    one = hand(checkpoints={"pattern": pattern})
+    script = f"while [ ! -e {tmp_path}/die ]; do sleep 0.1; done; rm {tmp_path}/die; exit 3"
+    number = running(slurm, "-w", "n1", script=script)
+    (tmp_path / number / "step-900").mkdir(parents=True)
+    key = one.key(number)
+    runs = asyncio.run(one.action.observe(one.intent(IntentKind.FOLLOW_JOB, "n1", job=key))).job
+    assert runs is not None
+    assert (runs.step, runs.failed) == (900, False)
+    watching = one.intent(IntentKind.FOLLOW_JOB, "n1", job=key, restarts=0, run_s=600.0)
+    assert isinstance(one.action.propose(watching, asyncio.run(one.action.observe(watching))), Wait)
+    (tmp_path / "die").touch()
+    end = one.pursue(IntentKind.FOLLOW_JOB, "n1", job=key, restarts=0, run_s=600.0).ending
+    assert isinstance(end, Refusal)
+    assert (end.kind, end.text) == (RefusalKind.DIED, "failed, exit code 3:0")
+    again = one.pursue(
+        IntentKind.MOVE_JOB, "n1", job=key, revive=True, restarts=0, bad_nodes=("n1",)
+    )
+    assert again.kinds == ["requeue", "steer", "start"]
+    assert isinstance(again.ending, Achieved)
+    assert "n1" not in again.ending.moved_to
+    assert job(slurm, number).restarts == 1
+    ran = one.pursue(IntentKind.FOLLOW_JOB, "n1", job=key, restarts=1, run_s=0.5).ending
+    assert isinstance(ran, Achieved)

@@ -375,3 +375,61 @@ def test_a_test_that_was_given_up_leaves_a_node_that_is_drained_or_released() ->
     assert kind_of(propose(intent(IntentKind.QUARANTINE), opened)) == "drain"
     assert kind_of(propose(intent(IntentKind.RELEASE), opened)) == "delete_reservation"
     assert kind_of(propose(intent(IntentKind.RELEASE), {**opened, "reservations": ""})) == "unmark"
+
+
+def died(word: str = "FAILED", **fields: str) -> str:
+    return job(word, Restarts="1", SubmitTime="1795355700", ExitCode="3:0", **fields)
+
+
+@pytest.mark.parametrize(
+    ("revive", "word", "requeue", "comes"),
+    [
+        (True, "FAILED", "1", "requeue"),
+        (True, "NODE_FAIL", "1", "requeue"),
+        (True, "FAILED", "0", "Refusal"),
+        (True, "COMPLETED", "1", "Refusal"),
+        (True, "CANCELLED", "1", "Refusal"),
+        (False, "FAILED", "1", "Refusal"),
+    ],
+)
+def test_only_a_job_that_has_died_is_begun_again_and_only_when_asked(
+    revive: bool, word: str, requeue: str, comes: str
+) -> None:
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY, revive=revive, restarts=1)
+    assert kind_of(propose(wanted, {"job": died(word, Requeue=requeue)})) == comes
+
+
+def test_a_job_that_has_died_may_be_begun_again_where_it_was() -> None:
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY, revive=True, bad_nodes=("n2",))
+    waits = job("PENDING", Restarts="2", SubmitTime="1795355700", ExcNodeList="n2")
+    assert kind_of(propose(wanted, {"job": waits})) == "Wait"
+    runs = job("RUNNING", Restarts="2", SubmitTime="1795355700", NodeList="n1")
+    assert isinstance(propose(wanted, {"job": runs}), Achieved)
+    elsewhere = job("RUNNING", Restarts="2", SubmitTime="1795355700", NodeList="n2")
+    assert not isinstance(propose(wanted, {"job": elsewhere}), Achieved)
+
+
+@pytest.mark.parametrize(("bad", "comes"), [("n5", "Wait"), ("n3", "steer")])
+def test_a_place_with_too_few_good_nodes_is_given_up_for_a_job_that_died(
+    bad: str, comes: str
+) -> None:
+    place = "ReservationName=accelwatch-job-1 Nodes=n[2-3] Flags=MAINT State=ACTIVE"
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY, revive=True, bad_nodes=(bad,))
+    waits = job("PENDING", Restarts="2", SubmitTime="1795355700", ExcNodeList=bad, NumNodes="2")
+    own = {"job": waits + " Reservation=accelwatch-job-1", "reservations": place}
+    step = propose(wanted, own)
+    assert kind_of(step) == comes
+    if isinstance(step, Step):
+        assert step.arguments["ReservationName"] == ""
+        assert kind_of(propose(wanted, {**own, "job": waits})) == "delete_reservation"
+
+
+@pytest.mark.parametrize(("restarts", "began"), [("1", Recovery.UNKNOWN), ("2", Recovery.DONE)])
+def test_whether_a_dead_job_was_requeued_is_seen_by_its_restarts(
+    restarts: str, began: Recovery
+) -> None:
+    step = propose(intent(IntentKind.MOVE_JOB, job=KEY, revive=True), {"job": died()})
+    assert isinstance(step, Step)
+    now = job("FAILED", Restarts=restarts, SubmitTime="1795355700")
+    scene = Observed(time=NOW, own={"job": now})
+    assert action().recover(Begun(step=step, started=NOW - 1), scene) is began

@@ -49,6 +49,12 @@ def newest(entries: Iterable[tuple[str, ...]], pattern: str, job: str) -> str:
     return best[1] if best is not None else ""
 
 
+def step_of(pattern: str, job: str, path: str) -> int | None:
+    """The number of the step of a path; None for one that does not fit. Pure."""
+    match = re.fullmatch("/".join(_expressions(pattern, job)), path)
+    return None if match is None else int(match["step"])
+
+
 def _expressions(pattern: str, job: str) -> list[str]:
     """A regular expression for each part of the path."""
     meanings = {

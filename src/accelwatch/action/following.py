@@ -1,0 +1,37 @@
+"""How a job that was begun again fares, judged by what is seen of it; for every action. Pure."""
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.observed import JobSeen, JobState
+from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Wait
+
+LOOK_S = 10.0
+ENDING_S = 2.0
+
+
+def followed(intent: Intent, job: JobSeen | None, now: float) -> Proposal:
+    """It runs for long enough, has ended, or has died; never a step. `now` in Unix seconds."""
+    if job is None:
+        return Wait(LOOK_S, f"nobody says how job {intent.job} stands")
+    again = intent.restarts is not None and job.restarts > intent.restarts
+    match job.state:
+        case JobState.MISSING:
+            return Achieved(f"job {intent.job} is not known any more")
+        case JobState.ENDED if job.failed:
+            return Refusal(RefusalKind.DIED, job.text or "it has failed")
+        case JobState.ENDED:
+            return Achieved(f"job {intent.job} has ended")
+        case JobState.RUNNING if again:
+            return Refusal(RefusalKind.DIED, "it has been begun again since")
+        case JobState.RUNNING:
+            return _runs(intent, job, now)
+        case JobState.WAITING if not again:
+            return Refusal(RefusalKind.DIED, "it waits to be begun again")
+    return Wait(ENDING_S, f"job {intent.job} is {job.state.value}")
+
+
+def _runs(intent: Intent, job: JobSeen, now: float) -> Proposal:
+    ran_s = now - (intent.asked if job.started is None else job.started)
+    if ran_s >= intent.run_s:
+        return Achieved(f"job {intent.job} runs for {ran_s:.0f} s", moved_to=job.nodes)
+    left_s = min(intent.run_s - ran_s, LOOK_S)
+    return Wait(max(left_s, ENDING_S), f"job {intent.job} runs for {ran_s:.0f} s")

@@ -1,0 +1,310 @@
+"""Jobs that were begun again: watched for a while, and what is done about those that die again. Pure.
+
+A job is begun again only with something else than the last time: without a node that has gone bad, from
+a later checkpoint, or after what befell many has passed. What its own code does is left to people.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from accelwatch.action.intent import Intent, JobKey
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import JobState
+from accelwatch.action.step import RefusalKind
+from accelwatch.remedy import data_guard, retry
+from accelwatch.remedy.cases import bad_nodes, counting
+from accelwatch.remedy.ceiling import Bearing, Ceiling, answers
+from accelwatch.remedy.clocks import DEATH_SETTLES_S, FRESH_S, JOB_S, RESTORE_S, REVIVAL_S
+from accelwatch.remedy.denial import Answer, Denial, DenialKind
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.pursued import Ending, Pursued
+from accelwatch.remedy.retry import Death, JobHistory, Run, Try
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.rules.document import Mode
+
+replace = msgspec.structs.replace
+
+
+def name_of(job: JobKey) -> str:
+    """By what a job's history is kept: a requeue gives it another time of submission."""
+    return f"{job.cluster}/{job}"
+
+
+def may_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> Answer:
+    """Whether a job that runs on a bad node may be begun again elsewhere without a person."""
+    if f"revive {name_of(job)}" in sur.state.chores:
+        text = f"job {job} is being begun again already"
+        return Denial(why=DenialKind.REMEDY_RUNNING, text=text)
+    tried, limits = _without(sur, remedy, job), sur.settings.resume
+    return retry.may_resume(sur.state.retries, name_of(job), tried, sur.now, limits)
+
+
+def count_resume(sur: Surroundings, remedy: Remedy, job: JobKey) -> None:
+    """A job is begun again elsewhere, and counts from now on; the run before it ends by its node."""
+    name, limits = name_of(job), sur.settings.resume
+    known = retry.tidied(sur.state.retries, sur.now, limits)
+    run = known.jobs.get(name, JobHistory()).run
+    tried = _without(sur, remedy, job)
+    if run is not None:
+        if not run.dead:
+            known = _died(sur, known, name, run, device_fault=True)
+        known = retry.watched(known, name, None)
+        _drop(sur, name)
+        _restore(sur, name, run)
+    sur.set("retries", retry.resumed(known, name, tried, sur.now, limits))
+
+
+def take_back_resume(sur: Surroundings, job: JobKey) -> None:
+    """A job was not begun again after all."""
+    sur.set("retries", retry.not_resumed(sur.state.retries, name_of(job)))
+
+
+def _without(sur: Surroundings, remedy: Remedy, job: JobKey) -> Try:
+    """With what a job would be begun again off a node: where it runs, but for the bad nodes."""
+    bad = {remedy.target or remedy.node, *bad_nodes(sur)}
+    nodes = tuple(sorted(_nodes_of(sur, job) - bad))
+    # Where it was before is not always known; that it leaves this node is.
+    return Try(nodes=nodes, cleared=f"{remedy.incident} {remedy.node}")
+
+
+def _nodes_of(sur: Surroundings, job: JobKey) -> set[str]:
+    return {
+        name
+        for name, seen in sur.world.seen.items()
+        if any((one.cluster, one.id) == (job.cluster, job.id) for one in seen.jobs)
+    }
+
+
+def follow(sur: Surroundings, node: str, pursued: Pursued) -> None:
+    """A job runs again: it is watched until it has run for a while. `node` is the hub's name."""
+    moved, job = pursued.intent, pursued.intent.job
+    seen = None if pursued.observed is None else pursued.observed.job
+    if job is None or seen is None or seen.state is not JobState.RUNNING:
+        return
+    seen = replace(seen, nodes=pursued.moved_to or seen.nodes)
+    known = replace(moved, original=dict(pursued.original))
+    _watch(sur, name_of(job), Run(node=node, moved=known, since=sur.now, seen=seen))
+
+
+def _watch(sur: Surroundings, name: str, run: Run) -> None:
+    history = sur.state.retries.jobs.get(name)
+    if history is None:
+        return
+    known = retry.watched(sur.state.retries, name, run)
+    began = Try(
+        nodes=tuple(sorted(run.seen.nodes)),
+        checkpoint=run.seen.checkpoint,
+        cleared="" if history.latest is None else history.latest.cleared,
+    )
+    sur.set("retries", retry.begun_with(known, name, began))
+    watching = replace(
+        run.moved,
+        kind=Kind.FOLLOW_JOB,
+        bad_nodes=(),
+        restarts=run.seen.restarts,
+        run_s=sur.settings.resume.productive_s,
+        asked=sur.now,
+        deadline=sur.now + RESTORE_S,
+    )
+    _begin(sur, f"follow {name}", watching)
+
+
+def _begin(sur: Surroundings, key: str, intent: Intent) -> None:
+    sur.put("chores", key, intent)
+    sur.pursue(intent)
+
+
+def _drop(sur: Surroundings, name: str) -> None:
+    """Look after a job no more."""
+    watching = sur.state.chores.get(f"follow {name}")
+    if watching is not None:
+        sur.put("chores", f"follow {name}", None)
+        sur.cancel(watching)
+
+
+def followed(sur: Surroundings, pursued: Pursued) -> None:
+    """A job that was watched has run for long enough, has ended, or has died."""
+    job = pursued.intent.job
+    name = "" if job is None else name_of(job)
+    run = sur.state.retries.jobs.get(name, JobHistory()).run
+    if run is None or run.dead:
+        return
+    seen = None if pursued.observed is None else pursued.observed.job
+    if pursued.refusal is not RefusalKind.DIED or seen is None:
+        if pursued.ending is Ending.ACHIEVED:
+            sur.set("retries", retry.ran_well(sur.state.retries, name))
+        else:
+            sur.set("retries", retry.watched(sur.state.retries, name, None))
+        _restore(sur, name, run)
+        return
+    bad = bad_nodes(sur) | _silent(sur, run.seen.nodes)
+    fault = not bad.isdisjoint(run.seen.nodes)
+    last = replace(seen, nodes=run.seen.nodes)
+    known = _died(sur, sur.state.retries, name, replace(run, seen=last), device_fault=fault)
+    sur.set("retries", known)
+    if seen.state is JobState.RUNNING:
+        _tell(sur, run, f"job {job} has died, and its scheduler has begun it again", Loudness.TELL)
+        _watch(sur, name, replace(run, since=sur.now, seen=seen))
+        return
+    ran_s = sur.now - run.since
+    text = f"job {job} has died {ran_s:.0f} s after it was begun again: {pursued.text}"
+    _tell(sur, run, text, Loudness.TELL)
+    dead = replace(run, since=sur.now, seen=last, dead=True, group=_group(sur, last.nodes))
+    sur.set("retries", retry.watched(sur.state.retries, name, dead))
+
+
+def _died(
+    sur: Surroundings, known: retry.RetryState, name: str, run: Run, *, device_fault: bool
+) -> retry.RetryState:
+    latest = known.jobs[name].latest or Try(nodes=run.seen.nodes)
+    death = Death(at=sur.now, step=run.seen.step, device_fault=device_fault, tried=latest)
+    return retry.died(known, name, death, sur.now - run.since, sur.settings.resume)
+
+
+def revive(sur: Surroundings) -> None:
+    """Begin those again that have died, as soon as they may be; tell people of those that may not."""
+    for name, history in sur.state.retries.jobs.items():
+        if history.run is not None and history.run.dead:
+            _revive(sur, name, history.run)
+
+
+def _revive(sur: Surroundings, name: str, run: Run) -> None:
+    key = f"revive {name}"
+    if key in sur.state.chores:
+        return
+    bad = bad_nodes(sur) | _silent(sur, run.seen.nodes)
+    last = sur.state.retries.jobs[name].deaths[-1]
+    if not last.device_fault and not bad.isdisjoint(run.seen.nodes):
+        sur.set("retries", retry.blamed(sur.state.retries, name))
+    tried = _other(sur, run, bad)
+    denial = next((one for one in _asked(sur, name, run, tried) if isinstance(one, Denial)), None)
+    if denial is not None:
+        _wait(sur, name, run, denial)
+        return
+    limits = sur.settings.resume
+    sur.set("retries", retry.resumed(sur.state.retries, name, tried, sur.now, limits))
+    _tell(sur, run, f"job {run.moved.job} is begun again", Loudness.TELL)
+    where = sorted(bad.intersection(run.seen.nodes)) or sorted(run.seen.nodes)
+    intent = replace(
+        run.moved,
+        kind=Kind.MOVE_JOB,
+        node=where[0] if where else run.moved.node,
+        revive=True,
+        restarts=run.seen.restarts,
+        bad_nodes=tuple(sorted(bad)),
+        original={},
+        asked=sur.now,
+        deadline=sur.now + JOB_S,
+    )
+    _begin(sur, key, intent)
+
+
+def _silent(sur: Surroundings, nodes: tuple[str, ...]) -> set[str]:
+    """Those of a job's nodes on which its old copy may run yet: their daemon does not answer."""
+    seen = {name: sur.world.seen.get(name) for name in nodes}
+    return {name for name, one in seen.items() if one is not None and one.answering is False}
+
+
+def _other(sur: Surroundings, run: Run, bad: set[str]) -> Try:
+    """With what it would be begun again now."""
+    over = bool(run.group) and not _group(sur, run.seen.nodes)
+    return Try(
+        nodes=tuple(sorted(set(run.seen.nodes) - bad)),
+        checkpoint=run.seen.checkpoint,
+        cleared=run.group if over else "",
+    )
+
+
+def _group(sur: Surroundings, nodes: tuple[str, ...]) -> str:
+    """The incident of many nodes that some of these are part of."""
+    return next(
+        (
+            case.group
+            for one in sur.state.remedies.values()
+            if (one.target or one.node) in nodes
+            for case in counting(sur, one)
+            if case.group
+        ),
+        "",
+    )
+
+
+def _asked(sur: Surroundings, name: str, run: Run, tried: Try) -> Iterator[Answer]:
+    heard = sur.heard(run.node)
+    stop, veto = sur.state.stop, sur.state.vetoes.get(run.node)
+    bearing = Bearing(
+        node=run.node,
+        mode=Mode.AUTO,  # the plan that it was moved by was allowed, and this goes on with it
+        site=Ceiling(sur.settings.ceiling),
+        profile=None if heard is None else Ceiling(heard.ceiling),
+        stopped_by="" if stop is None else f"{stop.by}: {stop.reason}",
+        held_by="" if veto is None else f"{veto.by}: {veto.reason}",
+    )
+    yield from answers(bearing, Kind.MOVE_JOB)
+    yield data_guard.may_begin(sur.world.guard)
+    scheduler = sur.world.schedulers.get(sur.world.seen_by.get(run.moved.node, ""))
+    if scheduler is None or scheduler.unavailable or sur.now - scheduler.time > FRESH_S:
+        yield Denial(why=DenialKind.DATA, text="its scheduler does not answer now")
+    group = _group(sur, run.seen.nodes)
+    if group:
+        yield Denial(why=DenialKind.GROUP, text=f"its nodes are part of {group}, which goes on")
+    yield retry.may_resume(sur.state.retries, name, tried, sur.now, sur.settings.resume)
+
+
+def _wait(sur: Surroundings, name: str, run: Run, denial: Denial) -> None:
+    """Some of what is in the way passes; evidence may come late; after an hour a person has it."""
+    lasts = sur.now - run.since
+    for_good = denial.why is DenialKind.RETRY and denial.until is None
+    if lasts < (DEATH_SETTLES_S if for_good else REVIVAL_S):
+        return
+    text = f"job {run.moved.job} is not begun again: {denial.text}"
+    _tell(sur, run, text, Loudness.ALERT)
+    sur.set("retries", retry.watched(sur.state.retries, name, None))
+    _restore(sur, name, run)
+
+
+def revived(sur: Surroundings, pursued: Pursued) -> None:
+    """A job that had died runs again, or cannot be begun again."""
+    job = pursued.intent.job
+    name = "" if job is None else name_of(job)
+    run = sur.state.retries.jobs.get(name, JobHistory()).run
+    if run is None or not run.dead:
+        return
+    if pursued.ending is Ending.ACHIEVED:
+        where = ",".join(pursued.moved_to)
+        _tell(sur, run, f"job {job} runs again on {where}", Loudness.TELL)
+        sur.set("retries", retry.watched(sur.state.retries, name, None))
+        follow(sur, run.node, _with_earlier(run.moved, pursued))
+        return
+    text = f"job {job} could not be begun again: {pursued.text}; a person has to look at it"
+    _tell(sur, run, text, Loudness.ALERT)
+    sur.set("retries", retry.watched(sur.state.retries, name, None))
+    tried = _with_earlier(run.moved, pursued)
+    last = replace(tried.intent, original=dict(tried.original))
+    _restore(sur, name, replace(run, moved=last))
+
+
+def _with_earlier(before: Intent, pursued: Pursued) -> Pursued:
+    """A revival that also gives back what the one before it has changed."""
+    if not before.revive:
+        return pursued
+    avoided = dict.fromkeys((*before.bad_nodes, *pursued.intent.bad_nodes))
+    intent = replace(pursued.intent, bad_nodes=tuple(avoided))
+    original = {**pursued.original, **before.original}
+    return replace(pursued, intent=intent, original=original)
+
+
+def _restore(sur: Surroundings, name: str, run: Run) -> None:
+    """Give back what the revival of a job has changed; what a move has is its remedy's to restore."""
+    if run.moved.revive:
+        back = replace(
+            run.moved, kind=Kind.RESTORE_JOB, asked=sur.now, deadline=sur.now + RESTORE_S
+        )
+        _begin(sur, f"restore {name} {run.moved.asked:.0f}", back)
+
+
+def _tell(sur: Surroundings, run: Run, text: str, loudness: Loudness) -> None:
+    known = replace(sur.remedy(run.node), incident=run.moved.mark.incident)
+    sur.note(known, text, loudness)

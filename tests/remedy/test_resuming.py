@@ -1,0 +1,241 @@
+"""Jobs that were begun again and die again: watched, begun with something else, or left to people."""
+
+import msgspec
+import pytest
+
+from accelwatch.action.intent import Intent
+from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.observed import JobSeen, JobState
+from accelwatch.action.step import RefusalKind
+from accelwatch.remedy.case import Case
+from accelwatch.remedy.changes import CaseChanged, Verb
+from accelwatch.remedy.outcome import Loudness
+from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.retry import JobHistory
+from accelwatch.rules.document import When
+from remedy_ground import JOB, SETTINGS, Ground, job_policy
+
+NODE, OTHER, SPARE = "n03", "n10", "n20"
+NAME = "c/17"
+SEEN = JobSeen(
+    key=JOB,
+    state=JobState.RUNNING,
+    nodes=(OTHER, SPARE),
+    restarts=1,
+    checkpoint="step-900",
+    step=900,
+)
+MOVES = job_policy(when=When.NOW, ladder=())
+
+
+def moved(ground: Ground) -> Case:
+    """A job was moved off a bad node, and runs on two others."""
+    ground.nodes[NODE].jobs = (JOB,)
+    case = ground.fault(NODE, policy=MOVES)
+    ground.end(NODE)
+    assert ground.kinds(NODE)[-1] is Kind.MOVE_JOB
+    ground.end(NODE, moved_to=SEEN.nodes, job=SEEN)
+    return case
+
+
+def died(ground: Ground, **fields: object) -> None:
+    """The job that is watched has failed."""
+    dead: dict[str, object] = {"state": JobState.ENDED, "failed": True, "text": "failed", **fields}
+    seen = msgspec.structs.replace(SEEN, **dead)
+    ground.end_chore(Kind.FOLLOW_JOB, Ending.REFUSED, RefusalKind.DIED, seen)
+
+
+def revivals(ground: Ground) -> list[Intent]:
+    return [one for one in ground.begun if one.revive and one.kind is Kind.MOVE_JOB]
+
+
+def history(ground: Ground) -> JobHistory:
+    return ground.state.retries.jobs[NAME]
+
+
+def told(ground: Ground, loudness: Loudness) -> list[str]:
+    return [one.text for one in ground.notes if "job 17" in one.text and one.loudness is loudness]
+
+
+def test_a_job_that_was_moved_is_watched_until_it_has_run_for_a_while() -> None:
+    ground = Ground()
+    moved(ground)
+    (watching,) = [one for one in ground.begun if one.kind is Kind.FOLLOW_JOB]
+    assert (watching.job, watching.restarts, watching.run_s) == (JOB, 1, 1800.0)
+    assert history(ground).in_a_row == 1
+    ground.end_chore(Kind.FOLLOW_JOB, job=SEEN)
+    assert (history(ground).in_a_row, history(ground).run) == (0, None)
+    ground.wait(600)
+    assert revivals(ground) == []
+
+
+def test_one_that_dies_of_a_node_is_begun_again_without_it_after_a_minute() -> None:
+    ground = Ground()
+    moved(ground)
+    ground.fault(OTHER, policy=MOVES)
+    died(ground)
+    ground.wait(50, every=10)
+    assert revivals(ground) == []
+    ground.wait(20, every=10)
+    (again,) = revivals(ground)
+    assert (again.job, again.restarts) == (JOB, 1)
+    assert {NODE, OTHER} == set(again.avoided)
+    assert history(ground).deaths[-1].device_fault
+    assert (len(history(ground).resumed), history(ground).in_a_row) == (2, 2)
+
+
+def test_evidence_may_come_after_the_death() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground)
+    assert not history(ground).deaths[-1].device_fault
+    ground.wait(70, every=10)
+    assert revivals(ground) == []
+    ground.fault(OTHER, policy=MOVES)
+    assert [OTHER in one.avoided for one in revivals(ground)] == [True]
+    assert history(ground).deaths[-1].device_fault
+
+
+def test_a_node_that_does_not_answer_is_left_out_and_has_to_be_proven_dead() -> None:
+    ground = Ground()
+    moved(ground)
+    ground.nodes[OTHER].answering = ground.nodes[OTHER].agent = False
+    died(ground)
+    ground.wait(70, every=10)
+    (again,) = revivals(ground)
+    assert (again.node, OTHER in again.avoided) == (OTHER, True)
+    ground.end_chore(Kind.MOVE_JOB, Ending.REFUSED, RefusalKind.UNSAFE)
+    assert "could not be begun again" in told(ground, Loudness.ALERT)[-1]
+    assert Kind.RESTORE_JOB in {one.kind for one in ground.state.chores.values()}
+    assert history(ground).run is None
+
+
+def test_the_same_again_is_not_tried_and_a_person_is_told_once() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground)
+    ground.wait(110, every=10)
+    assert told(ground, Loudness.ALERT) == []
+    ground.wait(4000, every=60)
+    (text,) = told(ground, Loudness.ALERT)
+    assert "the same nodes and the same checkpoint" in text
+    assert revivals(ground) == []
+
+
+def test_a_later_checkpoint_is_something_else() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, checkpoint="step-1000", step=1000)
+    ground.wait(70, every=10)
+    (again,) = revivals(ground)
+    assert again.avoided == (NODE,)
+
+
+def test_two_deaths_at_one_step_without_a_fault_are_the_jobs_own() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, checkpoint="step-1000", step=1000)
+    ground.wait(70, every=10)
+    ground.end_chore(
+        Kind.MOVE_JOB, job=msgspec.structs.replace(SEEN, restarts=2, checkpoint="step-1000")
+    )
+    died(ground, checkpoint="step-1001", step=1000, restarts=2)
+    ground.wait(400, every=10)
+    assert len(revivals(ground)) == 1
+    assert "at step 1000 without a fault" in told(ground, Loudness.ALERT)[-1]
+
+
+def test_what_befalls_many_is_waited_for_and_its_end_is_something_else() -> None:
+    ground = Ground()
+    moved(ground)
+    case = ground.fault(OTHER, policy=MOVES, group="g1")
+    storm = msgspec.structs.replace(case, open=False)
+    ground.nodes[NODE].healthy = True
+    died(ground)
+    ground.wait(300, every=10)
+    assert revivals(ground) == []
+    ground.step(CaseChanged(node=OTHER, case=storm))
+    assert [set(one.avoided) for one in revivals(ground)] == [{NODE}]
+
+
+@pytest.mark.parametrize("verb", [Verb.STOP, Verb.HOLD])
+def test_people_keep_it_from_being_begun_again(verb: Verb) -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, checkpoint="step-1000")
+    ground.say(verb, "" if verb.of_all else NODE)
+    ground.wait(300, every=10)
+    assert revivals(ground) == []
+    ground.say(Verb.START if verb is Verb.STOP else Verb.UNHOLD, "" if verb.of_all else NODE)
+    assert len(revivals(ground)) == 1
+
+
+@pytest.mark.parametrize("what", ["ceiling", "scheduler"])
+def test_nothing_is_begun_above_a_ceiling_or_without_a_scheduler(what: str) -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, checkpoint="step-1000")
+    if what == "ceiling":
+        ground.settings = msgspec.structs.replace(SETTINGS, ceiling="remedy")
+    else:
+        ground.unavailable = "no answer in 10 s"
+    ground.wait(300, every=10)
+    assert revivals(ground) == []
+    ground.wait(4000, every=60)
+    assert "is not begun again" in told(ground, Loudness.ALERT)[-1]
+
+
+def test_one_that_its_scheduler_has_begun_again_is_watched_further() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, state=JobState.RUNNING, failed=False, restarts=2, nodes=("n30", SPARE))
+    assert "its scheduler has begun it again" in told(ground, Loudness.TELL)[-1]
+    watching = ground.state.chores[f"follow {NAME}"]
+    assert watching.restarts == 2
+    assert len(history(ground).deaths) == 1
+    ground.wait(300)
+    assert revivals(ground) == []
+
+
+def test_a_job_that_runs_again_is_watched_again_and_its_lists_are_given_back() -> None:
+    ground = Ground()
+    moved(ground)
+    died(ground, checkpoint="step-1000")
+    ground.wait(70, every=10)
+    runs = msgspec.structs.replace(SEEN, restarts=2, nodes=("n30", SPARE))
+    ground.end_chore(Kind.MOVE_JOB, job=runs)
+    assert "runs again on n30,n20" in told(ground, Loudness.TELL)[-1]
+    assert ground.state.chores[f"follow {NAME}"].restarts == 2
+    assert Kind.RESTORE_JOB not in {one.kind for one in ground.state.chores.values()}
+    ground.end_chore(Kind.FOLLOW_JOB, job=runs)
+    back = [one for one in ground.state.chores.values() if one.kind is Kind.RESTORE_JOB]
+    assert [one.revive for one in back] == [True]
+
+
+def test_a_second_bad_node_under_the_job_ends_its_run_and_counts() -> None:
+    ground = Ground()
+    moved(ground)
+    ground.nodes[OTHER].jobs = (JOB,)
+    ground.step()
+    ground.fault(OTHER, policy=MOVES)
+    ground.wait(130)
+    ground.end(OTHER)
+    assert ground.kinds(OTHER)[-1] is Kind.MOVE_JOB
+    assert [one.kind for one in ground.cancelled] == [Kind.FOLLOW_JOB]
+    assert [one.device_fault for one in history(ground).deaths] == [True]
+    assert len(history(ground).resumed) == 2
+
+
+def test_at_most_three_times_in_six_hours() -> None:
+    ground = Ground()
+    moved(ground)
+    for restarts in (1, 2, 3):
+        step = 1000 + restarts
+        died(ground, checkpoint=f"step-{step}", step=step, restarts=restarts)
+        ground.wait(600, every=10)
+        if len(revivals(ground)) == restarts:
+            runs = msgspec.structs.replace(SEEN, restarts=restarts + 1)
+            ground.end_chore(Kind.MOVE_JOB, job=runs)
+    assert len(revivals(ground)) == 2
+    ground.wait(4000, every=60)
+    assert "resumed 3 times within 6 h" in told(ground, Loudness.ALERT)[-1]
