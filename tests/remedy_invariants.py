@@ -252,7 +252,7 @@ class Watch:
         held = {one.target for one in state.remedies.values() if one.counts and one.target}
         need(held <= set(intent.avoided), "a revival onto a node that we hold")
         last = history.deaths[-1]
-        other = not set(run.seen.nodes).isdisjoint(intent.avoided) or run.group
+        other = not set(run.seen.nodes).isdisjoint(intent.avoided) or bool(run.group)
         need(other or run.seen.checkpoint != last.tried.checkpoint, "the same is tried once more")
         same = history.deaths[-self.settings.resume.same_step :]
         steps = {death.step for death in same}

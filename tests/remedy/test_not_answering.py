@@ -5,6 +5,7 @@ import pytest
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.resuming import name_of
 from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Fence
 from remedy_ground import JOB, Ground, job_policy
@@ -78,7 +79,7 @@ def test_without_a_fence_a_move_that_finds_it_silent_is_left_to_a_person() -> No
 
 def test_a_move_that_was_refused_for_its_silence_is_no_resume_of_the_job() -> None:
     ground = quarantined(Fence.REQUIRE, answering=True)
-    assert ground.state.retries.jobs[str(JOB)].resumed
+    assert ground.state.retries.jobs[name_of(JOB)].resumed
     ground.nodes["n03"].answering = False
     ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
     assert str(JOB) not in ground.state.retries.jobs

@@ -349,7 +349,7 @@ def test_a_place_that_is_too_small_for_the_job_is_not_kept() -> None:
     place = "ReservationName=accelwatch-job-1 Nodes=n[1-2] Flags=MAINT State=ACTIVE"
     waiting = job("PENDING", Restarts="1", NumNodes="2", ExcNodeList="n1")
     step = propose(alone, {**bad, "job": waiting, "reservations": place})
-    assert kind_of(step) == "Wait"
+    assert kind_of(step) == "delete_reservation"
     inside = f"{waiting} Reservation=accelwatch-job-1"
     step = propose(alone, {**bad, "job": inside, "reservations": place})
     assert isinstance(step, Step)
