@@ -34,8 +34,8 @@ rules:
   title: A device draws too much
   when: power_watts > 1000
   severity: critical
-  group: {by: fleet, at_least: 3, within: 5m}
 """
+GROUPED = f"{RULE}  group: {{by: fleet, at_least: 3, within: 5m}}\n"
 
 
 WHOLE = [machines.view(at) for at in range(DEVICES)]
@@ -52,18 +52,46 @@ def devices(node: str, watts: float) -> list[DeviceView]:
     return views
 
 
+class Told:
+    """Whoever is told of incidents: one sink, which takes everything."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        alerts = Alerts(sinks=(SinkSettings(name="a", type="x"),))
+        self._queue = Queue(
+            Routes(alerts),
+            {"a": Traits()},
+            lambda one, kind, sequence: notice_of(one, kind, sequence=sequence),
+            alerts.storm_wait_s,
+        )
+        self.said: list[str] = []
+
+    def heard(self, incidents: Sequence[Incident]) -> None:
+        """Incidents have changed."""
+        for incident in incidents:
+            self._queue.changed(incident, False, self._clock.wall())
+
+    def send(self) -> None:
+        """Send what is due."""
+        now = self._clock.wall()
+        while (message := self._queue.next("a", now)) is not None:
+            self.said.append(f"{message.notice.kind.value}: {message.notice.title}")
+            self._queue.settle(message, message.notice, Outcome(status=Status.DELIVERED), now)
+
+
 class Site:
     """A fleet that draws what it is told, and its rules."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, rule: str = GROUPED, nodes: int = NODES) -> None:
         file = folder / "rules.yaml"
-        file.write_text(RULE)
+        file.write_text(rule)
         self.clock = ManualClock(wall=machines.NOW)
         self.fleet = Fleet(self.clock, Thresholds(), None)
-        self.targets = targets_of([f"n{at:04d}" for at in range(NODES)], {})
+        self.targets = targets_of([f"n{at:04d}" for at in range(nodes)], {})
         self.fleet.set_targets(self.targets)
         settings = RuleSettings(files=(str(file),), interval_s=3600.0)
-        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder)
+        self.people = Told(self.clock)
+        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.people.heard)
 
     async def tick(self, watts: float) -> int:
         """A tick, and how often others had their turn in it."""
@@ -81,6 +109,7 @@ class Site:
         waiting = asyncio.create_task(others())
         await self.runner.tick()
         waiting.cancel()
+        self.people.send()
         return turns
 
 
@@ -97,6 +126,9 @@ def test_ten_thousand_at_once_are_one_and_are_all_known(tmp_path: Path) -> None:
         assert group.title == "A device draws too much: 1250 nodes at once"
         assert len(group.timeline) == 1
         assert all(one.group == group.id for one in site.runner.open if one is not group)
+        await site.tick(1500.0)
+        assert [one.partition(":")[0] for one in site.people.said] == ["opened"]
+        assert "1250 nodes at once" in site.people.said[0]
         await site.runner.stop()
 
         again = Site(tmp_path)
@@ -106,6 +138,24 @@ def test_ten_thousand_at_once_are_one_and_are_all_known(tmp_path: Path) -> None:
         assert [one.id for one in again.runner.open] == [group.id]
         assert len(again.runner.closed) == MOST_CLOSED
         await again.runner.stop()
+
+    asyncio.run(story())
+
+
+def test_a_thousand_of_a_rule_without_a_group_are_a_storm_and_two_messages(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        site = Site(tmp_path, RULE, 125)
+        await site.runner.start()
+        await site.tick(500.0)
+        for _ in range(5):
+            await site.tick(1500.0)
+        (storm,) = [one for one in site.runner.open if not one.group]
+        assert (storm.storm, len(storm.members)) == (True, 125 * DEVICES)
+        assert 1 <= len(site.people.said) <= 2, site.people.said
+        assert "125 nodes at once" in site.people.said[-1]
+        await site.runner.stop()
 
     asyncio.run(story())
 
@@ -123,19 +173,8 @@ class ShippedSite:
         ]
         self.fleet.set_targets(self.targets)
         settings = RuleSettings(packs=("nvidia", "service"), interval_s=3600.0)
-        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self._heard)
-        alerts = Alerts(sinks=(SinkSettings(name="a", type="x"),))
-        self.queue = Queue(
-            Routes(alerts),
-            {"a": Traits()},
-            lambda one, kind, sequence: notice_of(one, kind, sequence=sequence),
-            alerts.storm_wait_s,
-        )
-        self.said: list[str] = []
-
-    def _heard(self, incidents: Sequence[Incident]) -> None:
-        for incident in incidents:
-            self.queue.changed(incident, False, self.clock.wall())
+        self.people = Told(self.clock)
+        self.runner = RuleRunner(FleetEvaluator(self.fleet), settings, folder, self.people.heard)
 
     async def tick(self, lost: dict[str, int], silent: Collection[str] = ()) -> None:
         """Two seconds later: how many devices each node has lost, and who says nothing."""
@@ -150,10 +189,7 @@ class ShippedSite:
                 ]
                 self.fleet.read(one.key, views, self.clock.wall(), 1.0)
         await self.runner.tick()
-        now = self.clock.wall()
-        while (message := self.queue.next("a", now)) is not None:
-            self.said.append(f"{message.notice.kind.value}: {message.notice.title}")
-            self.queue.settle(message, message.notice, Outcome(status=Status.DELIVERED), now)
+        self.people.send()
 
     @property
     def top(self) -> list[Incident]:
@@ -182,8 +218,8 @@ def test_thirty_nodes_within_a_minute_are_one_incident_and_two_messages(
         assert "30 nodes at once" in storm.title
         assert sorted(storm.nodes) == sorted(befallen)
         assert len(storm.members) == 30 * max(each, 1)
-        assert len(site.said) <= 2, site.said
-        assert "nodes at once" in site.said[-1]
+        assert len(site.people.said) <= 2, site.people.said
+        assert "nodes at once" in site.people.said[-1]
         await site.runner.stop()
 
     asyncio.run(story())
