@@ -13,8 +13,11 @@ from accelwatch.clock import ManualClock
 from accelwatch.errors import AccelwatchError
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.remedies import Word
+from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
 from accelwatch.fleet.wire import SCHEMA, DeviceNow, DevicePlace, FleetDocument, FleetEvent, NodeNow
 from accelwatch.judging.explanation import Explanation
+from accelwatch.remedy.plan import Plan
 from accelwatch.schema.reading import Number
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.app import Dashboard
@@ -232,6 +235,34 @@ class FedChanges:
         return f"done: {what[0]}"
 
 
+class FedRemedies:
+    """Tells what it was given of remedies; notes words, and answers them as it was told to."""
+
+    def __init__(self, page: RemediesPage | None = None, plan: Plan | None = None) -> None:
+        self.told = page
+        self.trouble = ""
+        self.shown_plan = plan
+        self.said: list[Word] = []
+        self.answer: Commanded | AccelwatchError = Commanded(notes=(), remedy=None)
+
+    def page(self) -> RemediesPage | None:
+        return self.told
+
+    def problem(self) -> str:
+        return self.trouble
+
+    async def plan(self, node: str) -> Plan:
+        if self.shown_plan is None:
+            raise AccelwatchError("the hub shows no plan: answered 500")
+        return msgspec.structs.replace(self.shown_plan, node=node)
+
+    async def say(self, word: Word) -> Commanded:
+        self.said.append(word)
+        if isinstance(self.answer, AccelwatchError):
+            raise self.answer
+        return self.answer
+
+
 class FedFleet:
     """Shows what it is given; keeps what it was told."""
 
@@ -253,6 +284,7 @@ class FedFleet:
         self.explained: list[tuple[str, str]] = []
         self.ended = False
         self.changes: FedChanges | None = FedChanges()
+        self.remedies: FedRemedies | None = None
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Tell once, then wait."""

@@ -35,6 +35,12 @@ class ExpressionError(AccelwatchError):
     exit_code = 2
 
 
+class UncertainError(AccelwatchError):
+    """It was asked for, and nobody knows whether it was done; the message says where to look."""
+
+    exit_code = 3
+
+
 class WireError(AccelwatchError):
     """A document or frame cannot be read: damaged, or of a newer major version."""
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from accelwatch.fleet.picture.model import FleetView, Problem
+from accelwatch.fleet.remedies.documents import RemediesPage
 from accelwatch.schema.snapshot import Snapshot
 from accelwatch.tui.state.board import Board
 from dashboards import (
@@ -26,10 +27,11 @@ from dashboards import (
     running,
     with_history,
 )
-from fleets import FAULTS, FedFleet, event, fleet_view, following, troubled
+from fleets import FAULTS, FedFleet, FedRemedies, event, fleet_view, following, troubled
 from machines import NOW
 from samples import FIXTURES
 from seen_incidents import everything, explanation, past, seen
+from seen_remedies import asking, draining, page, plan, stopped, unknown
 
 PICTURES = FIXTURES / "tui"
 
@@ -39,6 +41,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
     shot: Snapshot | None = None
     fleet: FleetView | None = None
+    remedies: RemediesPage | None = None
     problem: Problem | None = None
     waited_s: float = 0.0
     size: tuple[int, int] = (100, 30)
@@ -58,6 +61,8 @@ PROBLEMS = (
     "the inventory cannot be kept: /var/lib/accelwatch: read-only file system",
 )
 SILENCE = Problem(text="hub http://hub:9878 cannot be reached: connection refused", since=NOW)
+
+ACTING = page(asking(), draining(), unknown())
 
 CHOSEN: dict[str, Picture] = {
     "eight-devices-one-lost-one-hung": Picture(
@@ -128,6 +133,28 @@ CHOSEN: dict[str, Picture] = {
     "incidents-where-there-are-no-rules": Picture(
         fleet=seen(judged=False, rules=0), size=(80, 24), keys=("5",)
     ),
+    "incidents-with-what-is-done-next": Picture(
+        fleet=seen(*everything()), size=(80, 24), remedies=ACTING, keys=("5",)
+    ),
+    "incidents-where-everything-is-stopped": Picture(
+        fleet=seen(*everything()),
+        size=(120, 24),
+        remedies=stopped(asking(), draining(), unknown()),
+        keys=("5",),
+    ),
+    "incident-with-its-plan-and-why-not": Picture(
+        fleet=seen(*everything()), size=(100, 40), remedies=ACTING, keys=("5", "enter")
+    ),
+    "approval-dialog-on-cancel-with-all-that-would-be-done": Picture(
+        fleet=seen(*everything()), size=(80, 24), remedies=ACTING, keys=("5", "enter", "P")
+    ),
+    "stop-that-has-to-be-typed-on-light": Picture(
+        fleet=seen(*everything()),
+        size=(80, 24),
+        theme="light",
+        remedies=ACTING,
+        keys=("5", "Z", *"STO", "enter"),
+    ),
     "fleet-node-that-is-stale": Picture(
         fleet=fleet_view(12, faults=FAULTS), size=(100, 30), keys=(*["down"] * 5, "enter")
     ),
@@ -157,6 +184,8 @@ def drawn(picture: Picture) -> str:
 async def drawn_fleet(picture: Picture, board: Board) -> str:
     """The picture of a fleet as SVG."""
     source = FedFleet(picture.fleet)
+    if picture.remedies is not None:
+        source.remedies = FedRemedies(picture.remedies, plan())
     if picture.fleet is not None and picture.fleet.incidents:
         source.past_of, source.explanation = past(), explanation()
     async with following(source, picture.size, board=board) as stage:

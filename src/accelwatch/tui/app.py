@@ -281,7 +281,7 @@ class Dashboard(App[None], inherit_bindings=False):
     def say(self, text: str) -> None:
         """Tell something in the place of the keys, for a few seconds."""
         self.board.message = text
-        self._footers()
+        self.keys_changed()
         if self._saying is not None:
             self._saying.stop()
         self._saying = self.set_timer(self.SAID_S, self.unsay)
@@ -289,10 +289,10 @@ class Dashboard(App[None], inherit_bindings=False):
     def unsay(self) -> None:
         """Give the place back to the keys."""
         self.board.message = ""
-        self._footers()
+        self.keys_changed()
 
-    def _footers(self) -> None:
-        """Of the screens below too: they come back as they were painted last."""
+    def keys_changed(self) -> None:
+        """Paint the footers, of the screens below too: they come back as they were painted last."""
         for screen in self.screen_stack:
             for footer in screen.query(Footer):
                 footer.refresh()

@@ -34,11 +34,13 @@ class Commands:
         self._incidents: IncidentCommands | None = None
         if app.fleet_controller is not None:
             from accelwatch.tui import fleet_commands as commands
-            from accelwatch.tui import incident_commands
+            from accelwatch.tui import incident_commands, remedy_commands
 
-            self._fleet = commands.FleetCommands(app, app.fleet_controller)
-            self._incidents = incident_commands.IncidentCommands(app, app.fleet_controller)
-            self._more = (*self._more, self._fleet, self._incidents)
+            controller = app.fleet_controller
+            self._fleet = commands.FleetCommands(app, controller)
+            self._incidents = known = incident_commands.IncidentCommands(app, controller)
+            remedies = remedy_commands.RemedyCommands(app, controller, lambda: known.told)
+            self._more = (*self._more, self._fleet, known, remedies)
         self.sort_by = self._processes.sort_by
 
     def perform(self, action: str) -> bool:

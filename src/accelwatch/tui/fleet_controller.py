@@ -15,6 +15,7 @@ from accelwatch.tui.fleet.filters import TextFilter, condition
 from accelwatch.tui.fleet.node_view import Heard, aged
 
 if TYPE_CHECKING:
+    from accelwatch.remedy.plan import Plan
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.screens.incident import IncidentView
 from collections.abc import Iterator
@@ -58,6 +59,7 @@ class FleetController:
         self._next: FleetView | None = None
         self._settled = False
         self._asides: set[asyncio.Task[None]] = set()
+        self._looked_into: IncidentView | None = None
         self._remembering: asyncio.Task[None] | None = None
 
     def now(self) -> float:
@@ -81,6 +83,10 @@ class FleetController:
         """Take the newest tick, unless the picture is held."""
         view = self.source.fleet()
         self.board.problem = self.source.problem()
+        acted = self.board.remedies.acts
+        self.board.remedies.take(self.source.remedies)
+        if self.board.remedies.acts is not acted:
+            self._app.keys_changed()
         if self.visited and self.source.player is not None:
             self._remember_anew()
         if view is None or self._app.board.paused:
@@ -203,6 +209,7 @@ class FleetController:
 
     def look_into(self, view: "IncidentView") -> None:
         """Ask the hub about an incident: its rule part by part, the past of its device."""
+        self._looked_into = view
         incident = view.told.incident
         entity = entity_of(incident)
 
@@ -219,7 +226,29 @@ class FleetController:
             view.answered(incident.id, explanation, why, past)
             self._app.show()
 
+        async def plan() -> None:
+            view.planned(incident.id, *await self._plan(incident.node))
+            self._app.show()
+
         self.aside(ask())
+        self.aside(plan())
+
+    def look_again(self) -> None:
+        """Something was done: show soon what has come of it."""
+        view = self._looked_into
+        if view is not None:
+            view.ask_again()
+        self._app.show()
+
+    async def _plan(self, node: str) -> "tuple[Plan | None, str]":
+        """What would be done for a node, or why that is not known; neither where nobody acts."""
+        remedies = self.source.remedies
+        if remedies is None or not node or not self.board.remedies.acts:
+            return None, ""
+        try:
+            return await remedies.plan(node), ""
+        except AccelwatchError as error:
+            return None, str(error)
 
     def acknowledge(self, node: str, device: str | None) -> None:
         """Have what is missing not expected any more; what came of it is said."""

@@ -42,7 +42,7 @@ class IncidentCommands:
         return getattr(self._app.screen, "view_name", "") == INCIDENT
 
     @property
-    def _told(self) -> IncidentNow | None:
+    def told(self) -> IncidentNow | None:
         """The incident that the keys are about."""
         if self._on_page and self._looked_at is not None:
             return self._looked_at.told
@@ -50,7 +50,7 @@ class IncidentCommands:
 
     def do_enter(self) -> bool:
         """The page of the selected incident; from there its node."""
-        told, on_page = self._told, self._on_page
+        told, on_page = self.told, self._on_page
         if not on_page and self._screen is None:
             return False
         if told is not None and on_page:
@@ -130,7 +130,7 @@ class IncidentCommands:
 
     def sort_at(self, width: int, x: int) -> None:
         """A click on a heading."""
-        self.sort_by(sort_at(width, x))
+        self.sort_by(sort_at(width, x, acts=self._controller.board.remedies.acts))
 
     def do_sort_left(self) -> bool:
         """What is to the left."""
@@ -170,28 +170,28 @@ class IncidentCommands:
 
     def do_silence(self) -> bool:
         """Have nobody told of the incident for a while, or end that."""
-        told = self._told
+        told = self.told
         if told is not None:
             self._changing.silence(told.incident)
         return told is not None
 
     def do_close_incident(self) -> bool:
         """Close the incident by hand."""
-        told = self._told
+        told = self.told
         if told is not None:
             self._changing.close(told.incident)
         return told is not None
 
     def do_copy(self) -> bool:
         """The id of the incident."""
-        told = self._told
+        told = self.told
         if told is not None:
             self._app.commands.copied(told.incident.id)
         return told is not None
 
     def do_copy_row(self) -> bool:
         """The incident as JSON."""
-        told = self._told
+        told = self.told
         if told is not None:
             self._app.commands.copied(msgspec.json.encode(told.incident).decode())
         return told is not None

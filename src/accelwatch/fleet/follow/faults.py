@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from accelwatch.errors import AccelwatchError
 
+_BROKEN = 500
+
 
 class Reason(StrEnum):
     """What kind of failure; the words are part of the API."""
@@ -37,6 +39,16 @@ class TargetFault(AccelwatchError):  # noqa: N818 - a state of the target, not a
         self.code = code
         """The HTTP status, when there was one."""
         self.retry_after_s = retry_after_s
+
+
+def leaves_doubt(fault: TargetFault) -> bool:
+    """Whether a change that met this may have been made all the same.
+
+    503 is an answer: what was asked for does not count.
+    """
+    if fault.code:
+        return fault.code >= _BROKEN and fault.reason is not Reason.BUSY
+    return fault.reason in (Reason.TIMEOUT, Reason.CLOSED, Reason.GARBAGE, Reason.TOO_LARGE)
 
 
 class NotOurs(TargetFault):

@@ -18,6 +18,7 @@ from accelwatch.fleet.hub_client.messages import Received, tag
 from accelwatch.fleet.hub_client.node import NodeSource
 from accelwatch.fleet.hub_client.picture import Picture
 from accelwatch.fleet.hub_client.place import HubPlace
+from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.hub_client.session import HubSession, node_path
 from accelwatch.fleet.hub_client.stream import follow
 from accelwatch.fleet.picture.model import FleetView, Past, Problem
@@ -69,6 +70,8 @@ class HubSource:
         self._session = HubSession(place)
         self.changes = IncidentChanges(self._session)
         """By whom incidents are silenced and closed."""
+        self.remedies = Remedies(self._session, self._is_judged)
+        """What is done about incidents."""
         self._clock = clock or SystemClock()
         self._ended = ended
         self._backoff = SpreadBackoff(_MAX_BACKOFF_S)
@@ -146,6 +149,7 @@ class HubSource:
     async def run(self, changed: Callable[[], None]) -> None:
         """Follow the hub until cancelled."""
         self._changed = changed
+        asking = asyncio.create_task(self.remedies.run(changed), name="remedies")
         try:
             while True:
                 try:
@@ -155,8 +159,14 @@ class HubSource:
                 except TargetFault as fault:
                     await self._failed(fault)
         finally:
+            asking.cancel()
             self._labels.stop()
+            await asyncio.gather(asking, return_exceptions=True)
             await self._session.close()
+
+    def _is_judged(self) -> bool:
+        rules = None if self._view is None else self._view.rules
+        return rules is not None and rules.judged
 
     async def _follow(self) -> None:
         """One connection, until it fails or another filter is wanted."""

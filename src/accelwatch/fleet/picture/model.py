@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from accelwatch.fleet.picture.changing import IncidentChanges
+from accelwatch.fleet.picture.remedies import RemedySource
 from accelwatch.fleet.picture.source import SnapshotSource
 from accelwatch.fleet.picture.timeline import Player
 from accelwatch.fleet.wire import (
@@ -101,6 +102,11 @@ class FleetSource(Protocol):
     @property
     def changes(self) -> IncidentChanges | None:
         """By whom incidents are silenced and closed; None of a recorded fleet."""
+        ...
+
+    @property
+    def remedies(self) -> RemedySource | None:
+        """What is done about incidents; None where nobody could do anything."""
         ...
 
     async def run(self, changed: Callable[[], None]) -> None:

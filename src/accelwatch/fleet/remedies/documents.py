@@ -1,9 +1,11 @@
 """What a hub does about incidents, as its API tells it; times are RFC 3339."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.remedy.budget import bound
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Note
 from accelwatch.remedy.plan import Plan
@@ -56,6 +58,17 @@ class VetoDocument(msgspec.Struct, frozen=True, kw_only=True):
     until: str | None
 
 
+class BudgetDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a budget is used."""
+
+    group: str
+    """What the nodes have in common: `pool=train`, `rack=r7`; `pool=` of those in no pool."""
+    out: int
+    """Nodes of it that we hold, or are about to."""
+    most: int
+    """How many of them may be at once."""
+
+
 class RemediesPage(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is being done, the node that waits for longest first."""
 
@@ -63,6 +76,10 @@ class RemediesPage(msgspec.Struct, frozen=True, kw_only=True):
     """Whether anything is configured to act by."""
     ceiling: str = "observe"
     """How far any rule may go."""
+    actions: tuple[str, ...] = ()
+    """By what is acted, by the names of the configuration."""
+    budgets: tuple[BudgetDocument, ...] = ()
+    """Of every pool, and of every other group of which we hold a node."""
     stopped_by: str = ""
     """Who stopped everything; empty when nobody did."""
     stopped_why: str = ""
@@ -139,6 +156,8 @@ def remedies_page(
     return RemediesPage(
         acts=True,
         ceiling=settings.ceiling,
+        actions=tuple(action.name or action.type for action in settings.actions),
+        budgets=_budgets(state, settings),
         stopped_by="" if stop is None else stop.by,
         stopped_why="" if stop is None else stop.reason,
         breaker=state.breaker.standing.value,
@@ -155,6 +174,20 @@ def remedies_page(
             )
             for veto in state.vetoes.values()
         ),
+    )
+
+
+def _budgets(state: RemedyState, settings: RemedySettings) -> tuple[BudgetDocument, ...]:
+    """Nothing while nobody has been counted yet."""
+    census, own = state.world.census, state.budget.own.values()
+    held = Counter(group for one in own for group in one.place.groups)
+    sizes = {} if census is None else census.sizes
+    groups = sorted({*held, *(group for group in sizes if group.startswith("pool="))})
+    return tuple(
+        BudgetDocument(
+            group=group, out=held[group], most=bound(sizes.get(group, 1), settings.budget)
+        )
+        for group in groups
     )
 
 

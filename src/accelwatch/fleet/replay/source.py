@@ -46,7 +46,7 @@ class ArchiveSource:
         self._archive = archive
         self.name = name
         self.player = self
-        self.changes = None
+        self.changes = self.remedies = None
         contents = self._archive.contents
         self._step_s = contents.interval_s
         self._pace = Pace(contents.first / 1000, contents.last / 1000, self._clock.monotonic)

@@ -17,6 +17,7 @@ from accelwatch.tui.drawing.preferences import Preferences
 from accelwatch.tui.fleet.filters import TextFilter
 from accelwatch.tui.fleet.incident_board import IncidentBoard
 from accelwatch.tui.fleet.node_names import NONE, common_ends
+from accelwatch.tui.fleet.remedy_board import RemedyBoard
 
 SILENT_S = 10.0
 """Without a tick for this long, or three and a half intervals, nothing is of now any more."""
@@ -69,6 +70,7 @@ class FleetBoard:
         """What the list shows, in its order."""
         self.shown_nodes = 0
         self.incidents = IncidentBoard()
+        self.remedies = RemedyBoard()
         self.standings: Mapping[str, int] = {}
         """How many devices of the whole fleet have each standing."""
         self.name_width = 6

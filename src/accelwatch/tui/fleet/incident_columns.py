@@ -15,6 +15,7 @@ from accelwatch.fleet.picture.incidents import (
     moment,
     standing,
 )
+from accelwatch.judging.documents import IncidentDocument
 from accelwatch.tui.drawing import columns
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.columns import GAP, Column, filled, fitting, needed
@@ -35,6 +36,10 @@ class IncidentSight(msgspec.Struct, frozen=True, kw_only=True):
     unfolded: Callable[[str], bool]
     silent: bool
     """Whether nothing shown is of now."""
+    acts: bool = False
+    """Whether anything is done about incidents."""
+    next_of: Callable[[IncidentDocument, int], Line] = lambda _, __: []
+    """What is done about an incident next."""
 
     def cut(self, text: str, width: int, *, right: bool = False) -> str:
         """Text of others in so many cells."""
@@ -111,6 +116,15 @@ def state_cell(row: IncidentRow, _: IncidentSight, width: int) -> Line:
     return [(fit(text, width), _role(row, "text"))]
 
 
+def next_cell(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
+    """How far its remedy is, and what comes next."""
+    line = sight.next_of(row.incident, width)
+    if not line:
+        return [(" " * width, "text")]
+    ((text, role),) = line
+    return [(sight.cut(text, width), _role(row, role))]
+
+
 COLUMNS = (
     IncidentColumn(
         id="severity", title="SEVERITY", width=10, cell=severity_cell, rank=4, sort="worst"
@@ -133,29 +147,35 @@ COLUMNS = (
 _SIGN = IncidentColumn(id="severity", title="", width=1, cell=severity_cell, sort="worst")
 
 
+_NEXT = IncidentColumn(id="next", title="NEXT", width=22, cell=next_cell, grow=3, most=60)
+"""Stands after what is wrong, where anything is done about it."""
+_ACTING = (*COLUMNS[:4], _NEXT, *COLUMNS[4:])
+
+
 @lru_cache(maxsize=16)
-def layout(width: int) -> tuple[tuple[IncidentColumn, int], ...]:
-    """The columns that fit, with the width of each."""
+def layout(width: int, *, acts: bool = False) -> tuple[tuple[IncidentColumn, int], ...]:
+    """The columns that fit, with the width of each; with `acts` also what is done next."""
     left = width - 1
-    chosen = fitting(COLUMNS, left, _SIGN)
+    chosen = fitting(_ACTING if acts else COLUMNS, left, _SIGN)
     return tuple(zip(chosen, filled(chosen, left - needed(chosen)), strict=True))
 
 
-def heading(width: int, glyphs: Glyphs, *, sort: str, descending: bool) -> Line:
+def heading(width: int, glyphs: Glyphs, *, sort: str, descending: bool, acts: bool = False) -> Line:
     """The titles, the sorted one marked."""
-    return columns.heading(layout(width), width, glyphs, sort=sort, descending=descending)
+    placed = layout(width, acts=acts)
+    return columns.heading(placed, width, glyphs, sort=sort, descending=descending)
 
 
-def sort_at(width: int, x: int) -> str:
+def sort_at(width: int, x: int, *, acts: bool = False) -> str:
     """What a click on a cell of the heading sorts by; empty for nothing."""
-    column = columns.at(layout(width), x)
+    column = columns.at(layout(width, acts=acts), x)
     return "" if column is None else column.sort
 
 
 def row_line(row: IncidentRow, sight: IncidentSight, width: int) -> Line:
     """One incident."""
     line: Line = [(" ", "text")]
-    for column, size in layout(width):
+    for column, size in layout(width, acts=sight.acts):
         line += [*column.cell(row, sight, size), (" " * GAP, "text")]
     shown = clipped(line, width)
     return [(text, "faint") for text, _ in shown] if sight.silent else shown

@@ -1,7 +1,6 @@
 """Everything about an incident as lines: where, since when, whose job, evidence, history, rule. Pure."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 import msgspec
 
@@ -11,15 +10,16 @@ from accelwatch.fleet.wire import IncidentNow
 from accelwatch.judging.documents import EvidenceNote, IncidentDocument, MomentNote
 from accelwatch.judging.explanation import Explanation, PartRow
 from accelwatch.schema.provenance import Provenance, said
-from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, paragraph, width_of
+from accelwatch.tui.fleet import remedy_facts
+from accelwatch.tui.fleet.moments import when
+from accelwatch.tui.fleet.remedy_facts import RemedyFacts
 from accelwatch.tui.fleet.severities import severity_role, severity_sign
 
 _HEAD = 12
 """Cells of what stands before each fact."""
 _TRUTH_ROLES = {"true": "bad", "false": "ok", "unknown": "warn"}
-_DAY_S = 86_400.0
 _MOMENT_ROLES = {"opened": "bad", "rose": "bad", "reopened": "bad", "closed": "ok", "blind": "warn"}
 
 
@@ -38,6 +38,8 @@ class IncidentFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Why there is no explanation."""
     ungraphed: Sequence[str] = ()
     """Why there is no graph of a signal."""
+    remedy: RemedyFacts = RemedyFacts()
+    """What is done about it."""
 
 
 def lines(facts: IncidentFacts, width: int, glyphs: Glyphs) -> list[Line]:
@@ -46,22 +48,16 @@ def lines(facts: IncidentFacts, width: int, glyphs: Glyphs) -> list[Line]:
         clipped(line, width)
         for line in (
             *_head(facts, glyphs),
-            *_facts(facts, width, glyphs),
+            *_facts(facts, _WHERE, width, glyphs),
+            *remedy_facts.lines(facts.remedy, facts.now, width, glyphs),
+            *_facts(facts, _FURTHER, width, glyphs),
+            *_doubts(facts, width, glyphs),
             *_evidence(facts, width, glyphs),
             *_timeline(facts, width, glyphs),
             *_members(facts, width, glyphs),
             *_explained(facts, width, glyphs),
         )
     ]
-
-
-def when(unix_s: float, now: float) -> str:
-    """The local time of day, with its date where that is another day."""
-    if not unix_s:
-        return fmt.NOTHING
-    if now - unix_s < _DAY_S / 2:
-        return fmt.clock_time(unix_s)
-    return datetime.fromtimestamp(unix_s).astimezone().strftime("%m-%d %H:%M:%S")
 
 
 def _head(facts: IncidentFacts, glyphs: Glyphs) -> list[Line]:
@@ -88,7 +84,14 @@ def _way(incident: IncidentDocument, glyphs: Glyphs) -> str:
     return f"Enter opens {printable(node, ascii_only=glyphs.ascii_only)}" if node else ""
 
 
-def _facts(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
+_WHERE = ("where", "since", "work", "muted")
+"""What is needed to understand what is done about it; the rest comes below that."""
+_FURTHER = ("what to do", "advice", "runbook", "rule", "part of", "follows", "nodes")
+
+
+def _facts(
+    facts: IncidentFacts, names: Sequence[str], width: int, glyphs: Glyphs
+) -> Iterable[Line]:
     incident = facts.told.incident
     rack = f"rack {incident.rack}" if incident.rack and not incident.group else ""
     device = (incident.model, f"serial {incident.serial}" if incident.serial else "")
@@ -106,9 +109,14 @@ def _facts(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
         "nodes": _nodes(facts.told),
     }
     roles = {"what to do": "strong", "muted": "warn", "runbook": "accent"}
-    for name, text in told.items():
-        if text:
-            yield from _fact(name, text, roles.get(name, "text"), width, glyphs)
+    for name in names:
+        if told[name]:
+            yield from _fact(name, told[name], roles.get(name, "text"), width, glyphs)
+
+
+def _doubts(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Line]:
+    """How far it can be trusted."""
+    incident = facts.told.incident
     if incident.trusted and incident.provenance not in ("", Provenance.AUTHENTICATED):
         yield from _fact("trust", said(incident.provenance), "text", width, glyphs)
     if not incident.trusted:

@@ -1,13 +1,16 @@
 """One incident: where, since when, whose job, evidence with graphs, history, and its rule now."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from accelwatch.fleet.picture.model import Past
 from accelwatch.fleet.wire import IncidentNow
+from accelwatch.judging.documents import IncidentDocument
 from accelwatch.judging.explanation import Explanation
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.incident_facts import IncidentFacts, lines
+from accelwatch.tui.fleet.remedy_facts import RemedyFacts
 from accelwatch.tui.screens.page import PageScreen
 from accelwatch.tui.state.actions import INCIDENT
 from accelwatch.tui.state.board import Board
@@ -17,6 +20,9 @@ from accelwatch.tui.views.incident_graphs import (
     incident_strip,
     reasons,
 )
+
+if TYPE_CHECKING:
+    from accelwatch.remedy.plan import Plan
 
 _AGAIN_S = 5.0
 """After how long the hub is asked anew."""
@@ -35,6 +41,9 @@ class IncidentView:
         self.explanation: Explanation | None = None
         self.unexplained = ""
         """Why there is no explanation."""
+        self.plan: Plan | None = None
+        self.unplanned = ""
+        """Why there is no plan."""
         self._asked = float("-inf")
 
     @property
@@ -52,6 +61,7 @@ class IncidentView:
             return False
         self._told, self._asked = beside, float("-inf")
         self.past, self.explanation, self.unexplained = IncidentPast(), None, ""
+        self.plan, self.unplanned = None, ""
         return True
 
     def answered(
@@ -61,6 +71,15 @@ class IncidentView:
         if id_ == self._told.incident.id:
             self.explanation, self.unexplained = explanation, why
             self.past = IncidentPast(asked=True, past=past)
+
+    def planned(self, id_: str, plan: "Plan | None", why: str) -> None:
+        """What the hub would do about an incident, or why that is not known."""
+        if id_ == self._told.incident.id:
+            self.plan, self.unplanned = plan, why
+
+    def ask_again(self) -> None:
+        """Something was done: have the hub asked anew."""
+        self._asked = float("-inf")
 
     def due(self) -> bool:
         """Whether the hub is to be asked now; then it is not for a while."""
@@ -81,6 +100,23 @@ class IncidentView:
             explanation=self.explanation,
             unexplained=self.unexplained,
             ungraphed=reasons(told.incident, self.past),
+            remedy=self._remedy(told.incident),
+        )
+
+    def _remedy(self, incident: IncidentDocument) -> RemedyFacts:
+        board = self._fleet.remedies
+        page = board.page
+        if page is None or not page.acts:
+            return RemedyFacts()
+        own = board.of_node(incident.node)
+        return RemedyFacts(
+            acts=True,
+            by=", ".join(page.actions),
+            incident=incident.id,
+            remedies=board.of_incident(incident) or ([] if own is None else [own]),
+            held=board.held(incident.node),
+            plan=self.plan,
+            unplanned=self.unplanned,
         )
 
 

@@ -11,6 +11,7 @@ FLEET = "fleet"
 TABLES = frozenset({LOCAL, PROCESSES})
 LISTS = TABLES | {FLEET}
 INCIDENTS, INCIDENT = "incidents", "incident"
+ON_INCIDENTS = frozenset({INCIDENTS, INCIDENT})
 SORTED = LISTS | {INCIDENTS}
 ONLY_FLEET = frozenset({FLEET})
 OF_FLEET = frozenset({FLEET, INCIDENTS, INCIDENT})
@@ -39,6 +40,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     """Sends a signal, which only this machine's processes can get."""
     leaves: bool = False
     """Gives the terminal back, which a browser has not."""
+    acts: bool = False
+    """Says a person's word to a hub that acts."""
 
 
 def _action(
@@ -55,6 +58,7 @@ def _action(
     archive_only: bool = False,
     sends: bool = False,
     leaves: bool = False,
+    acts: bool = False,
 ) -> Action:
     return Action(
         id=id,
@@ -69,6 +73,7 @@ def _action(
         archive_only=archive_only,
         sends=sends,
         leaves=leaves,
+        acts=acts,
     )
 
 
@@ -290,7 +295,7 @@ ACTIONS: tuple[Action, ...] = (
         "S",
         "silence",
         "Have nobody told of the incident, its node or its rule for a while, or end that; asks first.",
-        screens=frozenset({INCIDENTS, INCIDENT}),
+        screens=ON_INCIDENTS,
         footer=True,
     ),
     _action(
@@ -299,8 +304,76 @@ ACTIONS: tuple[Action, ...] = (
         "X",
         "close",
         "Close the incident by hand; asks why.",
-        screens=frozenset({INCIDENTS, INCIDENT}),
+        screens=ON_INCIDENTS,
         footer=True,
+    ),
+    _action(
+        "Remedies",
+        "approve",
+        "P",
+        "approve",
+        "Say yes to the plan for the incident's node; shows what would be done, and asks why.",
+        screens=ON_INCIDENTS,
+        footer=True,
+        acts=True,
+    ),
+    _action(
+        "Remedies",
+        "deny",
+        "D",
+        "deny",
+        "Say no to the plan, for an hour or longer; asks first.",
+        screens=ON_INCIDENTS,
+        footer=True,
+        acts=True,
+    ),
+    _action(
+        "Remedies",
+        "hold",
+        "H",
+        "hold",
+        "Have nothing done to the incident's node, for a while or until it is taken back; asks first.",
+        screens=ON_INCIDENTS,
+        footer=True,
+        acts=True,
+    ),
+    _action(
+        "Remedies",
+        "release",
+        "R",
+        "give back",
+        "Give the node back, by force too; say that it is mended, or that what failed may go on.",
+        screens=ON_INCIDENTS,
+        footer=True,
+        acts=True,
+    ),
+    _action(
+        "Remedies",
+        "quarantine",
+        "Q",
+        "take out",
+        "Take the node out of the pool by hand; only a person gives it back. Asks first.",
+        screens=ON_INCIDENTS,
+        acts=True,
+    ),
+    _action(
+        "Remedies",
+        "breaker",
+        "B",
+        "breaker",
+        "Close the breaker, which opens when more goes wrong than one node explains; asks first.",
+        screens=ON_INCIDENTS | ONLY_FLEET,
+        acts=True,
+    ),
+    _action(
+        "Remedies",
+        "stop",
+        "Z",
+        "STOP",
+        "Begin nothing new on any node, or let everything go on again; the word has to be typed.",
+        screens=ON_INCIDENTS | ONLY_FLEET,
+        footer=True,
+        acts=True,
     ),
     _action(
         "Fleet",
@@ -401,8 +474,10 @@ def usable(
     archive: bool = False,
     signals: bool = True,
     terminal: bool = True,
+    acts: bool = False,
 ) -> list[Action]:
-    """The actions of a screen: of a recording, where processes can be signalled, on a terminal."""
+    """The actions of a screen: of a recording, where processes can be signalled, on a terminal, of a
+    hub that acts."""
     return [
         action
         for action in ACTIONS
@@ -411,6 +486,7 @@ def usable(
         and (archive or not action.archive_only)
         and (signals or not action.sends)
         and (terminal or not action.leaves)
+        and (acts or not action.acts)
     ]
 
 

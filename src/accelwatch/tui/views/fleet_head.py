@@ -11,7 +11,7 @@ from accelwatch.schema.standing import severity
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.lines import Line, clipped, fit, in_role, spread, width_of
 from accelwatch.tui.drawing.preferences import Preferences
-from accelwatch.tui.fleet import signs
+from accelwatch.tui.fleet import remedy_words, signs
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
@@ -43,7 +43,9 @@ def situation(board: Board, fleet: FleetBoard, width: int, now: float, screen: s
     """The second line of the header: what is wrong, else what is followed and how it is shown."""
     if fleet.problem is not None:
         return clipped(_problem(board, fleet, width, now), width)
-    left: Line = [(f" {printable(fleet.name, ascii_only=board.paint.glyphs.ascii_only)}", "dim")]
+    wrong, bounds = remedy_words.standing(fleet.remedies, width, board.paint.glyphs)
+    name = printable(fleet.name, ascii_only=board.paint.glyphs.ascii_only)
+    left: Line = wrong or [(f" {name}", "dim")]
     if screen in (INCIDENTS, INCIDENT):
         settings = [incidents.TITLES[fleet.incidents.sort]] if screen == INCIDENTS else []
         left += _filter(board, fleet.incidents.filter_text, _count(fleet))
@@ -51,9 +53,12 @@ def situation(board: Board, fleet: FleetBoard, width: int, now: float, screen: s
         settings = _settings(board.preferences)
         wait = "asking the hub" if fleet.waiting else _nodes(fleet.shown_nodes)
         left += _filter(board, fleet.filter_text, wait)
-    right: Line = [(f"{', '.join(settings)} ", "faint")]
+    shown = [f"{', '.join(settings)} "] if any(settings) else []
+    right: Line = [*((f"{text}  " if bounds else text, "faint") for text in shown), *bounds]
     if board.banner:
         right = [(f"{board.banner} ", "warn" if board.paused else "accent")]
+    elif bounds and width_of(left) + width_of(right) > width:
+        right = bounds
     if width_of(left) + width_of(right) > width and not board.archive:
         right = []
     return spread(left, right, width)

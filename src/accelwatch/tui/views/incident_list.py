@@ -7,6 +7,7 @@ from accelwatch.fleet.wire import RulesNow
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, in_role, paragraph, spread, width_of
 from accelwatch.tui.fleet import incident_columns as columns
+from accelwatch.tui.fleet import remedy_words
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.incident_columns import IncidentSight
 from accelwatch.tui.fleet.severities import SEVERITY_ROLES, severity_role, severity_sign
@@ -37,17 +38,24 @@ class IncidentList:
         if not incidents.rows:
             return None
         glyphs = self._board.paint.glyphs
-        return columns.heading(width, glyphs, sort=incidents.sort, descending=incidents.descending)
+        sort, descending = incidents.sort, incidents.descending
+        acts = self._fleet.remedies.acts
+        return columns.heading(width, glyphs, sort=sort, descending=descending, acts=acts)
 
     def line(self, index: int, width: int, _: int, /) -> Line:
         """One incident."""
-        fleet = self._fleet
+        fleet, now = self._fleet, self._now()
+        remedies = fleet.remedies
         sight = IncidentSight(
             glyphs=self._board.paint.glyphs,
-            now=self._now(),
+            now=now,
             ends=fleet.ends,
             unfolded=fleet.incidents.unfolded,
             silent=fleet.silent,
+            acts=remedies.acts,
+            next_of=lambda incident, cells: remedy_words.of_incident(
+                remedies.of_incident(incident), now, cells
+            ),
         )
         return columns.row_line(fleet.incidents.rows[index], sight, width)
 

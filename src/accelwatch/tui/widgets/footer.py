@@ -44,18 +44,26 @@ class Footer(Widget):
     def __init__(self, board: Board, screen_name: str) -> None:
         super().__init__(id="footer")
         self.board = board
+        self._screen_name = screen_name
+
+    @property
+    def _shown(self) -> list[Action]:
+        """The way out and to help first, then what a person may be waited for with."""
+        board = self.board
         actions = usable(
-            screen_name,
+            self._screen_name,
             replay=board.recorded,
             archive=board.archive,
             signals=board.signals,
             terminal=board.terminal,
+            acts=board.fleet is not None and board.fleet.remedies.acts,
         )
-        self._shown = sorted(
+        return sorted(
             (action for action in actions if action.footer),
             key=lambda action: (
                 action.id not in ("help", "quit"),
                 not action.archive_only,
+                not action.acts,
                 action.group == "Screens",
             ),
         )

@@ -1,0 +1,132 @@
+"""What a hub does about incidents, asked for once in a while, and a person's word to it."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError, UncertainError
+from accelwatch.fleet.follow.faults import TargetFault, leaves_doubt
+from accelwatch.fleet.hub_client.incident_changes import user_name
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Word
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.documents import Commanded, RemediesPage
+    from accelwatch.remedy.plan import Plan
+
+EVERY_S = 2.0
+"""How often a hub that acts is asked."""
+SELDOM_S = 30.0
+"""The same of one that does not, or is too old."""
+_UNKNOWN_PAGE = 404
+_COUNTS_NOT = "it does not count: "
+_OF_ALL: Mapping[str, str] = MappingProxyType(
+    {STOP: "/v1/stop", START: "/v1/start", RESET_BREAKER: "/v1/breaker/reset"}
+)
+Page = TypeVar("Page", bound=msgspec.Struct)
+
+
+class Remedies:
+    """Implements `picture.remedies.RemedySource`; the loop's thread only."""
+
+    def __init__(self, session: HubSession, wanted: Callable[[], bool]) -> None:
+        """`wanted` says whether there is a hub that judges, so that it may act."""
+        self.session = session
+        """With whom is spoken."""
+        self._wanted = wanted
+        self._page: RemediesPage | None = None
+        self._problem = ""
+        self._soon = asyncio.Event()
+
+    def page(self) -> "RemediesPage | None":
+        """The newest; None as long as the hub has told none."""
+        return self._page
+
+    def problem(self) -> str:
+        """Why there is nothing new; empty while there is."""
+        return self._problem
+
+    def ask_soon(self) -> None:
+        """Something was done: ask now, and not only when it is time."""
+        self._soon.set()
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Ask until cancelled; `changed` is called when something is not as it was."""
+        while True:
+            before = self._page, self._problem
+            wait_s = EVERY_S
+            self._soon.clear()
+            if self._wanted():
+                wait_s = await self._ask()
+            if (self._page, self._problem) != before:
+                changed()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._soon.wait()
+
+    async def _ask(self) -> float:
+        """Ask once; after how many seconds again."""
+        from accelwatch.fleet.remedies.documents import RemediesPage
+
+        try:
+            body = await self.session.document("/v1/remedies")
+            self._page = _decoded(body, RemediesPage)
+        except TargetFault as fault:
+            if fault.code == _UNKNOWN_PAGE:
+                self._page, self._problem = None, ""
+                return SELDOM_S
+            self._problem = f"remedies: {_line(fault)}"
+            return EVERY_S
+        except AccelwatchError as error:
+            self._problem = f"remedies: {error}"
+            return SELDOM_S
+        self._problem = ""
+        return EVERY_S if self._page.acts else SELDOM_S
+
+    async def plan(self, node: str) -> "Plan":
+        """What would be done for a node now. Raises AccelwatchError."""
+        from accelwatch.fleet.remedies.documents import PlanPage
+
+        try:
+            body = await self.session.document("/v1/plan", {"node": node})
+        except TargetFault as fault:
+            raise AccelwatchError(f"the hub shows no plan: {_line(fault)}") from fault
+        return _decoded(body, PlanPage).plan
+
+    async def say(self, word: Word) -> "Commanded":
+        """Say it; it counts when this returns. Raises AccelwatchError, UncertainError."""
+        from accelwatch.fleet.remedies.documents import Commanded
+
+        document = {"reason": word.reason, "by": user_name()}
+        document |= {"for": word.lasts} if word.lasts else {}
+        document |= {"plan": word.plan} if word.plan else {}
+        path = _OF_ALL.get(word.verb) or f"/v1/remedies/{quote(word.node, safe='')}/{word.verb}"
+        try:
+            answer = await self.session.change("POST", path, None, msgspec.json.encode(document))
+        except TargetFault as fault:
+            if leaves_doubt(fault):
+                raise UncertainError(
+                    f"nobody knows whether it counts: {_line(fault)}; look before you say it again"
+                ) from fault
+            text = _line(fault).removeprefix(_COUNTS_NOT)
+            raise AccelwatchError(f"{_COUNTS_NOT}{text}") from fault
+        finally:
+            self.ask_soon()
+        return _decoded(answer, Commanded)
+
+
+def _decoded(body: bytes, kind: type[Page]) -> Page:
+    """A page. Raises AccelwatchError for what cannot be read."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise AccelwatchError(f"the hub's answer cannot be read: {error}") from error
+
+
+def _line(fault: TargetFault) -> str:
+    return str(fault).partition("\n")[0]

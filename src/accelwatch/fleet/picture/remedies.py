@@ -1,0 +1,166 @@
+"""What a hub does about incidents, as a dashboard sees it: what comes next on a node, in words.
+
+The structs are those of the hub's own pages.
+"""
+
+from collections.abc import Coroutine, Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from accelwatch.fleet.picture.incidents import moment
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.documents import Commanded, RemediesPage, RemedyDocument
+    from accelwatch.judging.documents import IncidentDocument
+    from accelwatch.remedy.plan import Plan
+
+STOP, START, RESET_BREAKER = "stop", "start", "reset_breaker"
+"""Words to a hub that are about all nodes."""
+
+
+class Word(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person says to a hub."""
+
+    verb: str
+    """`approve`, `deny`, `hold` ... of a node, or one of those about all."""
+    node: str = ""
+    reason: str
+    lasts: str = ""
+    """How long a no or a hold counts, such as `4h`."""
+    plan: str = ""
+    """Digest of the plan that is approved."""
+
+
+class RemedySource(Protocol):
+    """Where a dashboard hears of remedies, and says a person's word. Nothing blocks the event loop."""
+
+    def page(self) -> "RemediesPage | None":
+        """The newest; None as long as the hub has told none."""
+        ...
+
+    def problem(self) -> str:
+        """Why there is nothing new, on one line; empty while there is."""
+        ...
+
+    def plan(self, node: str) -> "Coroutine[None, None, Plan]":
+        """What would be done for a node now. Raises AccelwatchError."""
+        ...
+
+    def say(self, word: Word) -> "Coroutine[None, None, Commanded]":
+        """Say it; it counts when this returns.
+
+        Raises AccelwatchError when it was refused, UncertainError when nobody knows whether it counts.
+        """
+        ...
+
+
+_WANTS: Mapping[str, str] = MappingProxyType(
+    {
+        "quarantine": "is taken out of the pool",
+        "signal_job": "its jobs are asked for a checkpoint",
+        "fence": "nothing may run there any more",
+        "move_job": "its jobs are moved",
+        "draw_spare": "a spare is drawn",
+        "reset_device": "a device is reset",
+        "reboot": "reboots",
+        "power_cycle": "is switched off and on",
+        "test": "is tested",
+        "service": "a ticket is opened",
+        "release": "is given back",
+    }
+)
+"""What is on its way, by the kind of intent."""
+_STAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "suspect": ("to be decided", "decided"),
+        "suppressed": ("nobody acts on it now", "looked at again"),
+        "awaiting_approval": ("your yes or no", "runs out"),
+        "unreachable": ("waits for its answer", "acted on"),
+        "quarantining": ("is taken out of the pool", "due"),
+        "held_by_other": ("whoever holds it gives it back", "looked at again"),
+        "quarantined": ("what is next is decided", "decided"),
+        "fencing": ("nothing may run there any more", "due"),
+        "draining": ("its jobs leave", "people are told"),
+        "remediating": ("is mended", "due"),
+        "verifying": ("is given back when it looks well", "people are told"),
+        "releasing": ("is given back", "due"),
+        "probation": ("watched", "over"),
+        "service": ("only a repair helps", "due"),
+        "failed": ("somebody has to look", "tried again"),
+        "unknown": ("nobody knows whether it was done: look, then retry", "due"),
+        "overridden": ("left alone, a person undid it", "ends"),
+    }
+)
+"""What a stage waits for when nothing else is known, and what its clock leads to."""
+
+
+class NextStep(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes next on a node."""
+
+    stage: str
+    """`awaiting approval`."""
+    text: str
+    ends: str = ""
+    """What happens when the clock runs out: `tried again`."""
+    at: float = 0.0
+    """Unix seconds at which it does; 0 where there is no clock."""
+    blocked: bool = False
+    """Whether something stands in the way."""
+
+
+def next_step(remedy: "RemedyDocument") -> NextStep:
+    """What stands in the way, else what is on its way, else what the stage waits for."""
+    stage = remedy.stage.replace("_", " ")
+    usual, ends = _STAGES.get(remedy.stage, ("", "due"))
+    wants = _WANTS.get(remedy.wants, "")
+    text = remedy.in_the_way
+    asked = remedy.stage == "awaiting_approval"
+    if asked or not text:
+        text = usual if asked else ": ".join(filter(None, (wants, remedy.doing))) or usual
+    return NextStep(
+        stage=stage,
+        text=text,
+        ends=ends,
+        at=moment(remedy.due),
+        blocked=bool(remedy.in_the_way) and not asked,
+    )
+
+
+def remedies_of(
+    by_node: "Mapping[str, RemedyDocument]", incident: "IncidentDocument"
+) -> "list[RemedyDocument]":
+    """Those that are about an incident or a member of it, its own node's first."""
+    nodes = dict.fromkeys((incident.node, *incident.nodes))
+    found = (by_node[node] for node in nodes if node in by_node)
+    ids = {incident.id, *incident.members}
+    return [one for one in found if one.incident in ids or not ids.isdisjoint(one.incidents)]
+
+
+class Came(StrEnum):
+    """What a person's word has come to."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    """It changes nothing."""
+    UNKNOWN = "unknown"
+    """Nobody knows whether what is on its way there was done."""
+    NEEDS_APPROVAL = "needs approval"
+    """A person still has to say yes."""
+
+
+_MOVES = frozenset({"approve", "quarantine", "release", "force_release", "recovered", "retry"})
+"""Words after which something is expected to go on."""
+
+
+def came_of(verb: str, notes: Iterable[str], stage: str) -> Came:
+    """From the hub's answer: its notes, and the stage of the node by then; empty where there is none."""
+    if any("changes nothing" in text for text in notes):
+        return Came.REFUSED
+    if verb in _MOVES and stage == "unknown":
+        return Came.UNKNOWN
+    if verb in _MOVES and stage == "awaiting_approval":
+        return Came.NEEDS_APPROVAL
+    return Came.DONE

@@ -1,0 +1,49 @@
+"""What the hub does about incidents, as it told it last, by node."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from accelwatch.fleet.picture.remedies import remedies_of
+from accelwatch.judging.documents import IncidentDocument
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.picture.remedies import RemedySource
+    from accelwatch.fleet.remedies.documents import RemediesPage, RemedyDocument, VetoDocument
+
+
+class RemedyBoard:
+    """Mutable; belongs to the application's thread."""
+
+    def __init__(self) -> None:
+        self.page: RemediesPage | None = None
+        """None as long as the hub has told nothing."""
+        self.problem = ""
+        """Why nothing new is known."""
+        self._by_node: Mapping[str, RemedyDocument] = {}
+        self._held: Mapping[str, VetoDocument] = {}
+
+    def take(self, source: "RemedySource | None") -> None:
+        """What is known now."""
+        page = None if source is None else source.page()
+        self.problem = "" if source is None else source.problem()
+        if page is not self.page:
+            self.page = page
+            self._by_node = {} if page is None else {one.node: one for one in page.remedies}
+            self._held = {} if page is None else {one.node: one for one in page.held}
+
+    @property
+    def acts(self) -> bool:
+        """Whether the hub is configured to do anything."""
+        return self.page is not None and self.page.acts
+
+    def of_node(self, node: str) -> "RemedyDocument | None":
+        """What is being done about a node."""
+        return self._by_node.get(node)
+
+    def held(self, node: str) -> "VetoDocument | None":
+        """Who asked that nothing be done to a node."""
+        return self._held.get(node)
+
+    def of_incident(self, incident: IncidentDocument) -> "list[RemedyDocument]":
+        """What is being done about an incident, its own node's first."""
+        return remedies_of(self._by_node, incident)

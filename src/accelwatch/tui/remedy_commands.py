@@ -1,0 +1,218 @@
+"""What keys say to a hub that acts: yes, no, leave alone, take out, give back, STOP; each asks first."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Word
+from accelwatch.fleet.wire import IncidentNow
+from accelwatch.tui.fleet.remedy_facts import price_of
+from accelwatch.tui.remedy_saying import RemedySaying
+from accelwatch.tui.state.actions import FLEET, INCIDENT, INCIDENTS
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.picture.remedies import RemedySource
+    from accelwatch.remedy.plan import Plan
+    from accelwatch.tui.app import Dashboard
+    from accelwatch.tui.fleet_controller import FleetController
+
+_DENIED = {"1h": "an hour", "4h": "4 hours", "1d": "a day"}
+_HELD = {"1h": "for an hour", "4h": "for 4 hours", "1d": "for a day", "": "until it is taken back"}
+_BACK = {
+    "release": "give it back, when fresh data says that it is well",
+    "recovered": "it is mended: what was seen until now counts no more",
+    "retry": "somebody has looked: what failed or is unknown may go on",
+    "force_release": "give it back whatever is seen; nothing is verified",
+    "forget": "have nothing to do with it any more; a mark of ours stays on it",
+}
+
+
+class RemedyCommands:
+    """One method an action; False means that it is nothing for the present screen."""
+
+    def __init__(
+        self,
+        app: "Dashboard",
+        controller: "FleetController",
+        told: Callable[[], IncidentNow | None],
+    ) -> None:
+        """`told` gives the incident that the keys are about."""
+        self._app = app
+        self._controller = controller
+        self._board = controller.board.remedies
+        self._told = told
+        self._saying = RemedySaying(app, controller)
+
+    def _on(self, *screens: str) -> bool:
+        return getattr(self._app.screen, "view_name", "") in screens
+
+    def _node(self) -> str:
+        """The node that is meant; where there is none, that is said."""
+        told = self._told()
+        if told is None:
+            self._app.say("choose an incident")
+            return ""
+        incident = told.incident
+        node = incident.node or (incident.nodes[0] if len(incident.nodes) == 1 else "")
+        if not node:
+            many = f"{incident.id} is about {told.nodes_total or 'no'} nodes"
+            self._app.say(f"{many}: open one of its members (Space unfolds them)")
+        return node
+
+    def _about_node(self, act: "Callable[[str, RemedySource], None]") -> bool:
+        if not self._on(INCIDENTS, INCIDENT):
+            return False
+        source = self._saying.source()
+        node = self._node() if source is not None else ""
+        if source is not None and node:
+            act(node, source)
+        return True
+
+    def do_approve(self) -> bool:
+        """Show what would be done, as the hub says it now, and ask for a yes."""
+        return self._about_node(self._approve)
+
+    def _approve(self, node: str, source: "RemedySource") -> None:
+        async def ask() -> None:
+            try:
+                plan = await source.plan(node)
+            except AccelwatchError as error:
+                self._saying.tell(f"No plan for {node}", [str(error)])
+                return
+            if self._app.view is None:
+                return  # a dialog has come in between
+            self._ask_yes(node, plan)
+
+        self._app.say(f"asking the hub what it would do with {node}")
+        self._controller.aside(ask())
+
+    def _ask_yes(self, node: str, plan: "Plan") -> None:
+        stage = plan.stage.replace("_", " ")
+        if not plan.digest or not plan.steps:
+            self._saying.tell(f"Nothing to approve on {node}", [plan.text or f"it is {stage}"])
+            return
+        if plan.stage != "awaiting_approval":
+            text = [f"nothing waits for a yes: {node} is {stage}", *effects(plan)]
+            self._saying.tell(f"Nothing to approve on {node}", text)
+            return
+        page = self._board.page
+        by = f" in {', '.join(page.actions)}" if page is not None and page.actions else ""
+        text = [f"With a yes this is done{by}, for {plan.incident} (rule {plan.rule}):"]
+        word = Word(verb="approve", node=node, reason="", plan=plan.digest)
+        label = f"approve plan {plan.digest[:8]} for {node}"
+        self._saying.choose(f"Approve for {node}", [*text, *effects(plan)], [(label, word)])
+
+    def do_deny(self) -> bool:
+        """Ask for how long the answer is no."""
+        return self._about_node(self._deny)
+
+    def _deny(self, node: str, _: "RemedySource") -> None:
+        remedy = self._board.of_node(node)
+        rule = f" for rule {remedy.rule}" if remedy is not None and remedy.rule else ""
+        text = [
+            f"{node} stays in the pool, and nobody is asked again{rule} until the time is over."
+        ]
+        words = [
+            (
+                f"no, {node} stays as it is for {long}",
+                Word(verb="deny", node=node, reason="", lasts=lasts),
+            )
+            for lasts, long in _DENIED.items()
+        ]
+        self._saying.choose(f"Deny for {node}", text, words)
+
+    def do_hold(self) -> bool:
+        """Ask for how long nothing is to be done to the node."""
+        return self._about_node(self._hold)
+
+    def _hold(self, node: str, _: "RemedySource") -> None:
+        text = [f"Nothing new is done to {node} meanwhile, whatever rules say."]
+        words = [
+            (
+                f"leave {node} alone {long}",
+                Word(verb="hold", node=node, reason="", lasts=lasts),
+            )
+            for lasts, long in _HELD.items()
+        ]
+        veto = self._board.held(node)
+        if veto is not None:
+            text = [f"{node} is left alone: {veto.by}: {veto.reason}"]
+            words.insert(
+                0,
+                (
+                    f"take it back: {node} is acted on again",
+                    Word(verb="unhold", node=node, reason=""),
+                ),
+            )
+        self._saying.choose(f"Hold {node}", text, words)
+
+    def do_release(self) -> bool:
+        """Ask how the node is to come back."""
+        return self._about_node(self._release)
+
+    def _release(self, node: str, _: "RemedySource") -> None:
+        remedy = self._board.of_node(node)
+        if remedy is None:
+            text = [f"Nothing is being done about {node}."]
+        elif remedy.hold is None:
+            text = [f"{node} is {remedy.stage.replace('_', ' ')}; it has no mark of ours."]
+        else:
+            mark = f"our mark on {remedy.target or node}"
+            text = [f"{node} is {remedy.stage.replace('_', ' ')}; {mark} would be taken away."]
+        words = [(label, Word(verb=verb, node=node, reason="")) for verb, label in _BACK.items()]
+        self._saying.choose(f"Give back {node}", text, words)
+
+    def do_quarantine(self) -> bool:
+        """Ask whether the node is to be taken out by hand."""
+        return self._about_node(self._quarantine)
+
+    def _quarantine(self, node: str, _: "RemedySource") -> None:
+        page = self._board.page
+        by = f" in {', '.join(page.actions)}" if page is not None and page.actions else ""
+        text = [
+            f"{node} is drained{by}: no new work comes to it, what runs there runs on.",
+            "Only a person gives it back.",
+        ]
+        word = Word(verb="quarantine", node=node, reason="")
+        self._saying.choose(f"Take out {node}", text, [(f"take {node} out of the pool", word)])
+
+    def do_breaker(self) -> bool:
+        """Ask whether the breaker is to be closed."""
+        if not self._on(INCIDENTS, INCIDENT, FLEET):
+            return False
+        page = self._board.page
+        if self._saying.source() is not None and page is not None:
+            why = f": {page.breaker_why}" if page.breaker_why else ""
+            text = [f"It is {page.breaker.replace('_', ' ')}{why}"]
+            word = Word(verb=RESET_BREAKER, reason="")
+            self._saying.choose("The breaker", text, [("close it: rules may act again", word)])
+        return True
+
+    def do_stop(self) -> bool:
+        """Have STOP typed, or START where everything is stopped."""
+        if not self._on(INCIDENTS, INCIDENT, FLEET):
+            return False
+        page = self._board.page
+        if self._saying.source() is None or page is None:
+            return True
+        if page.stopped_by:
+            meaning = f"everything goes on; {page.stopped_by} stopped it"
+            self._saying.ask_typed("START", meaning, Word(verb=START, reason=""))
+        else:
+            meaning = "nothing new is begun on any node"
+            self._saying.ask_typed("STOP", meaning, Word(verb=STOP, reason=""))
+        return True
+
+
+def effects(plan: "Plan") -> list[str]:
+    """The steps, what keeps each from being done, and the price."""
+    text = []
+    for number, step in enumerate(plan.steps, 1):
+        text.append(f"{number}. {step.text}")
+        text += [
+            f"   held back all the same: {denial.text}"
+            for denial in step.in_the_way
+            if not denial.why.lifted_by_approval
+        ]
+    price = price_of(plan)
+    return [*text, price] if price else text

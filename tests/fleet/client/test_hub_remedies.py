@@ -1,0 +1,188 @@
+"""A hub's remedies as a dashboard hears of them: what is told, refused, left in doubt; nothing hangs."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from accelwatch.errors import AccelwatchError, UncertainError
+from accelwatch.fleet.hub_client.place import hub_place
+from accelwatch.fleet.hub_client.remedies import Remedies
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.picture.remedies import Word
+from accelwatch.fleet.remedies.documents import PlanPage
+from seen_remedies import answered, asking, page, plan
+from waiting import GUARD_S
+
+QUARANTINE = Word(verb="quarantine", node="n 1/a", reason="dead", lasts="")
+
+
+class Answers:
+    """A hub that answers as a test wants."""
+
+    def __init__(self) -> None:
+        self.code, self.body, self.kind = 200, b"", "application/json"
+        self.hangs = False
+        self.released = asyncio.Event()
+        self.asked: list[tuple[str, str, bytes]] = []
+
+    def of(self, struct: msgspec.Struct) -> None:
+        self.code, self.body, self.kind = 200, msgspec.json.encode(struct), "application/json"
+
+    def refuse(self, code: int, text: str) -> None:
+        self.code, self.body, self.kind = code, text.encode(), "text/plain"
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked.append((request.method, request.raw_path, await request.read()))
+        if self.hangs:
+            await self.released.wait()
+        return web.Response(status=self.code, body=self.body, content_type=self.kind)
+
+
+@contextlib.asynccontextmanager
+async def served(timeout_s: float = GUARD_S) -> AsyncIterator[tuple[Answers, Remedies]]:
+    answers = Answers()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answers.answer)
+    runner = web.AppRunner(app, shutdown_timeout=1.0)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0]
+    session = HubSession(hub_place(f"http://{host}:{port}"), timeout_s)
+    try:
+        yield answers, Remedies(session, lambda: True)
+    finally:
+        answers.released.set()
+        await session.close()
+        await runner.cleanup()
+
+
+def test_pages_come_and_what_stops_them_is_told() -> None:
+    async def main() -> None:
+        async with served() as (answers, remedies):
+            heard = asyncio.Event()
+            answers.of(page(asking()))
+            asking_it = asyncio.create_task(remedies.run(heard.set))
+
+            async def again() -> None:
+                heard.clear()
+                remedies.ask_soon()
+                async with asyncio.timeout(GUARD_S):
+                    await heard.wait()
+
+            await again()
+            told = remedies.page()
+            assert told == page(asking())
+            assert remedies.problem() == ""
+            answers.refuse(500, "broken")
+            await again()
+            assert remedies.page() is told
+            assert remedies.problem() == "remedies: broken"
+            answers.of(answered("no page at all"))
+            await again()
+            assert remedies.problem().startswith("remedies: the hub's answer cannot be read")
+            answers.refuse(404, "no such page")
+            await again()
+            assert (remedies.page(), remedies.problem()) == (None, "")
+            asking_it.cancel()
+            await asyncio.gather(asking_it, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_nobody_is_asked_who_does_not_judge() -> None:
+    async def main() -> None:
+        async with served() as (answers, remedies):
+            quiet = Remedies(remedies.session, lambda: False)
+            task = asyncio.create_task(quiet.run(lambda: None))
+            for _ in range(5):
+                quiet.ask_soon()
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert answers.asked == []
+
+    asyncio.run(main())
+
+
+def test_a_plan_and_words_go_where_they_belong() -> None:
+    async def main() -> None:
+        async with served() as (answers, remedies):
+            answers.of(PlanPage(plan=plan()))
+            assert await remedies.plan("n 1/a") == plan()
+            answers.of(answered("kim stopped everything"))
+            said = await remedies.say(Word(verb="stop", reason="smoke"))
+            assert said == answered("kim stopped everything")
+            answers.of(answered("deny by kim: no", asking()))
+            await remedies.say(Word(verb="deny", node="n 1/a", reason="no", lasts="4h"))
+            await remedies.say(Word(verb="approve", node="n1", reason="yes", plan="5f3a"))
+            paths = [(method, path) for method, path, _ in answers.asked]
+            assert paths == [
+                ("GET", "/v1/plan?node=n+1%2Fa"),
+                ("POST", "/v1/stop"),
+                ("POST", "/v1/remedies/n%201%2Fa/deny"),
+                ("POST", "/v1/remedies/n1/approve"),
+            ]
+            bodies = [json.loads(body) for _, _, body in answers.asked[1:]]
+            assert [set(body) for body in bodies] == [
+                {"reason", "by"},
+                {"reason", "by", "for"},
+                {"reason", "by", "plan"},
+            ]
+            answers.refuse(404, "no node 'n9'")
+            with pytest.raises(AccelwatchError, match="the hub shows no plan: no node 'n9'"):
+                await remedies.plan("n9")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "doubt"),
+    [
+        (403, "answered 403: this needs the role act; ana has approve", False),
+        (503, "it does not count: the journal is full", False),
+        (400, "reason: say why", False),
+        (500, "broken", True),
+        (502, "broken", True),
+    ],
+)
+def test_a_refusal_is_told_apart_from_doubt(code: int, text: str, doubt: bool) -> None:
+    async def main() -> None:
+        async with served() as (answers, remedies):
+            answers.refuse(code, text.removeprefix("answered 403: "))
+            with pytest.raises(AccelwatchError) as caught:
+                await remedies.say(QUARANTINE)
+            assert isinstance(caught.value, UncertainError) is doubt
+            assert text in str(caught.value)
+            head = "nobody knows whether it counts" if doubt else "it does not count"
+            assert str(caught.value).startswith(head)
+
+    asyncio.run(main())
+
+
+def test_a_hub_that_hangs_leaves_doubt_about_a_word_and_is_told_about_a_plan() -> None:
+    async def main() -> None:
+        async with served(timeout_s=0.2) as (answers, remedies):
+            answers.hangs = True
+            with pytest.raises(UncertainError, match="no whole answer in time"):
+                await remedies.say(QUARANTINE)
+            with pytest.raises(AccelwatchError, match="shows no plan: no whole answer in time"):
+                await remedies.plan("n1")
+
+    asyncio.run(main())
+
+
+def test_a_hub_that_is_not_there_was_told_nothing() -> None:
+    async def main() -> None:
+        session = HubSession(hub_place("http://127.0.0.1:1"))
+        with pytest.raises(AccelwatchError, match="it does not count: ") as caught:
+            await Remedies(session, lambda: True).say(QUARANTINE)
+        assert not isinstance(caught.value, UncertainError)
+        await session.close()
+
+    asyncio.run(main())

@@ -1,0 +1,305 @@
+"""A person's word to a hub that acts: what is shown before, asked, said, and told of what came of it."""
+
+import asyncio
+
+import pytest
+
+from accelwatch.errors import AccelwatchError, UncertainError
+from accelwatch.fleet.picture.remedies import Came, Word, came_of
+from accelwatch.fleet.remedies.documents import RemediesPage
+from accelwatch.fleet.wire import IncidentNow
+from accelwatch.remedy.stage import Stage
+from fleets import FedFleet, FedRemedies, FleetStage, on
+from seen_incidents import job, lost, low_power, muted, over, storm
+from seen_remedies import answered, asking, draining, held, page, plan, remedy, stopped, unknown
+from tui.test_incident_screen import of
+
+
+def acting(*told: IncidentNow, remedies: RemediesPage | None = None) -> FedFleet:
+    """A hub that asks for a yes about n002."""
+    source = of(*told) if told else of(lost())
+    source.remedies = FedRemedies(page(asking()) if remedies is None else remedies, plan())
+    return source
+
+
+def words(stage: FleetStage) -> list[Word]:
+    assert stage.fed.remedies is not None
+    return stage.fed.remedies.said
+
+
+async def typed(stage: FleetStage, *keys: str) -> None:
+    await stage.press(*keys)
+    await asyncio.sleep(0)
+    await stage.pilot.pause()
+
+
+def test_a_plan_is_shown_and_approved_once_it_is_said_why() -> None:
+    source = acting()
+    assert source.remedies is not None
+    source.remedies.answer = answered("approve by kim: board is dead", draining())
+
+    async def check(stage: FleetStage) -> None:
+        await typed(stage, "5", "P")
+        await stage.until("Approve for n002")
+        for text in (
+            "With a yes this is done in slurm, for i1 (rule gpu.lost):",
+            "1. take n002 out of the pool",
+            "   held back all the same: 2 of 2 nodes of pool train are out already",
+            "2. have n099 stand in",
+            "3. have job 48101 run on elsewhere",
+            "costs 12.5 GPU-hours, saves 24.0 (expected)",
+            "▌ Cancel",
+            "approve plan 5f3a91c2 for n002",
+        ):
+            assert text in stage.text()
+        assert "a person has to say yes" not in stage.text().partition("Approve for")[2]
+        await stage.press("down", "enter", "enter")
+        assert "reason: say why" in stage.text()
+        assert words(stage) == []
+        await stage.press(*"dead", "enter")
+        await stage.until("approve by kim: board is dead")
+        (word,) = words(stage)
+        assert (word.verb, word.node, word.plan) == ("approve", "n002", "5f3a91c2d4e5f607")
+        assert (word.reason, word.lasts) == ("dead", "")
+
+    on(check, source=source)
+
+
+def test_esc_and_cancel_say_nothing() -> None:
+    async def check(stage: FleetStage) -> None:
+        await typed(stage, "5", "enter", "P")
+        await stage.until("Approve for n002")
+        await stage.press("enter")
+        for key in ("D", "H", "R", "Q", "B"):
+            await stage.press(key, "enter", key, "down", "enter", "x", "escape")
+        await stage.press("Z", *"STOP", "escape")
+        assert words(stage) == []
+        assert stage.screen_name == "incident"
+
+    on(check, source=acting())
+
+
+SAID = (
+    ("D", 1, "deny", "1h"),
+    ("D", 3, "deny", "1d"),
+    ("H", 2, "hold", "4h"),
+    ("H", 4, "hold", ""),
+    ("R", 1, "release", ""),
+    ("R", 2, "recovered", ""),
+    ("R", 3, "retry", ""),
+    ("R", 4, "force_release", ""),
+    ("R", 5, "forget", ""),
+    ("Q", 1, "quarantine", ""),
+    ("B", 1, "reset_breaker", ""),
+)
+"""Key, how far down the choice is, and what is said then, and for how long."""
+
+
+def test_each_word_is_said_of_the_node_of_the_incident() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5")
+        for key, steps, verb, lasts in SAID:
+            await stage.press(key, *["down"] * steps, "enter", "w", "enter")
+            await asyncio.sleep(0)
+            node = "" if key == "B" else "n002"
+            assert words(stage)[-1] == Word(verb=verb, node=node, reason="w", lasts=lasts)
+        assert len(words(stage)) == len(SAID)
+
+    on(check, source=acting())
+
+
+def test_a_hold_is_taken_back_where_there_is_one() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "H")
+        assert "n002 is left alone: kim: a demo runs" in stage.text()
+        await stage.press("down", "enter", "x", "enter")
+        await stage.until("counts")
+        assert words(stage) == [Word(verb="unhold", node="n002", reason="x")]
+
+    on(check, source=acting(remedies=page(asking(), held=(held("n002"),))))
+
+
+def test_stop_and_start_have_to_be_typed() -> None:
+    async def stop(stage: FleetStage) -> None:
+        await stage.press("Z", *"stop", "enter")
+        assert "not done: STOP is to be typed, in capitals" in stage.text()
+        await stage.press("escape")
+        assert words(stage) == []
+        await stage.press("Z", *"STOP", "enter", *"smoke", "enter")
+        await stage.until("counts")
+        assert words(stage) == [Word(verb="stop", reason="smoke")]
+
+    async def start(stage: FleetStage) -> None:
+        await stage.press("5")
+        assert "STOP by kim: too much at once" in stage.text()
+        await stage.press("Z", *"START", "enter", *"calm", "enter")
+        await stage.until("counts")
+        assert words(stage) == [Word(verb="start", reason="calm")]
+
+    on(stop, source=acting())
+    on(start, source=acting(remedies=stopped(asking())))
+
+
+def test_what_the_hub_refuses_stays_until_it_is_closed() -> None:
+    source = acting()
+    assert source.remedies is not None
+    refusal = "it does not count: answered 403: this needs the role act; ana has approve"
+    source.remedies.answer = AccelwatchError(refusal)
+
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "Q", "down", "enter", "w", "enter")
+        await stage.until("Refused")
+        assert refusal in " ".join(stage.text().split())
+        await stage.press("enter")
+        assert stage.screen_name == "incidents"
+
+    on(check, source=source)
+
+
+def test_a_word_that_changes_nothing_or_leaves_doubt_is_told_as_such() -> None:
+    source = acting()
+    fed = source.remedies
+    assert fed is not None
+
+    async def check(stage: FleetStage) -> None:
+        fed.answer = answered("release changes nothing: n002 is suspect", asking())
+        await stage.press("5", "R", "down", "enter", "w", "enter")
+        await stage.until("It changes nothing")
+        assert "release changes nothing: n002 is suspect" in stage.text()
+        await stage.press("enter")
+        fed.answer = UncertainError("nobody knows whether it counts: no answer in time")
+        await stage.press("R", "down", "enter", "w", "enter")
+        await stage.until("Not known whether it was done")
+        await stage.press("enter")
+        fed.answer = answered("retry by kim: w", unknown())
+        await stage.press("R", *["down"] * 3, "enter", "w", "enter")
+        await stage.until("Not known whether it was done")
+        assert "n010 is unknown: reboots: no answer from slurmctld for 40 s" in stage.text()
+        await stage.press("enter")
+        fed.answer = answered("release by kim: w", asking())
+        await stage.press("R", "down", "enter", "w", "enter")
+        await stage.until("A person still has to say yes")
+
+    on(check, source=source)
+
+
+def test_where_there_is_nothing_to_approve_that_is_said() -> None:
+    source = acting()
+    fed = source.remedies
+    assert fed is not None
+
+    async def check(stage: FleetStage) -> None:
+        fed.shown_plan = plan(digest="", steps=(), text="nothing that we know of is wrong with it")
+        await typed(stage, "5", "P")
+        await stage.until("Nothing to approve on n002")
+        assert "nothing that we know of is wrong with it" in stage.text()
+        await stage.press("enter")
+        fed.shown_plan = plan(stage=Stage.DRAINING)
+        await typed(stage, "P")
+        await stage.until("nothing waits for a yes: n002 is draining")
+        await stage.press("enter")
+        fed.shown_plan = None
+        await typed(stage, "P")
+        await stage.until("the hub shows no plan: answered 500")
+        assert words(stage) == []
+
+    on(check, source=source)
+
+
+def said_of(source: FedFleet, key: str, *, readonly: bool = False) -> str:
+    texts: list[str] = []
+
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", key)
+        texts.append(stage.app.board.message)
+
+    on(check, source=source, readonly=readonly)
+    return texts[0]
+
+
+def test_where_no_word_can_be_said_that_is_told() -> None:
+    assert "a hub with remedy.actions does" in said_of(of(lost()), "P")
+    assert said_of(acting(), "P", readonly=True).endswith("(--readonly)")
+    assert "no remedy.actions" in said_of(acting(remedies=RemediesPage(acts=False)), "Q")
+    assert said_of(acting(*storm()), "Q").startswith("i30 is about 4 nodes")
+    assert said_of(acting(job()), "D").startswith("i6 is about 2 nodes")
+
+
+def test_keys_are_told_only_where_the_hub_acts() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5")
+        assert "P approve" in stage.text().splitlines()[-1]
+        assert stage.fed.remedies is not None
+        stage.fed.remedies.told = RemediesPage(acts=False)
+        assert stage.fed.view is not None
+        await stage.tick(stage.fed.view)
+        assert "approve" not in stage.text().splitlines()[-1]
+
+    on(check, source=acting(), size=(80, 24))
+
+
+@pytest.mark.parametrize(
+    ("verb", "notes", "stage", "came"),
+    [
+        ("release", ("release changes nothing: n1 is healthy",), "", Came.REFUSED),
+        ("approve", (), "quarantining", Came.DONE),
+        ("release", (), "awaiting_approval", Came.NEEDS_APPROVAL),
+        ("hold", (), "awaiting_approval", Came.DONE),
+        ("retry", (), "unknown", Came.UNKNOWN),
+        ("deny", (), "unknown", Came.DONE),
+    ],
+)
+def test_what_has_come_of_a_word(verb: str, notes: tuple[str, ...], stage: str, came: Came) -> None:
+    assert came_of(verb, notes, stage) is came
+
+
+def test_an_incident_of_another_cause_on_the_node_shows_for_what_it_is() -> None:
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "enter")
+        assert "awaiting approval since 07:57:00, for i1" in stage.text()
+        await stage.press("escape")
+        assert "your yes or no" not in stage.text()
+
+    on(check, source=acting(low_power(), over()), size=(140, 40))
+
+
+def test_what_is_done_is_told_on_list_page_and_head() -> None:
+    many = page(
+        asking(),
+        *(remedy(f"n0{n}", "suspect", "i30", in_the_way="as others") for n in range(25, 29)),
+    )
+
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5")
+        assert "up to resume  2 of 2 nodes out  breaker closed" in stage.text()
+        assert "your yes or no, 25 min" in stage.line_with("n002")
+        assert "4 suspect" in stage.line_with("rack=r04")
+        await stage.press("enter")
+        for text in (
+            "remedy      awaiting approval since 07:57:00",
+            "next        your yes or no, runs out in 25 min",
+            "plan        1. take n002 out of the pool",
+            "why not now: 2 of 2 nodes of pool train are out already",
+            "price       costs 12.5 GPU-hours, saves 24.0 (expected)",
+        ):
+            await stage.until(text)
+        await stage.press("escape", "down", "enter")
+        assert "n025        suspect: as others" in stage.text()
+
+    on(check, source=acting(lost(), *storm(), remedies=many), size=(200, 50))
+
+
+def test_a_mark_a_spare_and_a_hold_are_told_on_the_page() -> None:
+    told = page(draining(), held=(held("n009"),))
+
+    async def check(stage: FleetStage) -> None:
+        await stage.press("5", "enter")
+        for text in (
+            "held        nothing is done to n009 until taken back, by kim: a demo runs",
+            "next        its jobs are moved: job 48104",
+            "our mark on n009 in slurm, set by root at 07:57:10: accelwatch i4 t1: memory rows",
+            "spare       n099 stands in",
+        ):
+            assert text in stage.text()
+
+    on(check, source=acting(muted(), remedies=told), size=(120, 40))
