@@ -2,7 +2,7 @@
 
 import msgspec
 
-from accelwatch.alert import Notice, NoticeKind
+from accelwatch.alert import Asked, Notice, NoticeKind
 from accelwatch.rules.document import Severity
 
 NOTICE = Notice(
@@ -24,6 +24,14 @@ NOTICE = Notice(
     source="NVIDIA Xid catalog",
     link="https://hub/i42",
     labels={"rule": "nvidia.gpu.lost", "node": "n12", "device": "nvidia3", "severity": "critical"},
+)
+ASKED = Asked(
+    node="n12",
+    plan="554dd877c172041b",
+    steps=("take n12 out of the pool",),
+    at=1_795_317_248.0,
+    until=1_795_319_048.0,
+    link="https://hub/incidents/i42?link=abc.def",
 )
 _KOREAN = "가" * 200
 LONG = msgspec.structs.replace(

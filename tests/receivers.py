@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -16,9 +17,9 @@ class Request(msgspec.Struct):
     headers: dict[str, str]
     body: bytes
 
-    def json(self) -> dict[str, object]:
+    def json(self) -> dict[str, Any]:
         """The body."""
-        return msgspec.json.decode(self.body, type=dict[str, object])
+        return msgspec.json.decode(self.body, type=dict[str, Any])
 
 
 class Receiver:

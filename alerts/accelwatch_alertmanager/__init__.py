@@ -99,6 +99,8 @@ def alert(notice: Notice, labels: dict[str, str], now: float) -> dict[str, objec
         "description": body(notice),
         "severity": notice.severity.value,
     }
+    if link := next((asked.link for asked in notice.asks if asked.link), ""):
+        annotations["decide_url"] = link
     if notice.runbook:
         annotations["runbook_url"] = notice.runbook
     return {

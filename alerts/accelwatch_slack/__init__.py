@@ -12,7 +12,7 @@ from accelwatch.alert import Notice, NoticeKind, Outcome, SinkContext, Status
 from accelwatch.delivery.post import Answer, Poster, PostError, failed, outcome_of
 from accelwatch.errors import ConfigError
 from accelwatch.plugin_options import check_url, checked
-from accelwatch_slack.blocks import message
+from accelwatch_slack.blocks import message, question
 
 _API = "https://slack.com/api"
 _LATER = frozenset(
@@ -88,6 +88,11 @@ class SlackSink:
         outcome = await self._call("chat.update", edited, reference)
         if outcome.message.rpartition(" ")[2] in _GONE:
             return await self._call("chat.postMessage", message(notice), "")
+        if notice.kind is NoticeKind.ASKED and outcome.status is Status.DELIVERED:
+            # The message that is edited later has the plan; the answer to it is what rings.
+            answer = {**question(notice), "thread_ts": ts, "reply_broadcast": True}
+            rung = await self._call("chat.postMessage", answer, reference)
+            return msgspec.structs.replace(rung, reference=outcome.reference)
         return outcome
 
     async def _call(self, method: str, payload: dict[str, object], reference: str) -> Outcome:

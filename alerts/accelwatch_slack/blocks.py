@@ -30,6 +30,17 @@ def message(notice: Notice) -> dict[str, object]:
     }
 
 
+def question(notice: Notice) -> dict[str, object]:
+    """A short answer to the message, for whoever has to decide; the rest stands there."""
+    said = _escaped(headline(notice))
+    return {
+        "text": said,
+        "blocks": [_plain(said), *_links(notice)],
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+
+
 def _parts(text: str) -> list[str]:
     """Lines gathered to texts that a section takes."""
     parts: list[str] = []
@@ -44,12 +55,21 @@ def _parts(text: str) -> list[str]:
 def _links(notice: Notice) -> list[dict[str, object]]:
     links = [
         f"<{_escaped(url).replace('|', '%7C')}|{name}>"
-        for name, url in (("Incident", notice.link), ("Runbook", notice.runbook))
+        for name, url in (
+            *((f"Decide on {_name(asked.node)}", asked.link) for asked in notice.asks),
+            ("Incident", notice.link),
+            ("Runbook", notice.runbook),
+        )
         if url.startswith(("https://", "http://")) and len(url.encode()) <= _MOST_LINE
     ]
     if not links:
         return []
     return [{"type": "section", "text": {"type": "mrkdwn", "text": " · ".join(links)}}]
+
+
+def _name(node: str) -> str:
+    """A node's name within a link, whose words end at a bar."""
+    return _escaped(fitted(node, 60)).replace("|", " ")
 
 
 def _plain(text: str) -> dict[str, object]:

@@ -70,7 +70,8 @@ def _message(notice: Notice, lines: list[str]) -> dict[str, object]:
         "msteams": {"width": "Full"},
         "body": [title, *(_block(fitted(line, _MOST_LINE), spacing="Small") for line in lines)],
     }
-    links = [("Runbook", notice.runbook), ("Incident", notice.link)]
+    decide = [(f"Decide on {fitted(one.node, 60)}", one.link) for one in notice.asks]
+    links = [*decide, ("Runbook", notice.runbook), ("Incident", notice.link)]
     actions = [
         {"type": "Action.OpenUrl", "title": name, "url": url}
         for name, url in links

@@ -22,7 +22,24 @@ class NoticeKind(StrEnum):
     CLOSED = "closed"
     REMINDER = "reminder"
     """Nobody has taken it up yet."""
+    ASKED = "asked"
+    """A person is asked whether something may be done about it."""
     TEST = "test"
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan that waits for a person's yes."""
+
+    node: str
+    plan: str
+    """Its digest, which an approval names."""
+    steps: tuple[str, ...]
+    at: float
+    """Unix seconds at which it was asked."""
+    until: float | None = None
+    """Unix seconds until which it waits."""
+    link: str = ""
+    """By which whoever reads it may decide, once. It is in what is sent only, and never kept."""
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +72,10 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     link: str = ""
     trusted: bool = True
     labels: Mapping[str, str] = {}
+    asks: tuple[Asked, ...] = ()
+    """What a person is asked about it now."""
+    done: tuple[str, ...] = ()
+    """The latest of what was done about it, and by whom, with its time of day."""
 
 
 class Status(StrEnum):

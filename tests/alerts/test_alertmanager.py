@@ -14,7 +14,8 @@ import pytest
 
 from accelwatch.alert import NoticeKind, Sink, Status
 from accelwatch.rules.document import Severity
-from notices import LONG, NOTICE, notice
+from accelwatch_alertmanager import alert
+from notices import ASKED, LONG, NOTICE, notice
 from receivers import code, receiver
 from sink_tests import delivered, sink
 
@@ -157,3 +158,11 @@ def test_one_member_of_a_cluster_that_takes_it_is_enough() -> None:
             assert len(bad.requests) == len(good.requests) == 1
 
     asyncio.run(scenario())
+
+
+def test_the_way_to_decide_is_an_annotation_and_no_label() -> None:
+    made = alert(notice(asks=(ASKED,)), {"alertname": "x"}, NOTICE.time)
+    assert made["annotations"]["decide_url"] == ASKED.link  # type: ignore[index]
+    assert made["labels"] == {"alertname": "x"}
+    without = alert(NOTICE, {}, NOTICE.time)
+    assert "decide_url" not in without["annotations"]  # type: ignore[operator]

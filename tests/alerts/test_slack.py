@@ -3,10 +3,11 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from accelwatch.alert import NoticeKind, Outcome, Status
-from notices import LONG, NOTICE, notice
+from notices import ASKED, LONG, NOTICE, notice
 from receivers import Receiver, code, receiver
 from sink_tests import delivered, sink
 
@@ -105,3 +106,30 @@ def test_names_mention_nobody_and_link_nowhere() -> None:
     assert all("<" not in text for text in (said["text"], *texts(said)))
     blocks = said["attachments"][0]["blocks"]
     assert {block["text"]["type"] for block in blocks} == {"plain_text"}
+
+
+def test_who_has_to_decide_gets_an_answer_that_rings_and_the_message_has_the_plan() -> None:
+    outcomes, there = by_token(notice(kind=NoticeKind.ASKED, asks=(ASKED,)), reference="C9:12.0")
+    edited, answer = there.requests
+    assert (edited.path, edited.json()["ts"]) == ("/chat.update", "12.0")
+    assert any("waits for a yes" in text for text in texts(edited.json()))
+    assert (answer.path, answer.json()["thread_ts"]) == ("/chat.postMessage", "12.0")
+    assert answer.json()["reply_broadcast"] is True
+    link = f"<{ASKED.link}|Decide on n12>"
+    assert link in answer.json()["blocks"][1]["text"]["text"]
+    assert link in texts(edited.json())[-1]
+    assert outcomes[0].reference == "C9:17.5", "the message, not the answer"
+
+
+def test_an_answer_that_fails_is_sent_again() -> None:
+    answers = [code(200, OK), code(500)]
+    asked = notice(kind=NoticeKind.ASKED, asks=(ASKED,))
+    outcomes, _ = by_token(asked, answers=answers, reference="C9:12.0")
+    assert outcomes[0].status is Status.RETRY
+
+
+def test_a_node_cannot_write_a_link() -> None:
+    nasty = msgspec.structs.replace(ASKED, node="<!channel>|x>")
+    _, there = by_token(notice(asks=(nasty,)))
+    last = texts(there.requests[0].json())[-1]
+    assert f"<{ASKED.link}|Decide on &lt;!channel&gt; x&gt;>" in last

@@ -7,7 +7,7 @@ import pytest
 
 from accelwatch.alert import NoticeKind
 from accelwatch_teams import MOST_BYTES
-from notices import LONG, NOTICE, notice
+from notices import ASKED, LONG, NOTICE, notice
 from receivers import Request, code, receiver
 from sink_tests import delivered, sink
 
@@ -60,3 +60,12 @@ def test_names_are_no_markdown() -> None:
     assert card["body"][0]["text"].endswith(
         r"\[here\]\(https://evil\) \*\*n1\*\* &lt;at\>all&lt;/at\>"
     )
+
+
+def test_a_card_has_a_button_to_decide() -> None:
+    card = content(sent(notice(kind=NoticeKind.ASKED, asks=(ASKED,))))
+    assert card["actions"][0] == {
+        "type": "Action.OpenUrl",
+        "title": "Decide on n12",
+        "url": ASKED.link,
+    }

@@ -6,16 +6,17 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 
-from accelwatch.alert import Notice, Outcome, Sink, Status
+from accelwatch.alert import Asked, Notice, Outcome, Sink, Status
 from accelwatch.clock import SystemClock
 from accelwatch.config.alerts import Alerts, DeadMan, Route, SinkSettings
 from accelwatch.delivery.dispatcher import Dispatcher
 from accelwatch.delivery.message import Key
 from accelwatch.delivery.outbox import JournalOutbox, MemoryOutbox, Outbox
-from accelwatch.incidents.incident import Facts
+from accelwatch.incidents.incident import Facts, Incident
 from accelwatch.incidents.journal.file import JournalError, JournalFile
 from accelwatch.incidents.journal.writer import JournalWriter
 from incident_samples import incident, over, storm
@@ -312,7 +313,7 @@ def test_a_name_of_200_korean_letters_arrives_everywhere() -> None:
             async with running(alerts) as dispatcher:
                 dispatcher.changed(incident(node=name, facts=Facts(labels={"rack": name})))
                 (request,) = await there.wait_for(1)
-                assert request.json()["data"]["nodes"] == [name]  # type: ignore[index]
+                assert request.json()["data"]["nodes"] == [name]
                 await teams.wait_for(2)
                 assert all(len(request.body) < 28_000 for request in teams.requests)
 
@@ -368,5 +369,68 @@ def test_one_who_cannot_say_that_all_is_well_says_that_it_is_not(tmp_path: Path)
                 assert there.requests == []
             async with running(alerts) as dispatcher:
                 assert "nobody says whether all is well" in dispatcher.problems[0]
+
+    asyncio.run(scenario())
+
+
+ASKED = Asked(node="n1", plan="p1", steps=("take n1 out of the pool",), at=1.0)
+
+
+class OneAsks:
+    """Asks about every incident while it wants to."""
+
+    page = "/incidents/"
+
+    def __init__(self) -> None:
+        self.wants = True
+
+    def asks(self, _incident: Incident, /) -> tuple[Asked, ...]:
+        return (ASKED,)
+
+    def linked(self, sink: str, incident: str, asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
+        link = f"https://hub/{incident}?link=secret-{sink}"
+        made = (msgspec.structs.replace(one, link=link) for one in asks)
+        return tuple(made) if self.wants else ()
+
+
+def test_a_link_is_in_what_is_sent_and_nowhere_else() -> None:
+    async def scenario() -> None:
+        outbox = MemoryOutbox()
+        kept: list[bytes | None] = []
+        save = outbox.save
+
+        async def saved(changes: Mapping[Key, bytes | None]) -> None:
+            kept.extend(changes.values())
+            await save(changes)
+
+        outbox.save = saved  # type: ignore[method-assign]
+        asking = OneAsks()
+        async with receiver() as one, receiver() as two:
+            alerts = settings(("a", one), ("b", two), external_url="https://hub")
+            async with running(alerts, outbox, asking=asking) as dispatcher:
+                dispatcher.changed(incident())
+                await one.wait_for(1)
+                await two.wait_for(1)
+        said = [there.requests[0].json()["data"] for there in (one, two)]
+        links = [data["asks"][0]["link"] for data in said]
+        assert links == ["https://hub/i1?link=secret-a", "https://hub/i1?link=secret-b"]
+        assert said[0]["link"] == "https://hub/incidents/i1"
+        assert any(kept)
+        assert all(b"secret" not in (row or b"") for row in kept)
+
+    asyncio.run(scenario())
+
+
+def test_what_was_decided_meanwhile_is_not_asked() -> None:
+    async def scenario() -> None:
+        asking = OneAsks()
+        asking.wants = False
+        async with (
+            receiver() as there,
+            running(settings(("a", there)), asking=asking) as dispatcher,
+        ):
+            dispatcher.changed(incident())
+            await there.wait_for(1)
+            assert there.requests[0].json()["data"]["asks"] == []
 
     asyncio.run(scenario())

@@ -1,8 +1,9 @@
 """What is said of an incident, and how it reads."""
 
+import msgspec
 import pytest
 
-from accelwatch.alert import Notice, NoticeKind
+from accelwatch.alert import Asked, Notice, NoticeKind
 from accelwatch.delivery.notice import notice_of
 from accelwatch.delivery.text import body, fitted, headline, lasting
 from accelwatch.incidents.incident import (
@@ -168,3 +169,36 @@ def test_a_text_is_cut_between_letters_and_within_its_bytes(most: int) -> None:
 def test_a_text_that_fits_stays() -> None:
     assert fitted("가나다라", 12) == "가나다라"
     assert fitted("가나다라", 11) == "가나…"
+
+
+ASKED = Asked(
+    node="n12",
+    plan="554dd877c172041b",
+    steps=("take n12 out of the pool", "reboot n12"),
+    at=START,
+    until=START + 1800.0,
+)
+
+
+def test_what_waits_for_a_yes_stands_first_with_the_way_to_say_it() -> None:
+    notice = notice_of(LOST, NoticeKind.ASKED, sequence=2, asks=(ASKED,))
+    assert headline(notice).startswith("CRITICAL needs your yes or no: GPU has fallen off the bus")
+    lines = body(notice).split("\n")
+    assert lines[1] == (
+        "waits for a yes: take n12 out of the pool; reboot n12, until 2026-11-22 03:44:07 UTC"
+    )
+    assert lines[2] == (
+        "decide: accelwatch approve n12 --plan 554dd877c172041b --reason WHY (or deny)"
+    )
+    linked = msgspec.structs.replace(ASKED, link="https://hub/incidents/i42?link=x")
+    notice = notice_of(LOST, NoticeKind.ASKED, sequence=2, asks=(linked,))
+    assert "decide: https://hub/incidents/i42?link=x" in body(notice).split("\n")
+
+
+def test_the_latest_of_what_was_done_is_said_with_whose_word_it_was() -> None:
+    noted = [Moment(START + at, MomentKind.NOTE, f"note {at}\x1b[2J", "kim") for at in range(5)]
+    opened = Moment(START, MomentKind.OPENED, "it begins")
+    done = msgspec.structs.replace(LOST, timeline=(opened, *noted))
+    said = notice_of(done, NoticeKind.UPDATED, sequence=2)
+    assert said.done == tuple(f"03:14:{7 + at:02} UTC note {at}?[2J" for at in (2, 3, 4))
+    assert "done: 03:14:11 UTC note 4?[2J" in body(said).split("\n")

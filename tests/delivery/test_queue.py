@@ -41,7 +41,10 @@ class Scene:
         sinks = tuple(SinkSettings(name=name, type="x") for name in names)
         alerts = Alerts(sinks=sinks, routes=routes)
         self.traits = {name: Traits(edits, more.get("repeat_s")) for name in names}
-        self.queue = Queue(Routes(alerts), self.traits, _described, storm_wait_s=10.0)
+        self.asks = ""
+        self.queue = Queue(
+            Routes(alerts), self.traits, _described, storm_wait_s=10.0, asked=lambda _: self.asks
+        )
 
     def tell(self, *incidents: Incident, muted: bool = False) -> "Scene":
         for one in incidents:
@@ -454,3 +457,56 @@ def test_what_is_no_incident_is_not_repeated_and_is_forgotten_after_a_day() -> N
     scene.queue.take_changes()
     assert scene.after(KEPT_S).send() == []
     assert scene.queue.take_changes() == {("undelivered:b", "a"): None}
+
+
+@pytest.mark.parametrize("edits", [True, False])
+def test_who_has_to_decide_is_asked_at_once_and_once(edits: bool) -> None:
+    scene = Scene(edits=edits).tell(incident())
+    assert scene.send() == ["opened i1"]
+    scene.asks = "p1@1.0"
+    assert scene.after(0.2).tell(later(incident(), START + 0.2)).send() == ["asked i1"]
+    assert scene.tell(later(incident(), START + 0.3)).after(60.0).send() != ["asked i1"]
+    scene.asks = ""
+    decided = scene.tell(later(incident(), START + 70.0)).after(60.0).send()
+    assert decided == (["updated i1"] if edits else [])
+    scene.asks = "p2@2.0"
+    assert scene.tell(later(incident(), START + 200.0)).send() == ["asked i1"]
+
+
+def test_what_is_asked_before_anybody_was_told_is_told_with_it() -> None:
+    scene = Scene().tell(incident())
+    scene.asks = "p1@1.0"
+    scene.tell(later(incident(), START + 0.1))
+    assert scene.send() == ["opened i1"]
+    assert scene.tell(later(incident(), START + 0.2)).send() == []
+
+
+def test_what_is_asked_while_the_beginning_is_being_sent_is_asked_after_it() -> None:
+    scene = Scene().tell(incident())
+    flying = scene.queue.next("a", scene.now)
+    assert flying is not None
+    sent = flying.notice
+    scene.asks = "p1@1.0"
+    scene.tell(later(incident(), START + 0.1))
+    scene.settle(flying, TAKEN, sent)
+    assert scene.send() == ["asked i1"]
+
+
+def test_nobody_is_asked_of_what_is_muted() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    scene.asks = "p1@1.0"
+    assert scene.tell(later(incident(), START + 1.0), muted=True).send() == []
+    assert scene.tell(later(incident(), START + 1.0)).send() == ["asked i1"]
+
+
+def test_who_was_asked_before_a_restart_is_not_asked_again() -> None:
+    scene = Scene()
+    scene.asks = "p1@1.0"
+    scene.tell(incident())
+    scene.send()
+    rows = [row for row in scene.queue.take_changes().values() if row is not None]
+    after = Scene()
+    after.asks = "p1@1.0"
+    after.queue.restore(rows, START + 5.0)
+    assert after.tell(later(incident(), START + 5.0)).send() == []

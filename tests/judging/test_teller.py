@@ -60,7 +60,7 @@ class Node:
         requests = await self.there.wait_for(count)
         await asyncio.sleep(0.05)
         said = [request.json() for request in requests]
-        return [f"{one['type']} {one['data']['title']}" for one in said]  # type: ignore[index]
+        return [f"{one['type']} {one['data']['title']}" for one in said]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The section `remedy` of hub.yaml: what it takes, what it says of mistakes, where it is documented."""
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -72,11 +73,27 @@ def test_a_ceiling_alone_does_nothing_and_neither_does_an_action_alone(tmp_path:
         ("budget: {per_day: 1}", r"remedy.budget.per_day"),
         ("resume: {delays: []}", r"remedy.resume.delays: one delay"),
         ("stop_file: ''", r"remedy.stop_file"),
+        ("links: {sinks: [oncall]}", r"hub.yaml:2: remedy.links.sinks: no sink is called 'oncall'"),
+        ("links: {sinks: [oncall]}", r"remedy.links.sinks: links need alerts.external_url"),
+        ("links: {expires: 10s}", r"remedy.links.expires"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         load(tmp_path, f"remedy:\n  {text}")
+
+
+def test_links_are_for_sinks_that_there_are_at_a_place_that_people_reach(tmp_path: Path) -> None:
+    text = """
+        alerts:
+          external_url: https://hub.example.org
+          sinks: [{name: oncall, type: webhook, options: {url: "https://hooks.example.org/x"}}]
+        remedy: {links: {sinks: [oncall], expires: 10m}}
+    """
+    links = load(tmp_path, textwrap.dedent(text)).links
+    assert (links.sinks, links.expires_s) == (("oncall",), 600.0)
+    with pytest.raises(ConfigError, match="there are oncall"):
+        load(tmp_path, textwrap.dedent(text).replace("sinks: [oncall]", "sinks: [oncal]"))
 
 
 def test_shares_that_just_fit_together_are_taken(tmp_path: Path) -> None:

@@ -9,9 +9,12 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from accelwatch.alert import Notice, NoticeKind, Outcome, Sink, Status
 from accelwatch.clock import Clock
 from accelwatch.config.alerts import Alerts
+from accelwatch.delivery.asking import Asking, NobodyAsks, named
 from accelwatch.delivery.circuit import Circuit
 from accelwatch.delivery.dead_man import DeadManPing
 from accelwatch.delivery.message import NEVER
@@ -47,6 +50,7 @@ class Dispatcher:
         *,
         sinks: Mapping[str, Sink] | None = None,
         well: Callable[[], bool] | None = None,
+        asking: Asking | None = None,
     ) -> None:
         """`well` says whether the engine sees and judges; without it nothing is pinged.
 
@@ -54,11 +58,14 @@ class Dispatcher:
         """
         self._settings = settings
         self._clock = clock
+        self._asking = asking or NobodyAsks()
         self._outbox = outbox
         self._sinks = dict(sinks_of(settings, clock) if sinks is None else sinks)
         self._timeouts = {one.name: one.timeout_s for one in settings.sinks}
         traits = {name: Traits(sink.edits, sink.repeat_s) for name, sink in self._sinks.items()}
-        self._queue = Queue(Routes(settings), traits, self._notice, settings.storm_wait_s)
+        self._queue = Queue(
+            Routes(settings), traits, self._notice, settings.storm_wait_s, self._asked
+        )
         self._circuits = {name: Circuit(sink.pace_s) for name, sink in self._sinks.items()}
         self._bells = {name: asyncio.Event() for name in self._sinks}
         self._to_save = asyncio.Event()
@@ -75,8 +82,13 @@ class Dispatcher:
     def _notice(self, incident: Incident, kind: NoticeKind, sequence: int) -> Notice:
         link = ""
         if self._settings.external_url:
-            link = f"{self._settings.external_url.rstrip('/')}/v1/incidents/{incident.id}"
-        return notice_of(incident, kind, sequence=sequence, hub=self._settings.hub, link=link)
+            link = f"{self._settings.external_url.rstrip('/')}{self._asking.page}{incident.id}"
+        asks = self._asking.asks(incident)
+        hub = self._settings.hub
+        return notice_of(incident, kind, sequence=sequence, hub=hub, link=link, asks=asks)
+
+    def _asked(self, incident: Incident) -> str:
+        return named(self._asking.asks(incident))
 
     async def start(self) -> None:
         """Go on with what an earlier process left, and begin to send."""
@@ -148,7 +160,8 @@ class Dispatcher:
             if message is None:
                 continue
             sent = message.notice
-            outcome = await self._deliver(name, sent, message.reference)
+            linked = self._linked(name, message.incident, sent)
+            outcome = await self._deliver(name, linked, message.reference)
             if outcome.status is Status.RETRY:
                 circuit.failed(self._clock.monotonic(), outcome.retry_after_s)
             else:
@@ -157,6 +170,13 @@ class Dispatcher:
             if lost is not None:
                 self._give_up(lost)
             self._to_save.set()
+
+    def _linked(self, name: str, incident: str, notice: Notice) -> Notice:
+        """The notice with the links to answer by: they are in what is sent, and never kept."""
+        asks = self._asking.linked(name, incident, notice.asks) if notice.asks else ()
+        decided = notice.kind is NoticeKind.ASKED and not asks
+        kind = NoticeKind.UPDATED if decided else notice.kind
+        return msgspec.structs.replace(notice, asks=asks, kind=kind)
 
     def _wait_s(self, name: str, circuit: Circuit) -> float:
         now = self._clock.wall()

@@ -39,6 +39,8 @@ class Message(msgspec.Struct, kw_only=True):
     told_closed: bool = False
     reopened: int = 0
     remind_s: float = 0.0
+    asked: str = ""
+    """What people were asked in it last."""
     once: bool = False
     """Whether it is no incident, which is open until it is over."""
 

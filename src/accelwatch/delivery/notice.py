@@ -1,16 +1,26 @@
 """What is said of an incident, in the words of somebody who is woken by it."""
 
-from accelwatch.alert import Notice, NoticeKind
-from accelwatch.incidents.incident import Incident
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from accelwatch.alert import Asked, Notice, NoticeKind
+from accelwatch.incidents.incident import Incident, MomentKind
 from accelwatch.untrusted_text import printable
 
 MOST_EVIDENCE = 3
+MOST_DONE = 3
 MOST_NODES = 12
 """Nodes named in the place of an incident that concerns many; then their number is said."""
 
 
 def notice_of(
-    incident: Incident, kind: NoticeKind, *, sequence: int, hub: str = "", link: str = ""
+    incident: Incident,
+    kind: NoticeKind,
+    *,
+    sequence: int,
+    hub: str = "",
+    link: str = "",
+    asks: tuple[Asked, ...] = (),
 ) -> Notice:
     """The notice; `hub` tells incidents of several hubs apart, `link` is where it is shown."""
     facts = incident.facts
@@ -35,7 +45,17 @@ def notice_of(
         link=link,
         trusted=incident.trusted,
         labels={name: printable(value) for name, value in incident.labels().items() if value},
+        asks=asks,
+        done=tuple(_done(incident)),
     )
+
+
+def _done(incident: Incident) -> Iterator[str]:
+    """What the engine and people have noted last, oldest first."""
+    notes = [moment for moment in incident.timeline if moment.kind is MomentKind.NOTE]
+    for note in notes[-MOST_DONE:]:
+        clock = datetime.fromtimestamp(note.time, UTC).strftime("%H:%M:%S UTC")
+        yield printable(f"{clock} {note.text}")
 
 
 def where(incident: Incident) -> str:

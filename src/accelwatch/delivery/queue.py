@@ -56,7 +56,10 @@ class Queue:
         traits: Mapping[str, Traits],
         describe: Callable[[Incident, NoticeKind, int], Notice],
         storm_wait_s: float,
+        asked: Callable[[Incident], str] = lambda _: "",
     ) -> None:
+        """`asked` names what people are asked about an incident now; empty for nothing."""
+        self._asked = asked
         self._routes = routes
         self._traits = traits
         self._describe = describe
@@ -126,6 +129,12 @@ class Queue:
             self._held.pop(message.key, None)
             kind = message.notice.kind if message.waits else NoticeKind.UPDATED
             return self._say(message, incident, kind, plan.due, now)
+        asked = self._asked(incident)
+        if asked and asked != message.asked:
+            # An edit rings no bell, and somebody has to decide.
+            first = message.waits and message.notice.kind is NoticeKind.OPENED
+            kind = NoticeKind.OPENED if first and not self._flies(message) else NoticeKind.ASKED
+            return self._say(message, incident, kind, plan.due, now)
         if message.waits and not self._flies(message):
             return self._say(message, incident, message.notice.kind, message.due, now)
         if not self._traits[message.sink].edits:
@@ -183,6 +192,7 @@ class Queue:
             seen=incident.updated,
             reopened=incident.reopened,
             remind_s=plan.remind_s,
+            asked=self._asked(incident),
         )
         self._keep(message)
         if storm:
@@ -219,6 +229,7 @@ class Queue:
             message.queued = now
         message.waits = True
         message.seen = incident.updated
+        message.asked = self._asked(incident) or message.asked
         message.notice = self._describe(incident, kind, message.notice.sequence + 1)
 
     def _keep(self, message: Message) -> None:

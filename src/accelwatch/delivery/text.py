@@ -1,5 +1,6 @@
 """A notice in plain words, cut to fit a limit of the receiver: these count bytes, not letters."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from accelwatch.alert import Notice, NoticeKind
@@ -9,6 +10,7 @@ _HEADS = {
     NoticeKind.UPDATED: "update: ",
     NoticeKind.CLOSED: "over: ",
     NoticeKind.REMINDER: "still open: ",
+    NoticeKind.ASKED: "needs your yes or no: ",
     NoticeKind.TEST: "test: ",
 }
 _MOST_NAMES = 5
@@ -24,12 +26,14 @@ def headline(notice: Notice) -> str:
 def body(notice: Notice) -> str:
     """All that is known, a line each, the most useful first; without the headline."""
     lines = [f"since {moment(notice.since)}, {_lasting(notice)}"]
+    lines += _asked(notice)
     lines += [f"- {line}" for line in notice.evidence]
     if not notice.trusted:
         lines.append("untrusted: anybody on that node who may write to the kernel log can say this")
     if notice.jobs:
         of = f" of {_names(notice.users)}" if notice.users else ""
         lines.append(f"job {_names(notice.jobs)}{of}")
+    lines += [f"done: {line}" for line in notice.done]
     if notice.what_to_do and notice.closed is None:
         lines.append(f"what to do: {notice.what_to_do}")
     if notice.runbook:
@@ -39,6 +43,15 @@ def body(notice: Notice) -> str:
     )
     lines.append(f"incident {notice.key}" + (f": {notice.link}" if notice.link else ""))
     return "\n".join(lines)
+
+
+def _asked(notice: Notice) -> Iterator[str]:
+    """What waits for a yes, and how somebody decides."""
+    for asked in notice.asks:
+        until = "" if asked.until is None else f", until {moment(asked.until)}"
+        yield f"waits for a yes: {'; '.join(asked.steps)}{until}"
+        how = f"accelwatch approve {asked.node} --plan {asked.plan} --reason WHY (or deny)"
+        yield f"decide: {asked.link or how}"
 
 
 def moment(time: float) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from accelwatch.clock import Clock
 from accelwatch.config.alerts import Alerts
+from accelwatch.delivery.asking import Asking, NobodyAsks
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.writer import JournalWriter
 
@@ -26,6 +27,8 @@ class Alerting:
         """`well`: whether a dead man's ping may be sent; `muted`: whether nobody is to hear of one."""
         self._settings = settings
         self._muted = muted
+        self.asking: Asking = NobodyAsks()
+        """What people are asked; to be set before it begins."""
         self._clock = clock
         self._well = well
         self._outbox: Outbox | None = None
@@ -49,7 +52,9 @@ class Alerting:
             from accelwatch.delivery.dispatcher import Dispatcher
 
             assert self._outbox is not None
-            made = Dispatcher(settings, self._outbox, self._clock, well=self._well)
+            made = Dispatcher(
+                settings, self._outbox, self._clock, well=self._well, asking=self.asking
+            )
         await self.stop()
         self._settings, self._dispatcher = settings, made
         if made is not None:

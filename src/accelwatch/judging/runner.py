@@ -10,6 +10,7 @@ from pathlib import Path
 
 from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
+from accelwatch.delivery.asking import Asking
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.records import StateRecord
@@ -47,8 +48,9 @@ class RuleRunner:
         *,
         alerts: Alerts | None = None,
         teller: Teller | None = None,
+        asking: Asking | None = None,
     ) -> None:
-        """`teller` knows whether a hub tells people instead.
+        """`teller` knows whether a hub tells people instead, `asking` what they are asked.
 
         Raises ConfigError for rules that cannot be loaded, WindowsError for those too dear.
         """
@@ -60,6 +62,8 @@ class RuleRunner:
         self._teller = teller
         self._told_by = Told.HERE
         self._alerting = Alerting(alerts or Alerts(), self._clock, self._well, self._is_untold)
+        if asking is not None:
+            self._alerting.asking = asking
         self._ticked_at: float | None = None
         self._begun_at = self._clock.monotonic()
         self._marks: Marks = marks(settings)

@@ -63,6 +63,7 @@ async def page_site(site: HubSite, protection: Protection) -> AsyncIterator[Page
         writer = rules.register.writer
         assert writer is not None
         approvals = Approvals(Signer(KEY), UsedLinks(writer.commit, site.clock, rules.states))
+        site.approvals = approvals
         visits = IncidentVisits(
             site.fleet,
             site.clock,
@@ -84,6 +85,7 @@ async def page_site(site: HubSite, protection: Protection) -> AsyncIterator[Page
         server = HttpServer(pages, streams, site.clock, protection=protection, visited=visits)
         sockets = open_tcp("127.0.0.1:0")
         base = f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+        site.external_url = base
         server.start(sockets)
         try:
             yield PageSite(base, rules, remedies, approvals)

@@ -4,13 +4,17 @@ import asyncio
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import pytest
 
+from accelwatch.config.alerts import Alerts, SinkSettings
+from accelwatch.remedy.settings import LinkSettings
 from accelwatch.remedy.stage import Stage
 from accelwatch.web.web_config import Protection
 from fleet.incident_page.page_site import PageSite, page_site
 from fleet.remedies.hub_site import HubSite, until
 from headless_browser import Page, browser, chromium
+from receivers import Receiver, receiver
 from remedy.fake_scheduler import FakeScheduler
 
 WIDTH = 360
@@ -36,12 +40,21 @@ def stage(one: PageSite) -> Stage:
     return one.remedies.engine.state.remedies["a"].stage
 
 
-async def look(program: str, site: HubSite, one: PageSite, picture: Path) -> str:
-    """What somebody with the link sees and does; the link's token."""
+async def told(there: Receiver) -> str:
+    """The link in the message that asks for a yes."""
+    while True:
+        for request in there.requests:
+            for asked in request.json()["data"]["asks"]:
+                return str(asked["link"])
+        await asyncio.sleep(0.05)
+
+
+async def look(program: str, site: HubSite, one: PageSite, there: Receiver, picture: Path) -> str:
+    """What somebody who is told sees and does; the link's token."""
     site.watts = 100.0
-    await one.waits()
-    token = one.token()
-    address = f"{one.base}/incidents/{one.incident}?link={token}"
+    address = await told(there)
+    token = address.partition("?link=")[2]
+    assert address == f"{one.base}/incidents/{one.incident}?link={token}"
     async with browser(program) as page:
         await page.call(
             "Emulation.setDeviceMetricsOverride",
@@ -67,6 +80,10 @@ async def look(program: str, site: HubSite, one: PageSite, picture: Path) -> str
         while "Approved." not in await read(page):
             await asyncio.sleep(0.05)
         await until(lambda: site.standing("n1"))
+        last = there.requests[-1].json()["data"]
+        while not (last["asks"] == [] and "link:oncall approved" in str(last["done"])):
+            await asyncio.sleep(0.05)
+            last = there.requests[-1].json()["data"]
         assert "used already" in await opened(page, address)
         assert await page.evaluate("document.querySelectorAll('button').length") == 0
     async with aiohttp.ClientSession() as session:
@@ -93,13 +110,19 @@ def test_somebody_on_a_phone_approves_by_the_link_once(
         pytest.skip("chromium is not on PATH (Debian: apt install chromium)")
     site = HubSite(tmp_path, mode="approve")
     site.model = NASTY
+    links = LinkSettings(sinks=("oncall",))
+    site.settings = msgspec.structs.replace(site.settings, links=links)
     fake_plugin.append(site.world)
     tokens: list[str] = []
 
     async def story() -> None:
-        async with page_site(site, LOCKED) as one:
-            async with asyncio.timeout(60):
-                tokens.append(await look(program, site, one, tmp_path / "page.png"))
+        async with receiver() as there:
+            options = {"url": f"{there.base}/x", "updates": True}
+            sinks = (SinkSettings(name="oncall", type="webhook", options=options),)
+            site.alerts = Alerts(sinks=sinks)
+            async with page_site(site, LOCKED) as one, asyncio.timeout(60):
+                picture = tmp_path / "page.png"
+                tokens.append(await look(program, site, one, there, picture))
 
     caplog.set_level("DEBUG")
     asyncio.run(story())

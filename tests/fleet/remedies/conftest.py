@@ -1,5 +1,7 @@
 """The plug-in that the hubs of these tests act by."""
 
+from typing import Any
+
 import pytest
 
 from accelwatch import plugins
@@ -10,5 +12,10 @@ from remedy.fake_scheduler import FakeAction, FakeScheduler
 def fake_plugin(monkeypatch: pytest.MonkeyPatch) -> list[FakeScheduler]:
     """The plug-in `fake` is the scheduler that a test puts here."""
     worlds: list[FakeScheduler] = []
-    monkeypatch.setattr(plugins, "load", lambda _group, _name: lambda _: FakeAction(worlds[-1]))
+    load = plugins.load
+
+    def loaded(group: str, name: str) -> Any:
+        return (lambda _: FakeAction(worlds[-1])) if name == "fake" else load(group, name)
+
+    monkeypatch.setattr(plugins, "load", loaded)
     return worlds

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import machines
 from accelwatch.clock import SystemClock
+from accelwatch.config.alerts import Alerts
 from accelwatch.config.model import RuleSettings
+from accelwatch.fleet.approval.approvals import Approvals
+from accelwatch.fleet.approval.asking import HubAsking
 from accelwatch.fleet.remedies.runner import RemedyRunner
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.state.fleet import Fleet
@@ -65,6 +68,9 @@ class HubSite:
             stop_file=str(folder / "STOP"),
             spares=SpareSettings(nodes=spares),
         )
+        self.alerts = Alerts()
+        self.approvals: Approvals | None = None
+        self.external_url = ""
         self.watts = 400.0
         self.model = "NVIDIA H100 80GB HBM3"
 
@@ -96,7 +102,12 @@ class HubSite:
             for one in acting:
                 one.heard(incidents)
 
-        rules = RuleRunner(evaluator, self.rule_settings, self.folder, heard)
+        asking = HubAsking(
+            lambda: next(iter(acting), None), lambda: self.approvals, lambda: self.external_url
+        )
+        rules = RuleRunner(
+            evaluator, self.rule_settings, self.folder, heard, alerts=self.alerts, asking=asking
+        )
         telling = asyncio.create_task(tell())
         await asyncio.sleep(0)
         await rules.start()

@@ -144,6 +144,7 @@ class Hub:
                 )
         elif self.rules is None:
             # numpy's share of the rules is loaded by those only who have some.
+            from accelwatch.fleet.approval.asking import HubAsking
             from accelwatch.fleet.rules.evaluator import FleetEvaluator
             from accelwatch.judging.runner import RuleRunner
 
@@ -154,6 +155,11 @@ class Hub:
                 self._state_dir,
                 self._incidents_heard,
                 alerts=settings.alerts,
+                asking=HubAsking(
+                    lambda: self.remedies,
+                    lambda: self.approvals,
+                    lambda: self.settings.alerts.external_url,
+                ),
             )
             await runner.start()
             self.rules = runner

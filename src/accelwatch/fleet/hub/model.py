@@ -148,8 +148,10 @@ def _of_links(settings: HubSettings) -> Iterator[Mistake]:
         if name not in names:
             known = f"there are {', '.join(names)}" if names else "alerts.sinks has none"
             yield "remedy.links.sinks", f"no sink is called {name!r}; {known}"
-    if settings.remedy.links.sinks and not settings.alerts.external_url:
-        yield "remedy.links.sinks", "links need alerts.external_url: where people reach this hub"
+    url = settings.alerts.external_url
+    if settings.remedy.links.sinks and not url.startswith(("https://", "http://")):
+        text = "links need alerts.external_url, such as https://hub.example.org"
+        yield "remedy.links.sinks", text
 
 
 def _of_remedies(settings: remedies.RemedySettings) -> Iterator[Mistake]:

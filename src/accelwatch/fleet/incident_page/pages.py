@@ -14,6 +14,7 @@ from accelwatch import durations
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.approvals import Approvals, Presented
+from accelwatch.fleet.approval.asking import PAGE
 from accelwatch.fleet.approval.links import PARAMETER, Standing, fingerprint
 from accelwatch.fleet.approval.used import UsedError
 from accelwatch.fleet.incident_page.forms import NEEDED, Pressed, buttons, pressed
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from accelwatch.fleet.remedies.runner import RemedyRunner
     from accelwatch.judging.runner import RuleRunner
 
-PLACE = "/incidents/"
 _FORM_S = 8 * 3600.0
 """How long a page may lie open until somebody presses a button."""
 _BY_LINK = (Verb.APPROVE, Verb.DENY)
@@ -189,7 +189,7 @@ class IncidentVisits:
             nothing = "It is over, and nothing is being done about it."
             if incident.is_open:
                 nothing = "It is about no single node, so there is nothing to take out."
-        action = PLACE + quote(incident.id, safe="") + _query(visit.query)
+        action = PAGE + quote(incident.id, safe="") + _query(visit.query)
         token = approvals.signer.form(incident.id, _who(visit), now + _FORM_S)
         of_role = self._verbs(visit)
         return incident_page(
@@ -227,7 +227,7 @@ class IncidentVisits:
 
 def _id_in(path: str) -> str:
     """The id in `/incidents/i3`; empty for other paths."""
-    rest = path.removeprefix(PLACE)
+    rest = path.removeprefix(PAGE)
     return unquote(rest) if rest != path and rest and "/" not in rest else ""
 
 

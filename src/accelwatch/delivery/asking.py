@@ -1,0 +1,40 @@
+"""What people are asked about an incident, and by what link they may answer."""
+
+from typing import Protocol
+
+from accelwatch.alert import Asked
+from accelwatch.incidents.incident import Incident
+
+
+class Asking(Protocol):
+    """Whoever knows what waits for a person."""
+
+    page: str
+    """Where incidents are shown, below the external URL: the path before their id."""
+
+    def asks(self, incident: Incident, /) -> tuple[Asked, ...]:
+        """What waits for a yes now; without links."""
+        ...
+
+    def linked(self, sink: str, incident: str, asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
+        """Those that still wait, with a sink's link where its messages have one."""
+        ...
+
+
+class NobodyAsks:
+    """Nothing is done, so nobody is asked."""
+
+    page = "/v1/incidents/"
+
+    def asks(self, _incident: Incident, /) -> tuple[Asked, ...]:
+        """Nothing."""
+        return ()
+
+    def linked(self, _sink: str, _incident: str, _asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
+        """Nothing waits any more."""
+        return ()
+
+
+def named(asks: tuple[Asked, ...]) -> str:
+    """One word for what is asked, another one for another question."""
+    return " ".join(f"{one.plan}@{one.at!r}" for one in asks)

@@ -1,0 +1,99 @@
+"""What a hub asks people about incidents, and the links by which they answer."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from accelwatch.alert import Asked
+from accelwatch.fleet.approval.approvals import Approvals
+from accelwatch.fleet.approval.links import PARAMETER, Link
+from accelwatch.incidents.incident import Incident
+from accelwatch.remedy.model import Remedy
+from accelwatch.remedy.stage import Stage
+
+if TYPE_CHECKING:
+    from accelwatch.fleet.remedies.runner import RemedyRunner
+
+MOST_ASKED = 3
+"""Nodes of one incident that are asked about in a message."""
+PAGE = "/incidents/"
+
+
+class HubAsking:
+    """For the hub's event loop."""
+
+    page = PAGE
+
+    def __init__(
+        self,
+        remedies: "Callable[[], RemedyRunner | None]",
+        approvals: Callable[[], Approvals | None],
+        external_url: Callable[[], str],
+    ) -> None:
+        """Who acts, what links are signed with, and where people reach the hub; as it is now."""
+        self._remedies = remedies
+        self._approvals = approvals
+        self._external_url = external_url
+
+    def asks(self, incident: Incident) -> tuple[Asked, ...]:
+        """The plans of its nodes that wait for a yes, without links."""
+        runner = self._remedies()
+        if runner is None or not incident.is_open:
+            return ()
+        waiting = [remedy for remedy in self._of(runner, incident) if _waits(remedy)]
+        return tuple(
+            Asked(
+                node=remedy.node,
+                plan=remedy.asked,
+                steps=tuple(step.text for step in runner.plan(remedy.node).steps),
+                at=remedy.since,
+                until=remedy.due,
+            )
+            for remedy in waiting[:MOST_ASKED]
+        )
+
+    def _of(self, runner: "RemedyRunner", incident: Incident) -> Iterator[Remedy]:
+        remedies = runner.engine.state.remedies
+        for node in dict.fromkeys((incident.entity.node, *incident.nodes)):
+            remedy = remedies.get(node)
+            if remedy is not None and remedy.incident == incident.id:
+                yield remedy
+
+    def linked(self, sink: str, incident: str, asks: tuple[Asked, ...]) -> tuple[Asked, ...]:
+        """Those that still wait, with a sink's link where its messages have one."""
+        runner = self._remedies()
+        if runner is None:
+            return ()
+        remedies = runner.engine.state.remedies
+        still = [
+            (one, remedies[one.node])
+            for one in asks
+            if one.node in remedies
+            and _waits(remedies[one.node])
+            and (remedies[one.node].asked, remedies[one.node].since) == (one.plan, one.at)
+        ]
+        return tuple(
+            msgspec.structs.replace(one, link=self._link(runner, sink, incident, remedy))
+            for one, remedy in still
+        )
+
+    def _link(self, runner: "RemedyRunner", sink: str, incident: str, remedy: Remedy) -> str:
+        settings, approvals, base = runner.settings.links, self._approvals(), self._external_url()
+        if sink not in settings.sinks or approvals is None or not base:
+            return ""
+        link = Link(
+            sink=sink,
+            incident=incident,
+            node=remedy.node,
+            plan=remedy.asked,
+            asked=remedy.since,
+            until=remedy.since + settings.expires_s,
+        )
+        query = urlencode({PARAMETER: approvals.signer.link(link)})
+        return f"{base.rstrip('/')}{PAGE}{quote(incident, safe='')}?{query}"
+
+
+def _waits(remedy: Remedy) -> bool:
+    return remedy.stage is Stage.AWAITING_APPROVAL and bool(remedy.asked)

@@ -1,0 +1,68 @@
+"""What a hub asks people about an incident, and who of them gets a link."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from accelwatch.fleet.approval.asking import HubAsking
+from accelwatch.fleet.approval.links import Standing
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.settings import LinkSettings, RemedySettings
+from accelwatch.remedy.stage import Stage
+from fleet.incident_page.asked_hub import NOW, AskedHub
+from incident_samples import over
+
+URL = "https://hub.example.org/"
+
+
+def asking(hub: AskedHub, url: str = URL, sinks: tuple[str, ...] = ("oncall",)) -> HubAsking:
+    hub.runner.settings = RemedySettings(links=LinkSettings(sinks=sinks, expires_s=600.0))
+    runner: Any = hub.runner
+    return HubAsking(lambda: runner, lambda: hub.approvals, lambda: url)
+
+
+def test_what_waits_is_asked_with_its_steps() -> None:
+    hub = AskedHub()
+    (asked,) = asking(hub).asks(hub.incident)
+    assert (asked.node, asked.plan, asked.steps) == ("n12", "p1", ("take n12 out of the pool",))
+    assert (asked.at, asked.until, asked.link) == (NOW - 60.0, NOW + 1740.0, "")
+
+
+def test_a_sink_that_is_named_gets_a_link_that_is_good() -> None:
+    hub = AskedHub()
+    asks = asking(hub).asks(hub.incident)
+    (asked,) = asking(hub).linked("oncall", "i3", asks)
+    place, _, token = asked.link.partition("?link=")
+    assert place == "https://hub.example.org/incidents/i3"
+    presented = hub.approvals.presented(token, "i3", hub.runner.engine.state, NOW)
+    assert presented is not None
+    assert presented.standing is Standing.GOOD
+    assert presented.link.until == NOW - 60.0 + 600.0
+
+
+def test_who_is_not_named_gets_none() -> None:
+    hub = AskedHub()
+    asks = asking(hub).asks(hub.incident)
+    assert asking(hub).linked("manager", "i3", asks)[0].link == ""
+    assert asking(hub, sinks=()).linked("oncall", "i3", asks)[0].link == ""
+    assert asking(hub, url="").linked("oncall", "i3", asks)[0].link == ""
+
+
+@pytest.mark.parametrize(
+    "fields", [{"stage": Stage.SUSPECT}, {"asked": "p2"}, {"since": NOW}, {"asked": ""}]
+)
+def test_what_waits_no_more_as_it_was_asked_is_not_asked(fields: dict[str, Any]) -> None:
+    hub = AskedHub()
+    asks = asking(hub).asks(hub.incident)
+    remedy = msgspec.structs.replace(hub.remedy, **fields)
+    hub.runner.engine.state = RemedyState(remedies={"n12": remedy})
+    assert asking(hub).linked("oncall", "i3", asks) == ()
+
+
+def test_of_other_incidents_and_those_that_are_over_nothing_is_asked() -> None:
+    hub = AskedHub()
+    other = msgspec.structs.replace(hub.incident, id="i4")
+    assert asking(hub).asks(other) == ()
+    assert asking(hub).asks(over(hub.incident, NOW)) == ()
+    assert HubAsking(lambda: None, lambda: None, lambda: URL).asks(hub.incident) == ()
