@@ -63,6 +63,8 @@ class Fleet:
             self.evidence.begin(standing)
         self._claims = Claims()
         self.messages_total = 0
+        self.hurry: Callable[[], None] = lambda: None
+        """Called when an agent tells of an event, or of a device that goes or changes state."""
         self.lacking: Callable[[], tuple[str, ...]] = tuple
         """Why targets may be lacking."""
         self.store: StoreState | None = None
@@ -146,16 +148,22 @@ class Fleet:
         self.messages_total += 1
         now = self.clock.monotonic()
         node.version += 1
-        if source.accept(message, size, self.clock.wall(), now):
+        restated = source.restated
+        others = source.accept(message, size, self.clock.wall(), now)
+        if others:
             self._regather(node)
         # Only a tick arrives: hellos, layouts and context say nothing of now.
         if source.arrived == now:
             self._keep_history(node, now)
             self._seen(node, source.arrived_wall)
-            if source.events:
-                events, source.events = source.events, []
+            events, source.events = source.events, []
+            if events:
                 self._note(node, source, events, again=source.opening)
-            source.opening = False
+            # What a stream begins with may be known from before.
+            urgent = others or events or source.restated != restated
+            opening, source.opening = source.opening, False
+            if urgent and not opening:
+                self.hurry()
 
     def _note(
         self, node: Node, source: TargetSource, events: Sequence[Event], *, again: bool
