@@ -63,16 +63,29 @@ class SlurmSite:
     """The processes, and what a fault, a person or a test does to them."""
 
     def __init__(
-        self, folder: Path, slurm: WorkingSlurm, nodes: Sequence[str], *, interval: str = "500ms"
+        self,
+        folder: Path,
+        slurm: WorkingSlurm,
+        nodes: Sequence[str],
+        *,
+        interval: str = "500ms",
+        rules_interval: str = "250ms",
     ) -> None:
-        """`nodes` have agents; a driver with one GPU each, read every `interval`."""
+        """`nodes` have agents, one GPU each, read every `interval`; the last one is the spare."""
         self.folder = folder
         self.slurm = slurm
         self.nodes = tuple(nodes)
         self.drivers: dict[str, NvmlScenario] = {}
         self.agents: dict[str, AgentProcess] = {}
         self._interval = interval
+        self._rules_interval = rules_interval
+        self.password_file = folder / "hub.password"
         self._authority = Authority(folder)
+
+    @property
+    def ca_file(self) -> Path:
+        """By which the agents' certificate is verified."""
+        return self._authority.file
 
     def begin_agents(self) -> None:
         """Start them; each listens when this returns."""
@@ -80,7 +93,7 @@ class SlurmSite:
         web = self.folder / "web.yaml"
         digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
         web.write_text(_WEB.format(cert=certificate, key=key, digest=digest))
-        (self.folder / "hub.password").write_text(PASSWORD)
+        self.password_file.write_text(PASSWORD)
         for number, node in enumerate(self.nodes):
             folder = self.folder / node
             folder.mkdir()
@@ -114,13 +127,13 @@ class SlurmSite:
             "targets": {"files": [str(self.folder / "targets.json")]},
             "scrape": {
                 "scheme": "https",
-                "tls_config": {"ca_file": str(self._authority.file)},
+                "tls_config": {"ca_file": str(self.ca_file)},
                 "basic_auth": {
                     "username": "hub",
-                    "password_file": str(self.folder / "hub.password"),
+                    "password_file": str(self.password_file),
                 },
             },
-            "rules": {"files": [str(self.folder / "rules.yaml")], "interval": "250ms"},
+            "rules": {"files": [str(self.folder / "rules.yaml")], "interval": self._rules_interval},
             "remedy": self._remedy(),
             "state_dir": str(self.folder / "state"),
         }
