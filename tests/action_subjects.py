@@ -100,6 +100,7 @@ _OF_JOBS = (
     IntentKind.MOVE_JOB,
     IntentKind.RESTORE_JOB,
     IntentKind.SIGNAL_JOB,
+    IntentKind.CANCEL_JOB,
     IntentKind.FOLLOW_JOB,
     IntentKind.FENCE,
 )
@@ -164,6 +165,10 @@ _OBSERVER = "look"
 _HOOK = "act"
 
 
+_CALLED = tuple(kind for kind in IntentKind if kind is not IntentKind.FOLLOW_JOB)
+"""What a hook is called for."""
+
+
 def _script(folder: Path | None) -> Action:
     where = folder or "/nonexistent"
     look = {"argv": [f"{where}/{_OBSERVER}"], "timeout": "200ms"}
@@ -171,7 +176,7 @@ def _script(folder: Path | None) -> Action:
     options: dict[str, object] = {
         "observe": look,
         "survey": look,
-        "hooks": {kind.value: act for kind in IntentKind},
+        "hooks": {kind.value: act for kind in _CALLED},
         "parallel": 32,
     }
     return ScriptAction(ActionContext(name="site", options=options, clock=ManualClock(wall=NOW)))
@@ -214,7 +219,7 @@ def _script_foreign() -> Sequence[tuple[Intent, Observed]]:
 
 def _script_steps() -> Sequence[Step]:
     steps = []
-    for kind in IntentKind:
+    for kind in _CALLED:
         arguments = {"intent": msgspec.json.encode(intent(kind, job=_KEY)).decode()}
         steps.append(Step(kind=kind.value, arguments=arguments, text=kind.value))
     before = {"boot_id": "b1"}

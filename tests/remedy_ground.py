@@ -251,7 +251,7 @@ class Ground:
                 node.standing, node.mark, node.set_by = Standing.OPEN, None, ""
             case IntentKind.REBOOT | IntentKind.POWER_CYCLE:
                 node.boot += 1
-            case IntentKind.MOVE_JOB:
+            case IntentKind.MOVE_JOB | IntentKind.CANCEL_JOB:
                 node.jobs = tuple(job for job in node.jobs if job != intent.job)
             case IntentKind.FENCE:
                 pass

@@ -18,7 +18,7 @@ from accelwatch.remedy.outcome import Outcome, RemedyRecord, StateRecord, replay
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
-from accelwatch.rules.document import Fence, Mode, Trust
+from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust
 
 REMEDIES = frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE})
 CHORES = frozenset({Kind.RESTORE_JOB, Kind.RETURN_SPARE, Kind.FOLLOW_JOB})
@@ -57,6 +57,7 @@ class Watch:
         """What was begun and has not ended, by node; kept by who plays the world."""
         self.quarantines: list[tuple[float, tuple[str, ...]]] = []
         self.moves: list[tuple[float, str]] = []
+        self.cancels: list[float] = []
         self.remedies: list[tuple[float, str, str]] = []
         self.approved: set[str] = set()
         """Digests of plans that a person approved."""
@@ -105,6 +106,8 @@ class Watch:
             need(intent.spare not in state.remedies, "a spare that something is wrong with")
         elif intent.kind is Kind.MOVE_JOB:
             self._move(state, remedy, intent, now)
+        elif intent.kind is Kind.CANCEL_JOB:
+            self._cancel(remedy, intent, now)
 
     def _allowed(self, state: RemedyState, remedy: Remedy, intent: Intent, now: float) -> None:
         """People, ceilings, identity, and whether enough is seen."""
@@ -229,6 +232,16 @@ class Watch:
         answers = seen.answering is not False or heard_now
         if policy.fence is Fence.REQUIRE and not answers:
             need(remedy.fenced, "a second copy of a job beside one that may still run")
+
+    def _cancel(self, remedy: Remedy, intent: Intent, now: float) -> None:
+        need(remedy.hold is not None, "a job is cancelled on a node that is not out")
+        wanted = remedy.policy is not None and remedy.policy.job is JobPolicy.CANCEL
+        need(wanted and not remedy.manual, "a job is cancelled that no rule wants to be")
+        need(intent.job is not None and intent.job not in remedy.handled, "cancelled twice")
+        self.cancels = [at for at in self.cancels if now - at < 3600]
+        most = self.settings.budget.cancels_per_hour
+        need(len(self.cancels) < most, "more jobs are cancelled than may be")
+        self.cancels.append(now)
 
     def _counted_move(self, intent: Intent, now: float) -> None:
         limits, job = self.settings.resume, str(intent.job)

@@ -55,6 +55,7 @@ POLICIES = (
     _replace(_AUTO, rule="f", mode=Mode.OBSERVE),
     _replace(_AUTO, rule="g", when=When.AFTER_JOB, trust=Trust.ANY, ladder=()),
     Policy(rule="h", mode=Mode.AUTO),
+    _replace(_AUTO, rule="j", job=JobPolicy.CANCEL, signal="USR1", grace_s=5.0),
 )
 WAITS = (0.0, 1.0, 5.0, 20.0, 20.0, 40.0, 40.0, 130.0, 700.0, 2000.0, 15_000.0)
 CALM_WAITS = (1.0, 5.0, 20.0, 20.0, 20.0, 40.0, 40.0, 40.0, 130.0, 700.0)
@@ -274,7 +275,7 @@ class History:
         node.answering = node.agent = False
         case = Case(
             incident=f"i{self.number}",
-            policy=POLICIES[self.rng.choice((1, 1, 2))],
+            policy=POLICIES[self.rng.choice((1, 1, 2, 9))],
             since=self.now,
             evidence_at=self.now,
         )
@@ -422,7 +423,7 @@ class History:
             case Kind.REBOOT | Kind.POWER_CYCLE:
                 node.boot += 1
                 node.jobs = ()
-            case Kind.MOVE_JOB:
+            case Kind.MOVE_JOB | Kind.CANCEL_JOB:
                 node.jobs = tuple(job for job in node.jobs if job != intent.job)
             case _:
                 pass

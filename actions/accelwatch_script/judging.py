@@ -95,6 +95,11 @@ def _moved(intent: Intent, observed: Observed) -> bool | None:
     return runs and not set(job.nodes) & set(intent.avoided)
 
 
+def _cancelled(_: Intent, observed: Observed) -> bool | None:
+    job = observed.job
+    return None if job is None else job.state in (JobState.ENDED, JobState.MISSING)
+
+
 _FACTS: Mapping[IntentKind, Callable[[Intent, Observed], bool | None]] = {
     IntentKind.QUARANTINE: _quarantined,
     IntentKind.RELEASE: _released,
@@ -102,6 +107,7 @@ _FACTS: Mapping[IntentKind, Callable[[Intent, Observed], bool | None]] = {
     IntentKind.POWER_CYCLE: _booted,
     IntentKind.FENCE: _fenced,
     IntentKind.MOVE_JOB: _moved,
+    IntentKind.CANCEL_JOB: _cancelled,
 }
 
 

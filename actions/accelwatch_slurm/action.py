@@ -23,7 +23,7 @@ from accelwatch_slurm.commands import Commands
 from accelwatch_slurm.fencing import propose_fence, propose_reboot
 from accelwatch_slurm.holding import propose_quarantine, propose_release
 from accelwatch_slurm.job_steps import JobSteps
-from accelwatch_slurm.moving import propose_move, propose_restore, propose_signal
+from accelwatch_slurm.moving import propose_cancel, propose_move, propose_restore, propose_signal
 from accelwatch_slurm.node_steps import NodeSteps
 from accelwatch_slurm.observing import Observer
 from accelwatch_slurm.performing import Performer
@@ -80,6 +80,8 @@ class SlurmAction:
                 return propose_restore(intent, scene)
             case IntentKind.SIGNAL_JOB:
                 return propose_signal(intent, scene)
+            case IntentKind.CANCEL_JOB:
+                return propose_cancel(intent, scene)
             case IntentKind.FOLLOW_JOB:
                 return followed(intent, observed.job, observed.time)
         return self._propose_rest(intent, scene)

@@ -32,6 +32,7 @@ class JobSteps:
             steps.ALLOW_REQUEUE: self._allow_requeue,
             steps.SIGNAL: self._signal,
             steps.REQUEUE: self._requeue,
+            steps.CANCEL: self._cancel,
             steps.STEER: self._steer,
             steps.UNSTEER: self._steer,
             steps.START: self._start,
@@ -91,6 +92,10 @@ class JobSteps:
         if not died and ",".join(job.nodes) != step.precondition["nodes"]:
             raise ChangedError(f"job {job.id} runs on other nodes by now")
         return told("scontrol", await self._commands.run("scontrol", "requeue", job.id))
+
+    async def _cancel(self, step: Step, _: Committed) -> Told:
+        job = await self._job(step)
+        return told("scancel", await self._commands.run("scancel", job.id))
 
     async def _steer(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.WAITING, JobState.HELD)

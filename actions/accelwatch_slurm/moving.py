@@ -217,6 +217,25 @@ def propose_signal(intent: Intent, scene: Scene) -> Proposal:
     )
 
 
+def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
+    """End it; a job that is not known any more, or is another by now, has ended."""
+    job = scene.job
+    if intent.job is None or job is None or not job.is_of(intent.job):
+        return Achieved(f"Slurm knows no job {intent.job} any more")
+    if job.state is JobState.ENDED:
+        return Achieved(f"job {job.id} has ended: {job.word.lower()}")
+    if job.state is JobState.ENDING:
+        return Wait(1.0, f"job {job.id} is still ending on its nodes")
+    if intent.node not in job.nodes:
+        return Achieved(f"job {job.id} has left {intent.node}")
+    return _step(
+        steps.CANCEL,
+        job,
+        f"cancel job {job.id}",
+        precondition={"restarts": str(job.restarts)},
+    )
+
+
 def propose_restore(intent: Intent, scene: Scene) -> Proposal:
     """Give the place back when the job is done with it, and the user's lists while it waits."""
     job = scene.job

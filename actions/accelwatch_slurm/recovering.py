@@ -40,7 +40,7 @@ def _is_seen(step: Step, scene: Scene) -> bool | None:
         return None if scene.node is None else _OF_NODE[step.kind](step, scene, scene.node)
     if step.kind in _OF_JOB:
         if scene.job is None:
-            return step.kind in (steps.REQUEUE, steps.SIGNAL) or None
+            return step.kind in (steps.REQUEUE, steps.SIGNAL, steps.CANCEL) or None
         return _OF_JOB[step.kind](step, scene, scene.job)
     there = scene.reservations.get(step.arguments.get("name", ""))
     if step.kind == steps.DELETE_RESERVATION:
@@ -93,6 +93,7 @@ _OF_JOB: dict[str, Callable[[Step, Scene, SlurmJob], bool]] = {
     steps.ALLOW_REQUEUE: lambda _, __, job: job.requeueable,
     steps.SIGNAL: lambda _, scene, __: bool(scene.own.get(SIGNALLED)),
     steps.REQUEUE: _requeued,
+    steps.CANCEL: lambda _, __, job: job.state in (JobState.ENDING, JobState.ENDED),
     steps.STEER: _has_lists,
     steps.UNSTEER: _has_lists,
     steps.START: lambda _, scene, job: (

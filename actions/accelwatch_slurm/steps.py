@@ -14,6 +14,7 @@ SIGNAL = "signal"
 ALLOW_REQUEUE = "allow_requeue"
 RESERVE = "reserve"
 REQUEUE = "requeue"
+CANCEL = "cancel"
 STEER = "steer"
 LET_GO = "let_go"
 START = "start"
@@ -39,6 +40,7 @@ STEPS = {
     ALLOW_REQUEUE: _SEEN_AT_ONCE,
     RESERVE: _SEEN_AT_ONCE,
     REQUEUE: StepKind(idempotent=False, reversible=False, timeout_s=20.0, settle_s=10.0),
+    CANCEL: StepKind(idempotent=True, reversible=False, timeout_s=20.0, settle_s=10.0),
     STEER: _SEEN_AT_ONCE,
     LET_GO: _SEEN_AT_ONCE,
     START: _SEEN_AT_ONCE,
@@ -58,6 +60,7 @@ INTENTS = frozenset(
         IntentKind.SIGNAL_JOB,
         IntentKind.MOVE_JOB,
         IntentKind.RESTORE_JOB,
+        IntentKind.CANCEL_JOB,
         IntentKind.FOLLOW_JOB,
         IntentKind.DRAW_SPARE,
         IntentKind.RETURN_SPARE,

@@ -146,6 +146,7 @@ PLAYS: Mapping[IntentKind, Play] = {
     IntentKind.FENCE: _fence,
     IntentKind.SIGNAL_JOB: _signal,
     IntentKind.MOVE_JOB: _move,
+    IntentKind.CANCEL_JOB: lambda bench: intent(IntentKind.CANCEL_JOB, job=bench.job("n1")),
     IntentKind.RESTORE_JOB: _restore,
     IntentKind.DRAW_SPARE: lambda _: intent(IntentKind.DRAW_SPARE, spare="s1"),
     IntentKind.RETURN_SPARE: _return,

@@ -226,6 +226,7 @@ STEPS: Mapping[str, StepKind] = {
     "exclude": _AGAIN,
     "keep_place": _AGAIN,
     "requeue": _ONCE,
+    "cancel": StepKind(idempotent=True, reversible=False),
     "restore": _AGAIN,
     "draw": _AGAIN,
     "return": _AGAIN,
@@ -365,6 +366,13 @@ def _requeue(world: FakeScheduler, what: Mapping[str, str], operation: Committed
         job.state = JobState.ENDING
 
 
+def _cancel(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
+    job = _job(world, what)
+    for name in job.nodes:
+        world.nodes[name].alive.discard(job.key.id)
+    job.state, job.nodes = JobState.ENDED, ()
+
+
 def _restore(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
     job = _job(world, what)
     job.exclude, job.place = what["exclude"], ()
@@ -404,6 +412,7 @@ _EFFECTS: Mapping[str, Callable[[FakeScheduler, Mapping[str, str], Committed], N
     "exclude": _exclude,
     "keep_place": _keep_place,
     "requeue": _requeue,
+    "cancel": _cancel,
     "restore": _restore,
     "draw": _draw,
     "return": _return,
@@ -491,6 +500,13 @@ def _move_job(intent: Intent, observed: Observed) -> Proposal:
     return Wait(1.0, "it has not begun again yet")
 
 
+def _cancel_job(intent: Intent, observed: Observed) -> Proposal:
+    assert observed.job is not None
+    if observed.job.state in (JobState.ENDED, JobState.MISSING):
+        return Achieved("it has ended")
+    return _step("cancel", intent)
+
+
 def _restore_job(intent: Intent, observed: Observed) -> Proposal:
     assert observed.job is not None
     wanted = intent.original.get("exclude", "")
@@ -559,6 +575,7 @@ _PROPOSALS: Mapping[IntentKind, Callable[[Intent, Observed], Proposal]] = {
     IntentKind.FENCE: _fence,
     IntentKind.SIGNAL_JOB: _signal_job,
     IntentKind.MOVE_JOB: _move_job,
+    IntentKind.CANCEL_JOB: _cancel_job,
     IntentKind.RESTORE_JOB: _restore_job,
     IntentKind.DRAW_SPARE: _draw_spare,
     IntentKind.RETURN_SPARE: _return_spare,
@@ -606,6 +623,9 @@ _SEEN_TO_HAVE_HAPPENED: Mapping[str, Callable[[Step, Observed], bool]] = {
     "exclude": lambda step, observed: observed.own.get("exclude") == step.arguments["nodes"],
     "keep_place": lambda step, observed: observed.own.get("place") == step.arguments["nodes"],
     "requeue": _has_moved_on,
+    "cancel": lambda step, observed: (
+        observed.job is not None and observed.job.state in (JobState.ENDED, JobState.MISSING)
+    ),
     "restore": lambda step, observed: (
         observed.own.get("exclude", step.arguments["exclude"]) == step.arguments["exclude"]
     ),

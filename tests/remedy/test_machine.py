@@ -14,6 +14,7 @@ ALLOWED_BY = {
     IntentKind.FENCE: {"may_fence"},
     IntentKind.SIGNAL_JOB: {"may_signal"},
     IntentKind.MOVE_JOB: {"may_move"},
+    IntentKind.CANCEL_JOB: {"may_cancel"},
     IntentKind.DRAW_SPARE: {"may_draw"},
     IntentKind.RESET_DEVICE: {"may_reset"},
     IntentKind.REBOOT: {"may_reboot"},

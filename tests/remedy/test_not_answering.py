@@ -82,4 +82,4 @@ def test_a_move_that_was_refused_for_its_silence_is_no_resume_of_the_job() -> No
     assert ground.state.retries.jobs[name_of(JOB)].resumed
     ground.nodes["n03"].answering = False
     ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
-    assert str(JOB) not in ground.state.retries.jobs
+    assert name_of(JOB) not in ground.state.retries.jobs

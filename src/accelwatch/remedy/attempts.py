@@ -9,7 +9,7 @@ import msgspec
 
 from accelwatch.remedy.census import Place
 from accelwatch.remedy.denial import PERMIT, Answer, Denial, DenialKind
-from accelwatch.remedy.pace import MINUTE_S, WEEK_S, free_at, within
+from accelwatch.remedy.pace import HOUR_S, MINUTE_S, WEEK_S, free_at, within
 from accelwatch.remedy.settings import Budget
 
 
@@ -32,6 +32,8 @@ class AttemptState(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of the remedies of each node in the last seven days."""
     released: tuple[float, ...] = ()
     """Unix seconds at which nodes were given back in the last minute."""
+    cancelled: tuple[float, ...] = ()
+    """Unix seconds at which jobs were cancelled in the last hour."""
 
 
 def may_begin(
@@ -110,6 +112,16 @@ def release(state: AttemptState, now: float, budget: Budget) -> tuple[AttemptSta
         return state, Denial(why=DenialKind.RELEASE_RATE, text=text, until=free)
     times = (*within(state.released, now, MINUTE_S), now)
     return msgspec.structs.replace(state, released=times), PERMIT
+
+
+def cancel(state: AttemptState, now: float, budget: Budget) -> tuple[AttemptState, Answer]:
+    """Cancel one job, if not too many were just now; else the same state, and when."""
+    free = free_at(state.cancelled, now, budget.cancels_per_hour, HOUR_S)
+    if free > now:
+        text = f"{budget.cancels_per_hour} jobs were cancelled within an hour; this one follows"
+        return state, Denial(why=DenialKind.CANCEL_RATE, text=text, until=free)
+    times = (*within(state.cancelled, now, HOUR_S), now)
+    return msgspec.structs.replace(state, cancelled=times), PERMIT
 
 
 def _beside(place: Place) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ NEEDS: Mapping[IntentKind, Ceiling] = MappingProxyType(
     {
         IntentKind.QUARANTINE: Ceiling.QUARANTINE,
         IntentKind.SIGNAL_JOB: Ceiling.DRAIN,
+        IntentKind.CANCEL_JOB: Ceiling.DRAIN,
         IntentKind.FENCE: Ceiling.RESUME,
         IntentKind.MOVE_JOB: Ceiling.RESUME,
         IntentKind.DRAW_SPARE: Ceiling.RESUME,

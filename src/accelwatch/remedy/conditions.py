@@ -13,6 +13,7 @@ from accelwatch.remedy.denial import Denial, DenialKind, denials
 from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, in_the_way, leader, withdrawn
 from accelwatch.remedy.jobs import (
+    cancels,
     jobs_of,
     jobs_waiting,
     must_fence,
@@ -76,10 +77,11 @@ def suppressed(sur: Surroundings, remedy: Remedy) -> bool:
 def _spare_next(sur: Surroundings, remedy: Remedy) -> bool:
     if remedy.policy is None or not remedy.policy.draw_spare or remedy.spare or remedy.spareless:
         return False
-    return next_job(sur, remedy) is not None
+    return not cancels(remedy) and next_job(sur, remedy) is not None
 
 
-def _move_next(sur: Surroundings, remedy: Remedy) -> bool:
+def _leave_next(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether a job has to leave now: it was asked for a checkpoint, and had the time for it."""
     if next_job(sur, remedy) is None or next_signal(sur, remedy) is not None:
         return False
     grace = 0.0 if remedy.policy is None else remedy.policy.grace_s
@@ -203,6 +205,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "may_signal": _may(Kind.SIGNAL_JOB),
         "may_draw": _may(Kind.DRAW_SPARE),
         "may_move": _may(Kind.MOVE_JOB),
+        "may_cancel": _may(Kind.CANCEL_JOB),
         "may_reset": _may(Kind.RESET_DEVICE),
         "may_reboot": _may(Kind.REBOOT),
         "may_power_cycle": _may(Kind.POWER_CYCLE),
@@ -244,7 +247,8 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "of_spare": lambda at: (
             at.happening.pursued is not None and at.happening.pursued.intent.kind is Kind.DRAW_SPARE
         ),
-        "move_next": lambda at: _move_next(at.sur, at.remedy),
+        "move_next": lambda at: not cancels(at.remedy) and _leave_next(at.sur, at.remedy),
+        "cancel_next": lambda at: cancels(at.remedy) and _leave_next(at.sur, at.remedy),
         "moved_back": lambda at: _moved_back(at.happening),
         "wrong_again": lambda at: wrong_again(at.sur, at.remedy),
         "still_wrong": lambda at: still_wrong(at.sur, at.remedy),

@@ -61,6 +61,8 @@ class DenialKind(StrEnum):
     TOO_MANY_REMEDIES = "too_many_remedies"
     """The same of the node, over days."""
     RELEASE_RATE = "release_rate"
+    CANCEL_RATE = "cancel_rate"
+    """So many jobs were cancelled lately."""
     SCORE = "score"
     """It has failed so often that only a repair helps."""
     NO_SPARE = "no_spare"
@@ -96,6 +98,7 @@ _PASSING = frozenset(
         DenialKind.BREAKER,
         DenialKind.BUDGET,
         DenialKind.CANARY,
+        DenialKind.CANCEL_RATE,
         DenialKind.DATA,
         DenialKind.DOMAIN_BUDGET,
         DenialKind.FOREIGN,

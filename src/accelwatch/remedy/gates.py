@@ -106,6 +106,8 @@ def asked(sur: Surroundings, remedy: Remedy, kind: Kind, case: Case | None) -> I
     if job is not None:
         yield _reachable(sur, remedy)
         yield may_resume(sur, remedy, job)
+    if kind is Kind.CANCEL_JOB:
+        yield attempts.cancel(sur.state.attempts, sur.now, sur.settings.budget)[1]
     if kind in REMEDIES:
         place = sur.place(remedy)
         yield attempts.may_begin(sur.state.attempts, place, incident, sur.now, sur.settings.budget)

@@ -25,6 +25,7 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
         Kind.FENCE: clocks.FENCE_S,
         Kind.SIGNAL_JOB: clocks.JOB_S,
         Kind.MOVE_JOB: clocks.JOB_S,
+        Kind.CANCEL_JOB: clocks.JOB_S,
         Kind.RESTORE_JOB: clocks.RESTORE_S,
         Kind.FOLLOW_JOB: clocks.RESTORE_S,
         Kind.DRAW_SPARE: clocks.JOB_S,
@@ -38,7 +39,7 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
 )
 """Seconds after which an intent makes no sense any more."""
 _WITH_SPARE = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE, Kind.RETURN_SPARE})
-_OF_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB})
+_OF_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB})
 
 
 def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:

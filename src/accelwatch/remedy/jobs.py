@@ -74,10 +74,18 @@ def hung(sur: Surroundings, remedy: Remedy) -> bool:
     return seen is not None and seen.answering is False and needs_fence(remedy)
 
 
+def cancels(remedy: Remedy) -> bool:
+    """Whether its jobs are ended rather than moved."""
+    return remedy.policy is not None and remedy.policy.job is JobPolicy.CANCEL
+
+
+_LEAVING = frozenset({JobPolicy.REQUEUE, JobPolicy.CANCEL})
+
+
 def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
-    """The job that is to be moved next."""
+    """The job that is to be moved or cancelled next."""
     policy = remedy.policy
-    if policy is None or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
+    if policy is None or policy.job not in _LEAVING or policy.when is When.AFTER_JOB:
         return None
     if not to_be_mended(sur, remedy):
         return None
@@ -86,7 +94,7 @@ def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
 
 
 def next_signal(sur: Surroundings, remedy: Remedy) -> JobKey | None:
-    """The job that is to be asked for a checkpoint before it is moved."""
+    """The job that is to be asked for a checkpoint before it leaves."""
     job = next_job(sur, remedy)
     if job is None or remedy.policy is None or not remedy.policy.signal:
         return None

@@ -171,6 +171,13 @@ _DRAINING = (
         does="reserve_spare",
     ),
     *_row(S.DRAINING, T.TICK, "idle move_next may_move", wants=Kind.MOVE_JOB, does="count_resume"),
+    *_row(
+        S.DRAINING,
+        T.TICK,
+        "idle cancel_next may_cancel",
+        wants=Kind.CANCEL_JOB,
+        does="count_cancel",
+    ),
     *_row(S.DRAINING, T.ACHIEVED, "moved_back", does="moved_back"),
     *_row(S.DRAINING, T.ACHIEVED, "", does="job_done"),
     *_row(S.DRAINING, T.REFUSED, "", does="leave_job"),

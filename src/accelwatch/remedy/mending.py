@@ -92,6 +92,13 @@ def resume_counted(at: Scene) -> Remedy:
     return at.remedy
 
 
+def count_cancel(at: Scene) -> Remedy:
+    """One more job is cancelled, at the pace that is allowed."""
+    state, _ = attempts.cancel(at.sur.state.attempts, at.sur.now, at.sur.settings.budget)
+    at.sur.set("attempts", state)
+    return at.remedy
+
+
 def reserve_spare(at: Scene) -> Remedy:
     """The best spare is kept for this node."""
     return reserve(at.sur, at.remedy)
@@ -124,6 +131,9 @@ def job_done(at: Scene) -> Remedy:
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
+    if pursued.intent.kind is Kind.CANCEL_JOB:
+        at.sur.note(at.remedy, f"job {job} was cancelled, as the rule wants", Loudness.TELL)
+        return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is not Kind.MOVE_JOB:
         return at.remedy
     follow(at.sur, at.remedy.node, pursued)

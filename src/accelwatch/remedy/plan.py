@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.intent import JobKey
 from accelwatch.remedy.case import Case, Policy
 from accelwatch.remedy.cases import counting
 from accelwatch.remedy.denial import Denial, denials
@@ -168,17 +169,27 @@ _MENDED = frozenset({Stage.VERIFYING, Stage.RELEASING, Stage.PROBATION})
 
 def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tuple[Kind, str]]:
     jobs = jobs_of(sur, remedy) or ()
-    if not jobs or policy.job is not JobPolicy.REQUEUE or policy.when is When.AFTER_JOB:
+    if not jobs or policy.when is When.AFTER_JOB:
+        return
+    if policy.job is JobPolicy.CANCEL:
+        yield from _leaving(remedy, policy, jobs, Kind.CANCEL_JOB, "cancel job {}")
+    if policy.job is not JobPolicy.REQUEUE:
         return
     if silent(sur, remedy) and needs_fence(remedy):
         yield Kind.FENCE, f"prove that nothing runs on {remedy.node} any more"
     if policy.draw_spare and not (remedy.spare or remedy.spareless):
         yield Kind.DRAW_SPARE, _spare(sur, remedy)
+    yield from _leaving(remedy, policy, jobs, Kind.MOVE_JOB, "have job {} run on elsewhere")
+
+
+def _leaving(
+    remedy: Remedy, policy: Policy, jobs: tuple[JobKey, ...], kind: Kind, text: str
+) -> Iterator[tuple[Kind, str]]:
     for job in jobs:
         if policy.signal and job not in remedy.signalled:
             yield Kind.SIGNAL_JOB, f"ask job {job} for a checkpoint ({policy.signal})"
         if job not in remedy.handled:
-            yield Kind.MOVE_JOB, f"have job {job} run on elsewhere"
+            yield kind, text.format(job)
 
 
 def _spare(sur: Surroundings, remedy: Remedy) -> str:

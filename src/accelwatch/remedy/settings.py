@@ -56,6 +56,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     remedies_per_week: AtLeastOne = 5
     """Of one node."""
     releases_per_minute: AtLeastOne = 10
+    cancels_per_hour: AtLeastOne = 3
+    """Jobs that are cancelled because a rule says so."""
 
 
 class Breaker(msgspec.Struct, frozen=True, kw_only=True):

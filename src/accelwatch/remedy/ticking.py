@@ -7,7 +7,7 @@ from accelwatch.remedy import breaker
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.gates import in_the_way
-from accelwatch.remedy.jobs import must_fence, next_job
+from accelwatch.remedy.jobs import cancels, must_fence, next_job
 from accelwatch.remedy.ladder import INTENTS, next_rung
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.order import Waiting, in_order
@@ -129,7 +129,7 @@ def _wanted(sur: Surroundings, remedy: Remedy) -> Kind | None:
     if remedy.stage is Stage.RELEASING:
         return Kind.RELEASE
     if remedy.stage is Stage.DRAINING and next_job(sur, remedy) is not None:
-        return Kind.MOVE_JOB
+        return Kind.CANCEL_JOB if cancels(remedy) else Kind.MOVE_JOB
     if remedy.stage is Stage.QUARANTINED and must_fence(sur, remedy):
         return Kind.FENCE
     if remedy.stage is Stage.QUARANTINED and not remedy.manual:

@@ -67,6 +67,9 @@ def action_of(written: ActionDocument | None, part: Part) -> Action | None:
         part.at("spare").complain(
             "draw", "a spare is drawn for what is quarantined; add quarantine"
         )
+    if job.policy is JobPolicy.CANCEL and (quarantine is None or quarantine.when is When.AFTER_JOB):
+        text = "a job is cancelled on a node that is taken out at once; add quarantine: {when: now}"
+        part.at("job").complain("policy", text)
     passive_s, active = _verification(written.verify, part.at("verify"))
     return Action(
         quarantine=None if quarantine is None else quarantine.level,

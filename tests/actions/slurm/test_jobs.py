@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accelwatch.action.contract import ActionUnavailableError
-from accelwatch.action.intent import IntentKind
+from accelwatch.action.intent import IntentKind, JobKey
 from accelwatch.action.step import (
     Achieved,
     Begun,
@@ -258,3 +258,18 @@ def test_a_job_that_dies_again_is_seen_and_begun_again_from_its_checkpoint(
     assert job(slurm, number).restarts == 1
     ran = one.pursue(IntentKind.FOLLOW_JOB, "n1", job=key, restarts=1, run_s=0.5).ending
     assert isinstance(ran, Achieved)
+
+
+def test_a_job_that_is_cancelled_is_over_and_another_of_its_number_is_not(
+    slurm: WorkingSlurm, hand: Hands
+) -> None:
+    one = hand()
+    number = running(slurm, "-w", "n1")
+    key = one.key(number)
+    other = JobKey(key.cluster, key.id, key.submitted + 100.0)
+    assert isinstance(one.pursue(IntentKind.CANCEL_JOB, "n1", job=other).ending, Achieved)
+    assert job(slurm, number).word == "RUNNING"
+    ended = one.pursue(IntentKind.CANCEL_JOB, "n1", job=key, twice=True)
+    assert ended.kinds == ["cancel"]
+    assert isinstance(ended.ending, Achieved)
+    assert job(slurm, number).word == "CANCELLED"
