@@ -12,7 +12,7 @@ from accelwatch.schema.reading import Process, Reading
 from accelwatch.schema.snapshot import BackendState, BackendStatus, DeviceView, Snapshot
 from accelwatch.store import Store
 from accelwatch.store.reports import BackendFound, Cycle, Events, Identified, Outcome, Slots
-from fixture_machines import Stage
+from staged_machines import Stage
 
 
 def two_ticks(stage: Stage) -> Snapshot:

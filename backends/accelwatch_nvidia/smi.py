@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element  # only the type; parsing is in smi_do
 
 import msgspec
 
-from accelwatch import command, proc
+from accelwatch import command
 from accelwatch.backend import Context, Opened, Request
 from accelwatch.command import CommandResult
 from accelwatch.errors import (
@@ -19,6 +19,7 @@ from accelwatch.errors import (
     DeviceTimeout,
     ReadError,
 )
+from accelwatch.listed_process import with_facts
 from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import Device, MemoryKind
 from accelwatch.schema.event import ErrorEvent
@@ -26,7 +27,6 @@ from accelwatch.schema.reading import (
     MAX_PROCESSES,
     Collected,
     Link,
-    Process,
     Reading,
     cut_note,
     largest,
@@ -244,25 +244,8 @@ class SmiSource:
         if len(listed) > MAX_PROCESSES:
             notes = (*notes, cut_note(MAX_PROCESSES, len(listed)))
             listed = tuple(largest(listed))
-        processes = tuple(self._named(process) for process in listed)
+        processes = tuple(with_facts(self._context.root, process) for process in listed)
         return msgspec.structs.replace(reading, processes=processes, notes=notes)
-
-    def _named(self, process: Process) -> Process:
-        """With the facts of /proc when the pid is ours and its name agrees."""
-        facts = proc.facts(self._context.root, process.pid)
-        if facts is None or not _same_name(facts.command, process.command):
-            return msgspec.structs.replace(process, pid_namespace="foreign")
-        filled = {
-            "start_time": facts.start_time,
-            "user": None if facts.uid is None else proc.user_name(facts.uid),
-            "command": facts.command,
-            "container": facts.container,
-            "pod": facts.pod_uid,
-            "job": facts.job,
-            "host_memory_bytes": facts.host_memory_bytes,
-        }
-        absent = {name: why for name, why in process.absent.items() if name not in filled}
-        return msgspec.structs.replace(process, **filled, absent=absent)
 
     def wait_events(self, timeout_s: float) -> Sequence[ErrorEvent]:
         """None: nvidia-smi reports no events."""
@@ -303,8 +286,3 @@ def _failure(device: Device, result: CommandResult) -> ReadError:
         return DeviceLost(f"{device.name}: nvidia-smi does not list it", code="not_listed")
     what = result.failure or f"status {result.status}"
     return ReadError(f"{device.name}: nvidia-smi: {what}", code="nvidia_smi")
-
-
-def _same_name(comm: str | None, program: str | None) -> bool:
-    """Whether a kernel's name (15 bytes at most) can be that of a program."""
-    return bool(comm and program) and (comm or "")[:15] == (program or "")[:15]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accelwatch_template import TemplateBackend
 
-from fixture_machines import FixtureMachine, Stage
+from staged_machines import FixtureMachine, Stage
 
 FIXTURE = Path(__file__).parent / "fixture"
 

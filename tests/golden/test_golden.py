@@ -24,8 +24,9 @@ from accelwatch.schema.wire import decode, encode
 from accelwatch_csv import CsvExporter
 from accelwatch_json import JsonExporter
 from accelwatch_prometheus import PrometheusExporter
-from fixture_machines import MACHINES, FixtureMachine
+from fixture_machines import MACHINES
 from samples import FIXTURES
+from staged_machines import FixtureMachine
 from staging import two_ticks, worth_reading
 from unit_suffixes import UNIT_SUFFIXES
 

@@ -20,8 +20,9 @@ from accelwatch_simulator.fleet import Fleet
 from accelwatch_simulator.jobs import Job, Stall, StallKind
 from accelwatch_simulator.nodes import FleetSize, build
 from accelwatch_simulator.scenario import Scenario, everyday
-from fixture_machines import MACHINES, FixtureMachine
+from fixture_machines import MACHINES
 from pack_worlds import played
+from staged_machines import FixtureMachine
 from staging import two_ticks
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -23,7 +23,10 @@ _MIN_INTERVAL_S = 0.05
 Nodes = Annotated[int, typer.Option(metavar="N", help="How many nodes.")]
 Devices = Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.")]
 Vendor = Annotated[
-    str, typer.Option(help="nvidia, amd, intel or mixed.", autocompletion=completer("vendors"))
+    str,
+    typer.Option(
+        help="nvidia, amd, intel, rebellions or mixed.", autocompletion=completer("vendors")
+    ),
 ]
 
 

@@ -5,7 +5,8 @@ from accelwatch_simulator.models.host import host
 from accelwatch_simulator.models.intel import max1550
 from accelwatch_simulator.models.nvidia import h100
 from accelwatch_simulator.models.parts import Model, Plan, plan
+from accelwatch_simulator.models.rebellions import atom_max
 
 __all__ = ["MODELS", "Model", "Plan", "host", "plan"]
 
-MODELS = {"nvidia": h100, "amd": mi300x, "intel": max1550}
+MODELS = {"nvidia": h100, "amd": mi300x, "intel": max1550, "rebellions": atom_max}

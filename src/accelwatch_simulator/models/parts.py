@@ -8,6 +8,7 @@ from functools import cache
 
 import msgspec
 
+from accelwatch.schema.device import DeviceKind
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch_simulator.signals import SIGNALS
@@ -35,6 +36,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     """One product."""
 
     vendor: str
+    kind: DeviceKind = DeviceKind.GPU
     name: str
     architecture: str
     device_prefix: str

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from accelwatch.backend import Backend
-from fixture_machines import MACHINES, FixtureMachine, Stage
+from fixture_machines import MACHINES
 from polling import Poll
+from staged_machines import FixtureMachine, Stage
 
 
 @pytest.fixture

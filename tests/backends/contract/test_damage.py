@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from accelwatch.errors import AccelwatchError
-from fixture_machines import FixtureMachine, Stage
 from polling import Poll, readings
+from staged_machines import FixtureMachine, Stage
 
 _NAMES_OF_DEVICES = {"vendor", "device", "class", "uevent", "revision", "runtime_status"}
 """Files by which a device is found at all; they stay, and so does what `machine.finding` names."""

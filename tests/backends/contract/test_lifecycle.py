@@ -13,9 +13,9 @@ import pytest
 from accelwatch.backend import Backend, EventSource, Request
 from accelwatch.errors import AccelwatchError
 from accelwatch.schema.event import Category
-from fixture_machines import FixtureMachine, Stage
 from packed_trees import FakeTree
 from polling import Poll
+from staged_machines import FixtureMachine, Stage
 
 CODE = re.compile(r"[a-z][a-z0-9_]*")
 PROBE = """

@@ -4,8 +4,9 @@ import pytest
 
 from accelwatch.backend import Backend
 from accelwatch.schema.absence import Absence
-from fixture_machines import MACHINES, FixtureMachine
+from fixture_machines import MACHINES
 from polling import Poll
+from staged_machines import FixtureMachine
 
 
 @pytest.mark.parametrize(

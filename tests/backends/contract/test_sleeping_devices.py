@@ -10,8 +10,8 @@ import pytest
 
 from accelwatch.backend import Backend
 from accelwatch.errors import DeviceSuspended
-from fixture_machines import Stage
 from polling import Poll
+from staged_machines import Stage
 
 KEPT_BY_THE_KERNEL = {
     "power/runtime_status",

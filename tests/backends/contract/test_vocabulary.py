@@ -65,6 +65,7 @@ BY_KEY: Mapping[tuple[str, str], str] = {
     ("pcie_link_generation", "state"): "current|max",
     ("pcie_link_width_lanes", "state"): "current|max",
     ("interconnect_links", "state"): "up|down",
+    ("reported_health_info", "state"): "ok|degraded|failed",
     ("pcie_errors_total", "type"): PCIE_ERROR,
     ("pcie_bytes_total", "direction"): DIRECTION,
     ("pcie_throughput_bytes_per_second", "direction"): DIRECTION,
@@ -77,8 +78,8 @@ BY_KEY: Mapping[tuple[str, str], str] = {
     ("host_paging_bytes_total", "direction"): "read|write",
 }
 FREE = {"mountpoint", "interface", "disk", "rdma_device", "port", "mode", "window", "resource"}
-FREE |= {"share", "chassis_serial", "operation"}
-"""Names of the host's own parts, and the kernel's own words."""
+FREE |= {"share", "chassis_serial", "operation", "status"}
+"""Names of the host's own parts, and the kernel's and vendors' own words."""
 
 
 def unknown_words(series: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,5 @@
+"""Rebellions NPUs (ATOM, REBEL), through rbln-smi."""
+
+from accelwatch_rebellions.backend import RebellionsBackend
+
+__all__ = ["RebellionsBackend"]

@@ -1,0 +1,112 @@
+"""What `rbln-smi -j` prints, taken apart. Pure; a field of another type than expected is not there.
+
+Keys as the vendor's documentation and the tools that read it have them; `npu` is text before driver
+2.0 and a number since, a process is `process` or `cmd`, its memory `memalloc` or `memory`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.device import normal_pci_bus_id
+
+Fields = Mapping[str, Any]
+_COMMAND = ("process", "cmd")
+_MEMORY = ("memalloc", "memory")
+_MAX_DEVICES = 1024
+
+
+class Npu(msgspec.Struct, frozen=True, kw_only=True):
+    """One NPU as listed."""
+
+    number: int
+    """The vendor's index."""
+    pci_bus_id: str | None
+    fields: Fields
+    pci: Fields
+
+    def text(self, key: str) -> str | None:
+        """A text of it; None when it is empty, missing or says that there is none."""
+        return text_of(self.fields, key)
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One context of a process on an NPU."""
+
+    number: int
+    """Of the NPU."""
+    pid: int
+    command: str | None
+    memory: object
+    """As told, in bytes."""
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was listed."""
+
+    driver_version: str | None
+    npus: tuple[Npu, ...]
+    contexts: tuple[Entry, ...]
+
+
+def text_of(fields: Fields, key: str) -> str | None:
+    """A text, or None."""
+    told = fields.get(key)
+    if not isinstance(told, str) or told.strip().lower() in ("", "n/a", "none", "unknown"):
+        return None
+    return told.strip()
+
+
+def number_of(told: object) -> int | None:
+    """A whole number that is not negative, written as one or as text."""
+    if isinstance(told, bool):
+        return None
+    if isinstance(told, int):
+        return told if 0 <= told < 1 << 31 else None
+    if isinstance(told, str) and told.strip().isdecimal() and len(told.strip()) < 10:
+        return int(told)
+    return None
+
+
+def parse(output: bytes) -> Document:
+    """The document. Raises ReadError when it is none of rbln-smi."""
+    try:
+        told = msgspec.json.decode(output)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ReadError(f"rbln-smi -j printed no JSON: {error}", code="garbage") from error
+    if not isinstance(told, dict) or not isinstance(told.get("devices"), list):
+        raise ReadError("rbln-smi -j printed no list of devices", code="garbage")
+    npus = [npu for npu in map(npu_of, told["devices"][:_MAX_DEVICES]) if npu is not None]
+    listed = told.get("contexts")
+    entries = map(_entry, listed if isinstance(listed, list) else [])
+    return Document(
+        driver_version=text_of(told, "KMD_version"),
+        npus=tuple({npu.number: npu for npu in reversed(npus)}.values())[::-1],
+        contexts=tuple(entry for entry in entries if entry is not None),
+    )
+
+
+def npu_of(told: object) -> Npu | None:
+    """An NPU from its fields; None for what has no number."""
+    if not isinstance(told, dict) or (number := number_of(told.get("npu"))) is None:
+        return None
+    pci = told.get("pci")
+    pci = pci if isinstance(pci, dict) else {}
+    bus = text_of(pci, "bus_id")
+    return Npu(number=number, pci_bus_id=bus and normal_pci_bus_id(bus), fields=told, pci=pci)
+
+
+def _entry(told: object) -> Entry | None:
+    if not isinstance(told, dict):
+        return None
+    number, pid = number_of(told.get("npu")), number_of(told.get("pid"))
+    if number is None or not pid:
+        return None
+    return Entry(
+        number=number,
+        pid=pid,
+        command=next((name for key in _COMMAND if (name := text_of(told, key))), None),
+        memory=next((told[key] for key in _MEMORY if key in told), None),
+    )

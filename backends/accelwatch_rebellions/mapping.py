@@ -1,0 +1,201 @@
+"""From an NPU of rbln-smi's document to a device and its reading, as tables. Pure."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.listed_process import with_facts
+from accelwatch.quantity_text import BYTES, CELSIUS, PERCENT, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process, Reading, cut_note, largest
+from accelwatch_rebellions.document import Entry, Fields, Npu, number_of, text_of
+
+SOURCE = "rbln-smi"
+VENDOR = "rebellions"
+_MEBIBYTES_BELOW = 10**7
+"""Memory is told in bytes; no card has so few. One tool that reads it takes small numbers for MiB."""
+_MEMORY: Units = MappingProxyType({**BYTES, "": 1.0})
+
+
+class Row(NamedTuple):
+    """A text of the document, where it stands, and the series that it is."""
+
+    path: tuple[str, ...]
+    series: Series
+    units: Units
+
+
+ROWS = (
+    Row(("util",), ("utilization_ratio",), PERCENT),
+    Row(("temperature",), ("temperature_celsius", "gpu"), CELSIUS),
+    Row(("card_power",), ("power_watts",), WATTS),
+    Row(("memory", "total"), ("memory_size_bytes",), _MEMORY),
+    Row(("memory", "used"), ("memory_used_bytes",), _MEMORY),
+)
+
+_ARCHITECTURES = (("RBLN-CA", "atom"), ("RBLN-CR", "rebel"))
+"""Product names of the vendor's hardware pages: CA02, CA12, CA22, CA25; CR03, CR13."""
+_THROTTLED, _ABORTED, _IDLE = 10, 12, 14
+"""P10 thermal throttling, P12 system abort, P14 idle: the vendor's page on rbln-smi."""
+_PSTATE = re.compile(r"[Pp](\d{1,2})")
+_GENERATIONS = MappingProxyType({2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6})
+"""Gigatransfers a second of the PCI Express generations."""
+_SPEED = re.compile(r"(?:gen\s*(\d))|(\d{1,2}(?:\.\d)?)\s*gt/?s.*", re.IGNORECASE)
+_WIDTH = re.compile(r"x?(\d{1,2})", re.IGNORECASE)
+_HEALTH = MappingProxyType(
+    {
+        **dict.fromkeys(("normal", "ok", "good", "healthy", "ready", "online", "idle"), "ok"),
+        **dict.fromkeys(("busy", "running", "active", "available", "in use"), "ok"),
+        **dict.fromkeys(("warning", "degraded", "throttled", "resetting"), "degraded"),
+        **dict.fromkeys(("error", "abnormal", "fail", "failed", "failure", "fault"), "failed"),
+        **dict.fromkeys(("abort", "aborted", "hang", "dead", "offline", "lost"), "failed"),
+    }
+)
+"""What words of `status` mean. The vendor lists none: another word is shown and means nothing."""
+
+
+def identified(device: Device, npu: Npu, driver_version: str | None) -> Device:
+    """The device with what the document says of who it is."""
+    uuid, serial, model = npu.text("uuid"), npu.text("sid"), npu.text("name")
+    node = number_of(npu.pci.get("numa_node"))
+    place = uuid or npu.pci_bus_id or f"{serial or 'unknown'}-{npu.number}"
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{place}",
+        index=npu.number,
+        name=f"rbln{npu.number}",
+        kind=DeviceKind.NPU,
+        model=model,
+        architecture=_architecture(model),
+        uuid=uuid,
+        serial=serial,
+        firmware_version=npu.text("fw_ver"),
+        driver_version=driver_version or device.driver_version,
+        pci_bus_id=npu.pci_bus_id or device.pci_bus_id,
+        numa_node=device.numa_node if node is None else node,
+        device_nodes=(f"/dev/{npu.text('device') or f'rbln{npu.number}'}",),
+    )
+
+
+def _architecture(model: str | None) -> str | None:
+    named = (name for begin, name in _ARCHITECTURES if (model or "").startswith(begin))
+    return next(named, None)
+
+
+def read(device_id: str, npu: Npu) -> Reading:
+    """Everything but processes."""
+    out = Collected(device_id)
+    for row in ROWS:
+        _put(out, row.series, quantity(_at(npu.fields, row.path), row.units))
+    _scale_memory(out)
+    _put_performance(out, npu)
+    _put_status(out, npu)
+    _put_link(out, npu.pci)
+    return out.reading(sources={"*": SOURCE})
+
+
+def _at(fields: Fields, path: Sequence[str]) -> object:
+    told: object = fields
+    for key in path:
+        told = told.get(key) if isinstance(told, dict) else None
+    return told
+
+
+def _put(out: Collected, series: Series, value: float | Absence) -> None:
+    if isinstance(value, Absence):
+        out.miss(series[0], value, *series[1:])
+    else:
+        out.put(series[0], value, *series[1:])
+
+
+def _scale_memory(out: Collected) -> None:
+    size = out.values.get(("memory_size_bytes",))
+    factor = 1 << 20 if size is not None and 0 < size < _MEBIBYTES_BELOW else 1
+    for series in (("memory_size_bytes",), ("memory_used_bytes",)):
+        if series in out.values:
+            out.put(series[0], round(out.values[series] * factor))
+
+
+def _put_performance(out: Collected, npu: Npu) -> None:
+    match = _PSTATE.fullmatch(npu.text("pstate") or "")
+    keys = ("performance_state", "clocks_idle")
+    if match is None or int(match[1]) > 15:
+        reason = Absence.UNSUPPORTED if npu.text("pstate") is None else Absence.ERROR
+        for key in keys:
+            out.miss(key, reason)
+        out.miss("throttle_active", reason, "thermal_hardware")
+        return
+    state = int(match[1])
+    out.put("performance_state", state)
+    out.put("clocks_idle", int(state == _IDLE))
+    out.put("throttle_active", int(state == _THROTTLED), "thermal_hardware")
+    if state == _ABORTED:
+        out.put("reported_health_info", 1, "failed")
+
+
+def _put_status(out: Collected, npu: Npu) -> None:
+    status = npu.text("status")
+    if status is None:
+        out.miss("reported_status_info", Absence.UNSUPPORTED)
+        return
+    out.put("reported_status_info", 1, status)
+    health = _HEALTH.get(status.lower())
+    if health is not None and ("reported_health_info", "failed") not in out.values:
+        out.put("reported_health_info", 1, health)
+
+
+def _put_link(out: Collected, pci: Fields) -> None:
+    speed = _SPEED.fullmatch((text_of(pci, "link_speed") or "").strip())
+    generation = None
+    if speed is not None:
+        generation = int(speed[1]) if speed[1] else _GENERATIONS.get(float(speed[2]))
+    width = _WIDTH.fullmatch(str(pci.get("link_width") or "").strip())
+    for key, value, told in (
+        ("pcie_link_generation", generation, pci.get("link_speed")),
+        ("pcie_link_width_lanes", int(width[1]) if width else None, pci.get("link_width")),
+    ):
+        if value is not None:
+            out.put(key, value, "current")
+        else:
+            out.miss(key, Absence.ERROR if told else Absence.UNSUPPORTED, "current")
+
+
+def with_processes(reading: Reading, entries: Sequence[Entry], root: Path) -> Reading:
+    """The reading with the processes that hold contexts, their contexts taken together."""
+    by_pid: dict[int, Process] = {}
+    for entry in entries:
+        process = _process(reading.device_id, entry)
+        before = by_pid.get(entry.pid)
+        by_pid[entry.pid] = process if before is None else _together(before, process)
+    listed = largest(by_pid.values())
+    notes = (cut_note(len(listed), len(by_pid)),) if len(listed) < len(by_pid) else ()
+    processes = tuple(with_facts(root, process) for process in listed)
+    return msgspec.structs.replace(reading, processes=processes, notes=(*reading.notes, *notes))
+
+
+def _process(device_id: str, entry: Entry) -> Process:
+    memory = quantity(entry.memory, _MEMORY)
+    absent = {"utilization_ratio": Absence.UNSUPPORTED}
+    if isinstance(memory, Absence):
+        absent["gpu_memory_bytes"] = memory
+    return Process(
+        device_id=device_id,
+        pid=entry.pid,
+        command=entry.command,
+        gpu_memory_bytes=None if isinstance(memory, Absence) else round(memory),
+        absent=absent,
+    )
+
+
+def _together(before: Process, more: Process) -> Process:
+    """One process with several contexts: its memory is their sum; unknown when one of them is."""
+    if before.gpu_memory_bytes is None or more.gpu_memory_bytes is None:
+        return before if before.gpu_memory_bytes is None else more
+    total = before.gpu_memory_bytes + more.gpu_memory_bytes
+    return msgspec.structs.replace(before, gpu_memory_bytes=total)

@@ -1,0 +1,58 @@
+"""The table that rbln-smi and rbln-stat print for people, for drivers whose command knows no `-j`. Pure.
+
+Columns are found by their headings: `Perf` is missing in the oldest, and rules are drawn with - or =.
+"""
+
+import re
+
+from accelwatch.errors import ReadError
+from accelwatch_rebellions.document import Document, Npu, npu_of
+
+_DRIVER = re.compile(r"KMD ver:\s*(\S+)")
+_COLUMNS = {
+    "npu": "npu",
+    "name": "name",
+    "device": "device",
+    "temp": "temperature",
+    "power": "card_power",
+    "perf": "pstate",
+    "util": "util",
+    "status": "status",
+}
+"""Heading to key of the document."""
+_PLACE, _MEMORY = "pci bus id", "memory(used/total)"
+
+
+def parse_table(output: bytes) -> Document:
+    """The same document as of `-j`, without uuids, serials and contexts. Raises ReadError."""
+    text = output.decode("utf-8", "replace")
+    headings: list[str] = []
+    npus: list[Npu] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if "npu" in (lower := [cell.lower() for cell in cells]) and _PLACE in lower:
+            headings = lower
+        elif headings and len(cells) == len(headings):
+            npu = npu_of(_fields(dict(zip(headings, cells, strict=True))))
+            if npu is not None:
+                npus.append(npu)
+        elif npus:
+            # Contexts have a table of their own, with other columns.
+            break
+    if not headings:
+        raise ReadError("rbln-smi printed neither JSON nor its table of devices", code="garbage")
+    driver = _DRIVER.search(text)
+    version = None if driver is None or driver[1] == "N/A" else driver[1]
+    return Document(driver_version=version, npus=tuple(npus), contexts=())
+
+
+def _fields(row: dict[str, str]) -> dict[str, object]:
+    fields: dict[str, object] = {
+        key: row[heading] for heading, key in _COLUMNS.items() if heading in row
+    }
+    used, _, total = row.get(_MEMORY, "").partition("/")
+    return {
+        **fields,
+        "pci": {"bus_id": row.get(_PLACE, "")},
+        "memory": {"used": used.strip(), "total": total.strip()},
+    }

@@ -1,0 +1,318 @@
+"""What rbln-smi says of an NPU, in base units, and what it does not say."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accelwatch.backend import Request
+from accelwatch.errors import BackendUnavailable, DeviceLost, ReadError
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import DeviceKind, DeviceState
+from accelwatch.schema.health import Health, judge
+from accelwatch.schema.reading import Reading
+from accelwatch_rebellions import RebellionsBackend
+from accelwatch_rebellions.document import Document, parse
+from accelwatch_rebellions.mapping import read
+from accelwatch_rebellions.table import parse_table
+from backends.rebellions.machines import DOCUMENTS, document, stage, write_program
+from polling import Poll, assert_all_believed, identities, readings
+from samples import sample
+from staged_machines import Stage
+
+GIB = 1 << 30
+
+
+@contextlib.contextmanager
+def opened(folder: Path, name: str) -> Iterator[tuple[Stage, RebellionsBackend]]:
+    with stage(folder, name) as staged:
+        backend = staged.backend()
+        assert isinstance(backend, RebellionsBackend)
+        backend.open()
+        yield staged, backend
+        backend.close()
+
+
+def told(name: str) -> Document:
+    return parse((DOCUMENTS / f"{name}.json").read_bytes())
+
+
+def reading(name: str, at: int) -> Reading:
+    return read("d", told(name).npus[at])
+
+
+def test_who_a_card_is(tmp_path: Path) -> None:
+    with opened(tmp_path, "atom-x2") as (staged, backend):
+        polled = Poll(staged.clock)(backend)
+    first, second = identities(polled)
+    assert first.id == "rebellions:5ca1ab1e-0001-4000-8000-000000000001"
+    assert (first.kind, first.model, first.architecture) == (DeviceKind.NPU, "RBLN-CA12", "atom")
+    assert (first.index, first.name, first.serial) == (0, "rbln0", "0000000022500001")
+    assert (first.firmware_version, first.driver_version) == ("2.0.1", "2.0.1")
+    assert (first.pci_bus_id, first.numa_node) == ("0000:51:00.0", 0)
+    assert first.device_nodes == ("/dev/rbln0",)
+    assert second.numa_node == 0, "-1 of the command is unknown: the kernel's word stands"
+    assert_all_believed(identities(polled), readings(polled))
+
+
+def test_a_card_at_work() -> None:
+    values = reading("atom-x2", 0).values
+    assert values["utilization_ratio",] == pytest.approx(0.987)
+    assert values["temperature_celsius", "gpu"] == 58.0
+    assert values["power_watts",] == pytest.approx(93.9)
+    assert values["memory_size_bytes",] == 16_857_747_456
+    assert values["memory_used_bytes",] == 2_576_980_377
+    assert values["performance_state",] == 2
+    assert values["clocks_idle",] == 0
+    assert values["throttle_active", "thermal_hardware"] == 0
+    assert values["pcie_link_generation", "current"] == 5
+    assert values["pcie_link_width_lanes", "current"] == 16
+    assert values["reported_status_info", "normal"] == 1
+    assert values["reported_health_info", "ok"] == 1
+
+
+def test_an_idle_card() -> None:
+    values = reading("atom-x2", 1).values
+    assert values["utilization_ratio",] == 0.0
+    assert values["memory_used_bytes",] == 0
+    assert values["clocks_idle",] == 1
+    assert values["pcie_link_generation", "current"] == 4
+
+
+def test_numbers_of_an_older_driver_are_texts_and_small_memory_is_mebibytes() -> None:
+    values = reading("sdk1", 0).values
+    assert values["memory_size_bytes",] == 16_077 << 20
+    assert values["memory_used_bytes",] == 2_457 << 20
+    assert values["power_watts",] == pytest.approx(43.9)
+    assert values["temperature_celsius", "gpu"] == 30.0
+
+
+def test_contexts_of_a_process_are_one_process(tmp_path: Path) -> None:
+    with opened(tmp_path, "atom-x2") as (staged, backend):
+        polled = Poll(staged.clock)(backend)
+    processes = polled[0].readings[0].processes
+    assert processes is not None
+    assert [(p.pid, p.command, p.gpu_memory_bytes) for p in processes] == [
+        (4711, "python3", 2 * GIB),
+        (4800, "serve", None),
+    ]
+    assert processes[1].absent["gpu_memory_bytes"] is Absence.UNSUPPORTED
+    assert polled[1].readings[0].processes == ()
+
+
+def test_processes_of_an_older_driver() -> None:
+    (entry,) = told("sdk1").contexts
+    assert (entry.number, entry.pid, entry.command) == (0, 4711, "python")
+
+
+def test_nobody_asked_for_processes(tmp_path: Path) -> None:
+    with opened(tmp_path, "atom-x2") as (_, backend):
+        (device,) = backend.identify(backend.discover()[0])
+        (plain,) = backend.read(device, Request(processes=False))
+    assert plain.processes is None
+    assert plain.absent["processes",] is Absence.NOT_COLLECTED
+
+
+@pytest.mark.parametrize(("at", "health"), [(0, Health.OK), (1, Health.FAILED), (2, Health.OK)])
+def test_health(at: int, health: Health) -> None:
+    assert judge(DeviceState.OK, reading("rebel-bad-day", at), [], 0.0).health is health
+
+
+def test_heat_slows_a_card_down() -> None:
+    assert reading("rebel-bad-day", 0).values["throttle_active", "thermal_hardware"] == 1
+
+
+@pytest.mark.parametrize("status", ["normal", "puzzled", None])
+def test_a_system_abort_is_a_failure_whatever_the_status(status: str | None) -> None:
+    fields = {"npu": 0, "pstate": "P12", "status": status}
+    (npu,) = parse(msgspec.json.encode({"devices": [fields]})).npus
+    values = read("d", npu).values
+    assert values["reported_health_info", "failed"] == 1
+    assert ("reported_health_info", "ok") not in values
+
+
+def test_what_cannot_be_read_hides_nothing_else() -> None:
+    odd = reading("rebel-bad-day", 2)
+    assert odd.absent["temperature_celsius", "gpu"] is Absence.UNSUPPORTED
+    assert odd.absent["power_watts",] is Absence.ERROR
+    assert odd.absent["performance_state",] is Absence.ERROR
+    assert odd.absent["memory_used_bytes",] is Absence.UNSUPPORTED
+    assert odd.absent["utilization_ratio",] is Absence.UNSUPPORTED
+    assert odd.absent["pcie_link_width_lanes", "current"] is Absence.ERROR
+    assert odd.values["memory_size_bytes",] == 154_618_822_656
+    assert odd.values["reported_status_info", "puzzled"] == 1
+    assert not [series for series in odd.values if series[0] == "reported_health_info"]
+
+
+def test_a_card_without_uuid_goes_by_its_place(tmp_path: Path) -> None:
+    with opened(tmp_path, "rebel-bad-day") as (_, backend):
+        (device,) = backend.identify(backend.discover()[2])
+    assert (device.id, device.uuid) == ("rebellions:0000:85:00.0", None)
+
+
+def test_a_card_on_the_bus_that_is_not_listed_is_lost(tmp_path: Path) -> None:
+    with opened(tmp_path, "atom-x2") as (staged, backend):
+        device = backend.discover()[1]
+        rest = document("sdk1")
+        (tmp_path / "rbln.json").write_bytes(msgspec.json.encode(rest))
+        staged.clock.advance(10.0)
+        with pytest.raises(DeviceLost, match="does not list the NPU at 0000:d8:00.0"):
+            backend.identify(device)
+
+
+def test_a_card_that_only_the_command_sees_is_there(tmp_path: Path) -> None:
+    with opened(tmp_path, "atom-x2") as (_, backend):
+        bus = tmp_path / "sys/bus/pci/devices/0000:d8:00.0"
+        (bus / "vendor").write_text("0x8086\n")
+        assert [device.index for device in backend.discover()] == [0, 1]
+
+
+def test_other_functions_of_the_vendor_are_no_accelerators(tmp_path: Path) -> None:
+    with stage(tmp_path, "sdk1") as staged:
+        (tmp_path / "sys/bus/pci/devices/0000:51:00.0/class").write_text("0x060400\n")
+        assert not staged.backend().probe().present
+
+
+def test_without_the_command_it_says_what_to_install(tmp_path: Path) -> None:
+    with stage(tmp_path, "sdk1") as staged:
+        (tmp_path / "usr/bin/rbln-smi").unlink()
+        with pytest.raises(BackendUnavailable, match="rbln-smi was not found") as refused:
+            staged.backend().open()
+    assert "install" in refused.value.remedy
+
+
+def test_the_older_name_of_the_command(tmp_path: Path) -> None:
+    with stage(tmp_path, "sdk1") as staged:
+        (tmp_path / "usr/bin/rbln-smi").rename(tmp_path / "usr/bin/rbln-stat")
+        backend = staged.backend()
+        assert backend.open().versions == {"driver": "1.2.92"}
+
+
+@pytest.mark.parametrize("pace", [0, -1, True, "2", 4000])
+def test_a_wrong_pace_is_refused(tmp_path: Path, pace: object) -> None:
+    with stage(tmp_path, "sdk1") as staged, pytest.raises(BackendUnavailable, match="pace_s"):
+        staged.backend(options={"pace_s": pace}).open()
+
+
+def test_complaints_of_the_command_are_told(tmp_path: Path) -> None:
+    with stage(tmp_path, "sdk1") as staged:
+        write_program(tmp_path, "echo 'No devices found' >&2; exit 1")
+        backend = staged.backend()
+        backend.open()
+        with pytest.raises(ReadError, match="status 1: No devices found"):
+            backend.identify(backend.discover()[0])
+
+
+TABLE = """
++-----------------------------------------------------------------------------------------------+
+|                            Device Information KMD ver: 1.0.3                                  |
++=====+===========+=========+===============+======+=======+======+=====================+=======+
+| NPU |    Name   | Device  |   PCI BUS ID  | Temp | Power | Perf |  Memory(used/total) |  Util |
++-----+-----------+---------+---------------+------+-------+------+---------------------+-------+
+| 0   | RBLN-CA22 | rbln0   |  0000:51:00.0 |  38C | 43.9W | P2   |   2.5GB / 15.5GiB   |  98.7 |
++-----+-----------+---------+---------------+------+-------+------+---------------------+-------+
+| Ctx | PID       | Process | more          | and  | others | x   | y                   | z     |
+"""
+
+
+def test_a_command_without_json_is_read_by_its_table(tmp_path: Path) -> None:
+    with stage(tmp_path, "sdk1") as staged:
+        (tmp_path / "table").write_text(TABLE)
+        write_program(
+            tmp_path,
+            f'[ "$1" = -j ] && {{ echo "unknown option" >&2; exit 2; }}; cat {tmp_path}/table',
+        )
+        backend = staged.backend()
+        assert backend.open().versions == {"driver": "1.0.3"}
+        (one,) = Poll(staged.clock)(backend)
+    assert one.identity[0].id == "rebellions:0000:51:00.0"
+    values = one.readings[0].values
+    assert values["memory_used_bytes",] == 2_500_000_000
+    assert values["memory_size_bytes",] == round(15.5 * GIB)
+    assert values["performance_state",] == 2
+
+
+@pytest.mark.parametrize("output", [b"", b"[]", b"{}", b'{"devices": 5}', b"\xff", b"[" * 100_000])
+def test_what_is_no_document_is_an_error(output: bytes) -> None:
+    with pytest.raises(ReadError, match="rbln-smi"):
+        parse(output)
+    with pytest.raises(ReadError, match="neither JSON nor its table"):
+        parse_table(output)
+
+
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+_KEYS = (
+    "npu",
+    "name",
+    "sid",
+    "uuid",
+    "status",
+    "pci",
+    "temperature",
+    "card_power",
+    "pstate",
+    "memory",
+)
+_DEVICE = st.dictionaries(st.sampled_from((*_KEYS, "util", "bus_id", "link_speed")), _ANY)
+
+
+@given(st.lists(_DEVICE | _ANY, max_size=3), _ANY)
+def test_damaged_documents_raise_nothing_untyped(devices: list[object], contexts: object) -> None:
+    told = parse(_json({"devices": devices, "contexts": contexts}))
+    for npu in told.npus:
+        read("d", npu)
+
+
+def _json(told: object) -> bytes:
+    return msgspec.json.encode(told)
+
+
+@given(st.integers(0, 3000))
+def test_a_document_that_was_cut_is_an_error_or_whole(length: int) -> None:
+    whole = (DOCUMENTS / "atom-x2.json").read_bytes()
+    with contextlib.suppress(ReadError):
+        assert parse(whole[:length]) == parse(whole)
+
+
+@pytest.mark.oracle
+def test_recorded_json() -> None:
+    told = parse(sample("rebellions/cli/rbln_smi_j_trimmed.json").read_bytes())
+    (npu,) = told.npus
+    assert told.driver_version == "3.0.0"
+    assert (npu.number, npu.text("sid"), npu.pci_bus_id) == (0, "0000000022502229", "0000:83:00.0")
+    assert npu.text("uuid") == "d86d3e84-f99d"
+    assert read("d", npu).values == {}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("file", "temperature", "used", "state"),
+    [
+        ("rbln_smi_table_ca12_docs_v0.10.4.txt", 38.0, 2_400_000_000, 2),
+        ("rbln_stat_table_ca12_old.txt", 30.0, round(2.4 * GIB), None),
+    ],
+)
+def test_recorded_tables(file: str, temperature: float, used: int, state: int | None) -> None:
+    told = parse_table(sample(f"rebellions/cli/{file}").read_bytes())
+    assert told.driver_version is None
+    assert [(npu.number, npu.pci_bus_id) for npu in told.npus] == [
+        (0, "0000:51:00.0"),
+        (1, "0000:d8:00.0"),
+    ]
+    values = read("d", told.npus[0]).values
+    assert values["temperature_celsius", "gpu"] == temperature
+    assert values["power_watts",] == pytest.approx(43.9)
+    assert values["memory_used_bytes",] == used
+    assert values["memory_size_bytes",] == round(15.7 * GIB)
+    assert values["utilization_ratio",] == pytest.approx(0.987)
+    assert values.get(("performance_state",)) == state
