@@ -70,17 +70,52 @@ class Slurm:
         return b"is UP" in ping.stdout
 
 
+MANY = """\
+ClusterName=many
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+SlurmUser={user}
+SlurmctldPidFile={folder}/slurmctld.pid
+StateSaveLocation={folder}/state
+SlurmctldLogFile={folder}/slurmctld.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SchedulerType=sched/builtin
+SelectType=select/cons_tres
+MpiDefault=none
+SlurmdTimeout=0
+NodeName={nodes} NodeAddr=127.0.0.1 CPUs=8
+PartitionName=main Nodes=ALL Default=YES
+"""
+"""Nodes without a slurmd, which the controller never gives up: to be drained is all that they can."""
+
+
+@contextlib.contextmanager
+def slurm_of_many(folder: Path, nodes: str) -> Iterator[Slurm]:
+    """A controller of the nodes of a host range; skips the test where Slurm is not installed."""
+    with _controller(folder, MANY, nodes=nodes) as slurm:
+        yield slurm
+
+
 @contextlib.contextmanager
 def slurm_cluster(folder: Path) -> Iterator[Slurm]:
     """A controller with five nodes; skips the test where Slurm is not installed."""
-    if absent := missing(("munged", "slurmctld", "scontrol")):
-        pytest.skip(f"{', '.join(absent)} not installed")
-    names = {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
-    text = CONFIGURATION.format(folder=folder, port=free_ports(1)[0], **names)
-    slurm = Slurm(folder)
-    slurm.conf.write_text(text)
     (folder / "topology.conf").write_text(TOPOLOGY)
     (folder / "gres.conf").write_text("")
+    with _controller(folder, CONFIGURATION) as slurm:
+        yield slurm
+
+
+@contextlib.contextmanager
+def _controller(folder: Path, configuration: str, **names: str) -> Iterator[Slurm]:
+    if absent := missing(("munged", "slurmctld", "scontrol")):
+        pytest.skip(f"{', '.join(absent)} not installed")
+    names |= {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser()}
+    slurm = Slurm(folder)
+    port = free_ports(1)[0]
+    slurm.conf.write_text(configuration.format(folder=folder, port=port, **names))
     (folder / "state").mkdir()
     processes = Processes(folder)
     try:
