@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -40,6 +41,13 @@ def is_node_name(name: str) -> bool:
     return _NODE.fullmatch(name) is not None and name.upper() != "ALL"
 
 
+class _Table(NamedTuple):
+    """All nodes, and the line of each by its name."""
+
+    lines: dict[str, str]
+    nodes: list[SlurmNode]
+
+
 class Reader:
     """The read side of the commands. All raise ActionUnavailableError when nothing can be known."""
 
@@ -48,7 +56,9 @@ class Reader:
         self._cluster: Cluster | None = None
         self._looking = 0
         self._rush = Rush()
-        self._table = SharedRead(self._node_lines, self._rush)
+        self._table = SharedRead(self._all_nodes, self._rush)
+        self._parsed: dict[str, SlurmNode] = {}
+        """The nodes of the last table by their lines: most are the same in the next one."""
         self._reservations = SharedRead(self._all_reservations, self._rush)
         self._jobs = SharedRead(self._all_jobs, self._rush)
 
@@ -73,7 +83,7 @@ class Reader:
             return ""
         self._rush.note()
         if self._looking >= _ONE_BY_ONE or self._rush.is_on:
-            return (await self._table.get()).get(name, "")
+            return (await self._table.get()).lines.get(name, "")
         self._looking += 1
         try:
             return await self._own_line(name)
@@ -92,18 +102,19 @@ class Reader:
 
     async def nodes(self) -> list[SlurmNode]:
         """All nodes."""
-        nodes = [node_of(line) for line in (await self._table.get()).values()]
-        return [node for node in nodes if node is not None]
+        return (await self._table.get()).nodes
 
-    async def _node_lines(self) -> dict[str, str]:
+    async def _all_nodes(self) -> _Table:
         text = await self._commands.read("scontrol", "--all", "--oneliner", "show", "nodes")
-        lines = {}
-        for line in filter(str.strip, text.splitlines()):
-            node = node_of(line)
+        parsed: dict[str, SlurmNode] = {}
+        for line in filter(None, map(str.strip, text.splitlines())):
+            node = self._parsed.get(line) or node_of(line)
             if node is None:
                 raise ActionUnavailableError(f"scontrol printed what is no node: {line[:80]!a}")
-            lines[node.name] = line.strip()
-        return lines
+            parsed[line] = node
+        self._parsed = parsed
+        lines = {node.name: line for line, node in parsed.items()}
+        return _Table(lines, list(parsed.values()))
 
     async def job_line(self, job: str) -> str:
         """Line of a job; empty when there is none of that id."""

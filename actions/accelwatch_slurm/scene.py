@@ -6,6 +6,7 @@ this process or in the next.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -22,6 +23,9 @@ SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
 CHECKPOINT = "checkpoint"
 """Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
 that tests the node, the newest checkpoint of the job."""
+
+_node_of = lru_cache(maxsize=1024)(node_of)
+"""An observation is read several times: by who proposes, who judges, and who tells."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,12 +70,12 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 def scene_of(observed: Observed, field: str) -> Scene:
     """What the lines say."""
     own = observed.own
-    bad = [node for node in map(node_of, own.get(BAD, "").splitlines()) if node is not None]
+    bad = [node for node in map(_node_of, own.get(BAD, "").splitlines()) if node is not None]
     jobs = [job for job in map(job_of, own.get(JOBS, "").splitlines()) if job is not None]
     return Scene(
         time=observed.time,
         field=field,
-        node=node_of(own.get(NODE, "")),
+        node=_node_of(own.get(NODE, "")),
         bad={node.name: node for node in bad},
         job=job_of(own.get(JOB, "")),
         jobs=tuple(jobs),
