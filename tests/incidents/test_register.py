@@ -152,6 +152,30 @@ def test_a_person_closes_an_incident_and_the_journal_says_who(tmp_path: Path) ->
     play(story)
 
 
+def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
+    tmp_path: Path,
+) -> None:
+    async def story() -> None:
+        site = await Site().begin(tmp_path)
+        await site.fire("n1")
+        await site.fire("n2")
+        lines = [
+            ("i1", "", "taken out"),
+            ("i2", "ana", "looked at"),
+            ("i1", "", "empty"),
+            ("i9", "", "-"),
+        ]
+        assert await site.register.note(lines) == ""
+        told = {one.id: [moment.text for moment in one.timeline] for one in site.register.open}
+        assert (told["i1"][-2:], told["i2"][-1:]) == (["taken out", "empty"], ["looked at"])
+        await site.register.end()
+        journal = JournalFile(tmp_path / FILE, read_only=True)
+        assert [entry.actor for entry in journal.entries()][-2:] == ["engine", "ana"]
+        journal.close()
+
+    play(story)
+
+
 def test_without_a_journal_silences_hold_and_that_they_are_not_kept_is_said() -> None:
     async def story() -> None:
         site = await Site().begin(None)

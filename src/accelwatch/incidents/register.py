@@ -243,12 +243,23 @@ class Register:
         await self._advance()
         return problem
 
-    async def note(self, id_: str, actor: str, text: str) -> str:
-        """Write a line into an incident's history; what is wrong with the journal, if anything."""
+    async def note(self, lines: Iterable[tuple[str, str, str]]) -> str:
+        """Write lines into the histories of incidents, all together: id, actor and text of each.
+
+        What is wrong with the journal; empty when they are on the disk.
+        """
         async with self._changing:
             now = self._wall()
-            noted = self._keeper.note(id_, now, actor, text)
-            return "" if noted is None else await self._changed([noted], now, actor or ENGINE)
+            by_actor: dict[str, dict[str, Incident]] = {}
+            for id_, actor, text in lines:
+                noted = self._keeper.note(id_, now, actor, text)
+                if noted is not None:
+                    by_actor.setdefault(actor or ENGINE, {})[id_] = noted
+            told = [
+                await self._changed(list(noted.values()), now, actor)
+                for actor, noted in by_actor.items()
+            ]
+            return next(filter(None, told), "")
 
     async def close(self, id_: str, actor: str, note: str) -> tuple[Incident, str]:
         """Close an incident by hand; it, and what is wrong with the journal, if anything.

@@ -10,6 +10,7 @@ import msgspec
 from accelwatch.clock import Clock
 from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
+from accelwatch.fleet.remedies.cases import Cases
 from accelwatch.fleet.remedies.hearing import heard
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.slices import LongWork
@@ -18,11 +19,10 @@ from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.records import ENGINE
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.remedy.actions import actions_of
-from accelwatch.remedy.changes import CaseChanged, Change, Heard, RulesChanged
+from accelwatch.remedy.changes import Change, Heard, RulesChanged
 from accelwatch.remedy.data_guard import Sight
 from accelwatch.remedy.engine import Engine
 from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.of_incident import case_changed
 from accelwatch.remedy.outcome import Loudness, Note, Outcome
 from accelwatch.remedy.plan import Plan, Worth, planned
 from accelwatch.remedy.settings import RemedySettings
@@ -68,8 +68,7 @@ class RemedyRunner:
             StopFile(Path(settings.stop_file), fleet.clock),
             tell=self._tell,
         )
-        self._told: dict[str, CaseChanged] = {}
-        """What the engine was told of each incident, by its id."""
+        self._cases = Cases(rules)
         self._digest = ""
         self._looks = 0
         self._tasks: set[asyncio.Task[object]] = set()
@@ -83,10 +82,7 @@ class RemedyRunner:
     async def start(self) -> None:
         """Take up what the journal knows, and begin. Raises nothing."""
         await self.engine.begin(one for one in self._rules.states if one.kind != used.KIND)
-        for node, remedy in self.engine.state.remedies.items():
-            self._told.update(
-                {case.incident: CaseChanged(node=node, case=case) for case in remedy.cases}
-            )
+        self._cases.restore(self.engine.state)
         self._spawn(self._run())
 
     async def stop(self) -> None:
@@ -130,9 +126,9 @@ class RemedyRunner:
             due = max(due + LOOK_EVERY_S, self._clock.monotonic())
             await asyncio.sleep(due - self._clock.monotonic())
 
-    def heard(self, _incidents: Sequence[Incident]) -> None:
+    def heard(self, incidents: Sequence[Incident]) -> None:
         """Incidents have changed: the engine is told at once."""
-        self.engine.tell(self._changes())
+        self.engine.tell(self._cases.changed(incidents))
 
     def plan(self, node: str) -> Plan:
         """What would be done for a node now, and what is in its way."""
@@ -153,33 +149,8 @@ class RemedyRunner:
             self._digest = self._rules.rules.digest
             digests = {id_: rule.digest for id_, rule in self._rules.rules.rules.items()}
             self.engine.tell([RulesChanged(digests=digests)])
-        self.engine.tell(self._changes())
+        self.engine.tell(self._cases.all_changed())
         await self._hear(late_s)
-
-    def _changes(self) -> list[Change]:
-        """Cases that are not as they were told."""
-        changes: list[Change] = []
-        rules = self._rules.rules.rules
-        going = {incident.id: incident for incident in self._rules.open}
-        for id_ in self._told.keys() - going.keys():
-            told, incident = self._told[id_], self._rules.incident(id_)
-            if incident is not None:
-                going[id_] = incident
-            else:
-                # What is open is never forgotten: it ended while nobody was here.
-                over = msgspec.structs.replace(told.case, open=False)
-                changes.append(msgspec.structs.replace(told, case=over))
-                del self._told[id_]
-        for incident in going.values():
-            rule, mute = rules.get(incident.rule), self._rules.mute_of(incident)
-            change = case_changed(incident, rule, going, "" if mute is None else mute.id)
-            if change is None or self._told.get(incident.id) == change:
-                continue
-            changes.append(change)
-            self._told[incident.id] = change
-            if not change.case.open:
-                del self._told[incident.id]
-        return changes
 
     async def _hear(self, late_s: float) -> None:
         work, troubled = LongWork(), self._troubled()
@@ -218,10 +189,9 @@ class RemedyRunner:
                 note.node or "-",
                 note.incident or "-",
             )
-            if note.incident:
-                self._spawn(
-                    self._rules.register.note(note.incident, note.actor or ENGINE, note.text)
-                )
+        lines = [(one.incident, one.actor or ENGINE, one.text) for one in notes if one.incident]
+        if lines:
+            self._spawn(self._rules.register.note(lines))
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -1,0 +1,105 @@
+"""What the engine was told of incidents, and what it has to be told because that has changed.
+
+An incident's case follows from the incident, its rule, what mutes it and the groups that it is part of.
+While these are the same things as before, nothing is worked out again: a hub may have thousands open.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from accelwatch.incidents.incident import Incident
+from accelwatch.judging.runner import RuleRunner
+from accelwatch.remedy.changes import CaseChanged
+from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.of_incident import case_changed
+
+_Basis = tuple[object, ...]
+"""The things that a case follows from."""
+
+
+class Cases:
+    """For the hub's event loop."""
+
+    def __init__(self, rules: RuleRunner) -> None:
+        self._rules = rules
+        self._told: dict[str, CaseChanged] = {}
+        """By the incident's id; those that are over are gone."""
+        self._bases: dict[str, _Basis] = {}
+        """What each incident was worked out from, by its id."""
+
+    def restore(self, state: RemedyState) -> None:
+        """What an engine knows from before."""
+        for node, remedy in state.remedies.items():
+            self._told.update(
+                {case.incident: CaseChanged(node=node, case=case) for case in remedy.cases}
+            )
+
+    def changed(self, incidents: Iterable[Incident]) -> list[CaseChanged]:
+        """Cases that are not as they were told, of incidents that have changed just now."""
+        changed = list(incidents)
+        if any(one.members or one.entity.group for one in changed):
+            # A group that begins or ends changes what its members are.
+            return self.all_changed()
+        known: dict[str, Incident] = {}
+        for one in changed:
+            group = self._rules.incident(one.group) if one.group else None
+            while group is not None and group.id not in known:
+                known[group.id] = group
+                group = self._rules.incident(group.group) if group.group else None
+        return self._news(changed, known)
+
+    def all_changed(self) -> list[CaseChanged]:
+        """Cases that are not as they were told."""
+        going = {incident.id: incident for incident in self._rules.open}
+        gone: list[CaseChanged] = []
+        for id_ in self._told.keys() - going.keys():
+            told, incident = self._told[id_], self._rules.incident(id_)
+            if incident is not None:
+                going[id_] = incident
+            else:
+                # What is open is never forgotten: it ended while nobody was here.
+                over = msgspec.structs.replace(told.case, open=False)
+                gone.append(msgspec.structs.replace(told, case=over))
+                del self._told[id_]
+        for id_ in self._bases.keys() - going.keys():
+            del self._bases[id_]
+        return [*gone, *self._news(going.values(), going)]
+
+    def _news(
+        self, incidents: Iterable[Incident], known: Mapping[str, Incident]
+    ) -> list[CaseChanged]:
+        rules, changes = self._rules.rules.rules, []
+        for incident in incidents:
+            rule, mute = rules.get(incident.rule), self._rules.mute_of(incident)
+            muted = "" if mute is None else mute.id
+            basis = (incident, rule, *_groups_of(incident, known), muted)
+            if _same(self._bases.get(incident.id, ()), basis):
+                continue
+            self._bases[incident.id] = basis
+            change = case_changed(incident, rule, known, muted)
+            told = self._told.get(incident.id)
+            if change is None or told == change or (told is None and not change.case.open):
+                continue
+            changes.append(change)
+            self._told[incident.id] = change
+            if not change.case.open:
+                del self._told[incident.id]
+        return changes
+
+
+def _groups_of(incident: Incident, known: Mapping[str, Incident]) -> list[Incident]:
+    """The groups above an incident, the nearest first."""
+    groups: list[Incident] = []
+    group = known.get(incident.group)
+    while group is not None and group not in groups:
+        groups.append(group)
+        group = known.get(group.group)
+    return groups
+
+
+def _same(basis: _Basis, other: _Basis) -> bool:
+    """Whether they are the very same things; their contents need not be compared."""
+    if len(basis) != len(other) or basis[-1:] != other[-1:]:
+        return False
+    return all(one is two for one, two in zip(basis[:-1], other[:-1], strict=True))
