@@ -85,6 +85,8 @@ def begin(
 
 def ended(state: AttemptState, node: str) -> AttemptState:
     """The remedy of a node has ended, however it did."""
+    if node not in state.running:
+        return state
     running = {name: one for name, one in state.running.items() if name != node}
     return msgspec.structs.replace(state, running=running)
 

@@ -7,7 +7,7 @@ import msgspec
 
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy import data_guard
-from accelwatch.remedy.clocks import GAP_S
+from accelwatch.remedy.clocks import FRESH_S, GAP_S
 from accelwatch.remedy.conditions import Happening
 from accelwatch.remedy.data_guard import Sight
 from accelwatch.remedy.holding import is_taken_over
@@ -94,11 +94,24 @@ def _surveyed(sur: Surroundings, survey: Surveyed) -> None:
     if survey.unavailable:
         time = survey.time if known is None else known.time
         scheduler = Scheduler(time=time, unavailable=survey.unavailable)
+        sur.touched.everything = True
         sur.look("schedulers", survey.action, scheduler)
         return
     _take_up(sur, survey)
+    _answers(sur, known, survey.time)
     sur.look("schedulers", survey.action, Scheduler(time=survey.time))
     _look(sur, survey)
+
+
+def _answers(sur: Surroundings, known: Scheduler | None, time: float) -> None:
+    """Touch those to whom it is news that a scheduler has answered, asked at a moment."""
+    if known is None or known.unavailable or sur.now - known.time > FRESH_S:
+        sur.touched.everything = True
+        return
+    # What was looked at by itself since then is shown by all that is read from now on.
+    sur.touched.nodes.update(
+        node for node, settled in sur.world.settled.items() if known.time <= settled < time
+    )
 
 
 def _take_up(sur: Surroundings, survey: Surveyed) -> None:

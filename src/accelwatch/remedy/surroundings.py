@@ -22,7 +22,8 @@ from accelwatch.remedy.outcome import (
 from accelwatch.remedy.places import counted, crowd_of, place_of, proven
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.stage import Stage
-from accelwatch.remedy.world import NodeHeard, World
+from accelwatch.remedy.touched import Touched
+from accelwatch.remedy.world import Looked, NodeHeard, World
 
 
 class Surroundings:
@@ -35,12 +36,14 @@ class Surroundings:
         self.world = state.world
         self.memo: dict[object, Answer] = {}
         """Answers of the guards; anything that changes makes them void."""
+        self.touched = Touched(state.world.looked)
+        """Whom the end of the step has to look at."""
         self._before = state
         self._crowd: Crowd | None = None
         """Only when somebody asks who is who."""
         self._own: set[str] = set()
         self._own_seen: set[str] = set()
-        self._touched: dict[tuple[str, str], None] = {}
+        self._changed: dict[tuple[str, str], None] = {}
         self._pursue: list[Intent] = []
         self._cancel: list[Intent] = []
         self._notes: list[Note] = []
@@ -56,22 +59,26 @@ class Surroundings:
             rows.pop(key, None)
         else:
             rows[key] = value
-        self._touched[table, key] = None
+        self._changed[table, key] = None
+        self.touched.row(table, key)
         self.memo.clear()
 
     def set(self, field: str, value: object) -> None:
         """Set what is no table."""
-        if value is getattr(self.state, field):
+        before = getattr(self.state, field)
+        if value is before:
             return
+        self.touched.field(field, before, value)
         self.state = msgspec.structs.replace(self.state, **{field: value})
-        self._touched[field, ""] = None
+        self._changed[field, ""] = None
         self.memo.clear()
 
     def begin(self, token: int, at: float) -> None:
         """An engine begins: nothing of the world is known."""
         self.state = msgspec.structs.replace(self.state, token=token, started=at)
-        self._touched["started", ""] = None
+        self._changed["started", ""] = None
         self.world = World()
+        self.touched.everything = True
         self._crowd = None
         self._own_seen.clear()
         self.memo.clear()
@@ -87,17 +94,25 @@ class Surroundings:
             rows.pop(key, None)
         else:
             rows[key] = value
+        self.touched.row(table, key)
         self.memo.clear()
+
+    def looked(self, looked: Looked) -> None:
+        """Who was looked at, and whom the next step has to look at again."""
+        self.world = msgspec.structs.replace(self.world, looked=looked)
 
     def guard(self, guard: DataGuardState) -> None:
         """How much is seen of the fleet."""
+        self.touched.guard(self.world.guard, guard)
         self.world = msgspec.structs.replace(self.world, guard=guard)
         self.memo.clear()
 
     def recount(self, *, names: bool) -> None:
         """Who belongs where has changed; with `names` also who is who."""
         self.world = msgspec.structs.replace(self.world, census=None)
+        self.touched.waiting = True
         if names:
+            self.touched.everything = True
             self.world = msgspec.structs.replace(self.world, proofs={})
             self._own_seen.discard("proofs")
             self._crowd = None
@@ -174,6 +189,9 @@ class Surroundings:
     def _wanted(self, intent: Intent) -> bool:
         """Whether it has not ended in this very step, as when an engine begins and hears of its end."""
         chores, lingering = self.state.chores, self.state.lingering
+        own = self.state.remedies.get(intent.node)
+        if own is not None and own.pursuing is intent and own.stage is not Stage.UNKNOWN:
+            return True
         if intent in chores.values() or intent in lingering.values():
             return True
         return any(
@@ -184,7 +202,7 @@ class Surroundings:
     def outcome(self) -> Outcome:
         """What the step has come to."""
         records: list[StateRecord] = []
-        for table, key in self._touched:
+        for table, key in self._changed:
             record = record_of(self._before, self.state, table, key)
             if record is not None:
                 records.append(record)

@@ -1,4 +1,4 @@
-"""A moment passes: clocks run out, what waits is looked at again, the most urgent first."""
+"""A moment passes: clocks run out, and what was touched is looked at again, the most urgent first."""
 
 import msgspec
 
@@ -15,8 +15,12 @@ from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.resuming import revive
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.remedy.touched import Touched
 from accelwatch.remedy.transitions import happen, keep
+from accelwatch.remedy.world import Looked
 
+LOOK_EVERY_S = 1.0
+"""Between two looks at everything, for what nothing but time brings."""
 MOST_AT_ONCE = 8
 """Stages that a remedy goes through in one moment at most."""
 _TICK = Happening(Trigger.TICK)
@@ -27,27 +31,68 @@ _SPENT = frozenset({DenialKind.BUDGET, DenialKind.DOMAIN_BUDGET, DenialKind.AVAI
 
 
 def tick(sur: Surroundings) -> None:
-    """Look at everything once."""
-    _groups(sur)
-    sur.set("breaker", breaker.advanced(sur.state.breaker, sur.now, sur.settings.breaker))
+    """Look at whatever was touched, at what is due, and once in a while at everything."""
+    now, last = sur.now, sur.world.looked.at
+    every = last is None or not 0 <= now - last < LOOK_EVERY_S
+    if every or sur.touched.nodes or sur.touched.everything:
+        _groups(sur)
+    sur.set("breaker", breaker.advanced(sur.state.breaker, now, sur.settings.breaker))
     for table in ("vetoes", "denied"):
         rows = getattr(sur.state, table)
-        for key in [
-            key for key, row in rows.items() if row.until is not None and row.until <= sur.now
-        ]:
+        for key in [key for key, row in rows.items() if row.until is not None and row.until <= now]:
             sur.put(table, key, None)
     revive(sur)
+    before = sur.touched
+    before.everything |= every
+    sur.touched = Touched(Looked())
     remedies = list(sur.state.remedies.values())
+    shown = _nodes_of(sur, before.shown, remedies)
     for remedy in remedies:
-        if remedy.stage not in _WAITING:
+        if remedy.stage not in _WAITING and _is_due(sur, remedy, before, shown):
             _settle(sur, remedy.node)
-    for node in _in_order(sur, [one for one in remedies if one.stage in _WAITING]):
-        _settle(sur, node)
+    waiting = [one for one in remedies if one.stage in _WAITING]
+    if before.waiting or sur.touched.waiting:
+        before.nodes.update(one.node for one in waiting)
+    if any(_is_due(sur, one, before, shown) for one in waiting):
+        for remedy in _in_order(sur, waiting):
+            if sur.touched.waiting or _is_due(sur, remedy, before, shown):
+                _settle(sur, remedy.node)
+    after = sur.touched
+    sur.looked(
+        Looked(
+            at=now if before.everything else last,
+            again=frozenset(after.nodes) | _nodes_of(sur, after.shown, remedies),
+            waiting=after.waiting,
+            everything=after.everything,
+        )
+    )
 
 
-def _in_order(sur: Surroundings, remedies: list[Remedy]) -> list[str]:
+def _nodes_of(sur: Surroundings, shown: set[str], remedies: list[Remedy]) -> set[str]:
+    """The hub's names of nodes that have a remedy and are shown otherwise than before."""
+    if not shown:
+        return set()
+    return {one.node for one in remedies if one.node in shown or sur.target(one) in shown}
+
+
+def _is_due(sur: Surroundings, remedy: Remedy, touched: Touched, shown: set[str]) -> bool:
+    """Whether looking at a remedy may come to something."""
+    return (
+        touched.everything
+        or sur.touched.everything
+        or remedy.node in touched.nodes
+        or remedy.node in sur.touched.nodes
+        or remedy.node in shown
+        or (remedy.due is not None and sur.now >= remedy.due)
+        # It depends on other nodes: who could stand in for it, where its job may not go.
+        or (remedy.stage is Stage.DRAINING and remedy.pursuing is None)
+    )
+
+
+def _in_order(sur: Surroundings, remedies: list[Remedy]) -> list[Remedy]:
     if len(remedies) < 2:
-        return [one.node for one in remedies]
+        return remedies
+    by_node = {one.node: one for one in remedies}
     waiting = [
         Waiting(
             incident=one.node,
@@ -57,7 +102,7 @@ def _in_order(sur: Surroundings, remedies: list[Remedy]) -> list[str]:
         )
         for one in remedies
     ]
-    return [one.incident for one in in_order(waiting, sur.now)]
+    return [by_node[one.incident] for one in in_order(waiting, sur.now)]
 
 
 def _settle(sur: Surroundings, node: str) -> None:

@@ -55,6 +55,19 @@ class Good(msgspec.Struct, frozen=True, kw_only=True):
     """Unix seconds of the latest."""
 
 
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """Since when nobody has to look at all remedies, and at which of them somebody has to."""
+
+    at: float | None = None
+    """Unix seconds of the last look at all of them."""
+    again: frozenset[str] = frozenset()
+    """Nodes whose remedies were changed by the last look itself."""
+    waiting: bool = False
+    """Whether it has changed what those depend on that wait to take a node out."""
+    everything: bool = False
+    """Whether it has changed what all depend on."""
+
+
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """What is seen now."""
 
@@ -75,3 +88,4 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """None: it has to be counted again."""
     proofs: Mapping[str, Proof | Denial] = {}
     """By the hub's name: which of the scheduler's nodes it is, as far as somebody has asked."""
+    looked: Looked = Looked()
