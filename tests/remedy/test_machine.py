@@ -6,8 +6,10 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.conditions import CONDITIONS
 from accelwatch.remedy.effects import EFFECTS
 from accelwatch.remedy.ignored import IGNORED
+from accelwatch.remedy.ladder import INTENTS, SERVICE
 from accelwatch.remedy.machine import ROWS, TABLE, Row
 from accelwatch.remedy.stage import WAYS_OUT, Stage, Trigger
+from accelwatch.rules.checks import REMEDIES
 
 ALLOWED_BY = {
     IntentKind.QUARANTINE: {"may_quarantine", "may_take_out"},
@@ -70,3 +72,7 @@ def test_only_people_ends_and_looks_leave_what_is_unknown() -> None:
 def test_what_is_named_is_used() -> None:
     assert {name for row in TABLE for name in row.conditions} == set(CONDITIONS)
     assert {name for row in TABLE for name in row.does} == set(EFFECTS)
+
+
+def test_every_remedy_that_a_rule_can_name_is_carried_out() -> None:
+    assert {*INTENTS, SERVICE} == set(REMEDIES)

@@ -75,7 +75,7 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
     quarantine: {level: node, when: now}
     job: {policy: requeue, signal: USR1, grace: 60s}
     spare: {draw: true}
-    remedy: [reboot, {power_cycle: {max: 2}}, {script: reseat}, service]
+    remedy: [reboot, {power_cycle: {max: 2}}, service]
     verify: [passive: 10m, active: gpu-quick]
     probation: 24h
   group: {by: labels.pdu, at_least: 4, within: 1m}
@@ -92,7 +92,6 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
     assert action.remedy == (
         Rung(name="reboot"),
         Rung(name="power_cycle", most=2),
-        Rung(name="script:reseat"),
         Rung(name="service"),
     )
     assert (action.verify_passive_s, action.verify_active) == (600.0, ("gpu-quick",))
@@ -123,6 +122,23 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
         ("  action: {remedy: [{a: 1, b: 2}]}\n", "action.remedy[0]: a word, or a word with"),
         ("  action: {verify: [{active: ''}]}\n", "action.verify[0]: {passive: 10m} or {active"),
         ("  action: {verify: [{passive: 1m, active: x}]}\n", "action.verify[0]: {passive: 10m} or"),
+        (
+            "  action: {quarantine: {level: device}}\n",
+            "action.quarantine.level: no scheduler takes out a single device; write node",
+        ),
+        (
+            "  action: {quarantine: {when: at_checkpoint}}\n",
+            "action.quarantine.when: a job makes a checkpoint when it is asked; add job:",
+        ),
+        (
+            "  action: {quarantine: {when: at_checkpoint}, job: {policy: notify, signal: USR1}}\n",
+            "action.quarantine.when: a job makes a checkpoint when it is asked",
+        ),
+        (
+            "  action: {remedy: [driver_reload]}\n",
+            "action.remedy[0]: no remedy 'driver_reload'; one of reset, reboot, power_cycle, service",
+        ),
+        ("  action: {remedy: [{script: reseat}]}\n", "action.remedy[0]: no remedy 'script'"),
         ("  action: {probation: soon}\n", "action.probation: 'soon' is no duration"),
         ("  group: {by: colour}\n", "group.by: one of fleet, rack"),
         ("  group: {by: labels.}\n", "group.by: one of fleet, rack"),

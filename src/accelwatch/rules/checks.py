@@ -15,13 +15,15 @@ from accelwatch.rules.document import (
     GroupDocument,
     JobAction,
     JobPolicy,
+    Quarantine,
+    QuarantineLevel,
     When,
 )
 from accelwatch.rules.rule import Action, Canary, Grouping, Rung
 
 LONGEST_S = 400 * 86_400.0
-REMEDIES = ("reset", "driver_reload", "reboot", "power_cycle", "service")
-"""Rungs that need no name of the site; `{script: NAME}` is one of the site's own."""
+REMEDIES = ("reset", "reboot", "power_cycle", "service")
+"""Rungs that somebody carries out."""
 GROUPS = ("fleet", "rack", "job", "node", "model", "stage", "driver_version")
 _LABEL = "labels."
 
@@ -70,6 +72,8 @@ def action_of(written: ActionDocument | None, part: Part) -> Action | None:
     if job.policy is JobPolicy.CANCEL and (quarantine is None or quarantine.when is When.AFTER_JOB):
         text = "a job is cancelled on a node that is taken out at once; add quarantine: {when: now}"
         part.at("job").complain("policy", text)
+    if quarantine is not None:
+        _check_quarantine(quarantine, job, part.at("quarantine"))
     passive_s, active = _verification(written.verify, part.at("verify"))
     return Action(
         quarantine=None if quarantine is None else quarantine.level,
@@ -86,6 +90,15 @@ def action_of(written: ActionDocument | None, part: Part) -> Action | None:
     )
 
 
+def _check_quarantine(written: Quarantine, job: JobAction, part: Part) -> None:
+    if written.level is QuarantineLevel.DEVICE:
+        part.complain("level", "no scheduler takes out a single device; write node")
+    asked = job.signal and job.policy not in (JobPolicy.NOTHING, JobPolicy.NOTIFY)
+    if written.when is When.AT_CHECKPOINT and not asked:
+        text = "a job makes a checkpoint when it is asked; add job: {policy: requeue, signal: USR1}"
+        part.complain("when", text)
+
+
 def _rung(written: object, part: Part, at: int) -> Rung:
     name: object
     limits: object = {}
@@ -93,13 +106,11 @@ def _rung(written: object, part: Part, at: int) -> Rung:
         name = written
     elif isinstance(written, Mapping) and len(written) == 1:
         ((name, limits),) = written.items()
-        if name == "script" and isinstance(limits, str):
-            return Rung(name=f"script:{limits}")
     else:
         part.complain(at, "a word, or a word with its limits ({power_cycle: {max: 1}})")
         return Rung(name="service")
     if name not in REMEDIES:
-        part.complain(at, f"no remedy {str(name)[:40]!r}; one of {', '.join(REMEDIES)}, script")
+        part.complain(at, f"no remedy {str(name)[:40]!r}; one of {', '.join(REMEDIES)}")
     most = limits.get("max", 1) if isinstance(limits, Mapping) else None
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 10:
         part.complain(at, "max is a number from 1 to 10")
