@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.score import (
     HALF_LIFE_S,
     WEIGHTS,
@@ -18,6 +19,7 @@ from accelwatch.remedy.score import (
     worst,
 )
 from accelwatch.rules.document import Advice
+from remedy_ground import Ground
 
 DAY = 86_400.0
 NODE = ("node:n1",)
@@ -100,18 +102,18 @@ def test_a_bound_is_left_as_time_goes_by() -> None:
 def test_a_board_that_is_swapped_takes_its_record_along_and_the_slot_keeps_its_own() -> None:
     state = ScoreState()
     for _ in range(2):
-        state = added(state, keys_of("n1", index=3, serial="S1"), Failing.REBOOT, 0.0)
-    new_board = keys_of("n1", index=3, serial="S2")
-    elsewhere = keys_of("n2", index=0, serial="S1")
+        state = added(state, keys_of("n1", slot="3", serial="S1"), Failing.REBOOT, 0.0)
+    new_board = keys_of("n1", slot="3", serial="S2")
+    elsewhere = keys_of("n2", slot="0", serial="S1")
     assert worst(state, new_board, 0.0) == 3.0
     assert worst(state, elsewhere, 0.0) == 3.0
-    assert worst(state, keys_of("n2", index=0, serial="S2"), 0.0) == 0.0
-    assert worst(state, keys_of("n1", index=4, serial="S9"), 0.0) == 3.0
+    assert worst(state, keys_of("n2", slot="0", serial="S2"), 0.0) == 0.0
+    assert worst(state, keys_of("n1", slot="4", serial="S9"), 0.0) == 3.0
 
 
 def test_what_is_not_known_is_not_counted_by() -> None:
     assert keys_of("n1") == ("node:n1",)
-    assert keys_of("n1", index=0) == ("node:n1", "slot:n1/0")
+    assert keys_of("n1", slot="0") == ("node:n1", "slot:n1/0")
     assert keys_of("n1", serial="S") == ("node:n1", "serial:S")
 
 
@@ -143,3 +145,14 @@ def test_what_is_as_good_as_nothing_is_forgotten() -> None:
 def test_the_state_can_be_written_down() -> None:
     state = failures(Failing.RELAPSE)
     assert msgspec.json.decode(msgspec.json.encode(state), type=ScoreState) == state
+
+
+def test_a_remedy_is_counted_by_node_slot_and_serial() -> None:
+    ground = Ground()
+    ground.fault("n03")
+    ground.end("n03")
+    assert ground.kinds("n03")[-1] is IntentKind.REBOOT
+    levels = ground.state.scores.levels
+    assert {key: one.value for key, one in levels.items()} == dict.fromkeys(
+        ("node:n03", "slot:n03/0", "serial:board-3"), WEIGHTS[Failing.REBOOT]
+    )

@@ -80,11 +80,11 @@ class ScoreState(msgspec.Struct, frozen=True, kw_only=True):
     levels: Mapping[str, Level] = {}
 
 
-def keys_of(node: str, *, index: int | None = None, serial: str = "") -> tuple[str, ...]:
-    """By what a failure is counted: the node, its slot and the device's serial, as far as known."""
-    slot = () if index is None else (f"slot:{node}/{index}",)
+def keys_of(node: str, *, slot: str = "", serial: str = "") -> tuple[str, ...]:
+    """By what a failure is counted: the node, the slot in it and the device's serial, if known."""
+    place = (f"slot:{node}/{slot}",) if slot else ()
     board = (f"serial:{serial}",) if serial else ()
-    return (f"node:{node}", *slot, *board)
+    return (f"node:{node}", *place, *board)
 
 
 def failing_of(advice: Advice) -> Failing | None:

@@ -12,9 +12,14 @@ from accelwatch.remedy.surroundings import Surroundings
 
 
 def scored(remedy: Remedy) -> tuple[str, ...]:
-    """By what its failures are counted: the node, and the boards that have failed."""
+    """By what its failures are counted: the node, the boards that have failed, and their slots."""
     serials = dict.fromkeys(case.serial for case in remedy.cases if case.serial)
-    boards = (key for serial in serials for key in keys_of(remedy.node, serial=serial)[1:])
+    slots = {serial: slot for slot, serial in remedy.serials.items()}
+    boards = (
+        key
+        for serial in serials
+        for key in keys_of(remedy.node, slot=slots.get(serial, ""), serial=serial)[1:]
+    )
     return (*keys_of(remedy.node), *boards)
 
 
