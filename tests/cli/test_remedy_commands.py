@@ -9,6 +9,7 @@ import pytest
 
 import machines
 from accelwatch import plugins
+from accelwatch.cli.remedy_commands import code_of
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings
@@ -100,9 +101,13 @@ def test_a_night_from_the_plan_to_the_release(
                 assert code != 0
                 assert "accelwatch breaker reset" in said
 
+                code, out, _ = await typed("retry", node, *why)
+                assert (code, out.startswith(f"{node}  quarantined")) == (1, True)
                 code, out, _ = await typed("release", node, "--force", "--json", *why)
                 assert (code, json.loads(out)["notes"] != []) == (0, True)
                 await running.until(lambda: world.nodes["n1"].mark is None)
+                assert (await typed("forget", node, *why))[:2] == (0, "")
+                assert node not in state.state.remedies
                 assert (await typed("hold", node, "--for", "4h", *why))[0] == 0
                 _, _, said = await typed("remedies", *asking)
                 assert f"{node} is left alone: ana (unverified): by hand" in said
@@ -125,3 +130,12 @@ def test_a_hub_that_does_not_act_says_so() -> None:
             assert "there are no remedy.actions in hub.yaml" in said
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("stage", "code"), [("quarantined", 0), ("awaiting_approval", 4), ("unknown", 3), (None, 0)]
+)
+def test_the_exit_code_tells_how_the_node_stands(stage: str | None, code: int) -> None:
+    remedy = None if stage is None else {"stage": stage}
+    assert code_of({"notes": [{"text": "ana released it"}], "remedy": remedy}) == code
+    assert code_of({"notes": [{"text": "this changes nothing"}], "remedy": remedy}) == 1

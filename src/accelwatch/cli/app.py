@@ -57,6 +57,8 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
         "deny": _Command("remedy_commands", "deny_command"),
         "hold": _Command("remedy_commands", "hold_command"),
         "recovered": _Command("remedy_commands", "recovered_command"),
+        "retry": _Command("remedy_commands", "retry_command"),
+        "forget": _Command("remedy_commands", "forget_command"),
         "stop": _Command("remedy_commands", "stop_command"),
         "start": _Command("remedy_commands", "start_command"),
         "breaker": _Command("remedy_commands", "breaker_command"),

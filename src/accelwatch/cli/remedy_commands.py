@@ -22,6 +22,8 @@ NEEDS_APPROVAL = 4
 """Exit code: it is asked for, and a person has to say yes first."""
 REFUSED = 1
 """Exit code: it changes nothing."""
+UNKNOWN = 3
+"""Exit code: nobody knows whether what was begun on the node has happened."""
 
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The hub's name of the node.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -146,6 +148,18 @@ def recovered_command(
 
 
 @command
+def retry_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
+    """Let what failed, or has an unknown end, go on: you have looked at the node."""
+    raise typer.Exit(_say(hub, _of(node, "retry"), why, as_json))
+
+
+@command
+def forget_command(hub: HubFlags, why: WhyFlags, node: NodeName, as_json: AsJson = False) -> None:
+    """Have nothing to do with a node any more; what stands at the scheduler stays there."""
+    raise typer.Exit(_say(hub, _of(node, "forget"), why, as_json))
+
+
+@command
 def stop_command(hub: HubFlags, why: WhyFlags, as_json: AsJson = False) -> None:
     """Begin nothing new on any node, until `accelwatch start`; it outlives a restart of the hub."""
     raise typer.Exit(_say(hub, "/v1/stop", why, as_json))
@@ -196,14 +210,15 @@ def _say(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) ->
             complain(printable(note["text"]))
         remedy = told["remedy"]
         write_stdout(b"" if remedy is None else f"{_line(remedy)}\n".encode())
-    return _code(told)
+    return code_of(told)
 
 
-def _code(told: Mapping[str, Any]) -> int:
+def code_of(told: Mapping[str, Any]) -> int:
+    """The exit code for what has come of a word."""
     if any("changes nothing" in note["text"] for note in told["notes"]):
         return REFUSED
-    remedy = told["remedy"]
-    return NEEDS_APPROVAL if remedy and remedy["stage"] == "awaiting_approval" else OK
+    stage = told["remedy"] and told["remedy"]["stage"]
+    return {"awaiting_approval": NEEDS_APPROVAL, "unknown": UNKNOWN}.get(stage, OK)
 
 
 def _standing(page: Mapping[str, Any]) -> list[str]:
