@@ -207,6 +207,8 @@ def test_a_change_of_the_text_is_never_missed(then: str, expected: dict[str, flo
         ("[1]", "null", "true", '"1"'),
         ("", "1"),
         ("1_000", "٣"),
+        ("  5", "NaN"),
+        ("5 ", "+Inf"),
     ],
 )
 def test_a_number_is_the_same_the_second_time(words: tuple[str, ...]) -> None:
@@ -244,6 +246,19 @@ def test_another_form_is_read_as_if_it_were_the_first(at: int, to: str) -> None:
     warm, cold = reader.read(text), ExpositionReader().read(text)
     assert table(warm) == table(cold)
     assert warm.rejected == cold.rejected
+
+
+@pytest.mark.parametrize("label", ["} ", "a} b", "} 5", "}"])
+def test_a_label_may_hold_what_a_page_is_cut_at(label: str) -> None:
+    reader = ExpositionReader()
+    for turn, other in enumerate((label, label, f"{label}x", label)):
+        text = f'a{{b="{other}"}} {turn}\nc{{d="e"}} 7\n'
+        warm = reader.read(text)
+        assert table(warm) == {
+            ("a", frozenset({("b", other)})): turn,
+            ("c", frozenset({("d", "e")})): 7,
+        }
+        assert not warm.rejected
 
 
 def test_what_was_left_out_is_counted_every_time() -> None:

@@ -1,7 +1,8 @@
 """What stands around the numbers of a page, as one hash: equal pages are read without their lines.
 
 A page is cut behind the labels of each line, which the engine of `re` finds by their last byte; numbers
-without labels, of which a page has few, stand in the pieces between and are cut out of those alone.
+without labels, of which a page has few, stand in the pieces between and are cut out of those alone. A
+page stays bytes, for only its numbers are looked at.
 """
 
 import re
@@ -9,7 +10,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 
-_cut = re.compile(r"\} ([^ \n]*)\n").split
+_cut = re.compile(rb"\} ([^ \n]*)\n").split
 
 
 class Form:
@@ -17,17 +18,17 @@ class Form:
 
     __slots__ = ("_bare", "_hash", "_picked")
 
-    def __init__(self, text: str, sampled: Sequence[int]) -> None:
+    def __init__(self, page: bytes, sampled: Sequence[int]) -> None:
         """`sampled` are the lines of the samples, in the order in which their numbers are wanted.
 
         In each the number is what stands behind the last blank.
         """
-        pieces = _cut(text)
+        pieces = _cut(page)
         behind: list[int] = []
         """The lines of the words behind labels."""
         line = 0
         for gap in pieces[:-1:2]:
-            line += gap.count("\n")
+            line += gap.count(b"\n")
             behind.append(line)
             line += 1
         bare: dict[int, list[int]] = {}
@@ -43,26 +44,26 @@ class Form:
             self._picked = array("L", [bisect_left(lines, line) for line in sampled])
         self._hash = hash(tuple(self._apart(pieces)[0]))
 
-    def words(self, text: str) -> list[str] | None:
+    def words(self, page: bytes) -> list[bytes] | None:
         """The numbers of the samples of a page, None when it has another form."""
-        gaps, words = self._apart(_cut(text))
+        gaps, words = self._apart(_cut(page))
         if hash(tuple(gaps)) != self._hash:
             return None
         return words if self._picked is None else [words[at] for at in self._picked]
 
-    def _apart(self, pieces: list[str]) -> tuple[list[str], list[str]]:
+    def _apart(self, pieces: list[bytes]) -> tuple[list[bytes], list[bytes]]:
         """What stands around the words, and the words in the order of their lines."""
         gaps, behind = pieces[::2], pieces[1::2]
-        words: list[str] = []
+        words: list[bytes] = []
         done = 0
         for at, lines in self._bare:
-            rows = gaps[at].split("\n") if at < len(gaps) else []
+            rows = gaps[at].split(b"\n") if at < len(gaps) else []
             if lines[-1] >= len(rows):
                 return [], []  # the hash of no page: each has a piece
             words += behind[done:at]
             done = at
             for line in lines:
-                rows[line], _, word = rows[line].rpartition(" ")
+                rows[line], _, word = rows[line].rpartition(b" ")
                 words.append(word)
-            gaps[at] = "\n".join(rows)
+            gaps[at] = b"\n".join(rows)
         return gaps, words + behind[done:] if words else behind

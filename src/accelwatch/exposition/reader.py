@@ -8,7 +8,8 @@ timestamps are not used: exporters type rates as counters and counters as gauges
 
 from array import array
 from collections import Counter
-from typing import AnyStr
+from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 
@@ -22,9 +23,11 @@ from accelwatch.exposition.line import (
 )
 from accelwatch.schema.reading import Number
 
-_decode = msgspec.json.Decoder(list[int | float]).decode
 _FLOAT_FROM = 10**MAX_INT_DIGITS
 """Whole numbers from here on become floats, in whichever way a line was read."""
+_Whole = Annotated[int, msgspec.Meta(gt=-_FLOAT_FROM, lt=_FLOAT_FROM)]
+_decode: Callable[[bytes], list[Number]] = msgspec.json.Decoder(list[_Whole | float]).decode
+_decode_large = msgspec.json.Decoder(list[int | float]).decode
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,16 +68,17 @@ class ExpositionReader:
 
     def read(self, body: str | bytes) -> Scrape:
         """The samples of a body; never raises for what is in it."""
-        text, cut = _bounded(body, self._limits.body_bytes)
+        whole = body if isinstance(body, bytes) else body.encode("utf-8", "replace")
+        page, cut = _bounded(whole, self._limits.body_bytes)
         if not cut and self._form is not None:
-            words = self._form.words(text)
+            words = self._form.words(page)
             values = None if words is None else _numbers(words)
             if values is not None:
                 return Scrape(keys=self._keys, values=values, rejected=self._rejected.copy())
-        return self._line_by_line(text, cut)
+        return self._line_by_line(page, cut)
 
-    def _line_by_line(self, text: str, cut: int) -> Scrape:
-        lines = text.split("\n")
+    def _line_by_line(self, page: bytes, cut: int) -> Scrape:
+        lines = page.decode("utf-8", "replace").split("\n")
         slots = self._slots or self._slots_by_order()
         scanned = _Pass(self._keys, slots, self._limits)
         for at, line in enumerate(lines):
@@ -88,7 +92,7 @@ class ExpositionReader:
         self._form, self._marks = None, array("q")
         if plain:
             sampled = scanned.sampled(self._keys)
-            self._form = Form(text, sampled)
+            self._form = Form(page, sampled)
             self._marks.extend([hash(lines[at].rpartition(" ")[0]) for at in sampled])
         return Scrape(keys=self._keys, values=values, rejected=scanned.rejected.copy())
 
@@ -198,41 +202,34 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _numbers(words: list[str]) -> list[Number] | None:
+def _numbers(words: list[bytes]) -> list[Number] | None:
     """The numbers of samples; None when one is none. Nearly all are JSON's too, and read at once."""
-    joined = ",".join(words)
+    joined = b",".join(words)
     try:
-        numbers = _decode(f"[{joined}]")
+        numbers = _json(b"[%b]" % joined)
         if len(numbers) == len(words):
-            if _of_usual_size(numbers):
-                return numbers
-            return [
-                value if -_FLOAT_FROM < value < _FLOAT_FROM else float(value) for value in numbers
-            ]
+            return numbers
     except (msgspec.DecodeError, OverflowError):
         pass
-    if not joined.isascii() or "_" in joined:
+    if not joined.isascii() or b"_" in joined:
         return None
     try:
-        return [number(word) for word in words]
+        return [number(word.decode()) for word in words]
     except ValueError:
         return None
 
 
-def _of_usual_size(numbers: list[Number]) -> bool:
-    return not numbers or -_FLOAT_FROM < min(numbers) <= max(numbers) < _FLOAT_FROM
+def _json(text: bytes) -> list[Number]:
+    try:
+        return _decode(text)
+    except msgspec.ValidationError:
+        numbers = _decode_large(text)
+        return [value if -_FLOAT_FROM < value < _FLOAT_FROM else float(value) for value in numbers]
 
 
-def _bounded(body: str | bytes, limit: int) -> tuple[str, int]:
-    """The text within the limit, to a whole line, and how many lines were cut off."""
+def _bounded(body: bytes, limit: int) -> tuple[bytes, int]:
+    """The page within the limit, to a whole line, and how many lines were cut off."""
     if len(body) <= limit:
-        return (body if isinstance(body, str) else body.decode("utf-8", "replace")), 0
-    if isinstance(body, str):
-        return _whole_lines(body, "\n", limit)
-    whole, cut = _whole_lines(body, b"\n", limit)
-    return whole.decode("utf-8", "replace"), cut
-
-
-def _whole_lines(body: AnyStr, newline: AnyStr, limit: int) -> tuple[AnyStr, int]:
-    end = body.rfind(newline, 0, limit)
-    return body[: max(end, 0)], body.count(newline, end + 1) + (not body.endswith(newline))
+        return body, 0
+    end = body.rfind(b"\n", 0, limit)
+    return body[: max(end, 0)], body.count(b"\n", end + 1) + (not body.endswith(b"\n"))

@@ -17,7 +17,7 @@ from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.plausible import SENTINELS, believed
 from accelwatch.schema.reading import Number, Reading
-from accelwatch.schema.snapshot import DeviceView
+from accelwatch.schema.snapshot import DeviceView, EventCount
 
 _STATES = frozenset(DeviceState)
 _HEALTHS = frozenset(Health)
@@ -31,6 +31,11 @@ class FleetDevice(Protocol):
     @property
     def usage(self) -> Usage:
         """Who uses it, and findings."""
+        ...
+
+    @property
+    def event_counts(self) -> tuple[EventCount, ...]:
+        """Those of `usage`, for who asks for nothing else."""
         ...
 
     @property
@@ -84,6 +89,11 @@ class StreamDevice:
     def update(self, tick: RawDevice) -> None:
         """Another tick."""
         self.tick = tick
+
+    @property
+    def event_counts(self) -> tuple[EventCount, ...]:
+        """How often each error was counted."""
+        return self.usage.event_counts
 
     @property
     def state(self) -> str:
@@ -177,6 +187,11 @@ class ReadDevice:
         if self._usage is None:
             self._usage = usage_of(self.view)
         return self._usage
+
+    @property
+    def event_counts(self) -> tuple[EventCount, ...]:
+        """How often each error was counted."""
+        return self.view.event_counts
 
     @property
     def state(self) -> str:

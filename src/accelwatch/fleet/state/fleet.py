@@ -190,7 +190,7 @@ class Fleet:
             return
         node, source = followed
         now = self.clock.monotonic()
-        counts = {key: device.usage.event_counts for key, device in source.devices.items()}
+        counts = {key: device.event_counts for key, device in source.devices.items()}
         node.version += 1
         others = source.read(views, interval_s)
         source.arrive(node_time, self.clock.wall() - age_s, now - age_s)
@@ -372,7 +372,7 @@ def _counted_events(
     source: TargetSource, device_id: str, before: Sequence[EventCount] | None
 ) -> list[Event]:
     """What the counters of a device tell that they did not before; None for one that is new."""
-    counts = source.devices[device_id].usage.event_counts
+    counts = source.devices[device_id].event_counts
     if not counts:
         return []
     if before is None:

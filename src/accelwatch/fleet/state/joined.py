@@ -18,6 +18,7 @@ from accelwatch.schema.device import Device
 from accelwatch.schema.health import Judgement
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number, Reading
+from accelwatch.schema.snapshot import EventCount
 
 
 class Joined:
@@ -51,6 +52,11 @@ class Joined:
         if words != self._words or not all(map(is_, usages, self._usages)):
             self._usages, self._words, self._usage = usages, words, self._joined()
         return self._usage
+
+    @property
+    def event_counts(self) -> tuple[EventCount, ...]:
+        """How often each error was counted, by the first source that counts any."""
+        return self.usage.event_counts
 
     def _joined(self) -> Usage:
         parts = [part.usage for part in self._parts]
