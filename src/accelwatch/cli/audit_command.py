@@ -45,8 +45,9 @@ def _list(
     """Show the latest entries, the oldest of them first."""
     from collections import deque
 
-    from accelwatch.cli.audit_lines import about, documents, line
+    from accelwatch.cli.audit_lines import documents, line
     from accelwatch.incidents.journal.file import JournalFile
+    from accelwatch.incidents.journal.listing import about
 
     file = JournalFile(journal_of(folder), read_only=True)
     try:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from accelwatch.incidents.journal.listing import AuditPage, document_of
 from accelwatch.incidents.journal.records import (
     GONE,
     Entry,
@@ -20,27 +21,6 @@ from accelwatch.untrusted_text import printable
 
 _TOLD = ("stage", "state", "text")
 """What is shown of a state's body, where it has it."""
-
-
-def about(record: Record, node: str | None, incident: str | None) -> bool:
-    """Whether a record is about a node and an incident, as far as these are asked for."""
-    nodes, incidents = _subjects(record)
-    return (node is None or node in nodes) and (incident is None or incident in incidents)
-
-
-def _subjects(record: Record) -> tuple[set[str], set[str]]:
-    match record:
-        case IncidentRecord(incident):
-            related = {incident.id, incident.group, *incident.members}
-            return {incident.entity.node, *incident.nodes}, related
-        case MaintenanceRecord(window):
-            return set(window.nodes), set()
-        case NoteRecord(subject):
-            return {subject}, {subject}
-        case StateRecord():
-            return {record.node}, {record.incident}
-        case _:
-            return set(), set()
 
 
 def line(entry: Entry) -> str:
@@ -83,15 +63,5 @@ def _of_body(record: StateRecord) -> list[str]:
 
 def documents(entries: Iterable[Entry]) -> bytes:
     """One JSON document; `record` is what was written, with Unix seconds."""
-    told = [
-        {
-            "sequence": one.sequence,
-            "time": timestamp(one.time),
-            "actor": one.actor,
-            "address": one.address or None,
-            "record": one.record,
-            "hash": one.hash,
-        }
-        for one in entries
-    ]
-    return msgspec.json.format(msgspec.json.encode({"entries": told}), indent=1) + b"\n"
+    told = AuditPage(entries=tuple(map(document_of, entries)))
+    return msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"

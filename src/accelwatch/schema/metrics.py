@@ -95,9 +95,18 @@ class Metric(msgspec.Struct, frozen=True):
 @cache
 def catalogue() -> tuple[Metric, ...]:
     """Every row, in the order in which families are exposed."""
-    from accelwatch.schema.catalogue import device, fleet, health, host, ownership, service, window
+    from accelwatch.schema.catalogue import (
+        device,
+        fleet,
+        health,
+        host,
+        ownership,
+        remedy,
+        service,
+        window,
+    )
 
-    parts = (device, window, health, ownership, host, service, fleet)
+    parts = (device, window, health, ownership, host, service, fleet, remedy)
     return tuple(row for part in parts for row in part.METRICS)
 
 

@@ -37,6 +37,10 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
                 (ENGINE, "a takes work again"),
             ]
             assert remedies.problems == ()
+            measured = remedies.series()
+            assert measured["remedy_interruptions_total",] == 1
+            assert measured["remedy_stages_left_total", "quarantining"] == 1
+            assert measured["remedy_stage_seconds_total", "verifying"] >= 0.0
 
     asyncio.run(story())
 

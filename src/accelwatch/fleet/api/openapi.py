@@ -22,6 +22,7 @@ from accelwatch.fleet.api.remedy_pages import VERBS, Wish
 from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.wire import FleetDocument
 from accelwatch.incidents.incident import IncidentState
+from accelwatch.incidents.journal.listing import AuditPage
 from accelwatch.judging.documents import IncidentDocument, IncidentsPage, RulesPage
 from accelwatch.judging.explanation import Explanation
 from accelwatch.judging.silence_documents import (
@@ -61,6 +62,7 @@ _ANSWERS = (
     EvidenceTaken,
     NewEvidences,
     AlertmanagerMessage,
+    AuditPage,
 )
 _NOT_OFFERED = {"406": "Accept has none of the media types; the text names them."}
 _REFUSALS = {
@@ -218,6 +220,15 @@ def _paths() -> dict[str, Any]:
             "What would be done for a node now, and what is in its way",
             "PlanPage",
             _parameter("node", "Name of the node.", must=True),
+        ),
+        "/v1/audit": _get(
+            "Who did what and when, newest first",
+            "AuditPage",
+            _parameter("since", "A time (Unix seconds or RFC 3339), or how long ago (`30m`)."),
+            _parameter("node", "Only what is about this node."),
+            _parameter("incident", "Only what is about this one."),
+            limit,
+            cursor,
         ),
         "/v1/holds": _get("Our marks on nodes, and nodes that people want left alone", "HoldsPage"),
         "/v1/spares": _get("Who can stand in, and who does", "SparesPage"),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from accelwatch.errors import UnmetError, UsageError
+from accelwatch.fleet.api.audit_pages import PATH as AUDIT
+from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.documents import Acknowledged, GroupRow, GroupsPage, HistoryDocument
 from accelwatch.fleet.api.events import begin_of, event_condition, events_page
 from accelwatch.fleet.api.evidence_pages import PATH as EVIDENCE
@@ -91,12 +93,14 @@ class HubPages:
         silences: SilencePages | None = None,
         evidence: EvidencePages | None = None,
         remedies: RemedyPages | None = None,
+        audit: AuditPages | None = None,
     ) -> None:
         """`may_act`: whether those who can reach the hub may change something."""
         self._silences = silences or SilencePages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._remedies = remedies or RemedyPages(lambda: None, fleet.clock, lambda: fleet.nodes)
         self._evidence = evidence or EvidencePages(fleet, Evidence)
         self._incidents = incidents or IncidentPages(lambda: None)
+        self._audit = audit or AuditPages(lambda: None, fleet.clock)
         self._peers = peers
         self._fleet = fleet
         self._render = render
@@ -119,6 +123,7 @@ class HubPages:
             "/v1/events": self._events,
             INCIDENTS: self._incidents.incidents,
             RULES: self._incidents.rules,
+            AUDIT: self._audit.page,
             EXPLAIN: self._incidents.explanation,
             "/v1/openapi.json": lambda query, _: _plain_json(query, openapi()),
             "/-/healthy": lambda _query, _: plain(200, "healthy"),

@@ -27,6 +27,7 @@ from accelwatch.fleet.targets.discovery import MakeWay, standing_targets, ways, 
 from accelwatch.fleet.targets.watch import TargetWatch
 from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.journal.file import FILE
 from accelwatch.incidents.silence import Maintenance
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
@@ -261,12 +262,20 @@ class Hub:
         """The windows that are not over; None where nobody announces any."""
         return None if self.rules is None else self.rules.register.muting.windows
 
+    @property
+    def journal(self) -> Path | None:
+        """The file that incidents are written to; None where they are not."""
+        keeps = self.rules is not None and self.rules.register.writer is not None
+        return self._state_dir / FILE if keeps and self._state_dir is not None else None
+
     def own(self) -> dict[Series, Number]:
-        """How the discoveries do."""
+        """How the discoveries and the remedies do."""
         series: dict[Series, Number] = {}
         for kind, status in (self._watch.status() if self._watch is not None else {}).items():
             series["fleet_discovery_up", kind] = int(status.works)
             series["fleet_discovery_targets", kind] = status.targets
+        if self.remedies is not None:
+            series.update(self.remedies.series())
         return series
 
     def _set_targets(self, targets: dict[str, Target]) -> None:

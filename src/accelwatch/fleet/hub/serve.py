@@ -15,6 +15,7 @@ from accelwatch.daemon.lifecycle import Lifecycle
 from accelwatch.daemon.logs import set_up_logging
 from accelwatch.daemon.notify import notifier_of
 from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.api.audit_pages import AuditPages
 from accelwatch.fleet.api.evidence_pages import EvidencePages
 from accelwatch.fleet.api.incident_news import IncidentNews
 from accelwatch.fleet.api.live import LiveStreams
@@ -90,6 +91,7 @@ class HubServer:
             incidents=IncidentPages(lambda: hub.rules),
             evidence=EvidencePages(hub.fleet, lambda: hub.settings.evidence),
             remedies=RemedyPages(lambda: hub.remedies, clock, lambda: hub.fleet.nodes),
+            audit=AuditPages(lambda: hub.journal, clock),
             silences=SilencePages(
                 lambda: hub.rules, clock, lambda: hub.fleet.nodes, lambda: target_labels(hub.fleet)
             ),

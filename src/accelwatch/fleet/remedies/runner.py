@@ -12,6 +12,7 @@ from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
 from accelwatch.fleet.remedies.hearing import heard
+from accelwatch.fleet.remedies.measures import StageTimes, standing
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
@@ -28,6 +29,8 @@ from accelwatch.remedy.plan import Plan, Worth, planned
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.step import step
 from accelwatch.remedy.stop_file import StopFile
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +72,7 @@ class RemedyRunner:
             tell=self._tell,
         )
         self._cases = Cases(rules)
+        self._times = StageTimes()
         self._digest = ""
         self._looks = 0
         self._tasks: set[asyncio.Task[object]] = set()
@@ -77,7 +81,9 @@ class RemedyRunner:
     def _decide(
         self, state: RemedyState, changes: Sequence[Change], seen: Sequence[Heard], now: float
     ) -> Outcome:
-        return step(state, changes, seen, now, self.settings)
+        outcome = step(state, changes, seen, now, self.settings)
+        self._times.count(state, outcome, now)
+        return outcome
 
     async def start(self) -> None:
         """Take up what the journal knows, and begin. Raises nothing."""
@@ -192,6 +198,12 @@ class RemedyRunner:
         lines = [(one.incident, one.actor or ENGINE, one.text) for one in notes if one.incident]
         if lines:
             self._spawn(self._rules.register.note(lines))
+
+    def series(self) -> dict[Series, Number]:
+        """How it does, for /metrics."""
+        now = self._clock.wall()
+        known = dict(standing(self.engine.state, self.settings, now))
+        return {**known, **dict(self._times.series())}
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -31,13 +31,16 @@ def chained(last: str, time: float, actor: str, body: bytes, address: str = "") 
     return hashlib.sha256(head + body).hexdigest()
 
 
-def lines(database: sqlite3.Connection, after: int = 0, to: int = _END) -> Iterator[Line]:
-    """The entries from after a sequence up to another, oldest first. Raises sqlite3.Error."""
+def lines(
+    database: sqlite3.Connection, after: int = 0, to: int = _END, *, newest_first: bool = False
+) -> Iterator[Line]:
+    """The entries from after a sequence up to another, in their order. Raises sqlite3.Error."""
+    order = "DESC" if newest_first else "ASC"
     columns = {row[1] for row in database.execute("PRAGMA table_info(entry)")}
     address = "address" if "address" in columns else "''"  # a file of the first version, only read
     rows = database.execute(
         f"SELECT seq, time, actor, {address}, body, hash FROM entry"  # noqa: S608
-        " WHERE seq > ? AND seq <= ? ORDER BY seq",
+        f" WHERE seq > ? AND seq <= ? ORDER BY seq {order}",
         (after, to),
     )
     return map(Line._make, rows)

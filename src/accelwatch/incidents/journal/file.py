@@ -14,7 +14,7 @@ import msgspec
 
 from accelwatch.errors import AccelwatchError
 from accelwatch.incidents.incident import Incident
-from accelwatch.incidents.journal.chain import Verdict, chained, follow, last_hash, lines
+from accelwatch.incidents.journal.chain import Line, Verdict, chained, follow, last_hash, lines
 from accelwatch.incidents.journal.records import (
     GONE,
     MOST_BODY,
@@ -236,15 +236,13 @@ class JournalFile:
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """What was written, oldest first, from after a sequence. Raises JournalError."""
         with told_as_journal("the journal cannot be read"):
-            for line in lines(self._database, after):
-                yield Entry(
-                    sequence=line.sequence,
-                    time=line.time,
-                    actor=line.actor,
-                    address=line.address,
-                    record=_DECODER.decode(line.body),
-                    hash=line.hash,
-                )
+            yield from map(_entry, lines(self._database, after))
+
+    def latest(self, before: int | None = None) -> Iterator[Entry]:
+        """What was written, newest first, from before a sequence. Raises JournalError."""
+        with told_as_journal("the journal cannot be read"):
+            to = {} if before is None else {"to": before - 1}
+            yield from map(_entry, lines(self._database, newest_first=True, **to))
 
     def follow(self) -> Verdict:
         """Follow the chain to its end or to the first entry that is not what was written.
@@ -321,6 +319,17 @@ class JournalFile:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+
+def _entry(line: Line) -> Entry:
+    return Entry(
+        sequence=line.sequence,
+        time=line.time,
+        actor=line.actor,
+        address=line.address,
+        record=_DECODER.decode(line.body),
+        hash=line.hash,
+    )
 
 
 @contextlib.contextmanager

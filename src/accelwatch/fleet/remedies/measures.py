@@ -1,0 +1,87 @@
+"""How the remedies do, as series of /metrics; what there is none of has no series."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from accelwatch.remedy.breaker import BreakerStanding
+from accelwatch.remedy.budget import bound
+from accelwatch.remedy.model import Remedy, RemedyState
+from accelwatch.remedy.outcome import Outcome, RemedyRecord
+from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.spares import SpareStanding
+from accelwatch.remedy.stage import Stage
+from accelwatch.remedy.surroundings import Surroundings
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Number
+
+
+class StageTimes:
+    """How often each stage was left and how long nodes stayed in it, since this process began."""
+
+    def __init__(self) -> None:
+        self._left: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
+        self._interruptions = 0
+
+    def count(self, before: RemedyState, outcome: Outcome, now: float) -> None:
+        """Take up what a step has changed; `now` in Unix seconds."""
+        for record in outcome.records:
+            if not isinstance(record, RemedyRecord):
+                continue
+            was, remedy = before.remedies.get(record.node), record.remedy
+            if remedy is not None and _begins(was, remedy):
+                self._interruptions += 1
+            if was is not None and (remedy is None or remedy.stage is not was.stage):
+                stage, stayed = was.stage.value, max(now - was.since, 0.0)
+                self._left[stage] += 1
+                self._seconds[stage] = self._seconds.get(stage, 0.0) + stayed
+
+    def series(self) -> Iterator[tuple[Series, Number]]:
+        """What was counted."""
+        yield ("remedy_interruptions_total",), self._interruptions
+        for stage, times in sorted(self._left.items()):
+            yield ("remedy_stages_left_total", stage), times
+            yield ("remedy_stage_seconds_total", stage), self._seconds[stage]
+
+
+def _begins(was: Remedy | None, remedy: Remedy) -> bool:
+    """Whether a node is taken out that was not."""
+    return remedy.hold is not None and (was is None or was.hold is None)
+
+
+def standing(
+    state: RemedyState, settings: RemedySettings, now: float
+) -> Iterator[tuple[Series, Number]]:
+    """How all of it stands at a moment in Unix seconds."""
+    stages = Counter(remedy.stage for remedy in state.remedies.values())
+    for stage in Stage:
+        if stage is not Stage.HEALTHY:
+            yield ("remedy_nodes", stage.value), stages[stage]
+    yield ("remedy_stopped",), int(state.stop is not None)
+    yield ("remedy_breaker_open",), int(state.breaker.standing is not BreakerStanding.CLOSED)
+    yield ("remedy_frozen",), int(bool(state.world.guard.why))
+    for name, stage in (
+        ("remedy_oldest_approval_seconds", Stage.AWAITING_APPROVAL),
+        ("remedy_oldest_unknown_seconds", Stage.UNKNOWN),
+    ):
+        since = [one.since for one in state.remedies.values() if one.stage is stage]
+        if since:
+            yield (name,), max(now - min(since), 0.0)
+    spares = Counter(spare.standing for spare in state.spares.spares.values())
+    if spares:
+        for which in SpareStanding:
+            yield ("remedy_spares", which.value), spares[which]
+    yield from _budgets(state, settings, now)
+
+
+def _budgets(
+    state: RemedyState, settings: RemedySettings, now: float
+) -> Iterator[tuple[Series, Number]]:
+    """Of groups of which we hold a node, or are about to."""
+    groups = {group for own in state.budget.own.values() for group in own.place.groups}
+    if not groups:
+        return
+    sizes = Surroundings(state, settings, now).census.sizes
+    for group in sorted(groups):
+        yield ("remedy_budget_used", group), len(state.budget.held(group))
+        yield ("remedy_budget_bound", group), bound(sizes.get(group, 1), settings.budget)
