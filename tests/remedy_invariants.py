@@ -16,6 +16,7 @@ from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.model import Remedy, RemedyState
 from accelwatch.remedy.outcome import Outcome, RemedyRecord, StateRecord, replay
 from accelwatch.remedy.settings import RemedySettings
+from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.spares import SpareStanding
 from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Fence, JobPolicy, Mode, Trust
@@ -70,6 +71,10 @@ class Watch:
         _spares(after)
         for intent in outcome.pursue:
             if intent.kind in CHORES or (began and self.flying.get(intent.node) == intent):
+                continue
+            if intent.mark.incident == INCIDENT:
+                if not began:
+                    _spare_test(after, intent)
                 continue
             if intent.revive:
                 if not began:
@@ -305,6 +310,18 @@ def _spares(state: RemedyState) -> None:
         if spare.standing in (SpareStanding.RESERVED, SpareStanding.IN_USE)
     }
     need(busy == set(drawn), f"{busy ^ set(drawn)} are drawn for nobody")
+
+
+def _spare_test(state: RemedyState, intent: Intent) -> None:
+    """Only who is idle, well and nobody else's is tested, one after another."""
+    seen = state.world.seen.get(intent.node)
+    need(seen is not None and seen.standing is Standing.OPEN, "a test of a spare that is not free")
+    need(seen is not None and not seen.jobs, "a test of a spare under a job")
+    need(intent.node not in state.remedies, "a test of a spare that something is wrong with")
+    need(state.stop is None, "a test of a spare after STOP")
+    need(intent in state.chores.values(), "a test is not written down before it is done")
+    runs = [one for one in state.spares.spares.values() if one.standing is SpareStanding.TESTING]
+    need(len(runs) == 1, "spares are tested at once")
 
 
 def _stopped(state: RemedyState) -> None:

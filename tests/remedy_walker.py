@@ -25,6 +25,7 @@ from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import replay
 from accelwatch.remedy.pursued import Ending, Pursued, Surveyed
 from accelwatch.remedy.settings import Budget, DataGuard, RemedySettings, SpareSettings
+from accelwatch.remedy.spare_tests import INCIDENT
 from accelwatch.remedy.stage import Stage
 from accelwatch.remedy.step import step
 from accelwatch.remedy.surroundings import Surroundings
@@ -38,7 +39,7 @@ STEPS = 16
 SETTINGS = RemedySettings(
     ceiling="resume",
     budget=Budget(share=0.25, most=4, min_available=0.7, per_hour=4, spacing_s=20.0),
-    spares=SpareSettings(nodes=("n[28-31]",), alike=(), test_max_age_s=0.0),
+    spares=SpareSettings(nodes=("n[28-31]",), alike=(), test="quick", test_max_age_s=14_400.0),
     data_guard=DataGuard(startup_grace_s=30.0, calm_s=10.0, clock_jump_s=3600.0),
 )
 _replace = msgspec.structs.replace
@@ -166,7 +167,7 @@ class History:
         self.visited.update(one.stage for one in self.state.remedies.values())
         self.visited.update(intent.kind for intent in outcome.pursue)
         for intent in outcome.pursue:
-            if intent.kind in CHORES or intent.revive:
+            if intent.kind in CHORES or intent.revive or intent.mark.incident == INCIDENT:
                 self.chores.append(intent)
 
     def look(self, luck: float, *, everybody: bool = False) -> None:
@@ -363,6 +364,9 @@ class History:
         luck = self.rng.random()
         if intent.kind is Kind.FOLLOW_JOB and luck < 0.6:
             self.ended(intent, Ending.REFUSED, RefusalKind.DIED)
+        elif intent.kind is Kind.TEST and luck < 0.3:
+            kind = self.rng.choice((RefusalKind.UNFIT, RefusalKind.IMPOSSIBLE))
+            self.ended(intent, Ending.REFUSED, kind)
         elif intent.revive and intent.kind is Kind.MOVE_JOB and luck < 0.3:
             self.ended(intent, *self.rng.choice(ENDINGS))
         else:

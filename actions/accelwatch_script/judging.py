@@ -45,7 +45,7 @@ def proposal(intent: Intent, observed: Observed, hook: HookOptions | None) -> Pr
         return Achieved(f"said by the hook, which is trusted: {text or 'ok'}")
     if refusal := _forbidden(intent, observed):
         return refusal
-    if told and (after := _after_told(told, observed, hook)):
+    if told and (after := _after_told(intent, told, observed, hook)):
         return after
     if is_so is None and not hook.trusted:
         text = f"not observed: the observe hook does not say how {intent.kind.value} stands"
@@ -185,13 +185,17 @@ def _not_movable(intent: Intent, observed: Observed) -> Refusal | None:
     return None
 
 
-def _after_told(told: str, observed: Observed, hook: HookOptions) -> Proposal | None:
+def _after_told(
+    intent: Intent, told: str, observed: Observed, hook: HookOptions
+) -> Proposal | None:
     """What the word of the call before leaves to do, as long as its effect is not seen."""
     text = observed.own.get(seen.TOLD_TEXT, "")
     age_s = float(observed.own.get(seen.TOLD_FOR_S) or 0.0)
     if told == ToldStatus.ACCEPTED.value:
         after_s = float(observed.own.get(seen.AGAIN_AFTER_S) or 0.0)
         return Wait(min(max(after_s, _GLANCE_S), _LONGEST_WAIT_S), f"accepted: {text}")
+    if told == ToldStatus.REFUSED.value and intent.kind is IntentKind.TEST:
+        return Refusal(RefusalKind.UNFIT, f"the hook says that it has failed: {text}")
     if told == ToldStatus.REFUSED.value:
         return Refusal(RefusalKind.IMPOSSIBLE, f"the hook refused: {text}")
     if told == ToldStatus.UNKNOWN.value and not hook.idempotent:

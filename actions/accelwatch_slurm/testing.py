@@ -4,7 +4,7 @@ A drained node runs no job, not even a test: it is reserved for us, undrained, t
 """
 
 from accelwatch.action.intent import Intent
-from accelwatch.action.observed import JobState
+from accelwatch.action.observed import JobState, Standing
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm import steps
 from accelwatch_slurm.fencing import held_by_us, no_field
@@ -22,23 +22,52 @@ def propose_test(intent: Intent, scene: Scene, *, tests: frozenset[str], users: 
     node = scene.node
     if node is None:
         return missing(intent)
-    if scene.field == "none":
-        return no_field("test", node.name)
     if intent.test not in tests:
         return Refusal(RefusalKind.IMPOSSIBLE, f"no test {intent.test!r} in the options")
+    if intent.spare == node.name:
+        return _propose_idle_test(intent, scene, node, users)
+    if scene.field == "none":
+        return no_field("test", node.name)
     if refusal := held_by_us(scene, node):
         return refusal
     name = reservation_for_test(node.name)
     if result := _result(intent, scene):
         return _closed(intent, scene, node, result)
     if name not in scene.reservations:
-        return Step(
-            kind=steps.RESERVE,
-            arguments={"name": name, "nodes": node.name, "user": users, "exists": ""},
-            text=f"keep {node.name} for its test",
-        )
+        return _kept(node, users)
     if node.drained or node.down:
         return _opened(intent, node)
+    return _run(intent, scene, node)
+
+
+def _propose_idle_test(intent: Intent, scene: Scene, node: SlurmNode, users: str) -> Proposal:
+    """An idle spare is not drained: its reservation keeps others away, and so does the one for us."""
+    name = reservation_for_test(node.name)
+    result, there = _of_trial(scene), name in scene.reservations
+    if result and there:
+        return _given_back(node)
+    if result:
+        return _told(intent, node, result)
+    if node.drained or node.down or scene.standing is Standing.FOREIGN:
+        text = f"{node.name} is no idle spare now: {node.reason or 'held by somebody'}"
+        return _given_back(node) if there else Refusal(RefusalKind.FOREIGN, text)
+    return _run(intent, scene, node) if there else _kept(node, users)
+
+
+def _kept(node: SlurmNode, users: str) -> Step:
+    return Step(
+        kind=steps.RESERVE,
+        arguments={
+            "name": reservation_for_test(node.name),
+            "nodes": node.name,
+            "user": users,
+            "exists": "",
+        },
+        text=f"keep {node.name} for its test",
+    )
+
+
+def _run(intent: Intent, scene: Scene, node: SlurmNode) -> Proposal:
     if scene.trial is not None:
         return Wait(1.0, f"{intent.test} on {node.name}: {scene.trial.word.lower()}")
     if node.answering is False:
@@ -54,6 +83,10 @@ def _result(intent: Intent, scene: Scene) -> str:
     """What the test came to, as the node's mark or the job itself tells; empty while it does not."""
     if scene.mark is not None and scene.mark.asked == intent.asked and scene.mark.result:
         return scene.mark.result
+    return _of_trial(scene)
+
+
+def _of_trial(scene: Scene) -> str:
     trial = scene.trial
     if trial is None or trial.state is not JobState.ENDED:
         return ""
@@ -91,14 +124,22 @@ def _closed(intent: Intent, scene: Scene, node: SlurmNode, result: str) -> Propo
             text=f"drain {node.name} again",
         )
     if name in scene.reservations:
-        return Step(
-            kind=steps.DELETE_RESERVATION,
-            arguments={"name": name},
-            text=f"give the reservation of {node.name} back",
-        )
+        return _given_back(node)
+    return _told(intent, node, result)
+
+
+def _given_back(node: SlurmNode) -> Step:
+    return Step(
+        kind=steps.DELETE_RESERVATION,
+        arguments={"name": reservation_for_test(node.name)},
+        text=f"give the reservation of {node.name} back",
+    )
+
+
+def _told(intent: Intent, node: SlurmNode, result: str) -> Achieved | Refusal:
     if result == PASSED:
         return Achieved(f"{intent.test} has passed on {node.name}")
-    return Refusal(RefusalKind.IMPOSSIBLE, f"{intent.test} on {node.name}: {result}")
+    return Refusal(RefusalKind.UNFIT, f"{intent.test} on {node.name}: {result}")
 
 
 def propose_spare(intent: Intent, scene: Scene, *, name: str, users: str, draw: bool) -> Proposal:

@@ -30,7 +30,7 @@ from accelwatch.remedy.spares import (
 DAY = 86_400.0
 H100 = {"model": "H100", "rack": "r1", "leaf": "s1"}
 WANTED = Wanted(incident="i1", node="n1", labels=H100)
-SETTINGS = SpareSettings(near=("leaf", "rack"), test_max_age_s=DAY)
+SETTINGS = SpareSettings(near=("leaf", "rack"), test="quick", test_max_age_s=DAY)
 READY, RESERVED, IN_USE = SpareStanding.READY, SpareStanding.RESERVED, SpareStanding.IN_USE
 RETURNING, FAILED = SpareStanding.RETURNING, SpareStanding.FAILED
 
@@ -226,11 +226,15 @@ def test_idle_spares_are_tested_before_their_test_is_too_old() -> None:
             "oldest": Spare(tested=0.0),
             "never": Spare(),
             "away": Spare(standing=IN_USE),
-            "broken": Spare(standing=FAILED),
+            "broken": Spare(standing=FAILED, tested=0.4 * DAY),
+            "runs": Spare(standing=SpareStanding.TESTING),
+            "just tried": Spare(tried=DAY - 3599),
+            "broken, just tried": Spare(standing=FAILED, tried=0.51 * DAY),
         }
     )
-    assert due_for_test(state, DAY, SETTINGS) == ("never", "oldest", "older")
+    assert due_for_test(state, DAY, SETTINGS) == ("never", "oldest", "broken", "older")
     assert due_for_test(state, DAY, SpareSettings()) == ()
+    assert due_for_test(state, DAY, SpareSettings(test="quick")) == ()
 
 
 def test_spares_are_those_that_are_listed_and_those_that_are_away() -> None:

@@ -62,6 +62,8 @@ class RefusalKind(StrEnum):
     """It cannot be done to such a node or job."""
     UNSAFE = "unsafe"
     """Something is not proven that has to be."""
+    UNFIT = "unfit"
+    """A test was run, and has not passed."""
     DIED = "died"
     """A job that is followed has ended before it should, or has been begun again since."""
 

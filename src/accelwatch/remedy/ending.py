@@ -16,6 +16,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import followed, revived
+from accelwatch.remedy.spare_tests import tested
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.standing_in import is_back, without, works
 from accelwatch.remedy.surroundings import Surroundings
@@ -145,6 +146,9 @@ def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
     sur.put("chores", key, None)
     if pursued.intent.kind is Kind.FOLLOW_JOB:
         followed(sur, pursued)
+        return
+    if pursued.intent.kind is Kind.TEST:
+        tested(sur, pursued)
         return
     if pursued.intent.kind is Kind.MOVE_JOB:
         revived(sur, pursued)

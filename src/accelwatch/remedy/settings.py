@@ -113,6 +113,8 @@ class SpareSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Labels that spare and node must have in common."""
     near: tuple[str, ...] = ("rack",)
     """Labels that they had better have in common, the most important first."""
+    test: Name = ""
+    """Name of the test by which idle spares are tested; none without it."""
     test_max_age_s: Wait = field(default=0.0, name="test_max_age")
     """How long ago a spare may have passed its test; 0: it need not have."""
 
@@ -183,6 +185,10 @@ def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:
             "share and min_available leave no room for each other; together they are at most 100%"
         )
         yield "budget.share", text
+    if settings.spares.test and not settings.spares.test_max_age_s:
+        yield "spares.test", "say besides how old it may be, such as test_max_age: 24h"
+    if settings.spares.test_max_age_s and not settings.spares.test:
+        yield "spares.test_max_age", "nothing tests spares; name their test under spares.test"
     if not settings.resume.delays_s:
         yield "resume.delays", "one delay at least, such as 0s"
 

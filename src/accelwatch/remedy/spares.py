@@ -13,6 +13,8 @@ import msgspec
 from accelwatch.remedy.denial import Denial, DenialKind
 from accelwatch.remedy.settings import SpareSettings
 
+RETRY_S = 3600.0
+
 
 class SpareStanding(StrEnum):
     """Where a spare has got to."""
@@ -22,6 +24,8 @@ class SpareStanding(StrEnum):
     """It is drawn for an incident, and nothing is changed yet."""
     IN_USE = "in_use"
     RETURNING = "returning"
+    TESTING = "testing"
+    """It is idle, and its test runs."""
     FAILED = "failed"
     """It did not pass its test, or broke in use; a test that passes leads back."""
 
@@ -36,6 +40,8 @@ class Spare(msgspec.Struct, frozen=True, kw_only=True):
     """The node that it replaces."""
     tested: float | None = None
     """Unix seconds of the latest test that it passed; None where there was none."""
+    tried: float | None = None
+    """Unix seconds at which its latest test was begun, whatever came of it."""
     text: str = ""
     """Why it failed."""
 
@@ -148,28 +154,50 @@ def returned(state: SpareState, name: str) -> SpareState:
 def passed(state: SpareState, name: str, now: float) -> SpareState:
     """A spare has passed its test; one that had failed is ready again. Raises ValueError."""
     spare = _expect(state, name, tuple(SpareStanding))
-    ready = SpareStanding.READY if spare.standing is SpareStanding.FAILED else spare.standing
+    ready = SpareStanding.READY if spare.standing in _TESTED else spare.standing
     return _with(state, name, msgspec.structs.replace(spare, tested=now, standing=ready, text=""))
 
 
 def failed(state: SpareState, name: str, text: str) -> SpareState:
     """A spare is broken itself, or did not pass its test. Raises ValueError for an unknown one."""
     spare = _expect(state, name, tuple(SpareStanding))
-    broken = Spare(standing=SpareStanding.FAILED, tested=spare.tested, text=text)
+    broken = Spare(standing=SpareStanding.FAILED, tested=spare.tested, tried=spare.tried, text=text)
     return _with(state, name, broken)
 
 
+def testing(state: SpareState, name: str, now: float) -> SpareState:
+    """The test of an idle spare is begun. Raises ValueError for one that is not idle."""
+    spare = _expect(state, name, (SpareStanding.READY, SpareStanding.FAILED))
+    begun = msgspec.structs.replace(spare, standing=SpareStanding.TESTING, tried=now)
+    return _with(state, name, begun)
+
+
+def untested(state: SpareState, name: str) -> SpareState:
+    """Its test came to nothing: it is as it was before. Raises ValueError."""
+    spare = _expect(state, name, (SpareStanding.TESTING,))
+    before = SpareStanding.FAILED if spare.text else SpareStanding.READY
+    return _with(state, name, msgspec.structs.replace(spare, standing=before))
+
+
 def due_for_test(state: SpareState, now: float, settings: SpareSettings) -> tuple[str, ...]:
-    """Idle spares whose test is half as old as it may be, the oldest first: none comes too late."""
-    if not settings.test_max_age_s:
+    """Idle spares whose test is half as old as it may be, the oldest first: none comes too late.
+
+    One that has failed is tested again as well: it may have been mended. A test that came to nothing is
+    begun anew after an hour at the earliest.
+    """
+    if not (settings.test and settings.test_max_age_s):
         return ()
-    ages = {
-        name: math.inf if spare.tested is None else now - spare.tested
-        for name, spare in state.spares.items()
-        if spare.standing is SpareStanding.READY
-    }
-    due = [name for name, age in ages.items() if age >= settings.test_max_age_s / 2]
-    return tuple(sorted(due, key=lambda name: (-ages[name], name)))
+    every = settings.test_max_age_s / 2
+    due = {}
+    for name, spare in state.spares.items():
+        if spare.standing not in _IDLE:
+            continue
+        age = math.inf if spare.tested is None else now - spare.tested
+        since = math.inf if spare.tried is None else now - spare.tried
+        again = every if spare.standing is SpareStanding.FAILED else min(every, RETRY_S)
+        if age >= every and since >= again:
+            due[name] = age
+    return tuple(sorted(due, key=lambda name: (-due[name], name)))
 
 
 def advised(nodes: int, failures_per_node_day: float, repair_days: float) -> int:
@@ -187,7 +215,14 @@ def advised(nodes: int, failures_per_node_day: float, repair_days: float) -> int
     return count
 
 
-_BUSY = (SpareStanding.RESERVED, SpareStanding.IN_USE, SpareStanding.RETURNING)
+_BUSY = (
+    SpareStanding.RESERVED,
+    SpareStanding.IN_USE,
+    SpareStanding.RETURNING,
+    SpareStanding.TESTING,
+)
+_IDLE = frozenset({SpareStanding.READY, SpareStanding.FAILED})
+_TESTED = frozenset({SpareStanding.TESTING, SpareStanding.FAILED})
 
 
 def _unlike(name: str, candidate: Candidate, wanted: Wanted, settings: SpareSettings) -> str:

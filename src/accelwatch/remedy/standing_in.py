@@ -27,11 +27,16 @@ def drawn(sur: Surroundings, remedy: Remedy) -> tuple[SpareState, Drawn | Denial
     return spares.draw(sur.state.spares, wanted, candidates, now=sur.now, settings=limits)
 
 
+def hub_name(sur: Surroundings, name: str) -> str:
+    """The hub's name of a spare, of which the settings know the scheduler's."""
+    names = {theirs: ours for ours, theirs in sur.settings.nodes.items()}
+    return names.get(name, name)
+
+
 def candidate(sur: Surroundings, name: str) -> Candidate:
     """What is known of a spare besides its standing."""
     seen = sur.world.seen.get(name)
-    names = {theirs: ours for ours, theirs in sur.settings.nodes.items()}
-    node = names.get(name, name)
+    node = hub_name(sur, name)
     heard = sur.heard(node)
     if seen is None or heard is None:
         return Candidate(usable=False)

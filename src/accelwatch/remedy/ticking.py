@@ -13,6 +13,7 @@ from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.order import Waiting, in_order
 from accelwatch.remedy.outcome import Loudness
 from accelwatch.remedy.resuming import revive
+from accelwatch.remedy.spare_tests import keep_tested
 from accelwatch.remedy.stage import Stage, Trigger
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.touched import Touched
@@ -42,6 +43,7 @@ def tick(sur: Surroundings) -> None:
         for key in [key for key, row in rows.items() if row.until is not None and row.until <= now]:
             sur.put(table, key, None)
     revive(sur)
+    keep_tested(sur)
     before = sur.touched
     before.everything |= every
     sur.touched = Touched(Looked())

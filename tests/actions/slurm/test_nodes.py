@@ -195,3 +195,23 @@ def test_a_mark_in_the_comment_or_none_at_all(slurm: WorkingSlurm, hand: Hands) 
         assert ('"accelwatch"' in slurm.node("n1")) is kept
         assert one.pursue(IntentKind.RELEASE, "n1").kinds == ["undrain"]
         until(lambda: "DRAIN" not in slurm.node("n1"), "released")
+
+
+def test_an_idle_spare_is_tested_without_being_drained(
+    slurm: WorkingSlurm, hand: Callable[..., Hand]
+) -> None:
+    made = ("create", "reservation", "users=root", "starttime=now", "duration=infinite")
+    slurm.scontrol(*made, "ReservationName=spares", "nodes=n4,n5", "flags=ignore_jobs")
+    one = hand(spares="spares", tests={"well": ["/bin/true"], "sick": ["/bin/false"]})
+    way = ["reserve", "run_test", "delete_reservation"]
+    passed = one.pursue(IntentKind.TEST, "n4", spare="n4", test="well", asked=21.0)
+    assert (passed.kinds, isinstance(passed.ending, Achieved)) == (way, True)
+    failed = one.pursue(IntentKind.TEST, "n4", spare="n4", test="sick", asked=22.0)
+    assert failed.kinds == way
+    assert isinstance(failed.ending, Refusal)
+    assert (failed.ending.kind, "exit code 1:0" in failed.ending.text) == (RefusalKind.UNFIT, True)
+    slurm.scontrol("update", "node=n5", "state=drain", "reason=disk")
+    theirs = one.pursue(IntentKind.TEST, "n5", spare="n5", test="well", asked=23.0)
+    assert isinstance(theirs.ending, Refusal)
+    assert (theirs.kinds, theirs.ending.kind) == ([], RefusalKind.FOREIGN)
+    assert "Reason=disk" in slurm.node("n5")
