@@ -188,9 +188,7 @@ class ScriptAction:
     async def perform(self, step: Step, operation: Committed) -> Told:
         """Call the hook of a step. Raises nothing."""
         try:
-            intent = msgspec.json.decode(step.arguments[judging.INTENT], type=Intent)
-            job = step.arguments.get(judging.JOB)
-            last = msgspec.json.decode(job, type=JobSeen) if job else None
+            intent, last = _intent_of(step)
             hook = self.hooks[IntentKind(step.kind)]
         except (KeyError, ValueError, msgspec.DecodeError) as error:
             return answer.refused(f"no step of ours: {error}").told
@@ -201,21 +199,30 @@ class ScriptAction:
             return Told(status=ToldStatus.DONE, text=text)
         if changed := await self._changed(intent, step):
             return changed
-        deadline = min(operation.deadline, self._clock.wall() + hook.timeout_s)
-        checkpoint = step.arguments.get(judging.CHECKPOINT, "")
         call = msgspec.structs.replace(
-            of_intent(intent, last, checkpoint, deadline),
-            operation_id=_operation_id(intent, step),
-            attempt=operation.attempt,
-            attempt_id=operation.operation,
+            _call(intent, last, step, operation.operation, operation.attempt),
+            deadline=min(operation.deadline, self._clock.wall() + hook.timeout_s),
             fence=operation.mark.token,
             dry_run=operation.dry_run,
-            precondition=step.precondition,
         )
         told = (await hook.run(call)).told
         if not operation.dry_run:
             self._keep(_key(step.arguments[judging.INTENT].encode()), call, told)
         return told
+
+    def take_up(self, begun: Begun, operation: str, attempt: int) -> None:
+        """Go on asking for what was accepted, maybe by another process; what is known stays as it is."""
+        told = begun.told
+        if told is None or told.status is not ToldStatus.ACCEPTED or not told.reference:
+            return
+        try:
+            intent, last = _intent_of(begun.step)
+            key = _key(begun.step.arguments[judging.INTENT].encode())
+        except (KeyError, msgspec.DecodeError):
+            return
+        if key not in self._told and intent.kind in self.hooks:
+            self._keep(key, _call(intent, last, begun.step, operation, attempt), told)
+            self._told[key].ask_at = self._clock.monotonic()
 
     async def _changed(self, intent: Intent, step: Step) -> Told | None:
         """Why a step must not be done any more: what it was proposed for is not so now."""
@@ -256,6 +263,26 @@ class ScriptAction:
         for hook in (*self.hooks.values(), self.observer, self.surveyor):
             if hook is not None:
                 await hook.close()
+
+
+def _intent_of(step: Step) -> tuple[Intent, JobSeen | None]:
+    """What a step is for, and its job as it was seen. Raises KeyError, msgspec.DecodeError."""
+    job = step.arguments.get(judging.JOB)
+    return (
+        msgspec.json.decode(step.arguments[judging.INTENT], type=Intent),
+        msgspec.json.decode(job, type=JobSeen) if job else None,
+    )
+
+
+def _call(intent: Intent, last: JobSeen | None, step: Step, operation: str, attempt: int) -> Call:
+    """The call of a step, of an operation by its id; its deadline is the caller's to fill in."""
+    return msgspec.structs.replace(
+        of_intent(intent, last, step.arguments.get(judging.CHECKPOINT, ""), 0.0),
+        operation_id=_operation_id(intent, step),
+        attempt=attempt,
+        attempt_id=operation,
+        precondition=step.precondition,
+    )
 
 
 def _operation_id(intent: Intent, step: Step) -> str:

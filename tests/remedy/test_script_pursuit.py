@@ -152,3 +152,22 @@ def test_what_was_accepted_and_fails_is_refused(sites: Any, tmp_path: Path) -> N
     assert end.ending is Ending.REFUSED
     assert "the rack is locked" in end.text
     assert len(site.calls()) == 2
+
+
+def test_what_was_accepted_before_a_restart_is_asked_for_after_it(
+    sites: Any, tmp_path: Path
+) -> None:
+    accepted = '{"status":"accepted","external_id":"t 9","poll_after":30}'
+    asks = f'echo "$ACCELWATCH_POLL" >> {tmp_path}/polls; [ "$ACCELWATCH_POLL" ]'
+    then = f"[ -e {tmp_path}/ready ] && {{ {acting(tmp_path)}; }}"
+    site = sites(f"{asks} || {{ echo '{accepted}'; exit; }}; {then} || echo '{accepted}'")
+    assert site.pursue(QUARANTINE, 10.0) is None
+    site.end_all()
+    assert (tmp_path / "polls").read_text() == "\n"
+    (operation,) = site.operations()
+    site.restart()
+    (tmp_path / "ready").touch()
+    assert ended(site.pursue(QUARANTINE)) is Ending.ACHIEVED
+    assert (tmp_path / "polls").read_text().splitlines()[1:] == ["t 9"]
+    assert len(set(site.calls())) == 1, "it is asked for as the same operation"
+    assert [one.id for one in site.operations()] == [operation.id]

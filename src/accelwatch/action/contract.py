@@ -83,3 +83,15 @@ class LooksOver(Protocol):
     def complaints(self) -> Sequence[str]:
         """Each with its key and the mend; none when all is well."""
         ...
+
+
+@runtime_checkable
+class TakesUp(Protocol):
+    """An action that asks others what has become of what they have accepted."""
+
+    def take_up(self, begun: Begun, operation: str, attempt: int) -> None:
+        """Go on asking for what was accepted, maybe before this process began. Asks nothing itself.
+
+        Told before each look at an operation that is open, by its id and number of its attempt.
+        """
+        ...

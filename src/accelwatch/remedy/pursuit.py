@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.contract import ActionUnavailableError, TakesUp
 from accelwatch.action.intent import Intent, IntentKind
 from accelwatch.action.observed import Observed
 from accelwatch.action.step import (
@@ -119,6 +119,7 @@ class Pursuit:
                 await self._settle(operation, OperationState.CANCELLED, "it was never begun")
                 operation = None
             wanted = self._intent if operation is None else operation.intent
+            self._take_up(operation)
             observed = await self._look(wanted)
             if operation is not None:
                 pause = await self._judge(operation, observed)
@@ -137,6 +138,17 @@ class Pursuit:
 
     def _open(self) -> Operation | None:
         return self._site.ledger.open_on(self._site.name, self._intent.node)
+
+    def _take_up(self, operation: Operation | None) -> None:
+        """Have what was accepted asked for, which an action that has just begun knows nothing of."""
+        action = self._site.action
+        if operation is None or operation.told is None or not isinstance(action, TakesUp):
+            return
+        try:
+            action.take_up(operation.begun, operation.id, operation.attempt)
+        except Exception as error:
+            logger.exception("an action failed to take up a step action=%s", self._site.name)
+            raise ActionUnavailableError(f"taking it up failed: {error!r}") from error
 
     async def _look(self, intent: Intent) -> Observed:
         """How things stand. Raises ActionUnavailableError."""
