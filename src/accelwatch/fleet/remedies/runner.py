@@ -13,6 +13,7 @@ from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
 from accelwatch.fleet.remedies.hearing import heard
 from accelwatch.fleet.remedies.measures import StageTimes, standing
+from accelwatch.fleet.remedies.worth import worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
 from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
@@ -25,7 +26,7 @@ from accelwatch.remedy.data_guard import Sight
 from accelwatch.remedy.engine import Engine
 from accelwatch.remedy.model import RemedyState
 from accelwatch.remedy.outcome import Loudness, Note, Outcome
-from accelwatch.remedy.plan import Plan, Worth, planned
+from accelwatch.remedy.plan import Plan, planned
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.step import step
 from accelwatch.remedy.stop_file import StopFile
@@ -139,14 +140,7 @@ class RemedyRunner:
     def plan(self, node: str) -> Plan:
         """What would be done for a node now, and what is in its way."""
         now, state = self._clock.wall(), self.engine.state
-        return planned(state, node, now, self.settings, self._worth(node))
-
-    def _worth(self, name: str) -> Worth:
-        """How much computes on a node, as far as owners are known."""
-        node = self._fleet.nodes.get(name)
-        devices = () if node is None else tuple(node.devices.values())
-        busy = sum(bool(device.usage.occupancy.names.get("job")) for device in devices)
-        return Worth(devices=len(devices), job_devices=busy)
+        return planned(state, node, now, self.settings, worth_of(self._fleet, node))
 
     async def look(self, late_s: float = 0.0) -> None:
         """Tell the engine what has changed and what is seen; `late_s` after it was due."""

@@ -1,0 +1,28 @@
+"""How much computes on a node and on the other nodes of its jobs: what a plan is priced by."""
+
+from accelwatch.fleet.state.fleet import Fleet
+from accelwatch.remedy.plan import Worth
+
+
+def worth_of(fleet: Fleet, name: str) -> Worth:
+    """As far as owners are known, as of when the nodes were last brought up to date.
+
+    A partition whose device counts is not counted besides it.
+    """
+    node, seats = fleet.nodes.get(name), fleet.table.seats(name)
+    devices = 0 if node is None else len(node.devices)
+    if seats is None:
+        return Worth(devices=devices)
+    groups = fleet.groups.by("job")
+    of_jobs = list(zip(groups.rows.tolist(), groups.groups.tolist(), strict=True))
+    own = set(seats.rows)
+    jobs = {job for row, job in of_jobs if row in own}
+    rows = {row for row, job in of_jobs if job in jobs}
+    shown = {row: fleet.table.devices[row] for row in rows}
+    places = {(fleet.table.node[row], one.id) for row, one in shown.items() if one is not None}
+    whole = [
+        row
+        for row, one in shown.items()
+        if one is None or (fleet.table.node[row], one.parent_id) not in places
+    ]
+    return Worth(devices=devices, job_devices=len(whole))

@@ -1,0 +1,26 @@
+"""What a plan is priced by: the devices of a node's jobs, wherever they are."""
+
+import machines
+from accelwatch.fleet.remedies.worth import worth_of
+from accelwatch.remedy.plan import Worth
+from accelwatch.schema.snapshot import DeviceView, Owner
+from hub_bench import Bench
+
+
+def view(index: int, *jobs: str, **changes: object) -> DeviceView:
+    owners = tuple(Owner(kind="job", scheduler="slurm", job_id=one, user="ada") for one in jobs)
+    return machines.view(index, owners=owners, **changes)
+
+
+def test_the_devices_of_its_jobs_count_on_all_nodes_and_partitions_with_their_device() -> None:
+    bench = Bench("a", "b", "c")
+    part = machines.device(5, id="nvidia:part", uuid="MIG-1", parent_id=machines.device(1).id)
+    bench.tell("a", view(0, "7"), view(1, "7", "8"), view(5, device=part))
+    bench.tell("b", view(0, "8"), view(1))
+    bench.tell("c", view(0))
+    bench.fleet.table.bring(bench.fleet.nodes.values(), (), bench.clock.monotonic())
+    assert worth_of(bench.fleet, "a") == Worth(devices=3, job_devices=3)
+    assert worth_of(bench.fleet, "b") == Worth(devices=2, job_devices=2)
+    assert worth_of(bench.fleet, "c") == Worth(devices=1, job_devices=0)
+    assert worth_of(bench.fleet, "unknown") == Worth()
+    bench.fleet.close()
