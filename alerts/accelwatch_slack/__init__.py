@@ -21,6 +21,7 @@ _LATER = frozenset(
     | {"token_expired", "missing_scope", "channel_not_found", "not_in_channel", "is_archived"}
 )
 """Errors that Slack, or somebody who mends the channel or the token, may overcome."""
+_RINGS = frozenset({NoticeKind.ASKED, NoticeKind.CALLED})
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
 
 
@@ -88,8 +89,8 @@ class SlackSink:
         outcome = await self._call("chat.update", edited, reference)
         if outcome.message.rpartition(" ")[2] in _GONE:
             return await self._call("chat.postMessage", message(notice), "")
-        if notice.kind is NoticeKind.ASKED and outcome.status is Status.DELIVERED:
-            # The message that is edited later has the plan; the answer to it is what rings.
+        if notice.kind in _RINGS and outcome.status is Status.DELIVERED:
+            # The message that is edited later has all of it; the answer to it is what rings.
             answer = {**question(notice), "thread_ts": ts, "reply_broadcast": True}
             rung = await self._call("chat.postMessage", answer, reference)
             return msgspec.structs.replace(rung, reference=outcome.reference)

@@ -31,11 +31,13 @@ def message(notice: Notice) -> dict[str, object]:
 
 
 def question(notice: Notice) -> dict[str, object]:
-    """A short answer to the message, for whoever has to decide; the rest stands there."""
+    """A short answer to the message, for whoever has to decide or look; the rest stands there."""
     said = _escaped(headline(notice))
+    why = notice.done[-1:] if notice.kind is NoticeKind.CALLED else ()
+    parts = [part for line in why for part in _parts(line)]
     return {
         "text": said,
-        "blocks": [_plain(said), *_links(notice)],
+        "blocks": [_plain(said), *map(_plain, parts), *_links(notice)],
         "unfurl_links": False,
         "unfurl_media": False,
     }

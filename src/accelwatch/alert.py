@@ -24,6 +24,8 @@ class NoticeKind(StrEnum):
     """Nobody has taken it up yet."""
     ASKED = "asked"
     """A person is asked whether something may be done about it."""
+    CALLED = "called"
+    """A person has to look: what was begun does not go on by itself."""
     TEST = "test"
 
 

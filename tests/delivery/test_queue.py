@@ -19,7 +19,7 @@ from accelwatch.delivery.queue import (
     Traits,
 )
 from accelwatch.delivery.routing import Routes
-from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.incident import Incident, Moment, MomentKind
 from accelwatch.rules.document import Scope, Severity
 from accelwatch.rules.verdict import Entity
 from incident_samples import START, incident, later, over, storm
@@ -510,3 +510,34 @@ def test_who_was_asked_before_a_restart_is_not_asked_again() -> None:
     after.asks = "p1@1.0"
     after.queue.restore(rows, START + 5.0)
     assert after.tell(later(incident(), START + 5.0)).send() == []
+
+
+def called(at: float) -> Incident:
+    """The incident, after a person was called at a moment."""
+    known = incident()
+    line = Moment(at, MomentKind.CALL, "no spare stands in for n1")
+    return later(known, at, timeline=(*known.timeline, line))
+
+
+@pytest.mark.parametrize("edits", [True, False])
+def test_what_needs_a_person_rings_once(edits: bool) -> None:
+    scene = Scene(edits=edits).tell(incident())
+    assert scene.send() == ["opened i1"]
+    assert scene.after(1.0).tell(called(START + 1.0)).send() == ["called i1"]
+    assert "no spare stands in for n1" in scene.said[-1].done[-1]
+    again = msgspec.structs.replace(called(START + 1.0), updated=START + 90.0)
+    assert scene.after(60.0).tell(again).send() == (["updated i1"] if edits else [])
+    assert scene.tell(called(START + 200.0)).send() == ["called i1"]
+
+
+def test_a_call_before_anybody_was_told_is_told_with_the_beginning() -> None:
+    scene = Scene().tell(called(START))
+    assert scene.send() == ["opened i1"]
+    assert scene.tell(later(called(START), START + 0.2)).send() == []
+
+
+def test_nobody_is_called_of_what_is_muted() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    assert scene.tell(called(START + 1.0), muted=True).send() == []
+    assert scene.tell(later(called(START + 1.0), START + 2.0)).send() == ["called i1"]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from accelwatch.errors import UnmetError
-from accelwatch.incidents.incident import Facts, Incident
+from accelwatch.incidents.incident import Facts, Incident, MomentKind
 from accelwatch.incidents.journal.file import FILE, JournalFile
-from accelwatch.incidents.register import Register
+from accelwatch.incidents.register import Line, Register
 from accelwatch.incidents.silence import Maintenance, Silence, matchers
 from accelwatch.rules.rule import RuleSet
 from accelwatch.rules.timing import Transition
@@ -160,14 +160,16 @@ def test_lines_for_many_incidents_are_written_together_and_each_by_its_actor(
         await site.fire("n1")
         await site.fire("n2")
         lines = [
-            ("i1", "", "taken out"),
-            ("i2", "ana", "looked at"),
-            ("i1", "", "empty"),
-            ("i9", "", "-"),
+            Line("i1", "", "taken out"),
+            Line("i2", "ana", "looked at"),
+            Line("i1", "", "empty", calls=True),
+            Line("i9", "", "-"),
         ]
         assert await site.register.note(lines) == ""
         told = {one.id: [moment.text for moment in one.timeline] for one in site.register.open}
         assert (told["i1"][-2:], told["i2"][-1:]) == (["taken out", "empty"], ["looked at"])
+        kinds = {one.id: one.timeline[-1].kind for one in site.register.open}
+        assert kinds == {"i1": MomentKind.CALL, "i2": MomentKind.NOTE}
         await site.register.end()
         journal = JournalFile(tmp_path / FILE, read_only=True)
         assert [entry.actor for entry in journal.entries()][-2:] == ["engine", "ana"]

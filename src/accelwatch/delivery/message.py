@@ -41,6 +41,8 @@ class Message(msgspec.Struct, kw_only=True):
     remind_s: float = 0.0
     asked: str = ""
     """What people were asked in it last."""
+    called: float = 0.0
+    """Unix seconds of the latest call for a person that counts in it."""
     once: bool = False
     """Whether it is no incident, which is open until it is over."""
 

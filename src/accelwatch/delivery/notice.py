@@ -9,6 +9,7 @@ from accelwatch.untrusted_text import printable
 
 MOST_EVIDENCE = 3
 MOST_DONE = 3
+_NOTES = frozenset({MomentKind.NOTE, MomentKind.CALL})
 MOST_NODES = 12
 """Nodes named in the place of an incident that concerns many; then their number is said."""
 
@@ -52,7 +53,7 @@ def notice_of(
 
 def _done(incident: Incident) -> Iterator[str]:
     """What the engine and people have noted last, oldest first."""
-    notes = [moment for moment in incident.timeline if moment.kind is MomentKind.NOTE]
+    notes = [moment for moment in incident.timeline if moment.kind in _NOTES]
     for note in notes[-MOST_DONE:]:
         clock = datetime.fromtimestamp(note.time, UTC).strftime("%H:%M:%S UTC")
         yield printable(f"{clock} {note.text}")

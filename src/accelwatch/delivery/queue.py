@@ -18,7 +18,7 @@ from accelwatch.backoff import doubled
 from accelwatch.delivery.message import NEVER, Key, Message, decoded, encoded
 from accelwatch.delivery.routing import Plan, Routes
 from accelwatch.incidents.grouping import FLEET
-from accelwatch.incidents.incident import Incident
+from accelwatch.incidents.incident import Incident, MomentKind
 
 MOST_MESSAGES = 10_000
 """Of one sink; what begins beyond them is counted and not told."""
@@ -129,11 +129,10 @@ class Queue:
             self._held.pop(message.key, None)
             kind = message.notice.kind if message.waits else NoticeKind.UPDATED
             return self._say(message, incident, kind, plan.due, now)
-        asked = self._asked(incident)
-        if asked and asked != message.asked:
-            # An edit rings no bell, and somebody has to decide.
+        bell = self._bell(message, incident)
+        if bell is not None:
             first = message.waits and message.notice.kind is NoticeKind.OPENED
-            kind = NoticeKind.OPENED if first and not self._flies(message) else NoticeKind.ASKED
+            kind = NoticeKind.OPENED if first and not self._flies(message) else bell
             return self._say(message, incident, kind, plan.due, now)
         if message.waits and not self._flies(message):
             return self._say(message, incident, message.notice.kind, message.due, now)
@@ -141,6 +140,13 @@ class Queue:
             return False
         due = max(now, (message.told_at or 0.0) + EDIT_EVERY_S)
         return self._say(message, incident, NoticeKind.UPDATED, due, now)
+
+    def _bell(self, message: Message, incident: Incident) -> NoticeKind | None:
+        """What has to be heard by somebody who decides or looks: an edit rings no bell."""
+        asked = self._asked(incident)
+        if asked and asked != message.asked:
+            return NoticeKind.ASKED
+        return NoticeKind.CALLED if _called(incident) > message.called else None
 
     def _over(self, message: Message, incident: Incident, plan: Plan | None, now: float) -> bool:
         """It is over, and the sink has heard of it, or may have."""
@@ -193,6 +199,7 @@ class Queue:
             reopened=incident.reopened,
             remind_s=plan.remind_s,
             asked=self._asked(incident),
+            called=_called(incident),
         )
         self._keep(message)
         if storm:
@@ -230,6 +237,7 @@ class Queue:
         message.waits = True
         message.seen = incident.updated
         message.asked = self._asked(incident) or message.asked
+        message.called = max(_called(incident), message.called)
         message.notice = self._describe(incident, kind, message.notice.sequence + 1)
 
     def _keep(self, message: Message) -> None:
@@ -375,6 +383,12 @@ class Queue:
             for message in self._messages.values()
             if message.sink == sink and message.waits and (message.attempts or message.due <= now)
         ]
+
+
+def _called(incident: Incident) -> float:
+    """Unix seconds of the latest call for a person; 0 before the first."""
+    calls = (one.time for one in reversed(incident.timeline) if one.kind is MomentKind.CALL)
+    return next(calls, 0.0)
 
 
 def _rises(message: Message, incident: Incident) -> bool:

@@ -11,6 +11,7 @@ _HEADS = {
     NoticeKind.CLOSED: "over: ",
     NoticeKind.REMINDER: "still open: ",
     NoticeKind.ASKED: "needs your yes or no: ",
+    NoticeKind.CALLED: "needs a person: ",
     NoticeKind.TEST: "test: ",
 }
 _MOST_NAMES = 5

@@ -68,6 +68,8 @@ class MomentKind(StrEnum):
     ORPHANED = "orphaned"
     """Its rule is gone; a person closes it."""
     NOTE = "note"
+    CALL = "call"
+    """A person has to look: what is done about it does not go on by itself."""
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False):

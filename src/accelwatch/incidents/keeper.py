@@ -212,12 +212,18 @@ class Keeper:
         self._kept[key] = with_moment(after, Moment(now, MomentKind.JOINED, text))
         return self._kept[key]
 
-    def note(self, id_: str, now: float, actor: str, text: str) -> Incident | None:
-        """Write a line into an incident's history; None for a group or one that is not known."""
+    def note(
+        self, id_: str, now: float, actor: str, text: str, *, calls: bool = False
+    ) -> Incident | None:
+        """Write a line into an incident's history; None for a group or one that is not known.
+
+        A line that `calls` is for a person who has to look.
+        """
         key = self._keys.get(id_)
         if key is None or self._kept[key].id != id_:
             return None
-        self._kept[key] = with_moment(self._kept[key], Moment(now, MomentKind.NOTE, text, actor))
+        kind = MomentKind.CALL if calls else MomentKind.NOTE
+        self._kept[key] = with_moment(self._kept[key], Moment(now, kind, text, actor))
         return self._kept[key]
 
     def release(self, group: Incident, now: float) -> list[Incident]:

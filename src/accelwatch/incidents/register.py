@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -49,6 +50,17 @@ _AT_ONCE_S = 0.002
 
 Heard = Callable[[Sequence[Incident]], None]
 """Who is told of incidents that have changed."""
+
+
+class Line(NamedTuple):
+    """A line for an incident's history."""
+
+    incident: str
+    """Its id."""
+    actor: str
+    text: str
+    calls: bool = False
+    """Whether a person has to look."""
 
 
 class Register:
@@ -243,18 +255,20 @@ class Register:
         await self._advance()
         return problem
 
-    async def note(self, lines: Iterable[tuple[str, str, str]]) -> str:
-        """Write lines into the histories of incidents, all together: id, actor and text of each.
+    async def note(self, lines: Iterable[Line]) -> str:
+        """Write lines into the histories of incidents, all together.
 
         What is wrong with the journal; empty when they are on the disk.
         """
         async with self._changing:
             now = self._wall()
             by_actor: dict[str, dict[str, Incident]] = {}
-            for id_, actor, text in lines:
-                noted = self._keeper.note(id_, now, actor, text)
+            for line in lines:
+                noted = self._keeper.note(
+                    line.incident, now, line.actor, line.text, calls=line.calls
+                )
                 if noted is not None:
-                    by_actor.setdefault(actor or ENGINE, {})[id_] = noted
+                    by_actor.setdefault(line.actor or ENGINE, {})[line.incident] = noted
             told = [
                 await self._changed(list(noted.values()), now, actor)
                 for actor, noted in by_actor.items()

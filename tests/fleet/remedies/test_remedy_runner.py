@@ -45,6 +45,24 @@ def test_a_node_is_taken_out_and_given_back_when_it_is_well_again(
     asyncio.run(story())
 
 
+def test_a_person_is_called_when_somebody_takes_a_node_over(
+    tmp_path: Path, fake_plugin: list[FakeScheduler]
+) -> None:
+    site = HubSite(tmp_path)
+    fake_plugin.append(site.world)
+
+    async def story() -> None:
+        async with site.running() as (rules, _):
+            site.watts = 100.0
+            await until(lambda: site.standing("n1"))
+            site.world.admin_drains("n1")
+            await until(lambda: any(one.kind is MomentKind.CALL for one in rules.open[0].timeline))
+            call = next(one for one in rules.open[0].timeline if one.kind is MomentKind.CALL)
+            assert "took a over" in call.text
+
+    asyncio.run(story())
+
+
 def test_a_hub_that_begins_again_knows_what_it_holds(
     tmp_path: Path, fake_plugin: list[FakeScheduler]
 ) -> None:

@@ -19,6 +19,7 @@ from accelwatch.fleet.slices import LongWork
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.records import ENGINE
+from accelwatch.incidents.register import Line
 from accelwatch.judging.runner import RuleRunner
 from accelwatch.remedy.actions import actions_of
 from accelwatch.remedy.changes import Change, Heard, RulesChanged
@@ -189,7 +190,11 @@ class RemedyRunner:
                 note.node or "-",
                 note.incident or "-",
             )
-        lines = [(one.incident, one.actor or ENGINE, one.text) for one in notes if one.incident]
+        lines = [
+            Line(one.incident, one.actor or ENGINE, one.text, one.loudness is Loudness.ALERT)
+            for one in notes
+            if one.incident
+        ]
         if lines:
             self._spawn(self._rules.register.note(lines))
 
