@@ -290,20 +290,20 @@ def test_a_link_gives_no_other_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "text"),
+    ("other", "text", "code"),
     [
-        ({"until": NOW - 1.0}, "has expired"),
-        ({"plan": "p0"}, "The plan is another one"),
-        ({"asked": NOW - 500.0}, "The plan is another one"),
+        ({"until": NOW - 1.0}, "has expired", 410),
+        ({"plan": "p0"}, "The plan is another one", 403),
+        ({"asked": NOW - 500.0}, "The plan is another one", 403),
     ],
 )
-def test_a_dead_link_decides_nothing(other: dict[str, Any], text: str) -> None:
+def test_a_dead_link_decides_nothing(other: dict[str, Any], text: str, code: int) -> None:
     hub = AskedHub()
     token = hub.link(**other)
     shown = html(hub.show(token, **GUEST))
     assert text in shown
     assert "<button" not in shown
-    assert press(hub, token, fields={"form": _guest_form(hub, token)}, **GUEST).code == 403
+    assert press(hub, token, fields={"form": _guest_form(hub, token)}, **GUEST).code == code
     assert not hub.commands
 
 
@@ -321,6 +321,13 @@ def test_an_expired_link_shows_nothing_of_the_incident() -> None:
     page = hub.show(hub.link(until=NOW - 1.0), **GUEST)
     assert page.code == 410
     assert "n12" not in html(page)
+    token = hub.link()
+    press(hub, token, **GUEST)
+    assert "n12" in html(hub.show(token, **GUEST)), "who used it sees what became of it"
+    hub.clock.advance(1800.0)
+    assert "n12" not in html(hub.show(token, **GUEST))
+    form = _guest_form(hub, token)
+    assert "n12" not in html(press(hub, token, fields={"form": form}, **GUEST))
 
 
 def test_a_link_decides_on_a_hub_that_is_open_to_all() -> None:

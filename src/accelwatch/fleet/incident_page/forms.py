@@ -90,7 +90,7 @@ def buttons(decision: Decision, verbs: set[Verb], action: str, token: str) -> li
             _form(
                 action,
                 *hidden,
-                _lasting(f"deny-{node}", "Not asked again for"),
+                _lasting(f"deny-{node}", "If you deny: not asked again for"),
                 _reason(f"deny-why-{node}"),
                 _button(Verb.DENY, "Deny", "no"),
             )
@@ -99,7 +99,7 @@ def buttons(decision: Decision, verbs: set[Verb], action: str, token: str) -> li
         hold = _form(
             action,
             *hidden,
-            _lasting(f"hold-{node}", "Leave it alone for"),
+            _lasting(f"hold-{node}", "Do nothing to it for"),
             _reason(f"hold-why-{node}"),
             _button(Verb.HOLD, f"Hold: do nothing to {node}", ""),
         )

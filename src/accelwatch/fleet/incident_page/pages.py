@@ -83,9 +83,13 @@ class IncidentVisits:
         """The page. Raises UsageError, UnmetError."""
         ask_again(visit.query, (PARAMETER,))
         presented = self._presented(_id_in(visit.path), visit.query)
-        if visit.guest and (presented is None or presented.standing is Standing.EXPIRED):
-            return plain_page("This link has expired", _LOG_IN, 410)
-        return self._page(visit, presented, ())
+        return self._expired(visit, presented) or self._page(visit, presented, ())
+
+    def _expired(self, visit: Visit | Change, presented: Presented | None) -> Page | None:
+        """What a guest sees whose link is too old, whether or not it was used: nothing."""
+        if not visit.guest or (presented and self._clock.wall() <= presented.link.until):
+            return None
+        return plain_page("This link has expired", _LOG_IN, 410)
 
     async def act(self, change: Change) -> Page:
         """Do what a form asks for, once all is as it should be. Raises UsageError, UnmetError."""
@@ -93,6 +97,9 @@ class IncidentVisits:
         incident = self._incident(change.path)
         asked = pressed(change.headers, change.body)
         presented = self._presented(incident.id, change.query)
+        expired = self._expired(change, presented)
+        if expired is not None:
+            return expired
         now = self._clock.wall()
         approvals, runner = self._approvals(), self._remedies()
         if runner is None or approvals is None:

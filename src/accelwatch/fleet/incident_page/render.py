@@ -13,6 +13,7 @@ from accelwatch.fleet.incident_page.style import HEADERS, STYLE
 from accelwatch.incidents.incident import Incident, Moment
 from accelwatch.incidents.muting import Mute
 from accelwatch.remedy.plan import Plan, PlanStep
+from accelwatch.schema import provenance
 from accelwatch.web.markup import Markup, document, element, joined
 from accelwatch.web.page import Page
 
@@ -54,9 +55,8 @@ def incident_page(shown: Shown, code: int = 200) -> Page:
         STYLE,
         _head(one, shown.now),
         *(_told(said) for said in shown.told),
-        *_deciding(shown),
-        _whose(one),
         _evidence(shown),
+        *_deciding(shown),
         _what_to_do(one),
         _timeline(one),
         _foot(shown),
@@ -88,6 +88,7 @@ def _head(one: Incident, now: float) -> Markup:
         element("h1", one.title),
         element("p", where(one)),
         element("p", since, class_="soft"),
+        _whose(one),
         class_=state,
     )
 
@@ -154,11 +155,7 @@ def _whose(one: Incident) -> Markup | None:
     if not (facts.jobs or facts.users):
         return None
     said = [("Jobs", ", ".join(facts.jobs)), ("Users", ", ".join(facts.users))]
-    return element(
-        "section",
-        element("h2", "Whose work"),
-        _facts(*((name, words) for name, words in said if words)),
-    )
+    return _facts(*((name, words) for name, words in said if words))
 
 
 def _evidence(shown: Shown) -> Markup:
@@ -219,7 +216,11 @@ def _foot(shown: Shown) -> Markup:
     if mute is not None:
         said = f"Nobody is told of it: {mute.kind} {mute.id} by {mute.by}: {mute.reason}"
         muted = element("p", said)
-    facts = [("Incident", one.id), ("Rule", one.rule), ("Evidence is", one.provenance.value)]
+    facts = [
+        ("Incident", one.id),
+        ("Rule", one.rule),
+        ("Evidence", provenance.said(one.provenance)),
+    ]
     if shown.who:
         facts.append(("You are", shown.who))
     return element(
