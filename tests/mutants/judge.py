@@ -207,7 +207,7 @@ def _generate(target: str) -> list[Path]:
         copy_also_copy_files()
         for path in walk_source_files():
             copy = "mutants" / path
-            if path.is_relative_to(target) and config().should_mutate(path):
+            if Path(target) in (path, path.parent) and config().should_mutate(path):
                 wanted.append(path)
             elif copy.stat().st_mtime < path.stat().st_mtime:
                 shutil.copy2(path, copy)  # of the same age: without mutants
