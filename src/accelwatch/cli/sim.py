@@ -25,7 +25,8 @@ Devices = Annotated[int, typer.Option(metavar="N", help="Accelerators of a node.
 Vendor = Annotated[
     str,
     typer.Option(
-        help="nvidia, amd, intel, rebellions or mixed.", autocompletion=completer("vendors")
+        help="nvidia, amd, intel, rebellions, furiosa or mixed.",
+        autocompletion=completer("vendors"),
     ),
 ]
 

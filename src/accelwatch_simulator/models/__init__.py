@@ -1,6 +1,7 @@
 """The device models of the simulator, by vendor: a new one is a module and a row."""
 
 from accelwatch_simulator.models.amd import mi300x
+from accelwatch_simulator.models.furiosa import rngd
 from accelwatch_simulator.models.host import host
 from accelwatch_simulator.models.intel import max1550
 from accelwatch_simulator.models.nvidia import h100
@@ -9,4 +10,10 @@ from accelwatch_simulator.models.rebellions import atom_max
 
 __all__ = ["MODELS", "Model", "Plan", "host", "plan"]
 
-MODELS = {"nvidia": h100, "amd": mi300x, "intel": max1550, "rebellions": atom_max}
+MODELS = {
+    "nvidia": h100,
+    "amd": mi300x,
+    "intel": max1550,
+    "rebellions": atom_max,
+    "furiosa": rngd,
+}

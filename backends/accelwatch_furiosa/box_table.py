@@ -1,0 +1,19 @@
+"""Tables drawn with + - and |, as furiosa-smi and furiosactl print them. Pure."""
+
+
+def rows_of(output: bytes) -> list[dict[str, str]]:
+    """Each row by its headings, in lower case; none of an output that has no table."""
+    headings: list[str] = []
+    rows: list[dict[str, str]] = []
+    for line in output.decode("utf-8", "replace").splitlines():
+        text = line.strip()
+        if len(text) < 2 or text[0] != "|" or text[-1] != "|":
+            continue
+        cells = [cell.strip() for cell in text[1:-1].split("|")]
+        if not headings:
+            headings = [cell.lower() for cell in cells]
+        elif len(cells) >= len(headings):
+            # A command line, which stands last, may have a bar of its own.
+            last = "|".join(cells[len(headings) - 1 :])
+            rows.append(dict(zip(headings, [*cells[: len(headings) - 1], last], strict=True)))
+    return rows

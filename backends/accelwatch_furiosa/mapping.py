@@ -1,0 +1,135 @@
+"""From a card of furiosa-smi's document to a device and its reading, as tables. Pure."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.listed_process import with_facts
+from accelwatch.quantity_text import CELSIUS, HERTZ, PERCENT, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process, Reading, cut_note, largest
+from accelwatch_furiosa.document import Card, Job
+
+VENDOR = "furiosa"
+_BYTES: Units = MappingProxyType({"": 1.0, "b": 1.0})
+_BUSY: Units = PERCENT
+"""`pe_utilization` is of a hundred."""
+
+
+class Row(NamedTuple):
+    """A text of `info` and the series that it is."""
+
+    key: str
+    series: Series
+    units: Units
+
+
+ROWS = (
+    Row("temperature", ("temperature_celsius", "gpu"), CELSIUS),
+    Row("power", ("power_watts",), WATTS),
+    Row("power_limit", ("power_limit_watts", "enforced"), WATTS),
+    Row("core_frequency", ("clock_hertz", "npu"), HERTZ),
+)
+_LIVENESS = MappingProxyType({"alive": "ok", "true": "ok", "dead": "failed", "false": "failed"})
+"""What `liveness` says: of the library a truth, of the command a word."""
+
+
+def identified(device: Device, card: Card) -> Device:
+    """The device with what the document says of who it is."""
+    uuid, serial, arch = card.text("device_uuid"), card.text("device_sn"), card.text("arch")
+    if uuid is not None and not uuid.strip("0-"):
+        uuid = None
+    place = uuid or serial or card.pci_bus_id or str(card.number)
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{place}",
+        index=card.number,
+        name=f"npu{card.number}",
+        kind=DeviceKind.NPU,
+        model=None if arch is None else f"FuriosaAI {arch.upper()}",
+        architecture=None if arch is None else arch.lower(),
+        uuid=uuid,
+        serial=serial,
+        firmware_version=card.text("firmware"),
+        pci_bus_id=card.pci_bus_id or device.pci_bus_id,
+    )
+
+
+def read(device_id: str, card: Card, source: str) -> Reading:
+    """Everything but processes."""
+    out = Collected(device_id)
+    for key, series, units in ROWS:
+        _put(out, series, quantity(card.info.get(key), units))
+    _put_memory(out, card.status.get("memory"))
+    _put_cores(out, card.status.get("pe_utilizations"))
+    _put_liveness(out, card.status.get("liveness"))
+    return out.reading(sources={"*": source})
+
+
+def _put(out: Collected, series: Series, value: float | Absence) -> None:
+    if isinstance(value, Absence):
+        out.miss(series[0], value, *series[1:])
+    else:
+        out.put(series[0], value, *series[1:])
+
+
+def _put_memory(out: Collected, told: object) -> None:
+    """`{"DRAM": {"total_size", "used_size"}}`, bytes."""
+    dram = told.get("DRAM") if isinstance(told, Mapping) else None
+    fields = dram if isinstance(dram, Mapping) else {}
+    for key, field in (("memory_size_bytes", "total_size"), ("memory_used_bytes", "used_size")):
+        value = quantity(fields.get(field), _BYTES)
+        _put(out, (key,), value if isinstance(value, Absence) else round(value))
+
+
+def _put_cores(out: Collected, told: object) -> None:
+    """Busy share of each core; that of the card is their mean, known when each core's is."""
+    if not isinstance(told, list) or not told:
+        reason = Absence.UNSUPPORTED if told is None or told == [] else Absence.ERROR
+        out.miss("utilization_ratio", reason)
+        return
+    shares: list[float] = []
+    for one in told:
+        core = one.get("pe_core") if isinstance(one, Mapping) else None
+        if isinstance(core, bool) or not isinstance(core, int) or not 0 <= core < 1024:
+            continue
+        share = quantity(one.get("pe_utilization"), _BUSY)
+        _put(out, ("core_utilization_ratio", str(core)), share)
+        if not isinstance(share, Absence):
+            shares.append(share)
+    if len(shares) == len(told):
+        out.put("utilization_ratio", sum(shares) / len(shares))
+    else:
+        out.miss("utilization_ratio", Absence.ERROR)
+
+
+def _put_liveness(out: Collected, told: object) -> None:
+    word = str(told).strip().lower() if isinstance(told, str | bool) else ""
+    if not word:
+        out.miss("reported_status_info", Absence.UNSUPPORTED)
+        return
+    out.put("reported_status_info", 1, word[:64])
+    health = _LIVENESS.get(word)
+    if health is not None:
+        out.put("reported_health_info", 1, health)
+
+
+def with_processes(reading: Reading, jobs: Sequence[Job], root: Path) -> Reading:
+    """The reading with the processes on the card; how much memory each has nobody says."""
+    device_id = reading.device_id
+    by_pid = {job.pid: _process(device_id, job) for job in jobs}
+    listed = largest(by_pid.values())
+    notes = (cut_note(len(listed), len(by_pid)),) if len(listed) < len(by_pid) else ()
+    processes = tuple(with_facts(root, process) for process in listed)
+    return msgspec.structs.replace(reading, processes=processes, notes=(*reading.notes, *notes))
+
+
+def _process(device_id: str, job: Job) -> Process:
+    program = Path(job.command.split(" ", 1)[0]).name or None
+    absent = {"gpu_memory_bytes": Absence.UNSUPPORTED, "utilization_ratio": Absence.UNSUPPORTED}
+    return Process(device_id=device_id, pid=job.pid, command=program, absent=absent)

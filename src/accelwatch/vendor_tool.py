@@ -1,0 +1,120 @@
+"""A vendor's command as the source of all its NPUs: found on the PCI bus, read by one answer for all.
+
+What is on the bus is a device even when the command does not answer or does not list it; what only the
+command lists, as in a container that hides the bus, is one too.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+from accelwatch import sysfs
+from accelwatch.backend import Context
+from accelwatch.errors import AccelwatchError, BackendUnavailable, DeviceSuspended, ReadError
+from accelwatch.polled import PACE_S, Answer, Polled
+from accelwatch.schema.device import Device, DeviceKind
+
+T = TypeVar("T")
+
+TIMEOUT_S = 5.0
+"""For one run of a command."""
+_FIRST_WAIT_S = 3.0
+"""Less than a backend is given to open (5 s)."""
+_ACCELERATOR = 0x12
+"""PCI base class of processing accelerators."""
+
+
+class Place(NamedTuple):
+    """Where the command says that a device is."""
+
+    pci_bus_id: str | None
+    number: int
+    """The vendor's index."""
+
+
+def accelerators(context: Context, vendor_id: int) -> list[str]:
+    """PCI ids of the processing accelerators of a vendor, in the order of the bus."""
+    functions = sysfs.pci_functions(context.root, vendor_id)
+    return [bus for bus, _, code in functions if code >> 16 == _ACCELERATOR]
+
+
+def pace_of(options: Mapping[str, object], backend: str) -> float:
+    """The option `pace_s`, seconds between two runs. Raises BackendUnavailable for what is none."""
+    told = options.get("pace_s", PACE_S)
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 0.1 <= told <= 3600:
+        raise BackendUnavailable(
+            f"pace_s: {told!r} is no number of seconds from 0.1 to 3600",
+            reason="option",
+            remedy=f"mend collect.options.{backend}.pace_s in the configuration",
+        )
+    return float(told)
+
+
+class VendorTool(Generic[T]):
+    """Asks the command through `ask` and knows which devices there are. `name` is backend and vendor."""
+
+    def __init__(
+        self,
+        context: Context,
+        ask: Callable[[], T],
+        places: Callable[[T], Iterable[Place]],
+        *,
+        name: str,
+        prefix: str,
+        vendor_id: int,
+    ) -> None:
+        """`places` of an answer; `prefix` of the names of devices. Raises BackendUnavailable."""
+        self._context = context
+        self._places = places
+        self._name, self._prefix, self._vendor_id = name, prefix, vendor_id
+        self._polled = Polled(ask, context.clock, pace_s=pace_of(context.options, name))
+
+    def first(self) -> T | None:
+        """The first answer; None when there is none soon: the devices then say why, one by one."""
+        try:
+            return self._polled.answer(_FIRST_WAIT_S).document
+        except AccelwatchError:
+            return None
+
+    def discover(self) -> list[Device]:
+        """What is on the bus, then what only the command lists. Raises BackendUnavailable."""
+        on_bus = accelerators(self._context, self._vendor_id)
+        try:
+            listed = list(self._places(self._polled.answer(_FIRST_WAIT_S).document))
+        except AccelwatchError as error:
+            if not on_bus:
+                raise BackendUnavailable(str(error), reason="command_failed") from error
+            listed = []
+        indices = {place.pci_bus_id: place.number for place in listed}
+        hidden = [place for place in listed if place.pci_bus_id not in on_bus]
+        seen = [Place(bus, indices.get(bus, at)) for at, bus in enumerate(on_bus)]
+        return [self._provisional(place) for place in (*seen, *hidden)]
+
+    def answer_for(self, device: Device) -> Answer[T]:
+        """The newest answer, for a device that is awake. Raises ReadError."""
+        if self._context.leaves_asleep(device.pci_bus_id):
+            raise DeviceSuspended(f"{device.name} sleeps and was left asleep")
+        try:
+            return self._polled.answer(TIMEOUT_S)
+        except ReadError:
+            raise
+        except AccelwatchError as error:
+            raise ReadError(str(error), code="command_failed") from error
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._polled.close()
+
+    def _provisional(self, place: Place) -> Device:
+        """What is known without an answer: the place on the bus."""
+        bus = place.pci_bus_id
+        numa = None if bus is None else sysfs.numa_node(self._context.root, bus)
+        return Device(
+            id=f"{self._name}:{bus or place.number}",
+            vendor=self._name,
+            backend=self._name,
+            index=place.number,
+            name=f"{self._prefix}{place.number}",
+            kind=DeviceKind.NPU,
+            pci_bus_id=bus,
+            numa_node=numa,
+        )
