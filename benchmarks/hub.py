@@ -178,17 +178,21 @@ def main() -> None:
                 wait_for_nodes(plan.nodes, hub)
                 time.sleep(SETTLE_S)
                 found = stand(plan, folder, hub.pid, load.pid)
+                # Printed before anything is asked: of 80,000 devices an answer may take its time.
+                print(table(title_of(plan), standing_rows(plan, found)), flush=True)
                 at_rest = share(found.uses[0], found.uses[-1]) / 100
-                rows = [*standing_rows(plan, found), *api_rows(folder, hub.pid, at_rest)]
+                print(table("answers meanwhile", api_rows(folder, hub.pid, at_rest)))
+
+
+def title_of(plan: Plan) -> str:
     way = (
         f"polled every {plan.interval_s:g} s"
         if plan.poll
         else f"a stream each, a tick every {plan.interval_s:g} s"
     )
-    title = (
+    return (
         f"{plan.nodes} nodes of {DEVICES} devices with {SERIES} series, {way}, {plan.seconds:g} s"
     )
-    print(table(title, rows))
 
 
 if __name__ == "__main__":

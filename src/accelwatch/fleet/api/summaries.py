@@ -1,6 +1,5 @@
 """The documents of the API, made from the fleet's state."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,14 +24,13 @@ _MAX_CONFLICTS = 100
 
 def fleet_document(fleet: Fleet, sums: Totals) -> FleetDocument:
     """The fleet in numbers."""
-    nodes = Counter(fleet.state_of(node).value for node in fleet.nodes.values())
     conflicts = sorted(fleet.conflicts().items())[:_MAX_CONFLICTS]
     return FleetDocument(
         schema=SCHEMA,
         version=__version__,
         time=timestamp(fleet.clock.wall()),
-        nodes_total=len(fleet.nodes),
-        nodes={state.value: nodes.get(state.value, 0) for state in NodeState},
+        nodes_total=sums.nodes.total(),
+        nodes={state.value: sums.nodes[state] for state in NodeState},
         **sums.numbers(),
         conflicts=tuple(Conflict(uuid=uuid, nodes=tuple(sorted(on))) for uuid, on in conflicts),
         store=fleet.store,

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from accelwatch.fleet.names import NodeState
 from accelwatch.fleet.state.fleet import Fleet
-from accelwatch.fleet.state.moment import Moment, brought, whole_moment
+from accelwatch.fleet.state.moment import AT_ONCE, Moment, brought, whole_moment
 from accelwatch.fleet.state.table import Places, Table
 from accelwatch.fleet.table.belief import Floats
 from accelwatch.fleet.table.words import HEALTHS, STATE, STATES
@@ -29,6 +30,8 @@ class Totals:
     """Sums over some devices."""
 
     def __init__(self) -> None:
+        self.nodes: Counter[NodeState] = Counter()
+        """How many are how fresh; of the whole fleet only."""
         self.states: Counter[str] = Counter()
         self.health: Counter[str] = Counter()
         self.kinds: Counter[tuple[str, str, str]] = Counter()
@@ -61,9 +64,13 @@ def rounded(number: float | None, digits: int) -> float | None:
 
 
 async def counted(fleet: Fleet, rest: Callable[[], Awaitable[None]]) -> Totals:
-    """The sums over the whole devices now."""
+    """The sums over the whole devices now, and the nodes by their state."""
     nodes = await brought(fleet, SUMMED, rest)
-    return fleet_totals(fleet.table, await whole_moment(fleet, nodes, rest))
+    totals = fleet_totals(fleet.table, await whole_moment(fleet, nodes, rest))
+    for at in range(0, len(nodes), AT_ONCE):
+        await rest()
+        totals.nodes.update([fleet.state_of(node) for node in nodes[at : at + AT_ONCE]])
+    return totals
 
 
 def fleet_totals(table: Table, now: Moment) -> Totals:

@@ -21,6 +21,8 @@ LATE_S = 5.0
 """After so long without a look it is the hub that slept: what has arrived meanwhile is taken first."""
 MISSING_AFTER_S = 5.0
 """How long a device must not be there: an agent that starts again finds its devices one by one."""
+_AT_ONCE = 48
+"""Nodes that are looked at without a rest."""
 _News = tuple[str, Category, str]
 """Code, category and text of an event."""
 _DEVICE: dict[DeviceState, _News] = {
@@ -82,16 +84,19 @@ class Transitions:
         self._looked: float | None = None
 
     async def look(self, rest: Rest) -> None:
-        """Tell what has changed since the look before; `rest` is awaited between nodes."""
+        """Tell what has changed since the look before; `rest` is awaited between some nodes."""
         now, before = self._fleet.clock.monotonic(), self._looked
         self._looked = now
         if before is None or now - before > LATE_S:
             return
         for name in self._nodes.keys() - self._fleet.nodes.keys():
             del self._nodes[name]
-        for node in list(self._fleet.nodes.values()):
+        nodes = list(self._fleet.nodes.values())
+        for at in range(0, len(nodes), _AT_ONCE):
             await rest()
-            self._look_at(node, self._fleet.clock.monotonic())
+            now = self._fleet.clock.monotonic()
+            for node in nodes[at : at + _AT_ONCE]:
+                self._look_at(node, now)
 
     def _look_at(self, node: Node, now: float) -> None:
         best = node.best
