@@ -9,7 +9,7 @@ import pytest
 
 import machines
 from accelwatch import plugins
-from accelwatch.cli.remedy_commands import code_of
+from accelwatch.cli.remedy_outcome import code_of
 from accelwatch.clock import SystemClock
 from accelwatch.config.model import RuleSettings
 from accelwatch.remedy.settings import ActionSettings, DataGuard, RemedySettings
@@ -137,5 +137,5 @@ def test_a_hub_that_does_not_act_says_so() -> None:
 )
 def test_the_exit_code_tells_how_the_node_stands(stage: str | None, code: int) -> None:
     remedy = None if stage is None else {"stage": stage}
-    assert code_of({"notes": [{"text": "ana released it"}], "remedy": remedy}) == code
-    assert code_of({"notes": [{"text": "this changes nothing"}], "remedy": remedy}) == 1
+    assert code_of("release", {"notes": [{"text": "ana released it"}], "remedy": remedy}) == code
+    assert code_of("release", {"notes": [{"text": "this changes nothing"}], "remedy": remedy}) == 1

@@ -56,6 +56,7 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
         "approve": _Command("remedy_commands", "approve_command"),
         "deny": _Command("remedy_commands", "deny_command"),
         "hold": _Command("remedy_commands", "hold_command"),
+        "spares": _Command("spares_command", "spares_command"),
         "recovered": _Command("remedy_commands", "recovered_command"),
         "retry": _Command("remedy_commands", "retry_command"),
         "forget": _Command("remedy_commands", "forget_command"),

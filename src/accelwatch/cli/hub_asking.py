@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from accelwatch.agent_address import DEFAULT_ADDRESS
-from accelwatch.errors import UnmetError, UsageError
+from accelwatch.errors import UncertainError, UnmetError, UsageError
 
 if TYPE_CHECKING:
     from accelwatch.fleet.hub_client.place import HubPlace
@@ -53,15 +53,24 @@ def changed(
     document: Mapping[str, Any] | None = None,
     query: Mapping[str, str] | None = None,
 ) -> bytes:
-    """What is answered to a change; nobody but who is named is asked for one. Raises AccelwatchError."""
+    """What is answered to a change; nobody but who is named is asked for one.
+
+    Raises AccelwatchError, UncertainError when nobody knows whether it was made.
+    """
     body = None if document is None else msgspec.json.encode(document)
-    return _over(_places(hub)[:1], lambda session: session.change(method, path, query, body))
+    places = _places(hub)[:1]
+    return _over(places, lambda session: session.change(method, path, query, body), changes=True)
 
 
-def _over(places: "Sequence[HubPlace]", ask: "Callable[[HubSession], Awaitable[bytes]]") -> bytes:
+def _over(
+    places: "Sequence[HubPlace]",
+    ask: "Callable[[HubSession], Awaitable[bytes]]",
+    *,
+    changes: bool = False,
+) -> bytes:
     import asyncio
 
-    from accelwatch.fleet.follow.faults import Reason, TargetFault
+    from accelwatch.fleet.follow.faults import Reason, TargetFault, leaves_doubt
     from accelwatch.fleet.hub_client.once import plainly
     from accelwatch.fleet.hub_client.session import HubSession
 
@@ -73,6 +82,9 @@ def _over(places: "Sequence[HubPlace]", ask: "Callable[[HubSession], Awaitable[b
             except TargetFault as fault:
                 if fault.reason is Reason.CONNECT and place is not places[-1]:
                     continue
+                if changes and leaves_doubt(fault):
+                    text = f"{place.name}: nobody knows whether it was done: {fault}"
+                    raise UncertainError(f"{text}; look before you say it again") from fault
                 if fault.code == _NOT_THERE and "no " in str(fault):
                     raise UnmetError(f"{place.name}: {fault}") from fault
                 raise plainly(fault, " and ".join(one.name for one in places)) from fault

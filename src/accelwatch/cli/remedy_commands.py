@@ -11,19 +11,13 @@ from urllib.parse import quote
 import msgspec
 import typer
 
-from accelwatch.cli.hub_asking import HubFlags, asked, changed, who
+from accelwatch.cli.hub_asking import HubFlags, who
 from accelwatch.cli.options import command
 from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.remedy_outcome import asked_of_remedies, code_of, said
 from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 from accelwatch.untrusted_text import printable
-
-NEEDS_APPROVAL = 4
-"""Exit code: it is asked for, and a person has to say yes first."""
-REFUSED = 1
-"""Exit code: it changes nothing."""
-UNKNOWN = 3
-"""Exit code: nobody knows whether what was begun on the node has happened."""
 
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The hub's name of the node.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -47,7 +41,7 @@ class WhyFlags(msgspec.Struct, frozen=True, kw_only=True):
 @command
 def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
     """Show what is being done about incidents, a line a node."""
-    document = asked(hub, "/v1/remedies", {})
+    document = asked_of_remedies(hub, "/v1/remedies", {})
     if as_json:
         write_stdout(document)
         raise typer.Exit(OK)
@@ -63,7 +57,7 @@ def remedies_command(hub: HubFlags, as_json: AsJson = False) -> None:
 @command
 def plan_command(hub: HubFlags, node: NodeName, as_json: AsJson = False) -> None:
     """Show what would be done for a node now, and what is in the way of each step."""
-    document = asked(hub, "/v1/plan", {"node": node})
+    document = asked_of_remedies(hub, "/v1/plan", {"node": node})
     if as_json:
         write_stdout(document)
         raise typer.Exit(OK)
@@ -185,7 +179,7 @@ def breaker_command(
         raise typer.Exit(_say(hub, "/v1/breaker/reset", why, as_json))
     if word is not None:
         raise UsageError(f"write: accelwatch breaker, or accelwatch breaker reset; not {word!r}")
-    page = msgspec.json.decode(asked(hub, "/v1/remedies", {}))
+    page = msgspec.json.decode(asked_of_remedies(hub, "/v1/remedies", {}))
     shown = {"breaker": page["breaker"], "why": page["breaker_why"]}
     text = f"{shown['breaker']}{shown['why'] and ': '}{printable(shown['why'])}\n".encode()
     write_stdout(msgspec.json.encode(shown) if as_json else text)
@@ -201,7 +195,7 @@ def _say(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) ->
     if not why.reason:
         raise UsageError("say why, for whoever looks at it later: --reason TEXT")
     document = {"reason": why.reason, "by": who(why.by), **more}
-    answer = changed(hub, "POST", path, document=document)
+    answer = said(hub, path, document)
     told = msgspec.json.decode(answer)
     if as_json:
         write_stdout(answer)
@@ -210,15 +204,7 @@ def _say(hub: HubFlags, path: str, why: WhyFlags, as_json: bool, **more: str) ->
             complain(printable(note["text"]))
         remedy = told["remedy"]
         write_stdout(b"" if remedy is None else f"{_line(remedy)}\n".encode())
-    return code_of(told)
-
-
-def code_of(told: Mapping[str, Any]) -> int:
-    """The exit code for what has come of a word."""
-    if any("changes nothing" in note["text"] for note in told["notes"]):
-        return REFUSED
-    stage = told["remedy"] and told["remedy"]["stage"]
-    return {"awaiting_approval": NEEDS_APPROVAL, "unknown": UNKNOWN}.get(stage, OK)
+    return code_of(path.rpartition("/")[2], told)
 
 
 def _standing(page: Mapping[str, Any]) -> list[str]:

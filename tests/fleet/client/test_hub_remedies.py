@@ -5,9 +5,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 
-import msgspec
 import pytest
-from aiohttp import web
 
 from accelwatch.errors import AccelwatchError, UncertainError
 from accelwatch.fleet.hub_client.place import hub_place
@@ -15,51 +13,21 @@ from accelwatch.fleet.hub_client.remedies import Remedies
 from accelwatch.fleet.hub_client.session import HubSession
 from accelwatch.fleet.picture.remedies import Word
 from accelwatch.fleet.remedies.documents import PlanPage
+from canned_answers import Answers, answering
 from seen_remedies import answered, asking, page, plan
 from waiting import GUARD_S
 
 QUARANTINE = Word(verb="quarantine", node="n 1/a", reason="dead", lasts="")
 
 
-class Answers:
-    """A hub that answers as a test wants."""
-
-    def __init__(self) -> None:
-        self.code, self.body, self.kind = 200, b"", "application/json"
-        self.hangs = False
-        self.released = asyncio.Event()
-        self.asked: list[tuple[str, str, bytes]] = []
-
-    def of(self, struct: msgspec.Struct) -> None:
-        self.code, self.body, self.kind = 200, msgspec.json.encode(struct), "application/json"
-
-    def refuse(self, code: int, text: str) -> None:
-        self.code, self.body, self.kind = code, text.encode(), "text/plain"
-
-    async def answer(self, request: web.Request) -> web.Response:
-        self.asked.append((request.method, request.raw_path, await request.read()))
-        if self.hangs:
-            await self.released.wait()
-        return web.Response(status=self.code, body=self.body, content_type=self.kind)
-
-
 @contextlib.asynccontextmanager
 async def served(timeout_s: float = GUARD_S) -> AsyncIterator[tuple[Answers, Remedies]]:
-    answers = Answers()
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", answers.answer)
-    runner = web.AppRunner(app, shutdown_timeout=1.0)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0]
-    session = HubSession(hub_place(f"http://{host}:{port}"), timeout_s)
-    try:
-        yield answers, Remedies(session, lambda: True)
-    finally:
-        answers.released.set()
-        await session.close()
-        await runner.cleanup()
+    async with answering() as (answers, base):
+        session = HubSession(hub_place(base), timeout_s)
+        try:
+            yield answers, Remedies(session, lambda: True)
+        finally:
+            await session.close()
 
 
 def test_pages_come_and_what_stops_them_is_told() -> None:

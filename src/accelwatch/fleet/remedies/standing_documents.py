@@ -3,6 +3,7 @@
 import msgspec
 
 from accelwatch.remedy.model import RemedyState
+from accelwatch.remedy.places import place_of
 from accelwatch.remedy.settings import RemedySettings
 from accelwatch.remedy.standing_in import candidate
 from accelwatch.remedy.surroundings import Surroundings
@@ -68,6 +69,8 @@ class SpareDocument(msgspec.Struct, frozen=True, kw_only=True):
     """When it passed its test last."""
     text: str
     """Why it failed."""
+    pools: tuple[str, ...]
+    """As the scheduler shows them, else by label."""
     model: str
     rack: str
     score: float
@@ -130,6 +133,11 @@ def holds_page(state: RemedyState, now: float) -> HoldsPage:
     )
 
 
+def pools_of(sur: Surroundings, name: str, node: str) -> tuple[str, ...]:
+    """The pools of a node, by the scheduler's name and the hub's."""
+    return place_of(node, sur.heard(node), sur.world.seen.get(name), sur.settings).pools
+
+
 def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> SparesPage:
     """All spares as they stand at a moment in Unix seconds."""
     sur = Surroundings(state, settings, now)
@@ -147,6 +155,7 @@ def spares_page(state: RemedyState, settings: RemedySettings, now: float) -> Spa
                 stands_for=spare.stands_for,
                 tested=moment_or_none(spare.tested),
                 text=spare.text,
+                pools=pools_of(sur, name, names.get(name, name)),
                 model=known.labels.get("model", ""),
                 rack=known.labels.get("rack", ""),
                 score=known.score,

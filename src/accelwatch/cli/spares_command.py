@@ -1,0 +1,66 @@
+"""`accelwatch spares`: the nodes that can stand in for others, and those that do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from accelwatch.cli.hub_asking import HubFlags
+from accelwatch.cli.options import command
+from accelwatch.cli.output import complain, write_stdout
+from accelwatch.cli.remedy_outcome import asked_of_remedies
+from accelwatch.exit_codes import OK
+from accelwatch.untrusted_text import printable
+
+_HEADER = ("NODE", "POOL", "RACK", "STATE", "TESTED", "STANDS IN FOR")
+
+
+@command
+def spares_command(
+    hub: HubFlags, as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
+) -> None:
+    """Show the nodes that wait to stand in for others, and for whom those that are drawn do."""
+    document = asked_of_remedies(hub, "/v1/spares", {})
+    if as_json:
+        write_stdout(document)
+        raise typer.Exit(OK)
+    page = msgspec.json.decode(document)
+    if not page["acts"]:
+        complain("nothing is configured to act by; see remedy.actions in hub.yaml")
+    elif not page["spares"]:
+        complain("there are no spares; see remedy.spares.nodes in hub.yaml")
+    else:
+        write_stdout("".join(f"{line}\n" for line in _table(page["spares"])).encode())
+    raise typer.Exit(OK)
+
+
+def _table(spares: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [_HEADER, *(_row(spare) for spare in spares)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(_HEADER) - 1)]
+    return [
+        "  ".join(
+            [*(f"{cell:{w}}" for cell, w in zip(row, widths, strict=False)), row[-1]]
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _row(spare: Mapping[str, Any]) -> tuple[str, ...]:
+    tested = spare["tested"]
+    cells = (
+        spare["node"] if spare["node"] == spare["name"] else f"{spare['node']} ({spare['name']})",
+        ",".join(spare["pools"]),
+        spare["rack"],
+        _state(spare),
+        "never" if tested is None else tested.partition(".")[0].removesuffix("Z") + "Z",
+        " for ".join(filter(None, (spare["stands_for"], spare["incident"]))),
+    )
+    return tuple(printable(cell) for cell in cells)
+
+
+def _state(spare: Mapping[str, Any]) -> str:
+    word = str(spare["standing"]).replace("_", " ")
+    if spare["standing"] == "ready" and not spare["usable"]:
+        return "ready, but cannot be used now"
+    return f"{word}: {spare['text']}" if spare["text"] else word

@@ -1,0 +1,153 @@
+"""With what commands about remedies end, and the spares as they are listed."""
+
+import asyncio
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from accelwatch.cli.app import build
+from accelwatch.cli.remedy_outcome import code_of
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.remedies.documents import RemediesPage
+from accelwatch.fleet.remedies.standing_documents import SpareDocument, SparesPage
+from canned_answers import answering
+from seen_remedies import answered, asking, draining, page, unknown
+
+WHY = ("--reason", "by hand")
+
+
+async def typed(*words: str) -> tuple[int, str, str]:
+    """Exit code as the program has it, output, and what is said beside it."""
+    result = await asyncio.to_thread(CliRunner().invoke, build(words[0]), list(words))
+    error = result.exception
+    code = error.exit_code if isinstance(error, AccelwatchError) else result.exit_code
+    return code, result.stdout, result.stderr or str(error or "")
+
+
+def spare(name: str, standing: str, **changes: Any) -> SpareDocument:
+    usual: dict[str, Any] = {
+        "node": name,
+        "usable": True,
+        "incident": "",
+        "stands_for": "",
+        "tested": None,
+        "text": "",
+        "pools": ("train",),
+        "model": "H100",
+        "rack": "r9",
+        "score": 0.0,
+    }
+    return SpareDocument(name=name, standing=standing, **{**usual, **changes})
+
+
+SPARES = SparesPage(
+    acts=True,
+    spares=(
+        spare("n097", "ready", usable=False),
+        spare("n098", "failed", text="dcgm: memory", tested="2027-01-15T07:00:00.250Z"),
+        spare("n099", "in_use", node="gpu-99", stands_for="n009", incident="i4", pools=()),
+    ),
+)
+TABLE = """\
+NODE           POOL   RACK  STATE                         TESTED                STANDS IN FOR
+n097           train  r9    ready, but cannot be used now  never
+n098           train  r9    failed: dcgm: memory          2027-01-15T07:00:00Z
+gpu-99 (n099)         r9    in use                        never                 n009 for i4
+"""
+
+
+def test_spares_are_listed_with_pool_state_test_and_whom_they_stand_for() -> None:
+    async def main() -> None:
+        async with answering() as (answers, base):
+            answers.of(SPARES)
+            code, out, _ = await typed("spares", "--hub", base)
+            assert code == 0
+            assert [line.split() for line in out.splitlines()] == [
+                line.split() for line in TABLE.splitlines()
+            ]
+            code, out, _ = await typed("spares", "--json", "--hub", base)
+            assert (code, len(json.loads(out)["spares"])) == (0, 3)
+            answers.of(SparesPage(acts=True))
+            code, out, said = await typed("spares", "--hub", base)
+            assert (code, out) == (0, "")
+            assert "there are no spares; see remedy.spares.nodes in hub.yaml" in said
+            answers.of(SparesPage(acts=False))
+            _, _, said = await typed("spares", "--hub", base)
+            assert "see remedy.actions in hub.yaml" in said
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("verb", "told", "code"),
+    [
+        ("approve", answered("approve by kim: yes", draining()), 0),
+        ("stop", answered("kim stopped everything"), 0),
+        ("hold", answered("", asking()), 0),
+        ("release", answered("release changes nothing: n002 is suspect", asking()), 1),
+        ("retry", answered("retry by kim: looked", unknown()), 3),
+        ("release", answered("release by kim: done", asking()), 4),
+    ],
+)
+def test_a_word_ends_with_what_has_come_of_it(verb: str, told: Any, code: int) -> None:
+    assert code_of(verb, msgspec.to_builtins(told)) == code
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "text"),
+    [
+        ((403, "this needs the role act"), 1, "this needs the role act"),
+        ((404, "no node 'n9'"), 1, "no node 'n9'"),
+        ((503, "it does not count: the disk is full"), 1, "the disk is full"),
+        ((400, "for: 2 is no duration"), 2, "for: 2 is no duration"),
+        (
+            (500, "broken"),
+            3,
+            "nobody knows whether it was done: broken; look before you say it again",
+        ),
+    ],
+)
+def test_a_refusal_is_told_apart_from_doubt(answer: tuple[int, str], code: int, text: str) -> None:
+    async def main() -> None:
+        async with answering() as (answers, base):
+            answers.refuse(*answer)
+            ended, out, said = await typed("quarantine", "n9", *WHY, "--hub", base)
+            assert (ended, out) == (code, "")
+            assert text in said
+
+    asyncio.run(main())
+
+
+SHOWN: tuple[tuple[str, ...], ...] = (("remedies",), ("breaker",))
+SAID: tuple[tuple[str, ...], ...] = (
+    *(
+        (verb, "n2")
+        for verb in ("quarantine", "release", "deny", "hold", "recovered", "retry", "forget")
+    ),
+    ("approve", "n2", "--plan", "5f3a"),
+    ("stop",),
+    ("start",),
+    ("breaker", "reset"),
+)
+
+
+def test_every_command_has_json_and_ends_with_0() -> None:
+    async def main() -> None:
+        async with answering() as (answers, base):
+            answers.of(page(draining()))
+            for words in SHOWN:
+                code, out, _ = await typed(*words, "--json", "--hub", base)
+                assert (code, bool(json.loads(out))) == (0, True), words
+            answers.of(answered("it counts", draining()))
+            for words in SAID:
+                code, out, _ = await typed(*words, *WHY, "--json", "--hub", base)
+                assert (code, json.loads(out)["remedy"]["node"]) == (0, "n009"), words
+                code, _, said = await typed(*words, "--json", "--hub", base)
+                assert (code, "say why" in said) == (2, True), words
+            answers.of(RemediesPage(acts=False))
+            assert (await typed("remedies", "--hub", base))[0] == 0
+
+    asyncio.run(main())
