@@ -541,3 +541,14 @@ def test_nobody_is_called_of_what_is_muted() -> None:
     scene.send()
     assert scene.tell(called(START + 1.0), muted=True).send() == []
     assert scene.tell(later(called(START + 1.0), START + 2.0)).send() == ["called i1"]
+
+
+def test_a_person_is_called_for_what_is_left_to_do_after_the_end() -> None:
+    scene = Scene().tell(incident())
+    scene.send()
+    assert scene.after(60.0).tell(over(incident(), START + 60.0)).send() == ["closed i1"]
+    late = over(called(START + 90.0), START + 60.0)
+    left = later(late, START + 90.0)
+    assert scene.after(30.0).tell(left).send() == ["called i1"]
+    assert scene.tell(later(left, START + 91.0)).after(60.0).send() == []
+    assert scene.tell(later(left, START + 92.0), muted=True).send() == []

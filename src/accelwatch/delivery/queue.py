@@ -152,6 +152,9 @@ class Queue:
         """It is over, and the sink has heard of it, or may have."""
         again = message.reopened == incident.reopened
         message.reopened = incident.reopened
+        if message.told_closed and plan is not None and _called(incident) > message.called:
+            # What was done about it goes on after its end: a node that cannot be given back.
+            return self._say(message, incident, NoticeKind.CALLED, plan.due, now)
         # Of one that came back and went while nobody was to hear of it the end was told before.
         if message.told_closed or (again and message.notice.kind is NoticeKind.CLOSED):
             return False
@@ -344,7 +347,8 @@ class Queue:
             message.rung_at = now
         message.attempts, message.error, message.told_at = 0, "", now
         message.told_severity = sent.severity
-        message.told_closed = sent.kind is NoticeKind.CLOSED
+        after = message.told_closed and sent.kind is NoticeKind.CALLED
+        message.told_closed = after or sent.kind is NoticeKind.CLOSED
         if message.notice.sequence > sent.sequence:
             message.queued = now
             self._plan(message, max(message.due, now), now)
