@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import subprocess
+import sys
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -125,3 +127,14 @@ def test_a_hub_without_rules_has_no_page_and_makes_no_key(
         assert not (tmp_path / "links.key").exists()
 
     asyncio.run(story())
+
+
+def test_a_hub_loads_what_acts_and_signs_only_when_somebody_comes() -> None:
+    code = (
+        "import sys, accelwatch.fleet.hub.serve, accelwatch.fleet.approval.asking\n"
+        "heavy = ('accelwatch.remedy.', 'itsdangerous', 'accelwatch.fleet.incident_page.')\n"
+        "light = ('accelwatch.remedy.settings', 'accelwatch.fleet.incident_page.door')\n"
+        "print([name for name in sys.modules if name.startswith(heavy) and name not in light])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

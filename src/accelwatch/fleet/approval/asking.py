@@ -7,18 +7,17 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from accelwatch.alert import Asked
-from accelwatch.fleet.approval.approvals import Approvals
-from accelwatch.fleet.approval.links import PARAMETER, Link
+from accelwatch.fleet.incident_page.door import PAGE
 from accelwatch.incidents.incident import Incident
-from accelwatch.remedy.model import Remedy
-from accelwatch.remedy.stage import Stage
 
 if TYPE_CHECKING:
+    # What acts, and what signs, is loaded by those only who act.
+    from accelwatch.fleet.approval.approvals import Approvals
     from accelwatch.fleet.remedies.runner import RemedyRunner
+    from accelwatch.remedy.model import Remedy
 
 MOST_ASKED = 3
 """Nodes of one incident that are asked about in a message."""
-PAGE = "/incidents/"
 
 
 class HubAsking:
@@ -29,7 +28,7 @@ class HubAsking:
     def __init__(
         self,
         remedies: "Callable[[], RemedyRunner | None]",
-        approvals: Callable[[], Approvals | None],
+        approvals: "Callable[[], Approvals | None]",
         external_url: Callable[[], str],
     ) -> None:
         """Who acts, what links are signed with, and where people reach the hub; as it is now."""
@@ -54,7 +53,7 @@ class HubAsking:
             for remedy in waiting[:MOST_ASKED]
         )
 
-    def _of(self, runner: "RemedyRunner", incident: Incident) -> Iterator[Remedy]:
+    def _of(self, runner: "RemedyRunner", incident: Incident) -> "Iterator[Remedy]":
         remedies = runner.engine.state.remedies
         for node in dict.fromkeys((incident.entity.node, *incident.nodes)):
             remedy = remedies.get(node)
@@ -79,7 +78,9 @@ class HubAsking:
             for one, remedy in still
         )
 
-    def _link(self, runner: "RemedyRunner", sink: str, incident: str, remedy: Remedy) -> str:
+    def _link(self, runner: "RemedyRunner", sink: str, incident: str, remedy: "Remedy") -> str:
+        from accelwatch.fleet.approval.links import PARAMETER, Link
+
         settings, approvals, base = runner.settings.links, self._approvals(), self._external_url()
         if sink not in settings.sinks or approvals is None or not base:
             return ""
@@ -95,5 +96,7 @@ class HubAsking:
         return f"{base.rstrip('/')}{PAGE}{quote(incident, safe='')}?{query}"
 
 
-def _waits(remedy: Remedy) -> bool:
+def _waits(remedy: "Remedy") -> bool:
+    from accelwatch.remedy.stage import Stage
+
     return remedy.stage is Stage.AWAITING_APPROVAL and bool(remedy.asked)

@@ -27,7 +27,7 @@ from accelwatch.fleet.api.store_pages import PeerPages
 from accelwatch.fleet.hub.collecting import tend
 from accelwatch.fleet.hub.hub import Hub, MakeForeignReader
 from accelwatch.fleet.hub.model import HubSettings
-from accelwatch.fleet.incident_page.pages import IncidentVisits
+from accelwatch.fleet.incident_page.door import IncidentDoor
 from accelwatch.judging.pages import IncidentPages
 from accelwatch.judging.silence_pages import SilencePages
 from accelwatch.schema.metrics import Series, catalogue
@@ -36,6 +36,7 @@ from accelwatch.web.changing import may_change
 from accelwatch.web.exposure import check_kept, protection_of
 from accelwatch.web.front import Front, server_limits
 from accelwatch.web.http_server import HttpServer
+from accelwatch.web.page import VisitedPages
 from accelwatch.web.web_config import Protection
 
 logger = logging.getLogger(__name__)
@@ -102,19 +103,29 @@ class HubServer:
             hub.fleet, clock, pages.sums, pages.labels, interval_s, incidents=news
         )
         limits = server_limits(web)
-        visits = IncidentVisits(
-            hub.fleet,
+        self.http = HttpServer(
+            pages,
+            streams,
             clock,
+            limits=limits,
+            protection=protection,
+            visited=IncidentDoor(self._visits),
+        )
+        self._front = Front(self.http, web, self._web_read)
+
+    def _visits(self) -> VisitedPages:
+        from accelwatch.fleet.incident_page.pages import IncidentVisits
+
+        hub = self.hub
+        return IncidentVisits(
+            hub.fleet,
+            hub.fleet.clock,
             rules=lambda: hub.rules,
             remedies=lambda: hub.remedies,
             approvals=lambda: hub.approvals,
             may_act=self._may_act,
             external_url=lambda: hub.settings.alerts.external_url,
         )
-        self.http = HttpServer(
-            pages, streams, clock, limits=limits, protection=protection, visited=visits
-        )
-        self._front = Front(self.http, web, self._web_read)
 
     def _own(self) -> RenderOwn:
         render = own_text()

@@ -6,7 +6,7 @@ once, whoever brings it.
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
@@ -14,9 +14,9 @@ from accelwatch import durations
 from accelwatch.clock import Clock
 from accelwatch.errors import UnmetError, UsageError
 from accelwatch.fleet.approval.approvals import Approvals, Presented
-from accelwatch.fleet.approval.asking import PAGE
 from accelwatch.fleet.approval.links import PARAMETER, Standing, fingerprint
 from accelwatch.fleet.approval.used import UsedError
+from accelwatch.fleet.incident_page.door import PAGE, id_in
 from accelwatch.fleet.incident_page.forms import NEEDED, Pressed, buttons, pressed
 from accelwatch.fleet.incident_page.render import Shown, Told, incident_page, plain_page
 from accelwatch.fleet.incident_page.traces import traces_of
@@ -70,11 +70,11 @@ class IncidentVisits:
 
     def methods(self, path: str) -> tuple[str, ...]:
         """The methods that a path takes; empty for other paths."""
-        return ("GET", "HEAD", "POST") if _id_in(path) else ()
+        return ("GET", "HEAD", "POST") if id_in(path) else ()
 
     def guest(self, path: str, query: Query) -> str:
         """Under which name somebody without credentials is let in, by a link of ours for this page."""
-        presented = self._presented(_id_in(path), query)
+        presented = self._presented(id_in(path), query)
         if presented is None or presented.standing is Standing.OTHER_INCIDENT:
             return ""
         return presented.link.actor
@@ -82,7 +82,7 @@ class IncidentVisits:
     def show(self, visit: Visit) -> Page:
         """The page. Raises UsageError, UnmetError."""
         ask_again(visit.query, (PARAMETER,))
-        presented = self._presented(_id_in(visit.path), visit.query)
+        presented = self._presented(id_in(visit.path), visit.query)
         return self._expired(visit, presented) or self._page(visit, presented, ())
 
     def _expired(self, visit: Visit | Change, presented: Presented | None) -> Page | None:
@@ -219,7 +219,7 @@ class IncidentVisits:
         return {verb for verb, needed in NEEDED.items() if visit.role.may(needed)}
 
     def _incident(self, path: str) -> Incident:
-        rules, id_ = self._rules(), _id_in(path)
+        rules, id_ = self._rules(), id_in(path)
         incident = None if rules is None else rules.incident(id_)
         if incident is None:
             raise UnmetError(f"no incident {id_[:100]!r}")
@@ -230,12 +230,6 @@ class IncidentVisits:
         if not token or approvals is None or runner is None:
             return None
         return approvals.presented(token, incident, runner.engine.state, self._clock.wall())
-
-
-def _id_in(path: str) -> str:
-    """The id in `/incidents/i3`; empty for other paths."""
-    rest = path.removeprefix(PAGE)
-    return unquote(rest) if rest != path and rest and "/" not in rest else ""
 
 
 def _query(query: Query) -> str:

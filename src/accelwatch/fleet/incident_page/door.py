@@ -1,0 +1,43 @@
+"""Where the pages of incidents are; what it takes to show one is loaded when somebody comes."""
+
+from collections.abc import Callable
+from functools import cached_property
+from urllib.parse import unquote
+
+from accelwatch.web.page import Change, Page, Query, Visit, VisitedPages
+
+PAGE = "/incidents/"
+
+
+def id_in(path: str) -> str:
+    """The id in `/incidents/i3`; empty for other paths."""
+    rest = path.removeprefix(PAGE)
+    return unquote(rest) if rest != path and rest and "/" not in rest else ""
+
+
+class IncidentDoor:
+    """Knows the paths, and lets others do the rest."""
+
+    def __init__(self, make: Callable[[], VisitedPages]) -> None:
+        """`make` gives the pages; it is called once, for the first who comes."""
+        self._make = make
+
+    @cached_property
+    def _pages(self) -> VisitedPages:
+        return self._make()
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """The methods that a path takes; empty for other paths."""
+        return ("GET", "HEAD", "POST") if id_in(path) else ()
+
+    def guest(self, path: str, query: Query) -> str:
+        """The name under which somebody is let in by a link. Raises AccelwatchError."""
+        return self._pages.guest(path, query)
+
+    def show(self, visit: Visit) -> Page:
+        """The page. Raises AccelwatchError."""
+        return self._pages.show(visit)
+
+    async def act(self, change: Change) -> Page:
+        """The answer to a form. Raises AccelwatchError."""
+        return await self._pages.act(change)
