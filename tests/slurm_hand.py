@@ -46,7 +46,8 @@ class Hand:
         seen = job_of(self.slurm.job(job))
         assert seen is not None
         number, _, part = seen.id.partition("_")
-        return JobKey("lab", number, seen.submitted, part)
+        number, joint, component = number.partition("+")
+        return JobKey("lab", number, seen.submitted, part or f"{joint}{component}")
 
     def pursue(self, kind: IntentKind, node: str, **more: Any) -> Pursuit:
         within_s = more.pop("within_s", 30.0)

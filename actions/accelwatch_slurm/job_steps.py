@@ -8,7 +8,8 @@ from accelwatch.clock import Clock
 from accelwatch_slurm import steps
 from accelwatch_slurm.changing import DONE, ChangedError, Handler, updated
 from accelwatch_slurm.commands import Commands, told
-from accelwatch_slurm.job_text import SlurmJob
+from accelwatch_slurm.job_text import SlurmJob, job_of
+from accelwatch_slurm.moving_parts import nodes_of
 from accelwatch_slurm.observing import Observer
 from accelwatch_slurm.reading import Reader
 
@@ -57,21 +58,21 @@ class JobSteps:
             raise ChangedError(f"somebody else holds job {job.id}")
         comment = f"{job.admin_comment} {word}".strip()
         return await updated(
-            self._commands, f"jobid={job.id}", "priority=0", f"admincomment={comment}"
+            self._commands, f"jobid={job.handle}", "priority=0", f"admincomment={comment}"
         )
 
     async def _let_go(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.HELD, JobState.WAITING)
-        answer = told("scontrol", await self._commands.run("scontrol", "release", job.id))
+        answer = told("scontrol", await self._commands.run("scontrol", "release", job.handle))
         word = step.arguments["word"]
         if answer.status is not ToldStatus.DONE or word not in job.admin_comment:
             return answer
         comment = job.admin_comment.replace(word, "").strip()
-        return await updated(self._commands, f"jobid={job.id}", f"admincomment={comment}")
+        return await updated(self._commands, f"jobid={job.handle}", f"admincomment={comment}")
 
     async def _allow_requeue(self, step: Step, _: Committed) -> Told:
         job = await self._job(step)
-        return await updated(self._commands, f"jobid={job.id}", "requeue=1")
+        return await updated(self._commands, f"jobid={job.handle}", "requeue=1")
 
     async def _signal(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.RUNNING)
@@ -89,13 +90,17 @@ class JobSteps:
         job = await self._job(step, JobState.ENDED if died else JobState.RUNNING)
         if died and job.word != died:
             raise ChangedError(f"job {job.id} is {job.word.lower()} by now")
-        if not died and ",".join(job.nodes) != step.precondition["nodes"]:
+        nodes = job.nodes
+        if job.heterogeneous:
+            lines = await self._reader.part_lines(job.whole)
+            nodes = nodes_of([part for part in map(job_of, lines.splitlines()) if part])
+        if not died and ",".join(nodes) != step.precondition["nodes"]:
             raise ChangedError(f"job {job.id} runs on other nodes by now")
-        return told("scontrol", await self._commands.run("scontrol", "requeue", job.id))
+        return told("scontrol", await self._commands.run("scontrol", "requeue", job.whole))
 
     async def _cancel(self, step: Step, _: Committed) -> Told:
         job = await self._job(step)
-        return told("scancel", await self._commands.run("scancel", job.id))
+        return told("scancel", await self._commands.run("scancel", job.whole))
 
     async def _steer(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.WAITING, JobState.HELD)
@@ -104,10 +109,10 @@ class JobSteps:
             for key in ("ExcNodeList", "ReqNodeList", "ReservationName")
             if key in step.arguments
         ]
-        return await updated(self._commands, f"jobid={job.id}", *changes)
+        return await updated(self._commands, f"jobid={job.handle}", *changes)
 
     async def _start(self, step: Step, _: Committed) -> Told:
         job = await self._job(step, JobState.WAITING)
         if self._clock.wall() < math.floor(job.submitted) + 1:
             return Told(status=ToldStatus.RETRY, text="the same second", again_after_s=1.0)
-        return await updated(self._commands, f"jobid={job.id}", "StartTime=now")
+        return await updated(self._commands, f"jobid={job.handle}", "StartTime=now")

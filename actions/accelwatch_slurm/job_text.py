@@ -33,6 +33,8 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     """By which commands know it: `5`, `5_7` of an array, `5+1` of a heterogeneous job."""
+    raw: str = ""
+    """Its own number: that of a component or of an array's task is another than its job's."""
     word: str
     """Slurm's own word for its state."""
     submitted: float = 0.0
@@ -69,6 +71,21 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
         return JobState.ENDED if self.word in _ENDED else JobState.ENDING
 
     @property
+    def whole(self) -> str:
+        """By which commands know all of it: a heterogeneous job is requeued by its number alone."""
+        return self.id.partition("+")[0]
+
+    @property
+    def handle(self) -> str:
+        """By which an update knows it: Slurm takes an empty list for `5` but not for `5+1`."""
+        return self.raw if self.component else self.id
+
+    @property
+    def component(self) -> str:
+        """Which part of a heterogeneous job it is, `+1`; empty for any other job."""
+        return self.id[len(self.whole) :]
+
+    @property
     def died(self) -> bool:
         """Whether it has ended before it should."""
         return self.word in _DIED
@@ -91,6 +108,7 @@ def job_of(line: str) -> SlurmJob | None:
         return None
     return SlurmJob(
         id=_id(pairs),
+        raw=pairs["JobId"],
         word=pairs["JobState"].split(",")[0],
         submitted=time_of(pairs.get("SubmitTime")) or 0.0,
         user=pairs.get("UserId", "").partition("(")[0],

@@ -11,6 +11,7 @@ from accelwatch.action.observed import JobState
 from accelwatch.action.step import Achieved, Proposal, Refusal, RefusalKind, Step, Wait
 from accelwatch_slurm import steps
 from accelwatch_slurm.job_text import SlurmJob, names_of
+from accelwatch_slurm.moving_parts import is_whole, whole_of
 from accelwatch_slurm.scene import SIGNALLED, Scene, held_word, place_of
 
 _LOOK_S = 0.1
@@ -26,10 +27,14 @@ def propose_move(intent: Intent, scene: Scene, *, hold_place: bool) -> Proposal:
         return Refusal(RefusalKind.IMPOSSIBLE, f"Slurm knows no job {intent.job} any more")
     if job.state is JobState.ENDED and not (intent.revive and job.died):
         return Refusal(RefusalKind.IMPOSSIBLE, f"job {job.id} has ended: {job.word.lower()}")
-    if job.heterogeneous:
-        return Refusal(
-            RefusalKind.IMPOSSIBLE, f"job {job.id} is heterogeneous: its parts start together"
-        )
+    if not job.heterogeneous:
+        return _moved(intent, scene, job, hold_place)
+    if not is_whole(scene.parts):
+        return Wait(1.0, f"not all components of job {job.whole} are shown")
+    return _moved(intent, scene, whole_of(scene.parts), hold_place)
+
+
+def _moved(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Proposal:
     if job.state is JobState.ENDED:
         return _revived(intent, job)
     if job.state is JobState.RUNNING:
@@ -40,7 +45,17 @@ def propose_move(intent: Intent, scene: Scene, *, hold_place: bool) -> Proposal:
         return Wait(0.25, f"the nodes of job {job.id} are made ready")
     if job.restarts == 0:
         return Wait(2.0, f"job {job.id} has not begun")
-    return _again(intent, scene, job)
+    return _all_again(intent, scene, job)
+
+
+def _all_again(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
+    """Each component has lists and a moment of its own; they begin together when all may."""
+    waits: Proposal = Wait(0.25, f"job {job.id} waits")
+    for part in scene.parts or (job,):
+        waits = _again(intent, scene, part, job.node_count)
+        if not isinstance(waits, Wait):
+            break
+    return waits
 
 
 def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Proposal:
@@ -60,7 +75,8 @@ def _away(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Prop
     if not job.requeueable:
         if not intent.force_requeue:
             return Refusal(RefusalKind.NOT_ALLOWED, f"the user of job {job.id} forbade a requeue")
-        return _step(steps.ALLOW_REQUEUE, job, f"allow job {job.id} to be requeued")
+        firm = next((part for part in scene.parts if not part.requeueable), job)
+        return _step(steps.ALLOW_REQUEUE, firm, f"allow job {firm.id} to be requeued")
     if hold_place and (place := _place(intent, scene, job)):
         return place
     return _step(
@@ -106,7 +122,7 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     if set(wanted) <= set(kept):
         return None
     wanted = list(dict.fromkeys((*kept, *wanted)))
-    if not _is_roomy(intent, job, wanted):
+    if not _is_roomy(intent, job.node_count, wanted):
         return None
     return _step(
         steps.RESERVE,
@@ -119,23 +135,24 @@ def _place(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
     )
 
 
-def _is_roomy(intent: Intent, job: SlurmJob, nodes: Iterable[str]) -> bool:
-    """Whether the job fits on those of the nodes that are good."""
-    return len(set(nodes) - set(intent.avoided)) >= job.node_count
+def _is_roomy(intent: Intent, count: int, nodes: Iterable[str]) -> bool:
+    """Whether a job of so many nodes fits on those that are good."""
+    return len(set(nodes) - set(intent.avoided)) >= count
 
 
-def _again(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
-    """A job that waits since its requeue."""
+def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
+    """A job that waits since its requeue, or a component of it; all of it has `count` nodes."""
     if refusal := _unproven(intent, scene, job):
         return refusal
     failed = job.reason.lower().replace(" ", "_") == _FAILED_LAUNCH
     ours = held_word(intent) in job.admin_comment
     if job.state is JobState.HELD and not (ours or failed):
         return Refusal(RefusalKind.OVERRIDDEN, f"somebody holds job {job.id}: {job.reason}")
-    if step := _steer(intent, scene, job):
+    if step := _steer(intent, scene, job, count):
         return step
     there = scene.reservations.get(place_of(intent))
-    if there is not None and not _is_roomy(intent, job, there.nodes):
+    left = not any(part.reservation == place_of(intent) for part in scene.parts)
+    if there is not None and left and not _is_roomy(intent, count, there.nodes):
         return _delete(intent, job.id)  # nobody may use its nodes, the job neither
     if job.state is JobState.HELD:
         return _step(steps.LET_GO, job, f"let job {job.id} go", word=held_word(intent))
@@ -165,7 +182,7 @@ def _unproven(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal | None:
     )
 
 
-def _steer(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
+def _steer(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | None:
     """One update of all that has to be another way; what the user asked for stays otherwise."""
     bad = intent.avoided
     excluded, required = names_of(job.exclude), names_of(job.require)
@@ -176,7 +193,7 @@ def _steer(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
         changes["ReqNodeList"] = ""
     place = place_of(intent)
     there = scene.reservations.get(place)
-    roomy = there is not None and _is_roomy(intent, job, there.nodes)
+    roomy = there is not None and _is_roomy(intent, count, there.nodes)
     if roomy and job.reservation != place:
         changes["ReservationName"] = place
     elif not roomy and job.reservation == place:
@@ -188,9 +205,9 @@ def _steer(intent: Intent, scene: Scene, job: SlurmJob) -> Step | None:
         arguments={"job": job.id, **changes},
         precondition={"restarts": str(job.restarts)},
         original={
-            "exclude": job.exclude,
-            "require": job.require,
-            "reservation": "" if job.reservation == place else job.reservation,
+            f"exclude{job.component}": job.exclude,
+            f"require{job.component}": job.require,
+            f"reservation{job.component}": "" if job.reservation == place else job.reservation,
         },
         text=f"keep job {job.id} off {','.join(bad)}",
     )
@@ -219,7 +236,7 @@ def propose_signal(intent: Intent, scene: Scene) -> Proposal:
 
 def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
     """End it; a job that is not known any more, or is another by now, has ended."""
-    job = scene.job
+    job = whole_of(scene.parts) if is_whole(scene.parts) else scene.job
     if intent.job is None or job is None or not job.is_of(intent.job):
         return Achieved(f"Slurm knows no job {intent.job} any more")
     if job.state is JobState.ENDED:
@@ -238,7 +255,7 @@ def propose_cancel(intent: Intent, scene: Scene) -> Proposal:
 
 def propose_restore(intent: Intent, scene: Scene) -> Proposal:
     """Give the place back when the job is done with it, and the user's lists while it waits."""
-    job = scene.job
+    job = whole_of(scene.parts) if is_whole(scene.parts) else scene.job
     there = place_of(intent) in scene.reservations
     if (
         intent.job is None
@@ -250,27 +267,34 @@ def propose_restore(intent: Intent, scene: Scene) -> Proposal:
             return Achieved(f"nothing is kept for job {intent.job}")
         return _delete(intent, f"{intent.job}")
     if job.state not in (JobState.WAITING, JobState.HELD) or job.word == "CONFIGURING":
-        if not there and not _lists(intent, job):
+        if not there and not any(_lists(intent, part) for part in scene.parts or (job,)):
             return Achieved(f"job {job.id} is as its user wanted it")
         seconds = 1.0 if job.state is JobState.ENDING else 30.0
         return Wait(seconds, f"job {job.id} has its place until it has ended")
-    if job.state is JobState.HELD and held_word(intent) in job.admin_comment:
-        if silent := _silent(scene, tuple(scene.bad)):
-            return Wait(5.0, f"the old copy of job {job.id} may still run on {silent}")
-        return _step(steps.LET_GO, job, f"let job {job.id} go", word=held_word(intent))
-    changes = _lists(intent, job)
-    if job.reservation == place_of(intent):
-        changes["ReservationName"] = intent.original.get("reservation", "")
-    if changes:
-        return Step(
-            kind=steps.UNSTEER,
-            arguments={"job": job.id, **changes},
-            precondition={"restarts": str(job.restarts)},
-            text=f"give job {job.id} its user's own lists back",
-        )
+    for part in scene.parts or (job,):
+        if part.state is JobState.HELD and held_word(intent) in part.admin_comment:
+            if silent := _silent(scene, tuple(scene.bad)):
+                return Wait(5.0, f"the old copy of job {job.id} may still run on {silent}")
+            return _step(steps.LET_GO, part, f"let job {part.id} go", word=held_word(intent))
+        if step := _unsteered(intent, part):
+            return step
     if there:
         return _delete(intent, job.id)
     return Achieved(f"job {job.id} is as its user wanted it")
+
+
+def _unsteered(intent: Intent, job: SlurmJob) -> Step | None:
+    changes = _lists(intent, job)
+    if job.reservation == place_of(intent):
+        changes["ReservationName"] = intent.original.get(f"reservation{job.component}", "")
+    if not changes:
+        return None
+    return Step(
+        kind=steps.UNSTEER,
+        arguments={"job": job.id, **changes},
+        precondition={"restarts": str(job.restarts)},
+        text=f"give job {job.id} its user's own lists back",
+    )
 
 
 def _lists(intent: Intent, job: SlurmJob) -> dict[str, str]:
@@ -278,11 +302,11 @@ def _lists(intent: Intent, job: SlurmJob) -> dict[str, str]:
     bad = intent.avoided
     changes = {}
     excluded = names_of(job.exclude)
-    asked = set(names_of(intent.original.get("exclude", job.exclude)))
+    asked = set(names_of(intent.original.get(f"exclude{job.component}", job.exclude)))
     left = [node for node in excluded if node not in bad or node in asked]
     if len(left) < len(excluded):
         changes["ExcNodeList"] = ",".join(left)
-    required = intent.original.get("require", "")
+    required = intent.original.get(f"require{job.component}", "")
     if required and not job.require and not set(names_of(required)) & set(left):
         changes["ReqNodeList"] = required
     return changes

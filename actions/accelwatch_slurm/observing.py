@@ -10,7 +10,8 @@ from accelwatch.action.observed import JobSeen, JobState, NodeSeen, Observed, St
 from accelwatch.clock import Clock
 from accelwatch_slurm.commands import Commands
 from accelwatch_slurm.fencing import Answered, proof_of
-from accelwatch_slurm.job_text import SlurmJob
+from accelwatch_slurm.job_text import SlurmJob, job_of
+from accelwatch_slurm.moving_parts import nodes_of
 from accelwatch_slurm.reading import Reader
 from accelwatch_slurm.scene import (
     BAD,
@@ -19,6 +20,7 @@ from accelwatch_slurm.scene import (
     JOBS,
     NODE,
     OFF,
+    PARTS,
     PROOF,
     RESERVATIONS,
     SIGNALLED,
@@ -83,6 +85,9 @@ class Observer:
         own = {NODE: node, RESERVATIONS: reservations}
         if intent.job is not None:
             own |= {JOB: job, BAD: "\n".join(filter(None, nodes))}
+            known = job_of(job)
+            if known is not None and known.heterogeneous:
+                own[PARTS] = await self._reader.part_lines(known.whole)
         if intent.kind in _WITH_JOBS and node:
             keys = (await self._reader.jobs()).get(intent.node, ())
         if intent.kind in _EMPTIED:
@@ -118,6 +123,8 @@ class Observer:
 
     def _job_seen(self, key: JobKey, scene: Scene) -> JobSeen:
         seen, found = seen_job(key, scene.job), scene.own.get(CHECKPOINT, "")
+        if scene.parts and seen.nodes:
+            seen = msgspec.structs.replace(seen, nodes=nodes_of(scene.parts))
         options = self._options.checkpoints
         if options is None or not found:
             return seen

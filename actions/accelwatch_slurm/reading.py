@@ -125,6 +125,10 @@ class Reader:
             raise ActionUnavailableError(f"scontrol printed what is no job: {line[:80]!a}")
         return line
 
+    async def part_lines(self, job: str) -> str:
+        """Lines of all components of a heterogeneous job, by its number."""
+        return await self._commands.read("scontrol", "--oneliner", "show", "job", job)
+
     async def job(self, job: str) -> SlurmJob | None:
         """A job; None when there is none of that id."""
         return job_of(await self.job_line(job))

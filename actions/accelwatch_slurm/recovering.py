@@ -41,7 +41,9 @@ def _is_seen(step: Step, scene: Scene) -> bool | None:
     if step.kind in _OF_JOB:
         if scene.job is None:
             return step.kind in (steps.REQUEUE, steps.SIGNAL, steps.CANCEL) or None
-        return _OF_JOB[step.kind](step, scene, scene.job)
+        named = step.arguments.get("job", "")
+        job = next((part for part in scene.parts if part.id == named), scene.job)
+        return _OF_JOB[step.kind](step, scene, job)
     there = scene.reservations.get(step.arguments.get("name", ""))
     if step.kind == steps.DELETE_RESERVATION:
         return there is None

@@ -19,6 +19,7 @@ from accelwatch_slurm.reservation_text import OWN, SlurmReservation, reservation
 from accelwatch_slurm.standing import standing_of
 
 NODE, BAD, JOB, JOBS, RESERVATIONS = "node", "bad", "job", "jobs", "reservations"
+PARTS = "parts"
 SIGNALLED, PROOF, OFF, TRIAL = "signalled", "proof", "off", "trial"
 CHECKPOINT = "checkpoint"
 """Keys of `own`: what was sent, why no old copy can run any more, the bad nodes without power, the job
@@ -38,6 +39,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     bad: Mapping[str, SlurmNode]
     """The nodes where a job may not start."""
     job: SlurmJob | None
+    parts: tuple[SlurmJob, ...]
+    """All components of it, if it is heterogeneous: they begin together."""
     jobs: tuple[SlurmJob, ...]
     """Those on the node."""
     reservations: Mapping[str, SlurmReservation]
@@ -72,12 +75,14 @@ def scene_of(observed: Observed, field: str) -> Scene:
     own = observed.own
     bad = [node for node in map(_node_of, own.get(BAD, "").splitlines()) if node is not None]
     jobs = [job for job in map(job_of, own.get(JOBS, "").splitlines()) if job is not None]
+    parts = [job for job in map(job_of, own.get(PARTS, "").splitlines()) if job is not None]
     return Scene(
         time=observed.time,
         field=field,
         node=_node_of(own.get(NODE, "")),
         bad={node.name: node for node in bad},
         job=job_of(own.get(JOB, "")),
+        parts=tuple(parts),
         jobs=tuple(jobs),
         reservations=reservations_of(own.get(RESERVATIONS, "")),
         own=own,

@@ -11,11 +11,17 @@ import pytest
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, working_slurm
 
+QUICK = "batch_sched_delay=1,bf_interval=1"
+"""Heterogeneous jobs are begun by the backfill scheduler only, which looks every 30 s by default."""
+
 
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[WorkingSlurm]:
     # A short path: munged's socket lies in it.
-    with tempfile.TemporaryDirectory(prefix="slurm") as name, working_slurm(Path(name)) as slurm:
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm") as name,
+        working_slurm(Path(name), QUICK) as slurm,
+    ):
         yield slurm
 
 

@@ -20,7 +20,7 @@ from accelwatch.action.step import (
     ToldStatus,
     Wait,
 )
-from accelwatch_slurm.job_text import SlurmJob, job_of
+from accelwatch_slurm.job_text import SlurmJob, job_of, names_of
 from pursuits import committed
 from slurm_hand import Hand
 from working_slurm import WorkingSlurm, until
@@ -273,3 +273,58 @@ def test_a_job_that_is_cancelled_is_over_and_another_of_its_number_is_not(
     assert ended.kinds == ["cancel"]
     assert isinstance(ended.ending, Achieved)
     assert job(slurm, number).word == "CANCELLED"
+
+
+def heterogeneous(slurm: WorkingSlurm, folder: Path) -> str:
+    """A running job of a component on two nodes and one on a third."""
+    script = folder / "job.sh"
+    script.write_text(
+        "#!/bin/sh\n#SBATCH -N2 --exclude=n5\n#SBATCH hetjob\n#SBATCH -N1 --nodelist=n3\n"
+        "sleep 600 & wait\n"
+    )
+    output = f"--output={slurm.folder}/job.%j.out"
+    number = slurm.run("sbatch", "--parsable", output, str(script)).partition(";")[0]
+    until(lambda: slurm.run("squeue", "-h", "-o", "%T") == "RUNNING\nRUNNING", "both parts run", 60)
+    return number
+
+
+def components(slurm: WorkingSlurm, number: str) -> list[SlurmJob]:
+    return [job(slurm, f"{number}+{at}") for at in (0, 1)]
+
+
+def test_a_heterogeneous_job_is_moved_as_a_whole(
+    slurm: WorkingSlurm, hand: Hands, tmp_path: Path
+) -> None:
+    one = hand()
+    number = heterogeneous(slurm, tmp_path)
+    before = components(slurm, number)
+    assert before[1].nodes == ("n3",)
+    one.pursue(IntentKind.QUARANTINE, "n3")
+    key = one.key(f"{number}+1")
+    assert str(key) == f"{number}+1"
+    moved = one.pursue(IntentKind.MOVE_JOB, "n3", job=key, spare="n4", within_s=60.0)
+    assert moved.kinds[:2] == ["reserve", "requeue"]
+    assert (moved.kinds.count("steer"), "start" in moved.kinds) == (2, True)
+    assert isinstance(moved.ending, Achieved)
+    assert set(moved.ending.moved_to) == {"n1", "n2", "n4"}
+    parts = components(slurm, number)
+    assert [part.restarts for part in parts] == [1, 1]
+    assert all("n3" in names_of(part.exclude) for part in parts)
+    assert parts[1].require == ""
+    slurm.scontrol("requeue", number)
+    restored = one.pursue(IntentKind.RESTORE_JOB, "n3", job=key, original=moved.original)
+    assert restored.kinds == ["unsteer", "unsteer", "delete_reservation"]
+    parts = components(slurm, number)
+    assert [(one.exclude, one.require) for one in parts] == [
+        (one.exclude, one.require) for one in before
+    ]
+
+
+def test_a_heterogeneous_job_is_cancelled_as_a_whole(
+    slurm: WorkingSlurm, hand: Hands, tmp_path: Path
+) -> None:
+    one = hand()
+    number = heterogeneous(slurm, tmp_path)
+    ended = one.pursue(IntentKind.CANCEL_JOB, "n3", job=one.key(f"{number}+1"))
+    assert isinstance(ended.ending, Achieved)
+    assert {part.word for part in components(slurm, number)} == {"CANCELLED"}

@@ -433,3 +433,23 @@ def test_whether_a_dead_job_was_requeued_is_seen_by_its_restarts(
     now = job("FAILED", Restarts=restarts, SubmitTime="1795355700")
     scene = Observed(time=NOW, own={"job": now})
     assert action().recover(Begun(step=step, started=NOW - 1), scene) is began
+
+
+def test_a_component_is_moved_only_when_all_of_its_job_is_shown() -> None:
+    wanted = intent(IntentKind.MOVE_JOB, job=JobKey("lab", "1", 1795355571.0, "+1"))
+
+    def part(at: int, state: str, **fields: str) -> str:
+        told = {"HetJobId": "1", "HetJobOffset": str(at), "NumNodes": "1", **fields}
+        return job(state, **told)
+
+    second = part(1, "RUNNING", NodeList="n1")
+    assert kind_of(propose(wanted, {"job": second})) == "Wait"
+    assert kind_of(propose(wanted, {"job": second, "parts": second})) == "Wait"
+    first = part(0, "RUNNING", NodeList="n2")
+    step = propose(wanted, {"job": second, "parts": f"{first}\n{second}"}, hold_place=False)
+    assert isinstance(step, Step)
+    assert (step.kind, step.arguments["job"]) == ("requeue", "1")
+    assert step.precondition["nodes"] == "n2,n1"
+    ending = part(0, "COMPLETING", NodeList="n2")
+    waits = part(1, "PENDING", Restarts="1")
+    assert kind_of(propose(wanted, {"job": waits, "parts": f"{ending}\n{waits}"})) == "Wait"
