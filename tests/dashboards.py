@@ -227,11 +227,20 @@ async def running(
     board: Board | None = None,
     readonly: bool = False,
     path: Path = Path("unwritten.yaml"),
+    incidents: Callable[[], Any] | None = None,
 ) -> AsyncIterator["Stage"]:
-    """The dashboard in a terminal of a size, with what the source has on it."""
+    """The dashboard in a terminal of a size, with what the source has on it.
+
+    `incidents` gives whoever tells of those of this machine.
+    """
     clock = ManualClock(wall=NOW + 0.25)
     app = Dashboard(
-        board or board_of(), source, clock=clock, readonly=readonly, preferences_path=path
+        board or board_of(),
+        source,
+        incidents=incidents,
+        clock=clock,
+        readonly=readonly,
+        preferences_path=path,
     )
     async with app.run_test(size=size) as pilot:
         stage = Stage(app, pilot)

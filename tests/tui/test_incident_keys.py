@@ -143,12 +143,12 @@ def test_a_page_follows_its_incident_and_stays_when_it_is_told_no_more() -> None
     async def check(stage: FleetStage) -> None:
         await stage.press("5", "enter")
         await stage.until("no rule is in force")
-        assert "nothing of the last 15 minutes" in stage.text()
+        assert "nothing is kept of the last 15 minutes" in stage.text()
         await stage.wait(6.0)
         await stage.until("no rule is in force")
         assert len(stage.fed.explained) == 2
         await stage.tick(seen())
-        assert "the hub tells of it no more" in stage.text()
+        assert "it is told no more" in stage.text()
         assert "Draws far less power" in stage.text()
 
     on(check, source=of(low_power()), size=(140, 60))
@@ -240,7 +240,7 @@ def test_help_and_footer_name_the_keys() -> None:
         for words in ("Enter detail", "/ filter", "s sort", "o over"):
             assert words in footer
         await stage.press("question_mark")
-        assert "Incidents: what the rules of a fleet's hub" in stage.text()
+        assert "Incidents: what the rules of this machine's" in stage.text()
 
     on(check, source=of(hint(), over()), size=(140, 70))
 

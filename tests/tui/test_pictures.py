@@ -42,6 +42,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     shot: Snapshot | None = None
     fleet: FleetView | None = None
     remedies: RemediesPage | None = None
+    agent: Problem | None = None
+    """Why the agent of this machine tells no incidents."""
     problem: Problem | None = None
     waited_s: float = 0.0
     size: tuple[int, int] = (100, 30)
@@ -155,6 +157,12 @@ CHOSEN: dict[str, Picture] = {
         remedies=ACTING,
         keys=("5", "Z", *"STO", "enter"),
     ),
+    "incidents-of-one-machine-without-an-agent": Picture(
+        shot=node(8, d3=lost(3)),
+        size=(80, 24),
+        agent=Problem(text="no agent 127.0.0.1:9877 answers", since=NOW),
+        keys=("5",),
+    ),
     "fleet-node-that-is-stale": Picture(
         fleet=fleet_view(12, faults=FAULTS), size=(100, 30), keys=(*["down"] * 5, "enter")
     ),
@@ -175,7 +183,11 @@ def drawn(picture: Picture) -> str:
         if picture.shot is None:
             return await drawn_fleet(picture, board)
         with_history(board, picture.shot)
-        async with running(FedSource(picture.shot), picture.size, board=board) as stage:
+        agent = FedFleet(None)
+        agent.trouble = picture.agent
+        shown = None if picture.agent is None else lambda: agent
+        source = FedSource(picture.shot)
+        async with running(source, picture.size, board=board, incidents=shown) as stage:
             return await pressed(picture, stage)
 
     return asyncio.run(go())

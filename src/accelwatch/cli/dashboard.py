@@ -14,6 +14,7 @@ from accelwatch.errors import UsageError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
+    from accelwatch.fleet.picture.model import FleetSource
     from accelwatch.fleet.picture.source import SnapshotSource
     from accelwatch.sampler.settings import CollectSettings
     from accelwatch.tui.app import Dashboard
@@ -60,11 +61,21 @@ def run_dashboard(
         board = Board(preferences, looks)
         board.set_filter(condition or "", keeps)
         board.terminal = not served
-        app = Dashboard(board, source, readonly=readonly, preferences_path=path)
+        agent = _agent if source.local else None
+        app = Dashboard(board, source, incidents=agent, readonly=readonly, preferences_path=path)
         if complaint:
             app.call_later(app.say, complaint)
         run_to_end(app)
     return OK
+
+
+def _agent() -> "FleetSource":
+    """The agent of this machine, whose incidents are shown."""
+    from accelwatch.agent_address import DEFAULT_ADDRESS
+    from accelwatch.fleet.hub_client.agent import AgentIncidents
+    from accelwatch.fleet.hub_client.place import hub_place
+
+    return AgentIncidents(hub_place(DEFAULT_ADDRESS))
 
 
 def run_to_end(app: "Dashboard") -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from string import digits
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
@@ -33,6 +34,7 @@ from accelwatch.tui.widgets.row_list import RowList
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.model import FleetSource
+    from accelwatch.tui.fleet_controller import FleetController
 
 _GATHER_S = 0.05
 """Reports that come together are painted together."""
@@ -95,6 +97,7 @@ class Dashboard(App[None], inherit_bindings=False):
         source: SnapshotSource | None,
         *,
         fleet: "FleetSource | None" = None,
+        incidents: "Callable[[], FleetSource] | None" = None,
         clock: Clock | None = None,
         readonly: bool = False,
         preferences_path: Path = Path("dashboard.yaml"),
@@ -108,11 +111,15 @@ class Dashboard(App[None], inherit_bindings=False):
         self.preferences_path = preferences_path
         self.processes = ProcessList(board)
         self.fleet_controller = None
+        self.judging = None
+        """Whoever tells of incidents: the fleet's, or this machine's agent once it is asked."""
+        self._incidents = incidents
         if fleet is not None:
             from accelwatch.tui.fleet_controller import FleetController
 
-            self.fleet_controller = FleetController(self, fleet)
+            self.judging = self.fleet_controller = FleetController(self, fleet)
             board.fleet = self.fleet_controller.board
+        board.judged = fleet is None and incidents is not None
         self.commands = Commands(self)
         self._mind(self.source)
         self._collecting: asyncio.Task[None] | None = None
@@ -156,9 +163,21 @@ class Dashboard(App[None], inherit_bindings=False):
         """Begin to collect, and to tell ages."""
         self._began = self.clock.monotonic()
         self._collect()
-        if self.fleet_controller is not None:
-            self.fleet_controller.begin()
+        if self.judging is not None:
+            self.judging.begin()
         self.set_interval(1.0, self.second)
+
+    def begin_judging(self) -> "FleetController":
+        """Ask this machine's agent for its incidents from now on."""
+        if self.judging is None:
+            assert self._incidents is not None
+            from accelwatch.tui.fleet_controller import FleetController
+
+            self.judging = FleetController(self, self._incidents())
+            self.judging.board.alone = True
+            self.board.told = self.judging.board
+            self.judging.begin()
+        return self.judging
 
     def _collect(self) -> None:
         self._collecting = asyncio.create_task(self.source.run(self.news))
@@ -180,8 +199,8 @@ class Dashboard(App[None], inherit_bindings=False):
 
     async def on_unmount(self) -> None:
         """End the collection."""
-        if self.fleet_controller is not None:
-            await self.fleet_controller.end()
+        if self.judging is not None:
+            await self.judging.end()
         tasks = [task for task in (self._noting, self._collecting, *self._ending) if task]
         for task in tasks:
             task.cancel()
@@ -213,7 +232,7 @@ class Dashboard(App[None], inherit_bindings=False):
 
     def fleet_news(self) -> None:
         """The fleet has changed: take it soon, together with what else comes."""
-        if not self._fleet_due and self.fleet_controller is not None:
+        if not self._fleet_due and self.judging is not None:
             self._fleet_due = True
             self.set_timer(_GATHER_S, self.pull_fleet)
 
@@ -224,6 +243,8 @@ class Dashboard(App[None], inherit_bindings=False):
             self.tell_place()
             self.fleet_controller.pull()
             self.board.heard = self.fleet_controller.heard
+        elif self.judging is not None:
+            self.judging.pull()
 
     def tell_place(self) -> None:
         """Where a recorded fleet is, for the header."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WITHOUT_FLEET = {
     "fleet": "one machine is shown; for many: accelwatch fleet --targets 'n[001-063]'",
-    "incidents": "incidents are a hub's: accelwatch fleet --hub URL; for this machine: accelwatch check",
+    "incidents": "a recording has no incidents; accelwatch rules backtest --replay judges it",
 }
 """Screens of a fleet, and what is said of them where there is none."""
 _OF_A_NODE = frozenset({"local", "device", "processes", "doctor"})
@@ -96,11 +96,12 @@ class Commands:
         """Whether there is anything for a screen to show; with a fleet, open the node first."""
         app = self._app
         if name not in OPENINGS:
-            present = numbered_screens(fleet=app.fleet_controller is not None)
-            names = ", ".join(f"{key} {screen}" for key, screen in present)
+            names = ", ".join(f"{key} {screen}" for key, screen in self._numbered)
             app.say(f"no screen {name}; there are {names}")
             return False
         if app.fleet_controller is None:
+            if name == "incidents" and app.board.judged:
+                return self._judging()
             if name in _WITHOUT_FLEET:
                 app.say(_WITHOUT_FLEET[name])
             return name not in _WITHOUT_FLEET
@@ -111,6 +112,20 @@ class Commands:
                 app.say("choose a node first")
                 return False
             app.board.heard = app.fleet_controller.heard
+        return True
+
+    @property
+    def _numbered(self) -> tuple[tuple[str, str], ...]:
+        fleet = self._app.fleet_controller is not None
+        return numbered_screens(fleet=fleet, judged=self._app.board.judged)
+
+    def _judging(self) -> bool:
+        """Begin to ask this machine's agent, the first time that its incidents are looked at."""
+        if self._incidents is None:
+            from accelwatch.tui.incident_commands import IncidentCommands
+
+            self._incidents = IncidentCommands(self._app, self._app.begin_judging())
+            self._more = (*self._more, self._incidents)
         return True
 
     def sort_fleet_at(self, width: int, x: int) -> None:
@@ -151,9 +166,7 @@ class Commands:
 
     def _go(self, step: int) -> None:
         name = getattr(self._app.screen, "view_name", self._app.base)
-        order = [
-            screen for _, screen in numbered_screens(fleet=self._app.fleet_controller is not None)
-        ]
+        order = [screen for _, screen in self._numbered]
         place = order.index(name) if name in order else 0
         self.open(order[(place + step) % len(order)])
 

@@ -70,6 +70,10 @@ class IncidentCommands:
     def _visit(self, told: IncidentNow) -> None:
         """Its node's Local view, the device selected."""
         node = told.incident.node or next(iter(told.incident.nodes), "")
+        if self._app.fleet_controller is None:
+            self._app.board.selected_id = told.incident.device or self._app.board.selected_id
+            self._app.commands.open("local")
+            return
         if not node or not self._controller.visit(node):
             self._app.say(f"no node {node} in this fleet" if node else "it is about no node")
             return

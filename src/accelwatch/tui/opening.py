@@ -62,7 +62,7 @@ def _problems(app: "Dashboard") -> Screen[None]:
 def _incidents(app: "Dashboard") -> Screen[None]:
     from accelwatch.tui.screens.incidents import IncidentsScreen
 
-    controller = app.fleet_controller
+    controller = app.judging
     assert controller is not None
     return IncidentsScreen(app.board, controller.board, controller.now)
 

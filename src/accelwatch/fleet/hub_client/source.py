@@ -12,6 +12,7 @@ from accelwatch.clock import Clock, SystemClock
 from accelwatch.errors import AccelwatchError, UnmetError, WireError
 from accelwatch.fleet.api.documents import HistoryDocument
 from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.explaining import explained
 from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
 from accelwatch.fleet.hub_client.labels import Labels
 from accelwatch.fleet.hub_client.messages import Received, tag
@@ -27,7 +28,6 @@ from accelwatch.judging.explanation import Explanation
 from accelwatch.schema.moments import unix_seconds
 
 _decode = msgspec.json.Decoder(HistoryDocument).decode
-_decode_explanation = msgspec.json.Decoder(Explanation).decode
 _MAX_BACKOFF_S = 5.0
 _REFUSED = 400
 """What a hub answers to a filter that it cannot read."""
@@ -138,13 +138,7 @@ class HubSource:
 
     async def explain(self, rule: str, entity: str) -> Explanation:
         """A rule on an entity now, part by part. Raises AccelwatchError when the hub cannot say."""
-        try:
-            body = await self._session.document("/v1/explain", {"rule": rule, "entity": entity})
-            return _decode_explanation(body)
-        except TargetFault as fault:
-            raise AccelwatchError(f"the hub does not explain it: {_line(fault)}") from fault
-        except msgspec.DecodeError as error:
-            raise AccelwatchError(f"the hub's explanation cannot be read: {error}") from error
+        return await explained(self._session, rule, entity)
 
     async def run(self, changed: Callable[[], None]) -> None:
         """Follow the hub until cancelled."""

@@ -58,6 +58,8 @@ class FleetBoard:
         self._now = now
         self.name = name
         """What is followed."""
+        self.alone = False
+        """Whether it is one machine, of which its agent tells."""
         self.counted: Counted | None = None
         self.problem: Problem | None = None
         self.condition = ""

@@ -74,7 +74,7 @@ def _head(facts: IncidentFacts, glyphs: Glyphs) -> list[Line]:
         ]
     ]
     if facts.gone:
-        given.append([(" the hub tells of it no more: this is the last that was heard", "warn")])
+        given.append([(" it is told no more: this is the last that was heard", "warn")])
     return given
 
 
@@ -261,7 +261,7 @@ def _explained(facts: IncidentFacts, width: int, glyphs: Glyphs) -> Iterable[Lin
     yield from _title("The rule now, part by part", width, glyphs)
     explanation = facts.explanation
     if explanation is None:
-        why = facts.unexplained or "asking the hub"
+        why = facts.unexplained or "being asked for"
         yield from paragraph(" ", why, "dim", width, glyphs)
         return
     phase = explanation.phase

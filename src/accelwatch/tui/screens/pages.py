@@ -66,6 +66,7 @@ def help_screen(board: Board, now: Callable[[], float]) -> PageScreen:
             replay=board.recorded,
             archive=board.archive,
             fleet=board.fleet is not None,
+            judged=board.judged,
             signals=board.signals,
             terminal=board.terminal,
         ),

@@ -115,7 +115,7 @@ ACTIONS: tuple[Action, ...] = (
         "screen_incidents",
         "5",
         "incidents",
-        "Incidents: what the rules of a fleet's hub have found; with `accelwatch fleet`.",
+        "Incidents: what the rules of this machine's agent, or of a fleet's hub, have found.",
     ),
     _action(
         "Screens",
@@ -491,14 +491,21 @@ def usable(
 
 
 @cache
-def numbered_screens(*, fleet: bool) -> tuple[tuple[str, str], ...]:
-    """(key, name) of the screens that have a number, in their order; those of a fleet only with one."""
+def numbered_screens(*, fleet: bool, judged: bool = False) -> tuple[tuple[str, str], ...]:
+    """(key, name) of the screens that have a number, in their order; those of a fleet only with one.
+
+    The incidents of one machine are there where its agent may be asked for them (`judged`).
+    """
     return tuple(
         (action.keys[0], action.id.removeprefix(SCREEN))
         for action in ACTIONS
         if action.id.startswith(SCREEN)
-        and (fleet or action.id.removeprefix(SCREEN) not in OF_FLEET)
+        and (fleet or _without_fleet(action.id.removeprefix(SCREEN), judged=judged))
     )
+
+
+def _without_fleet(name: str, *, judged: bool) -> bool:
+    return judged if name == INCIDENTS else name not in OF_FLEET
 
 
 def groups() -> dict[str, list[Action]]:

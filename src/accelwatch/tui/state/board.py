@@ -85,6 +85,10 @@ class Board:
         self.terminal = True
         """Whether it is shown on a terminal, which a user gets back by quitting; not in a browser."""
         """Whether processes can be signalled: they are of this machine, and that is not off."""
+        self.judged = False
+        """Whether an agent of this machine may be asked for incidents."""
+        self.told: FleetBoard | None = None
+        """What it has told of them, once it was asked."""
         self.hour = False
         """Whether graphs show an hour instead of five minutes."""
         self.fleet: FleetBoard | None = None

@@ -107,7 +107,7 @@ def _shown_time(board: Board) -> float | None:
 
 def _tabs(board: Board, screen: str, *, short: bool = False) -> Tabs:
     """The numbered screens, the present one marked; when `short` only that one by its name."""
-    numbered = numbered_screens(fleet=board.fleet is not None)
+    numbered = numbered_screens(fleet=board.fleet is not None, judged=board.judged)
     tabs: Tabs = [(" ", "text", "")]
     if screen not in {name for _, name in numbered}:
         tabs.append((f" {screen} ", "tab", screen))
@@ -122,7 +122,8 @@ def _tabs(board: Board, screen: str, *, short: bool = False) -> Tabs:
 
 def _open_incidents(board: Board) -> Line:
     """How many incidents are open by severity, the worst first; nothing when all is well."""
-    view = board.fleet.view if board.fleet is not None else None
+    told = board.fleet or board.told
+    view = told.view if told is not None else None
     if view is None or view.rules is None:
         return []
     from accelwatch.tui.fleet.severities import SEVERITY_ROLES, severity_sign

@@ -2,7 +2,7 @@
 
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
-from accelwatch.tui.state.actions import OF_FLEET, Action, groups
+from accelwatch.tui.state.actions import OF_FLEET, ONLY_FLEET, Action, groups
 from accelwatch.tui.state.key_names import key_name
 
 SIGNS = (
@@ -44,10 +44,11 @@ def lines(
     replay: bool,
     archive: bool = False,
     fleet: bool = True,
+    judged: bool = False,
     signals: bool = True,
     terminal: bool = True,
 ) -> list[Line]:
-    """All of it, in two columns where there is room."""
+    """All of it, in two columns where there is room; `judged` where one machine has incidents."""
     half = width if width < 110 else width // 2
     given: list[list[Line]] = []
     for title, actions in groups().items():
@@ -56,7 +57,9 @@ def lines(
         shown = [action for action in shown if signals or not action.sends]
         shown = [action for action in shown if terminal or not action.leaves]
         if not fleet:
-            shown = [action for action in shown if not action.screens or action.screens - OF_FLEET]
+            left_out = ONLY_FLEET if judged else OF_FLEET
+            shown = [action for action in shown if not action.screens or action.screens - left_out]
+            shown = [action for action in shown if not action.acts]
         if not shown:
             continue
         block: list[Line] = [[(f" {title}", "title")]]

@@ -54,7 +54,7 @@ def reasons(incident: IncidentDocument, known: IncidentPast) -> list[str]:
     if not known.asked:
         return []
     if known.past is None:
-        return ["no graph: the hub has nothing of the last 15 minutes of this device"]
+        return ["no graph: nothing is kept of the last 15 minutes of this device"]
     past = known.past
     numbers = {note.signal for note in incident.evidence if isinstance(note.value, int | float)}
     given = [

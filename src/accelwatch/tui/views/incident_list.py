@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Hashable, Iterable
 
+from accelwatch.display import printable
 from accelwatch.fleet.picture.incidents import OVER, standing
+from accelwatch.fleet.picture.model import FleetView
 from accelwatch.fleet.wire import RulesNow
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, in_role, paragraph, spread, width_of
@@ -77,6 +79,9 @@ def totals(fleet: FleetBoard, width: int, glyphs: Glyphs) -> Line:
     """Open ones by severity, muted ones, those that are over; how many rules watch how much."""
     view = fleet.view
     rules = view.rules if view is not None else None
+    if fleet.alone and fleet.problem is not None:
+        text = printable(fleet.problem.text, ascii_only=glyphs.ascii_only)
+        return clipped([(f" {text}", "warn")], width)
     if view is None or rules is None or not rules.judged:
         return [(" no picture of the incidents yet" if view is None else "", "dim")]
     over = sum(standing(told.incident) == OVER for told in fleet.incidents.told)
@@ -119,6 +124,8 @@ def _many(count: int, what: str) -> str:
 def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = False) -> list[Line]:
     """Why no incident is shown, and what to do; nothing before the first tick."""
     view, incidents = fleet.view, fleet.incidents
+    if fleet.alone and (fleet.problem is not None or (view is not None and not _judged(view))):
+        return _no_agent(fleet, width, glyphs)
     if view is None:
         return []
     rules = view.rules
@@ -143,6 +150,28 @@ def why_none(fleet: FleetBoard, width: int, glyphs: Glyphs, *, archive: bool = F
     if archive:
         return _advice("no incident is known up to this moment", (), width, glyphs)
     return _advice(f"no incident: {watched(fleet)}", (), width, glyphs, role="ok")
+
+
+def _judged(view: FleetView) -> bool:
+    return view.rules is not None and view.rules.judged
+
+
+def _no_agent(fleet: FleetBoard, width: int, glyphs: Glyphs) -> list[Line]:
+    """How this machine gets incidents."""
+    problem = fleet.problem
+    what = "the agent of this machine has no rules" if problem is None else problem.text
+    more = (
+        "this screen shows what the agent of this machine has found, and the agent judges by rules; "
+        "they are switched on in its configuration:",
+    )
+    lines = _advice(f"no incidents: {what}", more, width, glyphs)
+    lines += [[], *([(f"   {row}", "accent")] for row in _SWITCH_ON), []]
+    for text in (
+        "accelwatch agent --config.file agent.yaml starts it with them",
+        "accelwatch check judges once, now, without an agent; accelwatch rules list shows the rules",
+    ):
+        lines += paragraph(" ", text, "dim", width, glyphs)
+    return [clipped(line, width) for line in lines]
 
 
 def _no_rules(width: int, glyphs: Glyphs) -> list[Line]:

@@ -1,0 +1,189 @@
+"""The incidents of one machine, as its agent has found them: asked for once in a while."""
+
+import asyncio
+from collections.abc import Callable
+from typing import NoReturn
+
+import msgspec
+
+from accelwatch.clock import Clock, SystemClock
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.follow.faults import Reason, TargetFault
+from accelwatch.fleet.hub_client.explaining import explained
+from accelwatch.fleet.hub_client.incident_changes import IncidentChanges
+from accelwatch.fleet.hub_client.place import HubPlace
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.fleet.picture.model import FleetView, Past, Problem
+from accelwatch.fleet.picture.source import SnapshotSource
+from accelwatch.fleet.wire import MOST_CLOSED, SCHEMA, FleetDocument, IncidentNow, RulesNow
+from accelwatch.incidents.incident import IncidentState
+from accelwatch.judging.documents import IncidentsPage
+from accelwatch.judging.explanation import Explanation
+from accelwatch.judging.paths import INCIDENTS
+from accelwatch.schema.moments import timestamp
+from accelwatch.version import __version__
+
+EVERY_S = 2.0
+_NO_RULES = 404
+_ALL = {"state": "all", "limit": str(2 * MOST_CLOSED)}
+_decode = msgspec.json.Decoder(IncidentsPage).decode
+
+
+class AgentIncidents:
+    """Implements `FleetSource` for the screens of incidents: the one node is this machine."""
+
+    player = None
+    remedies = None
+
+    def __init__(self, place: HubPlace, clock: Clock | None = None) -> None:
+        """Raises ConfigError."""
+        self.name = f"agent {place.name}"
+        self._session = HubSession(place)
+        self.changes = IncidentChanges(self._session)
+        self._clock = clock or SystemClock()
+        self._view: FleetView | None = None
+        self._problem: Problem | None = None
+
+    async def run(self, changed: Callable[[], None]) -> None:
+        """Ask until cancelled."""
+        try:
+            while True:
+                await self._ask()
+                changed()
+                await asyncio.sleep(EVERY_S)
+        finally:
+            await self.end()
+
+    async def end(self) -> None:
+        """Close every connection."""
+        await self._session.close()
+
+    async def _ask(self) -> None:
+        try:
+            page = _decode(await self._session.document(INCIDENTS, _ALL))
+        except TargetFault as fault:
+            if fault.code == _NO_RULES:
+                page = IncidentsPage(judged=False)
+            else:
+                self._failed(_said(fault, self.name))
+                return
+        except msgspec.DecodeError as error:
+            self._failed(f"{self.name}: its answer cannot be read: {error}")
+            return
+        self._problem = None
+        self._view = self._seen(page)
+
+    def _failed(self, text: str) -> None:
+        since = self._clock.wall() if self._problem is None else self._problem.since
+        self._problem = Problem(text=text, since=since)
+
+    def _seen(self, page: IncidentsPage) -> FleetView:
+        before = self._view
+        told = tuple(_told(page))
+        unchanged = before is not None and before.incidents == told
+        return FleetView(
+            sequence=1 if before is None else before.sequence + 1,
+            time=self._clock.wall(),
+            arrived_s=self._clock.monotonic(),
+            interval_s=EVERY_S,
+            sums=_sums(page, self._clock.wall()),
+            nodes=(),
+            places=(),
+            devices=(),
+            rules=_rules(page),
+            incidents=before.incidents if before is not None and unchanged else told,
+        )
+
+    def fleet(self) -> FleetView | None:
+        """What the agent told last; None until the first answer."""
+        return self._view
+
+    def problem(self) -> Problem | None:
+        """Why there is nothing new."""
+        return self._problem
+
+    def set_filter(self, text: str) -> None:
+        """Devices are not shown here."""
+
+    def set_interval(self, interval_s: float) -> None:
+        """Incidents have an interval of their own."""
+
+    async def acknowledge(self, node: str, _device: str | None, /) -> str:
+        """Nothing is expected by an agent. Raises AccelwatchError."""
+        raise AccelwatchError(f"{node}: an agent expects no devices")
+
+    def open_node(self, node: str) -> SnapshotSource:
+        """The machine is on the Local screen. Raises AccelwatchError."""
+        _no_other(node)
+
+    async def past(self, _node: str, _device: str) -> Past | None:
+        """An agent keeps no past of devices."""
+        return None
+
+    async def explain(self, rule: str, entity: str) -> Explanation:
+        """A rule on an entity now, part by part. Raises AccelwatchError."""
+        return await explained(self._session, rule, entity)
+
+    def close(self) -> None:
+        """Nothing is held outside `run`."""
+
+
+def _no_other(node: str) -> NoReturn:
+    raise AccelwatchError(f"{node} is this machine")
+
+
+def _said(fault: TargetFault, name: str) -> str:
+    if fault.reason is Reason.CONNECT:
+        return f"no {name} answers"
+    return f"{name}: {str(fault).partition(chr(10))[0]}"
+
+
+def _told(page: IncidentsPage) -> list[IncidentNow]:
+    """Those that are over first, then those that go on; the latest of each last."""
+    return [
+        IncidentNow(
+            incident=incident,
+            nodes_total=len(incident.nodes),
+            members_total=len(incident.members),
+        )
+        for incident in reversed(page.incidents)
+    ]
+
+
+def _rules(page: IncidentsPage) -> RulesNow:
+    counts: dict[str, int] = {}
+    muted = 0
+    for one in page.incidents:
+        if one.state != IncidentState.OPEN or one.part_of or one.follows:
+            continue
+        if one.muted_by is None:
+            counts[one.severity] = counts.get(one.severity, 0) + 1
+        muted += one.muted_by is not None
+    return RulesNow(
+        judged=page.judged,
+        rules=page.rules,
+        problems=page.problems,
+        open=counts,
+        muted=muted,
+        untold=0,
+        anew=False,
+    )
+
+
+def _sums(page: IncidentsPage, now: float) -> FleetDocument:
+    devices = 0 if page.node is None else page.node.devices
+    return FleetDocument(
+        schema=SCHEMA,
+        version=__version__,
+        time=timestamp(now),
+        nodes_total=1,
+        nodes={"up": 1},
+        devices_total=devices,
+        devices={},
+        health={},
+        power_watts=None,
+        memory_used_bytes=None,
+        memory_size_bytes=None,
+        utilization_ratio=None,
+        conflicts=(),
+    )

@@ -1,0 +1,22 @@
+"""A rule on an entity, part by part, as a hub or an agent tells it."""
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError
+from accelwatch.fleet.follow.faults import TargetFault
+from accelwatch.fleet.hub_client.session import HubSession
+from accelwatch.judging.explanation import Explanation
+from accelwatch.judging.paths import EXPLAIN
+
+_decode = msgspec.json.Decoder(Explanation).decode
+
+
+async def explained(session: HubSession, rule: str, entity: str) -> Explanation:
+    """How it is now. Raises AccelwatchError when it cannot be said."""
+    try:
+        return _decode(await session.document(EXPLAIN, {"rule": rule, "entity": entity}))
+    except TargetFault as fault:
+        text = str(fault).partition("\n")[0]
+        raise AccelwatchError(f"it is not explained: {text}") from fault
+    except msgspec.DecodeError as error:
+        raise AccelwatchError(f"the explanation cannot be read: {error}") from error
