@@ -125,7 +125,7 @@ def test_devices_of_streams_are_told_by_layout_over_all_nodes(targets: int) -> N
     assert [
         [device.device.index for device in streamed.devices] for streamed in stand.standing.streamed
     ] == [[0, 2, 3], [1]]
-    assert [len(streamed.ticks()) for streamed in stand.standing.streamed] == [3, 1]
+    assert [len(streamed.ticks) for streamed in stand.standing.streamed] == [3, 1]
     assert [streamed.columns.series for streamed in stand.standing.streamed] == [ONE, TWO]
     assert stand.lines() == [
         *(Line(index, "ok", "ok", 5.0, 3.0, 2.0) for index in (0, 1, 2)),

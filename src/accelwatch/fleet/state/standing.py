@@ -1,7 +1,10 @@
 """What devices say beside their numbers, gathered over some nodes for one pass over arrays."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import repeat
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +25,9 @@ from accelwatch.schema.health import Health
 _STATE = {word.value: STATE[word] for word in DeviceState}
 """A device cannot say of itself that it is missing."""
 _DEGRADED, _UNKNOWN = STATE[DeviceState.DEGRADED], HEALTH[Health.UNKNOWN]
+
+_state, _health = attrgetter("state"), attrgetter("health")
+_sample_time = attrgetter("sample_time")
 
 Heard = tuple[float, float, float]
 """When a source was last heard (monotonic), its own time of then, and how often it is heard, seconds."""
@@ -65,8 +71,9 @@ class Streamed:
         self.devices: list[StreamDevice] = []
         self.times = _Times()
 
+    @cached_property
     def ticks(self) -> list[RawDevice]:
-        """The latest of each; it has one (`Seats.alike`)."""
+        """The latest of each, once all have been added; it has one (`Seats.alike`)."""
         return [device.tick for device in self.devices]  # type: ignore[misc]
 
 
@@ -120,7 +127,7 @@ class Standing:
     def statements(self) -> Iterator[Statements]:
         """What all of them say, in some parts."""
         for streamed in self._streamed.values():
-            yield _statements(streamed.rows, streamed.ticks(), streamed.times)
+            yield _statements(streamed.rows, streamed.ticks, streamed.times)
         if self.others:
             rows = [row for row, _ in self.others]
             yield _statements(rows, [device for _, device in self.others], self._times)
@@ -131,15 +138,21 @@ def _statements(
 ) -> Statements:
     return Statements(
         np.array(rows, dtype=np.intp),
-        _codes([_STATE.get(device.state, _DEGRADED) for device in devices]),
-        _codes([HEALTH.get(device.health, _UNKNOWN) for device in devices]),
-        *times.ages([device.sample_time for device in devices]),
+        _codes(_STATE, _state, devices, _DEGRADED),
+        _codes(HEALTH, _health, devices, _UNKNOWN),
+        *times.ages(list(map(_sample_time, devices))),
     )
 
 
-def _codes(codes: list[int]) -> npt.NDArray[np.uint8]:
-    """Small numbers as an array, in a fifth of the time that `np.array` takes."""
-    return np.frombuffer(bytes(codes), dtype=np.uint8)
+def _codes(
+    codes: Mapping[str, int],
+    word: Callable[[RawDevice | FleetDevice], str],
+    devices: Sequence[RawDevice | FleetDevice],
+    other: int,
+) -> npt.NDArray[np.uint8]:
+    """A word of each device as its code; a loop over thousands of them would cost half as much again."""
+    found = map(codes.get, map(word, devices), repeat(other))
+    return np.frombuffer(bytes(found), dtype=np.uint8)
 
 
 def _heard(source: TargetSource | None) -> Heard:

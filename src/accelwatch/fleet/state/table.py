@@ -250,7 +250,7 @@ class Table:
         """Decode the values of devices, those of one layout together."""
         wanted = self.planes.wanted
         for streamed in standing.streamed:
-            ticks = [tick.values for tick in streamed.ticks()]
+            ticks = [tick.values for tick in streamed.ticks]
             self.planes.put(streamed.rows, streamed.columns.pick(wanted).block(ticks))
         if standing.others:
             rows = [row for row, _ in standing.others]

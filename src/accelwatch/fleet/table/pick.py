@@ -123,7 +123,10 @@ class Pick:
             return None
         lines = np.frombuffer(joined, dtype=np.uint8).reshape(len(ticks), stride)
         first = head + self._count
-        whole = np.ascontiguousarray(lines[:, first:]).view("<i8").T[self._at]
+        # Numbers are where they are, aligned or not: only those that are wanted are copied.
+        shape = len(ticks), self._count
+        numbers = np.ndarray(shape, "<i8", joined, offset=first, strides=(stride, 8))
+        whole = numbers.T[self._at]
         alike = lines[:, :first] == lines[0, :first]
         if alike.all():
             return self._marked_alike(whole, lines[0, head:first][self._at])
