@@ -2,7 +2,8 @@
 
 `slurm_move.py [--moves N] [--fences N] [--defaults]`. A job of two nodes loses one: the time runs
 from the drain to RUNNING on the good node and the spare. `--defaults` leaves Slurm's own pause between
-two rounds of its scheduler (3 s) instead of 1 s. A fence begins when slurmd is stopped under a running
+two rounds of its scheduler (3 s) instead of 1 s. Steps go by the engine's own pursuits over a journal on
+the disk. A fence begins when slurmd is stopped under a running
 job; a command stands for the power switch and ends slurmd, slurmstepd and the job's processes, and the
 job is begun again only after another command has said that they are gone. Every job must run in the end.
 """
@@ -12,21 +13,27 @@ import asyncio
 import json
 import math
 import os
+import random
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from accelwatch.action.contract import ActionContext
 from accelwatch.action.intent import Intent, IntentKind, JobKey, Mark
-from accelwatch.action.step import Achieved
+from accelwatch.clock import SystemClock
+from accelwatch.incidents.journal.file import FILE, JournalFile
+from accelwatch.incidents.journal.writer import JournalWriter
+from accelwatch.remedy.effect import Site
+from accelwatch.remedy.lanes import Lanes
+from accelwatch.remedy.ledger import Ledger
+from accelwatch.remedy.pursued import Ending, Pursued
+from accelwatch.remedy.pursuit import Pursuit
 from accelwatch_slurm import SlurmAction
 from accelwatch_slurm.job_text import job_of
-from pursuits import pursue
 from working_slurm import WorkingSlurm, until, working_slurm
 
 WRITER = "while :; do echo ${{SLURM_RESTART_COUNT:-0}} $$ $PPID >> {file}; sleep 0.1; done & wait"
@@ -47,9 +54,20 @@ def intent(kind: IntentKind, incident: str, node: str, **more: object) -> Intent
     )
 
 
-async def wanted(action: SlurmAction, what: Intent) -> bool:
+def site_of(slurm: WorkingSlurm, writer: JournalWriter, **options: object) -> Site:
+    """The action, and what its pursuits share."""
+    context = ActionContext(name="lab", options={"slurm_conf": str(slurm.conf), **options})
+    clock = SystemClock()
+    ledger = Ledger(writer.commit, clock, [])
+    return Site("lab", SlurmAction(context), ledger, Lanes(), lambda _: "", clock)
+
+
+async def wanted(site: Site, what: Intent) -> bool:
     """Whether it was achieved."""
-    return isinstance((await pursue(action, what, within_s=60.0)).ending, Achieved)
+    told: list[Pursued] = []
+    async with asyncio.timeout(60.0):
+        await Pursuit(site, what, told.append).run()
+    return told[-1].ending is Ending.ACHIEVED
 
 
 def begun(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") -> JobKey:
@@ -61,38 +79,37 @@ def begun(slurm: WorkingSlurm, *options: str, script: str = "sleep 600 & wait") 
     return JobKey("lab", number, job.submitted)
 
 
-async def move(slurm: WorkingSlurm, action: SlurmAction, number: int) -> float:
+async def move(slurm: WorkingSlurm, site: Site, number: int) -> float:
     """Seconds of one move; infinite for a job that was lost."""
     key = begun(slurm, "-N2", "-w", "n1,n2")
     incident = f"move-{number}"
+    # Slurm begins jobs at one moment of each second, and with it would every run.
+    await asyncio.sleep(random.uniform(0.0, 1.0))
     start = time.monotonic()
-    well = await wanted(action, intent(IntentKind.QUARANTINE, incident, "n1"))
+    well = await wanted(site, intent(IntentKind.QUARANTINE, incident, "n1"))
     moving = intent(IntentKind.MOVE_JOB, incident, "n1", job=key, spare="n3")
-    well = well and await wanted(action, moving)
+    well = well and await wanted(site, moving)
     took = time.monotonic() - start
     # A launch that is revoked ends the job a moment after it was seen to run.
     await asyncio.sleep(0.5)
     job = job_of(slurm.job(key.id))
     kept = job is not None and job.word == "RUNNING" and job.nodes == ("n2", "n3")
     slurm.run("scancel", key.id)
-    await wanted(action, intent(IntentKind.RESTORE_JOB, incident, "n1", job=key))
-    await wanted(action, intent(IntentKind.RELEASE, incident, "n1"))
+    await wanted(site, intent(IntentKind.RESTORE_JOB, incident, "n1", job=key))
+    await wanted(site, intent(IntentKind.RELEASE, incident, "n1"))
     slurm.clean()
     return took if well and kept else math.inf
 
 
-async def fence(slurm: WorkingSlurm, folder: Path, number: int) -> float:
+async def fence(slurm: WorkingSlurm, writer: JournalWriter, folder: Path, number: int) -> float:
     """Seconds from a slurmd that hangs to the job on another node, its old copy proven dead."""
-    checkpoint, pids = folder / f"checkpoint{number}", folder / "pids"
+    checkpoint, pids = folder / f"checkpoint{number}", folder / "copy.pids"
     for name, script in (("cut", f"kill -9 $(cat {pids})"), ("is_off", f"! kill -0 $(cat {pids})")):
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
-    options = {
-        "slurm_conf": str(slurm.conf),
-        "power_off": [str(folder / "cut")],
-        "power_state": [str(folder / "is_off")],
-    }
-    action = SlurmAction(ActionContext(name="lab", options=options))
+    site = site_of(
+        slurm, writer, power_off=[str(folder / "cut")], power_state=[str(folder / "is_off")]
+    )
     key = begun(slurm, "-w", "n1", script=WRITER.format(file=checkpoint))
     until(lambda: checkpoint.exists() and checkpoint.read_text(), "the job writes")
     _, script, stepd = checkpoint.read_text().split()[:3]
@@ -101,18 +118,18 @@ async def fence(slurm: WorkingSlurm, folder: Path, number: int) -> float:
     incident = f"fence-{number}"
     with slurm.stopped("slurmd.n1"):
         start = time.monotonic()
-        well = await wanted(action, intent(IntentKind.QUARANTINE, incident, "n1"))
-        well = well and await wanted(action, intent(IntentKind.FENCE, incident, "n1", job=key))
+        well = await wanted(site, intent(IntentKind.QUARANTINE, incident, "n1"))
+        well = well and await wanted(site, intent(IntentKind.FENCE, incident, "n1", job=key))
         moving = intent(IntentKind.MOVE_JOB, incident, "n1", job=key, spare="n3")
-        well = well and await wanted(action, moving)
+        well = well and await wanted(site, moving)
         took = time.monotonic() - start
         slurm.start_node("n1")
     lines = [line.split() for line in checkpoint.read_text().splitlines()]
     counts = [int(line[0]) for line in lines]
     slurm.run("scancel", key.id)
     until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
-    await wanted(action, intent(IntentKind.RELEASE, incident, "n1"))
-    await action.close()
+    await wanted(site, intent(IntentKind.RELEASE, incident, "n1"))
+    await site.action.close()
     slurm.clean()
     return took if well and counts == sorted(counts) else math.inf
 
@@ -131,9 +148,17 @@ def summary(seconds: list[float]) -> dict[str, float | int]:
     }
 
 
-async def measured(runs: int, once: Callable[[int], Awaitable[float]]) -> list[float]:
-    """Seconds of each run."""
-    return [await once(number) for number in range(runs)]
+async def measured(
+    slurm: WorkingSlurm, folder: Path, moves: int, fences: int
+) -> tuple[list[float], list[float]]:
+    """Seconds of each move, and of each fence."""
+    writer = JournalWriter(JournalFile(folder / FILE))
+    site = site_of(slurm, writer)
+    moved = [await move(slurm, site, number) for number in range(moves)]
+    fenced = [await fence(slurm, writer, folder, number) for number in range(fences)]
+    await site.action.close()
+    await writer.close()
+    return moved, fenced
 
 
 def main() -> None:
@@ -147,10 +172,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="slurm") as name:
         folder = Path(name)
         with working_slurm(folder, scheduler) as slurm:
-            options = {"slurm_conf": str(slurm.conf)}
-            action = SlurmAction(ActionContext(name="lab", options=options))
-            moves = asyncio.run(measured(given.moves, lambda run: move(slurm, action, run)))
-            fences = asyncio.run(measured(given.fences, lambda run: fence(slurm, folder, run)))
+            moves, fences = asyncio.run(measured(slurm, folder, given.moves, given.fences))
             version = slurm.run("scontrol", "version")
     document = {
         "slurm": version,

@@ -70,6 +70,8 @@ class SlurmSite:
         *,
         interval: str = "500ms",
         rules_interval: str = "250ms",
+        rules: str = RULES,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         """`nodes` have agents, one GPU each, read every `interval`; the last one is the spare."""
         self.folder = folder
@@ -79,6 +81,8 @@ class SlurmSite:
         self.agents: dict[str, AgentProcess] = {}
         self._interval = interval
         self._rules_interval = rules_interval
+        self._rules = rules
+        self._options = options or {}
         self.password_file = folder / "hub.password"
         self._authority = Authority(folder)
 
@@ -122,7 +126,7 @@ class SlurmSite:
             for node in self.nodes
         ]
         (self.folder / "targets.json").write_text(json.dumps(targets))
-        (self.folder / "rules.yaml").write_text(RULES)
+        (self.folder / "rules.yaml").write_text(self._rules)
         config = {
             "targets": {"files": [str(self.folder / "targets.json")]},
             "scrape": {
@@ -140,7 +144,7 @@ class SlurmSite:
         text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in config.items())
         self.hub = AgentProcess(self.folder, text, {}, command="hub")
         self.hub.wait_for(lambda: bool(self.hub.address))
-        self.hub.wait_for(lambda: self.spare["usable"])
+        self.hub.wait_for(lambda: self.spare.get("usable"))
 
     def _begin_commands(self) -> None:
         """Slurm's commands for the hub: what they are told to change, and its end, is written down."""
@@ -176,6 +180,7 @@ class SlurmSite:
                 "slurm_conf": str(self.slurm.conf),
                 "commands": str(self.folder / "commands"),
                 "spares": "spares",
+                **self._options,
             },
         }
         return {
@@ -232,9 +237,8 @@ class SlurmSite:
 
     @property
     def spare(self) -> dict[str, Any]:
-        """The spare, as the hub tells of it."""
-        (spare,) = self.get("/v1/spares")["spares"]
-        return dict(spare)
+        """The spare, as the hub tells of it; empty until its engine has begun."""
+        return next(map(dict, self.get("/v1/spares")["spares"]), {})
 
     def keep_spare(self) -> None:
         """The standing reservation over the spare, as an operator makes it."""
@@ -248,7 +252,7 @@ class SlurmSite:
             self.mend(node)
         until(lambda: not self.get("/v1/remedies")["remedies"], f"nothing is done: {self.hub.log}")
         self.slurm.clean()
-        until(lambda: self.spare["standing"] == "ready", f"the spare is back: {self.hub.log}")
+        until(lambda: self.spare.get("standing") == "ready", f"the spare is back: {self.hub.log}")
         if "ReservationName=spares" not in self.slurm.scontrol("-o", "show", "reservations"):
             self.keep_spare()
 

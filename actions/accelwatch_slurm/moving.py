@@ -15,6 +15,10 @@ from accelwatch_slurm.moving_parts import is_whole, whole_of
 from accelwatch_slurm.scene import SIGNALLED, Scene, held_word, place_of
 
 _LOOK_S = 0.1
+_SOON_S = 6.0
+"""A job that may start and has a place has begun by then, also with the default `batch_sched_delay`."""
+_LATER_S = 2.0
+"""Between looks at one that waits for longer, which may be for hours."""
 _NEXT_SECOND_S = 1.05
 """A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails."""
 _FAILED_LAUNCH = "launch_failed_requeued_held"
@@ -163,7 +167,9 @@ def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
                 min(early, _NEXT_SECOND_S), "the next second, else slurmd revokes the launch"
             )
         return _step(steps.START, job, f"let job {job.id} start now")
-    return Wait(0.25, f"job {job.id} waits: {job.reason or 'for the scheduler'}")
+    begun = job.submitted if job.may_start is None else max(job.may_start, job.submitted)
+    seconds = _LOOK_S if scene.time - begun < _SOON_S else _LATER_S
+    return Wait(seconds, f"job {job.id} waits: {job.reason or 'for the scheduler'}")
 
 
 def _unproven(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal | None:

@@ -7,7 +7,18 @@ from collections.abc import Iterator
 import pytest
 
 from accelwatch.action.intent import Intent, IntentKind, Mark
-from accelwatch.action.step import Recovery, RefusalKind, Step, StepKind, Told, ToldStatus
+from accelwatch.action.observed import Observed
+from accelwatch.action.step import (
+    Achieved,
+    Proposal,
+    Recovery,
+    RefusalKind,
+    Step,
+    StepKind,
+    Told,
+    ToldStatus,
+    Wait,
+)
 from accelwatch.incidents.journal.records import StateRecord
 from accelwatch.remedy.lanes import Lanes
 from accelwatch.remedy.operations import KIND, OperationState, operation_of
@@ -79,6 +90,21 @@ def test_a_job_is_moved_step_by_step(bench: Bench) -> None:
     restore = intent(IntentKind.RESTORE_JOB, job=job, original=end.original)
     assert ended(bench.pursue(restore)) is Ending.ACHIEVED
     assert bench.world.jobs["17"].exclude == "n3"
+
+
+def test_what_comes_about_in_a_moment_is_looked_for_often_but_not_for_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[float] = []
+
+    def propose(_: object, observed: Observed) -> Proposal:
+        looked.append(observed.time)
+        return Achieved("so") if len(looked) > 23 else Wait(0.1 if len(looked) < 4 else 0.0, "soon")
+
+    monkeypatch.setattr(bench.action, "propose", propose)
+    assert ended(bench.pursue(QUARANTINE)) is Ending.ACHIEVED
+    pauses = [round(after - before, 3) for before, after in itertools.pairwise(looked)]
+    assert pauses == [0.1] * 3 + [0.05] * 17 + [0.25] * 3
 
 
 def test_no_answer_is_unknown_until_it_is_seen(bench: Bench) -> None:

@@ -38,6 +38,10 @@ FROZEN_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Pauses before somebody who does not answer is asked again."""
 LOOK_S = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Pauses between looks at a step whose effect is not seen yet."""
+LEAST_WAIT_S = 0.05
+"""What an action may ask for between two looks at what comes about by itself."""
+_SHORT_WAITS = 20
+"""As often as that, one after another; then at least the first pause between looks."""
 HELD_S = 0.5
 """Pause while no effect may begin."""
 _LOOK_WITHIN_S = 60.0
@@ -61,6 +65,7 @@ class Pursuit:
         self._report = report
         self._cancelled = asyncio.Event()
         self._looks = 0
+        self._waits = 0
         self._frozen = 0
         self._first_look: float | None = None
         self._observed: Observed | None = None
@@ -251,8 +256,11 @@ class Pursuit:
             case Refusal(kind, text):
                 return self._ended(Ending.REFUSED, text, refusal=kind)
             case Wait(seconds, text):
-                return self._late() or _Pause(max(seconds, LOOK_S[0]), text)
+                self._waits += 1
+                least = LEAST_WAIT_S if self._waits <= _SHORT_WAITS else LOOK_S[0]
+                return self._late() or _Pause(max(seconds, least), text)
             case Step():
+                self._waits = 0
                 return self._late() or await self._step(proposal, observed)
 
     def _late(self) -> Pursued | None:

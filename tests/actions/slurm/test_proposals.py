@@ -216,7 +216,11 @@ def test_a_launch_waits_for_the_second_after_the_requeue_and_is_not_told_twice()
     assert 0.4 < early.seconds < 0.5
     assert kind_of(propose(wanted, own, time=1795356001.06)) == "start"
     told = {**own, "job": line.replace("1795356121", "1795356001")}
-    assert kind_of(propose(wanted, told, time=1795356002.0)) == "Wait"
+    soon = propose(wanted, told, time=1795356002.0)
+    later = propose(wanted, told, time=1795356060.0)
+    assert isinstance(soon, Wait)
+    assert isinstance(later, Wait)
+    assert (soon.seconds, later.seconds) == (0.1, 2.0)
 
 
 def test_a_job_that_only_waits_for_its_user_s_own_start_time_is_left_alone() -> None:
