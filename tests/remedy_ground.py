@@ -254,7 +254,7 @@ class Ground:
             case IntentKind.MOVE_JOB | IntentKind.CANCEL_JOB:
                 node.jobs = tuple(job for job in node.jobs if job != intent.job)
             case IntentKind.FENCE:
-                pass
+                node.jobs = ()  # held in the queue, each until it is moved
             case _:
                 pass
 

@@ -401,6 +401,44 @@ def test_a_job_of_a_node_that_does_not_answer_is_fenced_before_it_is_moved() -> 
     assert lax.begun[-1].fenced_by_job
 
 
+def hangs_while_its_job_leaves() -> Ground:
+    """The agent of n03 is silent; its daemon seems to answer until the job was told to leave."""
+    ground = Ground()
+    ground.nodes["n03"].jobs = (JOB,)
+    ground.nodes["n03"].agent = False
+    ground.fault("n03", policy=job_policy())
+    ground.end("n03")
+    assert ground.kinds("n03") == [QUARANTINE, IntentKind.MOVE_JOB]
+    # It is held in the queue now, on no node.
+    ground.nodes["n03"].answering, ground.nodes["n03"].jobs = False, ()
+    ground.end("n03", Ending.REFUSED, RefusalKind.UNSAFE)
+    return ground
+
+
+def test_a_job_that_waits_in_the_queue_for_a_fence_is_not_forgotten() -> None:
+    ground = hangs_while_its_job_leaves()
+    ground.wait(120)
+    assert ground.kinds("n03")[2:] == [IntentKind.FENCE]
+    ground.end("n03")
+    assert ground.kinds("n03")[3:] == [IntentKind.MOVE_JOB]
+    assert ground.begun[-1].job == JOB
+    ground.end("n03", moved_to=("n04",))
+    assert ground.stage("n03") is Stage.REMEDIATING
+
+
+def test_a_job_that_waits_for_a_fence_is_let_go_when_its_node_is_well_again() -> None:
+    ground = hangs_while_its_job_leaves()
+    remedy = ground.remedy("n03")
+    assert remedy is not None
+    ground.nodes["n03"].answering = ground.nodes["n03"].agent = True
+    ground.clear("n03", remedy.cases[0])
+    ground.wait(300)
+    ground.end("n03")
+    assert ground.kinds("n03")[2:] == [RELEASE, IntentKind.RESTORE_JOB]
+    assert ground.begun[-1].job == JOB
+    assert ground.begun[-1].mark == ground.begun[0].mark
+
+
 def test_nothing_is_done_before_the_engine_has_looked_around() -> None:
     ground = Ground()
     ground.step(Started(token=2, at=ground.now), look=False)

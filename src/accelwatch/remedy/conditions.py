@@ -14,6 +14,7 @@ from accelwatch.remedy.digest import digest_of
 from accelwatch.remedy.gates import asked, in_the_way, leader, withdrawn
 from accelwatch.remedy.jobs import (
     cancels,
+    jobs_gone,
     jobs_of,
     jobs_waiting,
     must_fence,
@@ -235,7 +236,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "jobs_wait": lambda at: (
             jobs_waiting(at.sur, at.remedy) and not must_fence(at.sur, at.remedy)
         ),
-        "jobs_gone": lambda at: jobs_of(at.sur, at.remedy) == (),
+        "jobs_gone": lambda at: jobs_gone(at.sur, at.remedy),
         "empty": lambda at: jobs_of(at.sur, at.remedy) == (),
         "next_is_reset": _rung("reset"),
         "next_is_reboot": _rung("reboot"),

@@ -32,6 +32,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "fail": mending.fail,
         "try_anew": asking.try_anew,
         "doubt": mending.doubt,
+        "strand": mending.strand,
         "fenced": mending.fenced,
         "job_done": mending.job_done,
         "count_resume": mending.resume_counted,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from accelwatch.action.intent import Intent
 from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.action.observed import NodeSeen, Standing
 from accelwatch.remedy import attempts, breaker
@@ -197,14 +198,21 @@ def forget(at: Scene) -> Remedy:
 
 def _with_chores(sur: Surroundings, remedy: Remedy) -> Remedy:
     """What the moves of jobs have changed is put back as soon as it can be."""
-    for moved in remedy.moved:
+    for moved in (*remedy.moved, *_held(sur, remedy)):
         intent = restoring(moved, sur.now)
         sur.put("chores", f"{remedy.node} {moved.job}", intent)
         sur.pursue(intent)
     if remedy.spare:
         intent = intent_of(sur, remedy, Kind.RETURN_SPARE)
         remedy = given_back(sur, remedy, intent)
-    return replace(remedy, moved=(), spareless=False)
+    return replace(remedy, moved=(), stranded=(), spareless=False)
+
+
+def _held(sur: Surroundings, remedy: Remedy) -> list[Intent]:
+    """The moves that did not come about of jobs that may be held for them."""
+    left = [job for job in remedy.stranded if job not in remedy.handled]
+    move = intent_of(sur, remedy, Kind.MOVE_JOB) if left else None
+    return [] if move is None else [replace(move, job=job) for job in left]
 
 
 def _clean(remedy: Remedy) -> Remedy:

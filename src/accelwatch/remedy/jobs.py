@@ -49,7 +49,17 @@ def jobs_waiting(sur: Surroundings, remedy: Remedy) -> bool:
     """Jobs are on the node about which something is to be done or waited for."""
     if remedy.policy is None or not to_be_mended(sur, remedy):
         return False
-    return bool(jobs_of(sur, remedy))
+    return bool(jobs_of(sur, remedy)) or bool(_stranded(remedy))
+
+
+def _stranded(remedy: Remedy) -> list[JobKey]:
+    """Jobs that are held in the queue until their node is fenced, wherever they are."""
+    return [job for job in remedy.stranded if job not in remedy.handled]
+
+
+def jobs_gone(sur: Surroundings, remedy: Remedy) -> bool:
+    """Whether it is known that no job of the node is to be looked after any more."""
+    return jobs_of(sur, remedy) == () and not _stranded(remedy)
 
 
 def must_fence(sur: Surroundings, remedy: Remedy) -> bool:
@@ -89,7 +99,7 @@ def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
         return None
     if not to_be_mended(sur, remedy):
         return None
-    jobs = jobs_of(sur, remedy) or ()
+    jobs = (*(jobs_of(sur, remedy) or ()), *_stranded(remedy))
     return next((job for job in jobs if job not in remedy.handled), None)
 
 

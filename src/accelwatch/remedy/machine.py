@@ -123,7 +123,14 @@ _OVERRIDES = (
 _NEXT = (
     *_row(S.QUARANTINED, T.TICK, "idle well", S.VERIFYING, does="begin_verifying"),
     *_row(S.QUARANTINED, T.TICK, "idle past_repair", S.SERVICE),
-    *_row(S.QUARANTINED, T.TICK, "idle must_fence may_fence", S.FENCING, wants=Kind.FENCE),
+    *_row(
+        S.QUARANTINED,
+        T.TICK,
+        "idle must_fence may_fence",
+        S.FENCING,
+        wants=Kind.FENCE,
+        does="strand",
+    ),
     *_row(S.QUARANTINED, T.TICK, "idle jobs_wait", S.DRAINING),
     *_row(
         S.QUARANTINED,

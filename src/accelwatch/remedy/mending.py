@@ -3,12 +3,13 @@
 import msgspec
 
 from accelwatch.action.intent import IntentKind as Kind
+from accelwatch.action.intent import JobKey
 from accelwatch.action.step import RefusalKind
 from accelwatch.remedy import attempts, breaker
 from accelwatch.remedy.attempts import AttemptState
 from accelwatch.remedy.conditions import Scene
 from accelwatch.remedy.denial import Denial
-from accelwatch.remedy.jobs import next_job
+from accelwatch.remedy.jobs import jobs_of, next_job
 from accelwatch.remedy.ladder import next_rung as rung_of
 from accelwatch.remedy.model import (
     Attempt,
@@ -162,9 +163,19 @@ def leave_job(at: Scene) -> Remedy:
     if _fence_first(at.remedy, pursued):
         take_back_resume(at.sur, job)
         at.sur.note(at.remedy, f"job {job} waits for a fence: {pursued.text}", Loudness.TELL)
-        return replace(at.remedy, fence_first=True)
+        return replace(at.remedy, fence_first=True, stranded=_with(at.remedy.stranded, job))
     at.sur.note(at.remedy, f"job {job} stays until it ends: {pursued.text}", Loudness.ALERT)
     return replace(at.remedy, handled=(*at.remedy.handled, job))
+
+
+def _with(jobs: tuple[JobKey, ...], *more: JobKey) -> tuple[JobKey, ...]:
+    return tuple(dict.fromkeys((*jobs, *more)))
+
+
+def strand(at: Scene) -> Remedy:
+    """A fence begins: the jobs on the node will be held, on no node, until each is moved."""
+    jobs = jobs_of(at.sur, at.remedy) or ()
+    return replace(at.remedy, stranded=_with(at.remedy.stranded, *jobs))
 
 
 def _fence_first(remedy: Remedy, pursued: Pursued) -> bool:

@@ -114,6 +114,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nobody could be drawn: its jobs go on without."""
     fenced: bool = False
     """Whether it was proven that nothing runs on the node, since it stopped answering."""
+    stranded: tuple[JobKey, ...] = ()
+    """Jobs that wait for a fence, or were there when it began: they may be held in the queue by now."""
     fence_first: bool = False
     """Whether a job could not leave the node because that did not answer."""
     ticketed: bool = False
