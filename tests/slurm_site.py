@@ -144,7 +144,7 @@ class SlurmSite:
         text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in config.items())
         self.hub = AgentProcess(self.folder, text, {}, command="hub")
         self.hub.wait_for(lambda: bool(self.hub.address))
-        self.hub.wait_for(lambda: self.spare.get("usable"))
+        self.hub.wait_for(lambda: bool(self.spare.get("usable")))
 
     def _begin_commands(self) -> None:
         """Slurm's commands for the hub: what they are told to change, and its end, is written down."""
