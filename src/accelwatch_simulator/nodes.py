@@ -12,6 +12,8 @@ from accelwatch_simulator.signals import Traits
 
 VENDORS = ("mixed", *MODELS)
 _MIX = ("nvidia", "nvidia", "amd", "nvidia", "intel", "nvidia", "amd", "nvidia")
+_NPUS = {11: "rebellions", 13: "furiosa"}
+"""Nodes of a mixed fleet that have NPUs in place of GPUs, where that is asked for."""
 MAX_NODES = 20_000
 MAX_DEVICES = 64
 _HOUR_S = 3600.0
@@ -58,6 +60,8 @@ class FleetSize(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 63
     devices: int = 8
     vendor: str = "mixed"
+    npus: bool = False
+    """Whether a mixed fleet has NPUs among its nodes."""
     dialect: str = "own"
     seed: int = 0
 
@@ -94,7 +98,7 @@ def build(size: FleetSize) -> tuple[Node, ...]:
 
 
 def _node(size: FleetSize, name: str, index: int) -> Node:
-    vendor = _MIX[index % len(_MIX)] if size.vendor == "mixed" else size.vendor
+    vendor = _vendor(size, index)
     model = MODELS[vendor]()
     layout = _plan(model)
     digest = _digest(size.seed, name, "boot")
@@ -113,6 +117,13 @@ def _node(size: FleetSize, name: str, index: int) -> Node:
     )
 
 
+def _vendor(size: FleetSize, index: int) -> str:
+    if size.vendor != "mixed":
+        return size.vendor
+    usual = _MIX[index % len(_MIX)]
+    return _NPUS.get(index, usual) if size.npus else usual
+
+
 _PLANS: dict[str, Plan] = {}
 
 
@@ -125,6 +136,8 @@ def _plan(model: Model) -> Plan:
 def _dialect(dialect: str, vendor: str, index: int) -> Dialect:
     if dialect != "mixed":
         return Dialect(dialect)
+    if vendor in _NPUS.values():
+        return Dialect.OWN
     spoken = list(Dialect) if vendor == "nvidia" else [Dialect.OWN, Dialect.ALL_SMI]
     return spoken[(index + index // len(_MIX)) % len(spoken)]
 

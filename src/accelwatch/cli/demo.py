@@ -40,7 +40,7 @@ def demo_command(options: DemoOptions) -> None:
     """Show a simulated fleet in which faults appear over a minute; needs no accelerator."""
     from accelwatch_simulator.nodes import FleetSize
 
-    size = FleetSize(nodes=options.nodes, devices=options.devices, vendor=options.vendor)
+    size = FleetSize(nodes=options.nodes, devices=options.devices, vendor=options.vendor, npus=True)
     asking = Asking(json=options.json, by=options.by, color=options.color, timeout=_TIMEOUT)
     look = Look(theme=options.theme, ascii_only=options.ascii_only)
     raise typer.Exit(guarded(lambda: run_demo(size, asking, look, once=options.once)))

@@ -11,13 +11,13 @@ from accelwatch.clock import ManualClock
 from accelwatch.errors import UsageError
 from accelwatch.scenario.faults import FaultKind
 from accelwatch.schema.absence import Absence
-from accelwatch.schema.device import DeviceState
+from accelwatch.schema.device import DeviceKind, DeviceState
 from accelwatch.schema.health import Health
 from accelwatch.schema.metrics import Kind, by_key
 from accelwatch.schema.packed import unpack
 from accelwatch.schema.snapshot import DeviceView, Snapshot
 from accelwatch_simulator.fleet import Fleet
-from accelwatch_simulator.nodes import Dialect
+from accelwatch_simulator.nodes import Dialect, FleetSize, build
 from accelwatch_simulator.ticks import TickWriter
 
 FleetOf = Callable[..., Fleet]
@@ -291,6 +291,15 @@ def test_shares_of_the_fleet_are_disjoint(
     faults = fleet_of(nodes=100, scenario=file).scenario.faults
     assert [len(fault.nodes) for fault in faults] == [10, 10, 10]
     assert len({name for fault in faults for name in fault.nodes}) == 30
+
+
+def test_npus_are_among_the_nodes_of_the_demonstration() -> None:
+    nodes = build(FleetSize(nodes=24, npus=True))
+    assert [node.vendor for node in nodes[10:14]] == ["amd", "rebellions", "intel", "furiosa"]
+    assert {unit.device.kind for unit in nodes[11].units} == {DeviceKind.NPU}
+    assert nodes[11].units[0].device.name == "rbln0"
+    plain = build(FleetSize(nodes=24, npus=True, vendor="amd"))
+    assert {node.vendor for node in plain} == {"amd"}
 
 
 def test_a_mixed_fleet_has_every_vendor_and_dialect(fleet_of: FleetOf) -> None:
