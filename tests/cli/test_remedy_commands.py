@@ -39,6 +39,7 @@ def test_a_night_from_the_plan_to_the_release(
     file.write_text(RULES, encoding="utf-8")
     rules = RuleSettings(files=(str(file),), interval_s=0.1)
     world = FakeScheduler(SystemClock(), ["n1"])
+    world.nodes["n1"].boot_id = machines.snapshot().boot_id
     load = plugins.load
 
     def loaded(group: str, name: str) -> Any:
