@@ -21,6 +21,12 @@ def program(tmp_path: Path, body: str) -> str:
     return str(path)
 
 
+def test_what_is_given_is_read_to_its_end_however_much_the_command_says(tmp_path: Path) -> None:
+    body = "sys.stdout.write('x' * 300_000); print(len(sys.stdin.read()))"
+    found = run([program(tmp_path, body)], timeout_s=GUARD_S, given=b"line\n" * 40_000)
+    assert (found.status, found.output[-7:]) == (0, b"200000\n")
+
+
 def test_output_status_and_environment(tmp_path: Path) -> None:
     body = (
         "print(os.environ['LC_ALL'], os.environ['X'], sys.stdin.read() == '', *sys.argv[1:])\n"

@@ -41,7 +41,16 @@ class Commands:
         """What became of a command of Slurm, whatever it was."""
         return await self.program([self._place(name), *words], timeout_s)
 
-    async def program(self, argv: Sequence[str], timeout_s: float | None = None) -> CommandResult:
+    async def all_of(self, lines: Sequence[str]) -> CommandResult:
+        """What became of commands to scontrol that one process of it does one after the other.
+
+        It goes on after one that fails, and does not say which that was.
+        """
+        return await self.program([self._place("scontrol")], given="\n".join([*lines, "quit\n"]))
+
+    async def program(
+        self, argv: Sequence[str], timeout_s: float | None = None, given: str = ""
+    ) -> CommandResult:
         """What became of any command, in the environment of Slurm's own."""
         kept = {"SLURM_CONF", *self._environ}
         unset = [f"--unset={name}" for name in os.environ if _OTHERS.fullmatch(name)]
@@ -54,6 +63,7 @@ class Commands:
                 timeout_s=timeout_s or self._options.timeout_s,
                 environ=self._environ,
                 max_bytes=_MAX_BYTES,
+                given=given.encode(),
             ),
         )
 

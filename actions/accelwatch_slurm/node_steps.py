@@ -8,6 +8,7 @@ from accelwatch.clock import Clock
 from accelwatch_slurm import steps
 from accelwatch_slurm.changing import DONE, ChangedError, Handler, updated
 from accelwatch_slurm.commands import Commands, told
+from accelwatch_slurm.draining import Drains
 from accelwatch_slurm.marks import (
     NodeMark,
     field_of,
@@ -32,6 +33,7 @@ class NodeSteps:
         self._commands = commands
         self._reader = reader
         self._clock = clock
+        self._drains = Drains(commands, reader, self._drain_words)
 
     def handlers(self) -> dict[str, Handler]:
         """By kind of step."""
@@ -73,7 +75,19 @@ class NodeSteps:
         )
 
     async def _drain(self, step: Step, operation: Committed) -> Told:
-        node = await self.node(step)
+        if self._drains.gather:
+            answer = await self._drains.together(step, operation)
+            if answer is not None:
+                return answer
+        words = self._drain_words(await self.node(step), step, operation)
+        return words if isinstance(words, Told) else await updated(self._commands, *words)
+
+    def _drain_words(
+        self, node: SlurmNode | None, step: Step, operation: Committed
+    ) -> list[str] | Told:
+        """The words that drain a node as it was read now. Raises ChangedError."""
+        if node is None:
+            raise ChangedError(f"Slurm knows no node {step.arguments['node']}")
         again = step.arguments.get("keep") == "yes"
         if node.drained and incident_in(node.reason):
             return Told(status=ToldStatus.DONE, text="it is drained already")
@@ -85,13 +99,12 @@ class NodeSteps:
             mark = msgspec.structs.replace(
                 mark, asked=float(step.arguments["asked"]), result=step.arguments["result"]
             )
-        return await updated(
-            self._commands,
+        return [
             f"nodename={node.name}",
             "state=drain",
             f"reason={step.arguments['reason']}",
             *self.with_mark(node, mark),
-        )
+        ]
 
     async def _standing(self, node: SlurmNode) -> Standing:
         reservations = await self._reader.reservations([node.name])

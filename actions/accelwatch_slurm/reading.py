@@ -104,6 +104,15 @@ class Reader:
         """All nodes."""
         return (await self._table.get()).nodes
 
+    async def nodes_now(self) -> dict[str, SlurmNode]:
+        """All nodes by name, read at once: some of them are about to be changed."""
+        return {node.name: node for node in (await self._all_nodes()).nodes}
+
+    @property
+    def in_a_rush(self) -> bool:
+        """Whether so many look that it is worth to do together what can be."""
+        return self._rush.is_on
+
     async def _all_nodes(self) -> _Table:
         text = await self._commands.read("scontrol", "--all", "--oneliner", "show", "nodes")
         parsed: dict[str, SlurmNode] = {}

@@ -25,11 +25,15 @@ RETURN = "return"
 REBOOT = "reboot"
 RUN_TEST = "run_test"
 
+MOST_TOGETHER = 128
+"""Drains that one command does."""
 _QUICK = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=10.0)
 _SEEN_AT_ONCE = StepKind(idempotent=True, reversible=True, timeout_s=20.0, settle_s=1.0)
 
 STEPS = {
-    DRAIN: _QUICK,
+    DRAIN: StepKind(
+        idempotent=True, reversible=True, timeout_s=20.0, settle_s=10.0, at_once=MOST_TOGETHER
+    ),
     UNDRAIN: _QUICK,
     RESUME: _QUICK,
     UNMARK: _QUICK,

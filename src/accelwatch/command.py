@@ -1,11 +1,14 @@
 """Bounded runs of vendor commands: a deadline, a limit on output, no shell, no terminal."""
 
+import contextlib
 import os
 import selectors
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO
 
 import msgspec
 
@@ -38,22 +41,24 @@ def run(
     timeout_s: float,
     environ: Mapping[str, str] | None = None,
     max_bytes: int = MAX_OUTPUT_BYTES,
+    given: bytes = b"",
 ) -> CommandResult:
     """Run a command in its own process group; past its deadline or limit the whole group is killed.
 
-    LC_ALL=C keeps numbers and words as the vendor documents them. Never raises for what the command
-    does.
+    `given` is what it reads from its standard input. LC_ALL=C keeps numbers and words as the vendor
+    documents them. Never raises for what the command does.
     """
     env = {**os.environ, **(environ or {}), "LC_ALL": "C"}
     try:
-        process = subprocess.Popen(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env,
-            start_new_session=True,
-        )
+        with _input(given) as stdin:
+            process = subprocess.Popen(
+                list(argv),
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=env,
+                start_new_session=True,
+            )
     except PermissionError:
         return CommandResult(failure="permission")
     except (OSError, ValueError):
@@ -66,6 +71,18 @@ def run(
             if stream is not None:
                 stream.close()
         process.poll()
+
+
+@contextlib.contextmanager
+def _input(given: bytes) -> Iterator["IO[bytes] | int"]:
+    """A file, not a pipe: nobody has to write while the command answers."""
+    if not given:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(given)
+        file.seek(0)
+        yield file
 
 
 def _collect(process: "subprocess.Popen[bytes]", deadline: float, limit: int) -> CommandResult:

@@ -18,6 +18,8 @@ class StepKind(msgspec.Struct, frozen=True):
     """After that its outcome is unknown."""
     settle_s: float = 10.0
     """How long after it was told its effect may take to be seen."""
+    at_once: int = 8
+    """How many of this kind may be under way together; more only where one call does many."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from accelwatch.action.intent import IntentKind
 from accelwatch.action.step import StepKind
 
-AT_ONCE = 8
-"""Effects of one scheduler that are under way together."""
 SLOW_S = 30.0
 """What may take longer waits for others of its like only: a test keeps no drain waiting."""
 SHARED = frozenset(
@@ -20,12 +18,12 @@ SHARED = frozenset(
 class Lanes:
     """Locks by name, for one event loop."""
 
-    def __init__(self, at_once: int = AT_ONCE) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """`most` effects of a kind are under way together, where that is less than is declared."""
         self._nodes: dict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._shared: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._effects: dict[tuple[str, bool], asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(at_once)
-        )
+        self._effects: dict[tuple[str, bool, int], asyncio.Semaphore] = {}
+        self._most = most
 
     def node(self, action: str, node: str) -> asyncio.Lock:
         """Who has it looks at a node's operations and changes them."""
@@ -37,4 +35,8 @@ class Lanes:
 
     def effects(self, action: str, kind: StepKind) -> asyncio.Semaphore:
         """Who has it may have an effect on a scheduler."""
-        return self._effects[action, kind.timeout_s > SLOW_S]
+        most = kind.at_once if self._most is None else min(self._most, kind.at_once)
+        key = action, kind.timeout_s > SLOW_S, most
+        if key not in self._effects:
+            self._effects[key] = asyncio.Semaphore(most)
+        return self._effects[key]

@@ -1,0 +1,243 @@
+"""Many drains that come together: each as if it were alone, by one look and one command."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+
+from accelwatch.action.contract import ActionUnavailableError
+from accelwatch.action.intent import Intent, IntentKind, Mark
+from accelwatch.action.observed import Standing
+from accelwatch.action.step import Committed, Step, Told, ToldStatus
+from accelwatch.command import CommandResult
+from accelwatch_slurm.changing import ChangedError
+from accelwatch_slurm.commands import Commands
+from accelwatch_slurm.draining import Drains, line_of
+from accelwatch_slurm.node_text import SlurmNode
+from accelwatch_slurm.reading import Reader
+from slurm_hand import Hand
+from working_slurm import WorkingSlurm
+
+MARK = Mark("inc-1", 1)
+
+
+def committed(number: int = 1) -> Committed:
+    return Committed(operation=f"op-{number}", attempt=1, mark=MARK, deadline=time.time() + 60)
+
+
+class Controller:
+    """What a batch reads and writes, held by a test."""
+
+    def __init__(self, *answers: CommandResult | Exception) -> None:
+        self.answers = list(answers)
+        self.lines: list[list[str]] = []
+        self.looks = 0
+        self.hold = asyncio.Event()
+        self.hold.set()
+
+    async def nodes_now(self) -> dict[str, SlurmNode]:
+        self.looks += 1
+        await self.hold.wait()
+        return {f"n{at}": SlurmNode(name=f"n{at}", states=("IDLE",)) for at in range(200)}
+
+    in_a_rush = True
+
+    async def all_of(self, lines: Sequence[str]) -> CommandResult:
+        self.lines.append(list(lines))
+        answer = self.answers.pop(0) if self.answers else CommandResult(status=0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def drains(self) -> Drains:
+        return Drains(cast("Commands", self), cast("Reader", self), words)
+
+
+def words(node: SlurmNode | None, step: Step, operation: Committed) -> list[str] | Told:
+    assert node is not None
+    if node.name == "n7":
+        raise ChangedError("held by somebody else")
+    if node.name == "n8":
+        return Told(status=ToldStatus.DONE, text="it is drained already")
+    reason = "it's gone" if node.name == "n9" else f"accelwatch:{operation.operation}:rule a title"
+    return [f"nodename={node.name}", "state=drain", f"reason={reason}"]
+
+
+def step(node: str) -> Step:
+    return Step(kind="drain", arguments={"node": node})
+
+
+async def all_drained(drains: Drains, *nodes: str) -> list[Any]:
+    each = (drains.together(step(node), committed(at)) for at, node in enumerate(nodes))
+    return await asyncio.gather(*each, return_exceptions=True)
+
+
+def test_who_comes_meanwhile_is_part_of_the_next() -> None:
+    async def story() -> None:
+        controller = Controller()
+        controller.hold.clear()
+        drains = controller.drains()
+        first = asyncio.create_task(drains.together(step("n1"), committed()))
+        await asyncio.sleep(0)
+        rest = asyncio.create_task(all_drained(drains, "n2", "n3", "n4"))
+        await asyncio.sleep(0)
+        controller.hold.set()
+        assert await first == Told(status=ToldStatus.DONE)
+        assert [one.status for one in await rest] == [ToldStatus.DONE] * 3
+        assert [len(lines) for lines in controller.lines] == [1, 3]
+        assert controller.looks == 2, "each is decided upon by what was read after it had come"
+
+    asyncio.run(story())
+
+
+def test_each_is_decided_upon_by_itself() -> None:
+    async def story() -> None:
+        controller = Controller()
+        drains = controller.drains()
+        one, changed, done, alone = await all_drained(drains, "n2", "n7", "n8", "n9")
+        assert one == Told(status=ToldStatus.DONE)
+        assert isinstance(changed, ChangedError)
+        assert done.text == "it is drained already"
+        assert alone is None, "its reason has a sign that means something in a line"
+        assert [line.split()[1] for lines in controller.lines for line in lines] == ["nodename=n2"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (CommandResult(status=1, errors=b"slurm_update error: Invalid node name specified"), None),
+        (CommandResult(status=1, errors=b"Unable to contact slurm controller"), None),
+        (CommandResult(status=1, errors=b"Socket timed out on send/recv"), ToldStatus.UNKNOWN),
+        (CommandResult(failure="timeout"), ToldStatus.UNKNOWN),
+    ],
+)
+def test_a_failure_is_unknown_to_all_or_has_each_done_alone(
+    answer: CommandResult, status: ToldStatus | None
+) -> None:
+    async def story() -> None:
+        told = await all_drained(Controller(answer).drains(), "n1", "n2", "n3")
+        assert [None if one is None else one.status for one in told] == [status] * 3
+
+    asyncio.run(story())
+
+
+def test_a_controller_that_is_away_is_told_to_each() -> None:
+    async def story() -> None:
+        away = Controller(ActionUnavailableError("away"))
+        told = await all_drained(away.drains(), "n1", "n2")
+        assert [str(one) for one in told] == ["away", "away"]
+        assert all(isinstance(one, ActionUnavailableError) for one in told)
+
+    asyncio.run(story())
+
+
+def test_who_gives_up_before_his_turn_is_not_drained() -> None:
+    async def story() -> None:
+        controller = Controller()
+        controller.hold.clear()
+        drains = controller.drains()
+        leads = asyncio.create_task(drains.together(step("n1"), committed()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        gives_up = asyncio.create_task(drains.together(step("n2"), committed()))
+        stays = asyncio.create_task(drains.together(step("n3"), committed()))
+        await asyncio.sleep(0)
+        gives_up.cancel()
+        controller.hold.set()
+        assert {*await asyncio.gather(leads, stays)} == {Told(status=ToldStatus.DONE)}
+        assert [line.split()[1] for lines in controller.lines for line in lines] == [
+            "nodename=n1",
+            "nodename=n3",
+        ]
+
+    asyncio.run(story())
+
+
+def test_where_the_one_that_does_it_is_cut_off_nobody_knows_and_nobody_waits() -> None:
+    async def story() -> None:
+        controller = Controller()
+        controller.hold.clear()
+        drains = controller.drains()
+        leads = asyncio.create_task(drains.together(step("n1"), committed()))
+        beside = asyncio.create_task(drains.together(step("n2"), committed()))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        leads.cancel()
+        told = await beside
+        assert told is not None
+        assert told.status is ToldStatus.UNKNOWN
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("reason=accelwatch:i1:low a b", 'update reason="accelwatch:i1:low a b"'),
+        ("reason=it's", None),
+        ('reason=a "b"', None),
+        ("reason=a\nupdate nodename=all state=down", None),
+        ("reason=a\\", None),
+        ('extra={"accelwatch":{"i":"i1","t":1}}', 'update extra={"accelwatch":{"i":"i1","t":1}}'),
+        ('extra={"a":"it is"}', 'update extra={"a":"it is"}'),
+        ('extra={"a":"it\'s"}', None),
+        ('extra={"a', None),
+        ("extra={} state=down", None),
+        ("comment=x", None),
+        ("nodename=n1 state=down", None),
+    ],
+)
+def test_only_words_without_a_meaning_of_their_own_are_put_into_a_line(
+    word: str, line: str | None
+) -> None:
+    assert line_of([word]) == line
+
+
+def test_on_a_real_slurm_each_has_its_own_reason_and_mark_and_others_are_left_alone(
+    slurm: WorkingSlurm, hand: Callable[..., Hand]
+) -> None:
+    one = hand()
+    slurm.scontrol("update", "node=n2", 'extra={"rack":"row 7"}')
+
+    async def story() -> list[Told]:
+        action = one.action
+        wanted = [one.intent(IntentKind.QUARANTINE, f"n{at}", f"inc-{at}") for at in (1, 2, 3, 4)]
+        steps = [action.propose(each, await action.observe(each)) for each in wanted]
+        await asyncio.gather(*(action.observe(wanted[0]) for _ in range(40)))
+        slurm.scontrol("update", "node=n3", "state=drain", "reason=fan broken")
+        return await asyncio.gather(
+            *(done(each, step) for each, step in zip(wanted, steps, strict=True))
+        )
+
+    async def done(wanted: Intent, step: object) -> Told:
+        assert isinstance(step, Step)
+        operation = Committed(operation="op", attempt=1, mark=wanted.mark, deadline=wanted.deadline)
+        return await one.action.perform(step, operation)
+
+    told = asyncio.run(story())
+    assert [each.status for each in told] == [
+        ToldStatus.DONE,
+        ToldStatus.DONE,
+        ToldStatus.RETRY,
+        ToldStatus.DONE,
+    ]
+    assert "fan broken" in told[2].text
+    seen = {each.name: each for each in asyncio.run(one.action.survey())}
+    for at in (1, 2, 4):
+        assert seen[f"n{at}"].standing is Standing.OURS
+        assert seen[f"n{at}"].mark == Mark(f"inc-{at}", 1)
+        assert seen[f"n{at}"].reason == one_alone(one, at)
+    assert seen["n3"].standing is Standing.FOREIGN
+    assert '"rack":"row 7"' in slurm.node("n2")
+
+
+def one_alone(hand: Hand, at: int) -> str:
+    """The reason that a drain of its own sets."""
+    hand.pursue(IntentKind.QUARANTINE, "n5", incident=f"inc-{at}", asked=float(at))
+    reason = {each.name: each for each in asyncio.run(hand.action.survey())}["n5"].reason
+    hand.slurm.scontrol("update", "node=n5", "state=undrain", "extra=")
+    return reason
