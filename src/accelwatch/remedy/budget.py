@@ -7,6 +7,7 @@ once, however many incidents want it out; it is given back with the last of them
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -28,7 +29,7 @@ class Own(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the quarantine was begun."""
 
 
-class BudgetState(msgspec.Struct, frozen=True, kw_only=True):
+class BudgetState(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What is taken of the budget."""
 
     own: Mapping[str, Own] = {}
@@ -36,16 +37,17 @@ class BudgetState(msgspec.Struct, frozen=True, kw_only=True):
     begun: Mapping[str, tuple[float, ...]] = {}
     """Unix seconds at which quarantines of a pool were reserved, as long as they slow others down."""
 
+    @cached_property
+    def _held(self) -> Mapping[str, frozenset[str]]:
+        groups: dict[str, set[str]] = {}
+        for node, own in self.own.items():
+            for group in own.place.groups:
+                groups.setdefault(group, set()).add(node)
+        return {group: frozenset(nodes) for group, nodes in groups.items()}
+
     def held(self, group: str) -> frozenset[str]:
         """Our own nodes of a group, the reserved ones included."""
-        kind, _, pool = group.partition("=")
-        is_pool = kind == "pool"
-        return frozenset(
-            node
-            for node, own in self.own.items()
-            # What `place.groups` says, without making every name of it.
-            if group in own.place.domains or (is_pool and pool in own.place.all_pools)
-        )
+        return self._held.get(group, frozenset())
 
 
 def bound(size: int, budget: Budget) -> int:
