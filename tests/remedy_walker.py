@@ -56,6 +56,7 @@ POLICIES = (
     _replace(_AUTO, rule="f", mode=Mode.OBSERVE),
     _replace(_AUTO, rule="g", when=When.AFTER_JOB, trust=Trust.ANY, ladder=()),
     Policy(rule="h", mode=Mode.AUTO),
+    _replace(_AUTO, rule="k", job=JobPolicy.IN_JOB, draw_spare=True),
     _replace(_AUTO, rule="j", job=JobPolicy.CANCEL, signal="USR1", grace_s=5.0),
 )
 WAITS = (0.0, 1.0, 5.0, 20.0, 20.0, 40.0, 40.0, 130.0, 700.0, 2000.0, 15_000.0)
@@ -276,7 +277,7 @@ class History:
         node.answering = node.agent = False
         case = Case(
             incident=f"i{self.number}",
-            policy=POLICIES[self.rng.choice((1, 1, 2, 9))],
+            policy=POLICIES[self.rng.choice((1, 1, 2, 9, 10))],
             since=self.now,
             evidence_at=self.now,
         )

@@ -17,6 +17,7 @@ ALLOWED_BY = {
     IntentKind.SIGNAL_JOB: {"may_signal"},
     IntentKind.MOVE_JOB: {"may_move"},
     IntentKind.CANCEL_JOB: {"may_cancel"},
+    IntentKind.SWAP_IN_JOB: {"may_swap"},
     IntentKind.DRAW_SPARE: {"may_draw"},
     IntentKind.RESET_DEVICE: {"may_reset"},
     IntentKind.REBOOT: {"may_reboot"},

@@ -110,11 +110,12 @@ def test_an_action_is_checked_and_kept(tmp_path: Path) -> None:
     [
         ("  action: {job: {signal: USR9}}\n", "action.job.signal: no signal 'USR9'"),
         ("  action: {spare: {draw: true}}\n", "action.spare.draw: a spare is drawn for what is"),
-        ("  action: {job: {policy: cancel}}\n", "action.job.policy: a job is cancelled on a node"),
+        ("  action: {job: {policy: cancel}}\n", "action.job.policy: cancel is for a node that"),
         (
             "  action: {quarantine: {when: after_job}, job: {policy: cancel}}\n",
-            "action.job.policy: a job is cancelled on a node that is taken out at once",
+            "action.job.policy: cancel is for a node that is taken out at once",
         ),
+        ("  action: {job: {policy: in_job}}\n", "action.job.policy: in_job is for a node that"),
         ("  action: {remedy: [kick]}\n", "action.remedy[0]: no remedy 'kick'; one of reset"),
         ("  action: {remedy: [{reboot: {max: 0}}]}\n", "action.remedy[0]: max is a number from 1"),
         ("  action: {remedy: [{reboot: {max: 11}}]}\n", "action.remedy[0]: max is a number from 1"),

@@ -24,6 +24,8 @@ class IntentKind(StrEnum):
     """The job runs on, from its checkpoint, without the bad nodes."""
     RESTORE_JOB = "restore_job"
     """What a move changed of the user's own wishes is as it was; the place held is given back."""
+    SWAP_IN_JOB = "swap_in_job"
+    """The job's own launcher goes on without the node, from its next cycle on."""
     CANCEL_JOB = "cancel_job"
     """Nothing of the job runs any more, and it is not begun again."""
     FOLLOW_JOB = "follow_job"

@@ -1,14 +1,17 @@
 """Actions as a configuration names them: plug-ins with their secrets read from files."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from accelwatch import plugins
 from accelwatch.action.contract import Action, ActionContext
+from accelwatch.action.intent import IntentKind
 from accelwatch.clock import Clock, SystemClock
 from accelwatch.delivery.sinks import resolved
-from accelwatch.errors import AccelwatchError
+from accelwatch.errors import AccelwatchError, ConfigError
 from accelwatch.remedy.settings import ActionSettings, RemedySettings
+from accelwatch.rules.document import JobPolicy
+from accelwatch.rules.rule import Rule
 
 
 def actions_of(
@@ -36,6 +39,18 @@ def built(
     )
     made: Action = factory(context)
     return made
+
+
+def check_in_job(rules: Iterable[Rule], actions: Iterable[Action]) -> None:
+    """Raises ConfigError where a rule leaves a swap to the launcher, and no action can tell that."""
+    if any(IntentKind.SWAP_IN_JOB in action.intents for action in actions):
+        return
+    for rule in rules:
+        if rule.action is not None and rule.action.job is JobPolicy.IN_JOB:
+            raise ConfigError(
+                f"{rule.origin}: {rule.id}: action.job.policy in_job needs a hook that tells the job's "
+                "launcher; add an action of type script with hooks.swap_in_job to remedy.actions"
+            )
 
 
 def mistakes(settings: RemedySettings) -> Iterator[tuple[str, str]]:

@@ -44,6 +44,7 @@ NEEDS: Mapping[IntentKind, Ceiling] = MappingProxyType(
         IntentKind.CANCEL_JOB: Ceiling.DRAIN,
         IntentKind.FENCE: Ceiling.RESUME,
         IntentKind.MOVE_JOB: Ceiling.RESUME,
+        IntentKind.SWAP_IN_JOB: Ceiling.RESUME,
         IntentKind.DRAW_SPARE: Ceiling.RESUME,
         IntentKind.RESET_DEVICE: Ceiling.REMEDY,
         IntentKind.REBOOT: Ceiling.REMEDY,

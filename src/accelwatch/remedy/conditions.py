@@ -20,6 +20,7 @@ from accelwatch.remedy.jobs import (
     must_fence,
     next_job,
     next_signal,
+    next_swap,
     silent,
     to_be_mended,
     well,
@@ -206,6 +207,7 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
         "may_signal": _may(Kind.SIGNAL_JOB),
         "may_draw": _may(Kind.DRAW_SPARE),
         "may_move": _may(Kind.MOVE_JOB),
+        "may_swap": _may(Kind.SWAP_IN_JOB),
         "may_cancel": _may(Kind.CANCEL_JOB),
         "may_reset": _may(Kind.RESET_DEVICE),
         "may_reboot": _may(Kind.REBOOT),
@@ -249,6 +251,11 @@ CONDITIONS: Mapping[str, Condition] = MappingProxyType(
             at.happening.pursued is not None and at.happening.pursued.intent.kind is Kind.DRAW_SPARE
         ),
         "move_next": lambda at: not cancels(at.remedy) and _leave_next(at.sur, at.remedy),
+        "swap_next": lambda at: next_swap(at.sur, at.remedy) is not None,
+        "of_swap": lambda at: (
+            at.happening.pursued is not None
+            and at.happening.pursued.intent.kind is Kind.SWAP_IN_JOB
+        ),
         "cancel_next": lambda at: cancels(at.remedy) and _leave_next(at.sur, at.remedy),
         "moved_back": lambda at: _moved_back(at.happening),
         "wrong_again": lambda at: wrong_again(at.sur, at.remedy),

@@ -36,6 +36,7 @@ EFFECTS: Mapping[str, Effect] = MappingProxyType(
         "fenced": mending.fenced,
         "job_done": mending.job_done,
         "count_resume": mending.resume_counted,
+        "move_instead": mending.move_instead,
         "count_cancel": mending.count_cancel,
         "reserve_spare": mending.reserve_spare,
         "no_spare": mending.no_spare,

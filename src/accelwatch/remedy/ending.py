@@ -28,7 +28,13 @@ OF_STAGE: Mapping[Stage, frozenset[Kind]] = MappingProxyType(
         Stage.QUARANTINING: frozenset({Kind.QUARANTINE}),
         Stage.FENCING: frozenset({Kind.FENCE}),
         Stage.DRAINING: frozenset(
-            {Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.DRAW_SPARE}
+            {
+                Kind.SIGNAL_JOB,
+                Kind.SWAP_IN_JOB,
+                Kind.MOVE_JOB,
+                Kind.CANCEL_JOB,
+                Kind.DRAW_SPARE,
+            }
         ),
         Stage.REMEDIATING: frozenset({Kind.RESET_DEVICE, Kind.REBOOT, Kind.POWER_CYCLE}),
         Stage.VERIFYING: frozenset({Kind.TEST}),
@@ -123,7 +129,7 @@ def _late(sur: Surroundings, remedy: Remedy, happening: Happening) -> Remedy:
         return remedy
     if kind is Kind.DRAW_SPARE:
         return without(sur, remedy, pursued.text)
-    if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB) and done:
+    if kind in (Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB) and done:
         return job_done(Scene(sur, remedy, happening))
     return remedy
 

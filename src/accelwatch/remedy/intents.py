@@ -10,7 +10,7 @@ from accelwatch.action.intent import IntentKind as Kind
 from accelwatch.remedy import clocks
 from accelwatch.remedy.cases import bad_nodes
 from accelwatch.remedy.gates import remedy_case
-from accelwatch.remedy.jobs import next_job, next_signal
+from accelwatch.remedy.jobs import next_job, next_signal, next_swap
 from accelwatch.remedy.model import Remedy
 from accelwatch.remedy.surroundings import Surroundings
 from accelwatch.remedy.verify import next_test
@@ -25,6 +25,7 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
         Kind.FENCE: clocks.FENCE_S,
         Kind.SIGNAL_JOB: clocks.JOB_S,
         Kind.MOVE_JOB: clocks.JOB_S,
+        Kind.SWAP_IN_JOB: clocks.SWAP_S,
         Kind.CANCEL_JOB: clocks.JOB_S,
         Kind.RESTORE_JOB: clocks.RESTORE_S,
         Kind.FOLLOW_JOB: clocks.RESTORE_S,
@@ -39,7 +40,7 @@ DEADLINES: Mapping[Kind, float] = MappingProxyType(
 )
 """Seconds after which an intent makes no sense any more."""
 _WITH_SPARE = frozenset({Kind.MOVE_JOB, Kind.DRAW_SPARE, Kind.RETURN_SPARE})
-_OF_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB})
+_OF_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB, Kind.CANCEL_JOB, Kind.SWAP_IN_JOB})
 
 
 def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
@@ -65,8 +66,14 @@ def intent_of(sur: Surroundings, remedy: Remedy, kind: Kind) -> Intent:
         test=next_test(remedy) if kind is Kind.TEST else "",
         original=_as_we_left_it(remedy) if kind is Kind.RELEASE else {},
         asked=sur.now,
-        deadline=sur.now + DEADLINES[kind],
+        deadline=sur.now + _within_s(remedy, kind),
     )
+
+
+def _within_s(remedy: Remedy, kind: Kind) -> float:
+    """A rule may say how long a launcher has to go on without a node."""
+    said = 0.0 if remedy.policy is None else remedy.policy.grace_s
+    return said if kind is Kind.SWAP_IN_JOB and said else DEADLINES[kind]
 
 
 def mark_of(sur: Surroundings, remedy: Remedy) -> Mark:
@@ -104,6 +111,8 @@ def _as_we_left_it(remedy: Remedy) -> dict[str, str]:
 def _job(sur: Surroundings, remedy: Remedy, kind: Kind) -> JobKey | None:
     if kind not in _OF_JOB:
         return None
+    if kind is Kind.SWAP_IN_JOB:
+        return next_swap(sur, remedy)
     return next_signal(sur, remedy) if kind is Kind.SIGNAL_JOB else next_job(sur, remedy)
 
 

@@ -65,7 +65,9 @@ def jobs_gone(sur: Surroundings, remedy: Remedy) -> bool:
 def must_fence(sur: Surroundings, remedy: Remedy) -> bool:
     """Jobs would go on elsewhere while their old copy may still run."""
     policy = remedy.policy
-    if policy is None or policy.job is not JobPolicy.REQUEUE or not needs_fence(remedy):
+    if policy is None or not needs_fence(remedy):
+        return False
+    if policy.job is not JobPolicy.REQUEUE and not remedy.unswapped:
         return False
     return silent(sur, remedy) and jobs_waiting(sur, remedy)
 
@@ -89,7 +91,7 @@ def cancels(remedy: Remedy) -> bool:
     return remedy.policy is not None and remedy.policy.job is JobPolicy.CANCEL
 
 
-_LEAVING = frozenset({JobPolicy.REQUEUE, JobPolicy.CANCEL})
+_LEAVING = frozenset({JobPolicy.REQUEUE, JobPolicy.CANCEL, JobPolicy.IN_JOB})
 
 
 def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
@@ -100,12 +102,26 @@ def next_job(sur: Surroundings, remedy: Remedy) -> JobKey | None:
     if not to_be_mended(sur, remedy):
         return None
     jobs = (*(jobs_of(sur, remedy) or ()), *_stranded(remedy))
+    if policy.job is JobPolicy.IN_JOB:
+        leaving = {*remedy.unswapped, *remedy.stranded}
+        jobs = tuple(job for job in jobs if job in leaving)
     return next((job for job in jobs if job not in remedy.handled), None)
+
+
+def next_swap(sur: Surroundings, remedy: Remedy) -> JobKey | None:
+    """The job whose own launcher is to go on without the node next."""
+    policy = remedy.policy
+    if policy is None or policy.job is not JobPolicy.IN_JOB or policy.when is When.AFTER_JOB:
+        return None
+    if not to_be_mended(sur, remedy):
+        return None
+    done = {*remedy.handled, *remedy.unswapped}
+    return next((job for job in jobs_of(sur, remedy) or () if job not in done), None)
 
 
 def next_signal(sur: Surroundings, remedy: Remedy) -> JobKey | None:
     """The job that is to be asked for a checkpoint before it leaves."""
     job = next_job(sur, remedy)
-    if job is None or remedy.policy is None or not remedy.policy.signal:
+    if job is None or remedy.policy is None or not remedy.policy.signal or remedy.unswapped:
         return None
     return None if job in remedy.signalled or silent(sur, remedy) else job

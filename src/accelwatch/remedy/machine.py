@@ -168,6 +168,7 @@ _DRAINING = (
     *_row(S.DRAINING, T.TICK, "idle well", S.VERIFYING, does="begin_verifying"),
     *_row(S.DRAINING, T.TICK, "idle jobs_gone", S.QUARANTINED),
     *_row(S.DRAINING, T.TICK, "idle must_fence", S.QUARANTINED),
+    *_row(S.DRAINING, T.TICK, "idle swap_next may_swap", wants=Kind.SWAP_IN_JOB),
     *_row(S.DRAINING, T.TICK, "idle signal_next may_signal", wants=Kind.SIGNAL_JOB),
     *_row(S.DRAINING, T.TICK, "idle spare_next no_spare", does="no_spare"),
     *_row(
@@ -187,6 +188,8 @@ _DRAINING = (
     ),
     *_row(S.DRAINING, T.ACHIEVED, "moved_back", does="moved_back"),
     *_row(S.DRAINING, T.ACHIEVED, "", does="job_done"),
+    *_row(S.DRAINING, T.REFUSED, "of_swap", does="move_instead"),
+    *_row(S.DRAINING, T.GAVE_UP, "of_swap", does="move_instead"),
     *_row(S.DRAINING, T.REFUSED, "", does="leave_job"),
     *_row(S.DRAINING, T.GAVE_UP, "of_spare", does="leave_job"),
     *_row(S.DRAINING, T.CANCELLED, "of_spare", does="put_spare_back"),

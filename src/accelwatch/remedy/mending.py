@@ -93,6 +93,17 @@ def resume_counted(at: Scene) -> Remedy:
     return at.remedy
 
 
+def move_instead(at: Scene) -> Remedy:
+    """The job's launcher has not gone on without the node: the job is moved like any other."""
+    pursued = at.happening.pursued
+    if pursued is None or pursued.intent.job is None:
+        return at.remedy
+    job = pursued.intent.job
+    text = f"job {job} did not go on without {at.remedy.node} by itself, and is moved"
+    at.sur.note(at.remedy, f"{text}: {pursued.text}", Loudness.TELL)
+    return replace(at.remedy, unswapped=(*at.remedy.unswapped, job))
+
+
 def count_cancel(at: Scene) -> Remedy:
     """One more job is cancelled, at the pace that is allowed."""
     state, _ = attempts.cancel(at.sur.state.attempts, at.sur.now, at.sur.settings.budget)
@@ -132,6 +143,10 @@ def job_done(at: Scene) -> Remedy:
     job = pursued.intent.job
     if pursued.intent.kind is Kind.SIGNAL_JOB:
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
+    if pursued.intent.kind is Kind.SWAP_IN_JOB:
+        text = f"job {job} goes on without {at.remedy.node}, which it holds until it ends"
+        at.sur.note(at.remedy, text, Loudness.TELL)
+        return replace(at.remedy, handled=(*at.remedy.handled, job))
     if pursued.intent.kind is Kind.CANCEL_JOB:
         at.sur.note(at.remedy, f"job {job} was cancelled, as the rule wants", Loudness.TELL)
         return replace(at.remedy, handled=(*at.remedy.handled, job))

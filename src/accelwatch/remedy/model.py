@@ -104,6 +104,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     signalled_at: float | None = None
     handled: tuple[JobKey, ...] = ()
     """Jobs that were moved, or that cannot be."""
+    unswapped: tuple[JobKey, ...] = ()
+    """Jobs whose launcher did not go on without the node: they are moved instead."""
     moved: tuple[Intent, ...] = ()
     """By which jobs were moved, with what is to be put back."""
     serials: Mapping[str, str] = {}

@@ -171,6 +171,10 @@ def _of_jobs(sur: Surroundings, remedy: Remedy, policy: Policy) -> Iterator[tupl
     jobs = jobs_of(sur, remedy) or ()
     if not jobs or policy.when is When.AFTER_JOB:
         return
+    if policy.job is JobPolicy.IN_JOB:
+        left = [job for job in jobs if job not in (*remedy.handled, *remedy.unswapped)]
+        for job in left:
+            yield Kind.SWAP_IN_JOB, f"have job {job} go on without {remedy.node} by itself"
     if policy.job is JobPolicy.CANCEL:
         yield from _leaving(remedy, policy, jobs, Kind.CANCEL_JOB, "cancel job {}")
     if policy.job is not JobPolicy.REQUEUE:

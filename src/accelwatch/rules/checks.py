@@ -69,8 +69,11 @@ def action_of(written: ActionDocument | None, part: Part) -> Action | None:
         part.at("spare").complain(
             "draw", "a spare is drawn for what is quarantined; add quarantine"
         )
-    if job.policy is JobPolicy.CANCEL and (quarantine is None or quarantine.when is When.AFTER_JOB):
-        text = "a job is cancelled on a node that is taken out at once; add quarantine: {when: now}"
+    leaves = quarantine is not None and quarantine.when is not When.AFTER_JOB
+    if job.policy in (JobPolicy.CANCEL, JobPolicy.IN_JOB) and not leaves:
+        text = (
+            f"{job.policy} is for a node that is taken out at once; add quarantine: {{when: now}}"
+        )
         part.at("job").complain("policy", text)
     if quarantine is not None:
         _check_quarantine(quarantine, job, part.at("quarantine"))

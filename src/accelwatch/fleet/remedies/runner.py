@@ -21,7 +21,7 @@ from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.records import ENGINE
 from accelwatch.incidents.register import Line
 from accelwatch.judging.runner import RuleRunner
-from accelwatch.remedy.actions import actions_of
+from accelwatch.remedy.actions import actions_of, check_in_job
 from accelwatch.remedy.changes import Change, Heard, RulesChanged
 from accelwatch.remedy.data_guard import Sight
 from accelwatch.remedy.engine import Engine
@@ -64,6 +64,7 @@ class RemedyRunner:
         self.settings = settings
         self._clock: Clock = fleet.clock
         self._actions = actions_of(settings, fleet.clock)
+        check_in_job(rules.rules.rules.values(), self._actions.values())
         writer = rules.register.writer
         self.engine = Engine(
             self._decide,
