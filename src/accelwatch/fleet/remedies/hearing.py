@@ -3,39 +3,95 @@
 import hashlib
 from collections.abc import Collection
 
+import msgspec
+
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.state.fleet import Fleet
 from accelwatch.fleet.state.machine import machine_of
 from accelwatch.fleet.state.node import Node
 from accelwatch.fleet.state.source import OURS
+from accelwatch.remedy.identity import Machine
 from accelwatch.remedy.world import NodeHeard
 from accelwatch.schema.device import DeviceState
 
+AGAIN_S = 20.0
+"""After which a node is told of again though nothing but the time is another: what is decided upon may
+be a minute old."""
 SAMPLE_S = 30.0
 """A device that was not read for so long is not known to be well."""
 _WELL = frozenset({DeviceState.OK, DeviceState.DEGRADED})
 """What a degraded device amounts to is for rules to say."""
 
 
-def heard(fleet: Fleet, node: Node, troubled: Collection[str], ceiling: str) -> NodeHeard:
-    """What is known of a node now; `troubled` are the nodes on which a rule that could act fires."""
-    machine, best = machine_of(node), node.best
-    labels = dict(node.labels)
+class Hearing:
+    """What is seen of nodes, and which of it is news; for the hub's event loop."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._known: dict[str, _Known] = {}
+        self._told: dict[str, NodeHeard] = {}
+
+    def heard(self, node: Node, troubled: Collection[str], ceiling: str) -> NodeHeard:
+        """What is known of a node now; `troubled` are those on which a rule that could act fires."""
+        machine, best = machine_of(node), node.best
+        known = self._known.get(node.name)
+        if known is None or (known.shape, known.machine) != (node.shape, machine):
+            known = self._known[node.name] = _known_of(node, machine)
+        told = self._told[node.name] = NodeHeard(
+            node=node.name,
+            time=0.0 if best is None else best.arrived_wall,
+            healthy=looks_well(self._fleet, node, troubled),
+            generation=known.generation,
+            boot_id=machine.boot_id,
+            system_uuid=machine.system_uuid,
+            host_name=machine.host,
+            boot_time=machine.boot_time,
+            serials=known.serials,
+            labels=known.labels,
+            rack=known.labels.get("rack", ""),
+            model=known.model,
+            ceiling=ceiling,
+        )
+        return told
+
+    def news(self, node: Node, troubled: Collection[str], ceiling: str) -> NodeHeard | None:
+        """The same, unless it was told a moment ago and nothing but the time is another."""
+        before = self._told.get(node.name)
+        now = self.heard(node, troubled, ceiling)
+        if before is None or now.time - before.time >= AGAIN_S:
+            return now
+        if msgspec.structs.replace(now, time=before.time) != before:
+            return now
+        self._told[node.name] = before
+        return None
+
+    def forget_others(self, nodes: Collection[str]) -> None:
+        """Know only these nodes any more."""
+        for name in self._told.keys() - nodes:
+            del self._told[name]
+            self._known.pop(name, None)
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """What of a node is another only when its shape or its machine is."""
+
+    shape: int
+    machine: Machine
+    serials: dict[str, str]
+    labels: dict[str, str]
+    model: str
+    generation: str
+
+
+def _known_of(node: Node, machine: Machine) -> _Known:
     models = [device.device.model for device in node.devices.values() if device.device.model]
-    return NodeHeard(
-        node=node.name,
-        time=0.0 if best is None else best.arrived_wall,
-        healthy=looks_well(fleet, node, troubled),
-        generation=generation_of(node, machine.boot_id),
-        boot_id=machine.boot_id,
-        system_uuid=machine.system_uuid,
-        host_name=machine.host,
-        boot_time=machine.boot_time,
-        serials=serials_of(node),
-        labels=labels,
-        rack=labels.get("rack", ""),
-        model=models[0] if models else "",
-        ceiling=ceiling,
+    return _Known(
+        node.shape,
+        machine,
+        serials_of(node),
+        dict(node.labels),
+        models[0] if models else "",
+        generation_of(node, machine.boot_id),
     )
 
 

@@ -11,7 +11,7 @@ from accelwatch.clock import Clock
 from accelwatch.fleet.approval import used
 from accelwatch.fleet.names import SPEAKING
 from accelwatch.fleet.remedies.cases import Cases
-from accelwatch.fleet.remedies.hearing import heard
+from accelwatch.fleet.remedies.hearing import Hearing
 from accelwatch.fleet.remedies.measures import StageTimes, standing
 from accelwatch.fleet.remedies.worth import worth_of
 from accelwatch.fleet.rules.evaluator import FleetEvaluator
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
 OTHERS_EVERY = 5
-"""Looks after which nodes are told of that have no remedy."""
+"""Looks after which nodes are looked at that have no remedy."""
 _CLOSE_S = 5.0
 _LOUDNESS = {
     Loudness.LOG: logging.INFO,
@@ -75,6 +75,7 @@ class RemedyRunner:
             tell=self._tell,
         )
         self._cases = Cases(rules)
+        self._hearing = Hearing(fleet)
         self._times = StageTimes()
         self._digest = ""
         self._looks = 0
@@ -167,7 +168,12 @@ class RemedyRunner:
                 silent += self._fleet.state_of(node) not in SPEAKING
             if everybody or remedy is not None:
                 ceiling = self._evaluator.ceiling_of(node.name)
-                self.engine.hear([heard(self._fleet, node, troubled, ceiling)])
+                tell = self._hearing.news if remedy is None else self._hearing.heard
+                told = tell(node, troubled, ceiling)
+                if told is not None:
+                    self.engine.hear([told])
+        if everybody:
+            self._hearing.forget_others(self._fleet.nodes)
         sight = Sight(
             time=self._clock.wall(),
             monotonic=self._clock.monotonic(),

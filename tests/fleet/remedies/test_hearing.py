@@ -1,0 +1,87 @@
+"""What the engine is told of nodes: what has changed at once, and the rest often enough to be fresh."""
+
+import machines
+from accelwatch.fleet.remedies.hearing import AGAIN_S, Hearing
+from accelwatch.fleet.target import targets_of
+from accelwatch.remedy.clocks import FRESH_S, GAP_S
+from accelwatch.remedy.world import NodeHeard
+from accelwatch.schema.device import DeviceState
+from accelwatch.schema.snapshot import DeviceView
+from told_fleet import ToldFleet, view
+
+
+class Heard:
+    """Node `a`, and what is told of it."""
+
+    def __init__(self) -> None:
+        self.site = ToldFleet()
+        source = self.site.fleet.source(self.site.keys["a"])
+        assert source is not None
+        self.source = source
+        source.host_name, source.boot_id = "a.example", "boot-1"
+        self.hearing = Hearing(self.site.fleet)
+        self.troubled: set[str] = set()
+        self.ceiling = "resume"
+
+    def after(self, seconds: float, *views: DeviceView) -> NodeHeard | None:
+        self.site.clock.advance(seconds)
+        now = self.site.clock.wall()
+        self.site.tell("a", *(views or (view(0, sample_time=now), view(1, sample_time=now))))
+        node = self.site.fleet.nodes["a"]
+        told = self.hearing.news(node, self.troubled, self.ceiling)
+        whole = Hearing(self.site.fleet).heard(node, self.troubled, self.ceiling)
+        assert told is None or told == whole, "what is kept of it is as if it were asked for now"
+        return told
+
+
+def test_what_is_as_before_is_told_again_in_time_to_be_fresh() -> None:
+    heard = Heard()
+    assert heard.after(0.0) is not None
+    assert heard.after(5.0) is None
+    assert heard.after(AGAIN_S - 6.0) is None
+    assert heard.after(1.0) is not None
+    assert heard.after(5.0) is None
+    assert min(FRESH_S, GAP_S) / 2 > AGAIN_S
+
+
+def test_whatever_is_another_is_told_at_once() -> None:
+    heard = Heard()
+    first = heard.after(0.0)
+    assert first is not None
+    assert (first.healthy, set(first.serials)) == (True, {"nvidia0", "nvidia1"})
+    heard.troubled.add("a")
+    assert (told := heard.after(1.0)) is not None
+    assert told.healthy is False
+    heard.ceiling = "observe"
+    assert (told := heard.after(1.0)) is not None
+    assert told.ceiling == "observe"
+    heard.source.boot_id = "boot-2"
+    assert (told := heard.after(1.0)) is not None
+    assert (told.boot_id, told.generation != first.generation) == ("boot-2", True)
+    assert heard.after(1.0) is None
+
+
+def test_another_board_another_label_and_a_device_that_is_ill_are_told_at_once() -> None:
+    heard = Heard()
+    before = heard.after(0.0)
+    assert before is not None
+    now = heard.site.clock.wall() + 1.0
+    other = machines.device(1, serial="another", uuid="GPU-another")
+    exchanged = view(0, sample_time=now), view(1, device=other, sample_time=now)
+    assert (told := heard.after(1.0, *exchanged)) is not None
+    assert told.serials["nvidia1"] == "another"
+    assert told.generation != before.generation
+    ill = view(0, state=DeviceState.LOST, sample_time=now + 1), exchanged[1]
+    assert (told := heard.after(1.0, *ill)) is not None
+    assert told.healthy is False
+    moved = targets_of(["a"], {"rack": "r9"})
+    heard.site.fleet.set_targets([*moved, heard.site.targets[1]])
+    assert (told := heard.after(1.0, *ill)) is not None
+    assert told.rack == "r9"
+
+
+def test_a_node_that_is_gone_is_forgotten_and_news_when_it_comes_back() -> None:
+    heard = Heard()
+    assert heard.after(0.0) is not None
+    heard.hearing.forget_others(["b"])
+    assert heard.after(1.0) is not None
