@@ -75,7 +75,10 @@ class Load:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One stream."""
-        request = (await reader.readuntil(b"\r\n\r\n")).decode()
+        try:
+            request = (await reader.readuntil(b"\r\n\r\n")).decode()
+        except asyncio.IncompleteReadError:
+            return  # who connected has gone
         name = request.split(" ", 2)[1].split("/")[1]
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {MSGPACK}\r\nTransfer-Encoding: chunked\r\n\r\n"
         writer.write(head.encode() + chunk(opening(self._messages, name, self._interval_s)))

@@ -1,4 +1,7 @@
-"""What 60 rules cost an agent of eight devices, in pairs with and without; how long `check` takes."""
+"""What 60 rules cost an agent of eight devices, beside one without at once; how long `check` takes.
+
+Memory is the proportional set size, of which what both agents share is counted half in each.
+"""
 
 import json
 import statistics
@@ -34,22 +37,50 @@ def write_rules(folder: Path) -> Path:
     return file
 
 
-def measured(node: Node, *words: str) -> dict[str, float]:
-    """Processor share and memory of an agent that nobody asks."""
-    port = free_port()
-    command = accelwatch("agent", f"--web.listen-address=127.0.0.1:{port}", *words)
-    agent = subprocess.Popen(command, env=node.environ(), stderr=subprocess.DEVNULL)
-    try:
+class Agent:
+    """An agent that nobody asks."""
+
+    def __init__(self, node: Node, *words: str) -> None:
+        port = free_port()
+        command = accelwatch("agent", f"--web.listen-address=127.0.0.1:{port}", *words)
+        self.process = subprocess.Popen(command, env=node.environ(), stderr=subprocess.DEVNULL)
         wait_ready(port).close()
+        self._before = self._began = 0.0
+
+    def begin(self) -> None:
+        """From now on it counts."""
+        self._before, self._began = self._cpu_s(), time.monotonic()
+
+    def _cpu_s(self) -> float:
+        return sum(map(cpu_seconds, family(self.process.pid)))
+
+    def figures(self) -> dict[str, float]:
+        """Percent of a core since then, and MiB now."""
+        share = (self._cpu_s() - self._before) / (time.monotonic() - self._began)
+        mib = sum(map(pss_bytes, family(self.process.pid))) / (1 << 20)
+        return {"cpu": 100 * share, "mib": mib}
+
+    def end(self) -> None:
+        """Stop it."""
+        self.process.terminate()
+        self.process.wait()
+
+
+def pair(node: Node, rules: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """An agent without rules and one with them in the same time: what else runs befalls both."""
+    agents: list[Agent] = []
+    try:
+        agents.append(Agent(node))
+        agents.append(Agent(node, f"--config.file={rules}"))
         time.sleep(5)
-        pids = family(agent.pid)
-        before, began = sum(map(cpu_seconds, pids)), time.monotonic()
+        for one in agents:
+            one.begin()
         time.sleep(SECONDS)
-        share = (sum(map(cpu_seconds, pids)) - before) / (time.monotonic() - began)
-        return {"cpu": 100 * share, "mib": sum(map(pss_bytes, pids)) / (1 << 20)}
+        without, with_rules = [one.figures() for one in agents]
+        return without, with_rules
     finally:
-        agent.terminate()
-        agent.wait()
+        for one in agents:
+            one.end()
 
 
 def check_s(node: Node, *words: str) -> float:
@@ -70,7 +101,7 @@ def main() -> None:
         file = write_rules(Path(folder))
         rules = str(Path(folder) / "rules.yaml")
         try:
-            more = [(measured(node), measured(node, f"--config.file={file}")) for _ in range(PAIRS)]
+            more = [pair(node, file) for _ in range(PAIRS)]
             spot = check_s(node, "--agent", "none", "--rules", rules)
         finally:
             node.close()
