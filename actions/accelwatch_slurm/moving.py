@@ -22,6 +22,8 @@ _LATER_S = 2.0
 _NEXT_SECOND_S = 1.05
 """A launch in the wall-clock second of the requeue is revoked by slurmd, and the job fails."""
 _FAILED_LAUNCH = "launch_failed_requeued_held"
+_NO_NODES = "BadConstraints"
+_NO_NODES_S = 2.0
 
 
 def propose_move(intent: Intent, scene: Scene, *, hold_place: bool) -> Proposal:
@@ -150,7 +152,7 @@ def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
         return refusal
     failed = job.reason.lower().replace(" ", "_") == _FAILED_LAUNCH
     ours = held_word(intent) in job.admin_comment
-    if job.state is JobState.HELD and not (ours or failed):
+    if job.state is JobState.HELD and not (ours or failed or job.reason == _NO_NODES):
         return Refusal(RefusalKind.OVERRIDDEN, f"somebody holds job {job.id}: {job.reason}")
     if step := _steer(intent, scene, job, count):
         return step
@@ -158,6 +160,9 @@ def _again(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Proposal:
     left = not any(part.reservation == place_of(intent) for part in scene.parts)
     if there is not None and left and not _is_roomy(intent, count, there.nodes):
         return _delete(intent, job.id)  # nobody may use its nodes, the job neither
+    if job.state is JobState.HELD and job.reason == _NO_NODES:
+        # Slurm takes the priority of what no nodes fit, and gives it back when some do: nobody holds it.
+        return Wait(_NO_NODES_S, f"job {job.id} waits: no nodes fit it now")
     if job.state is JobState.HELD:
         return _step(steps.LET_GO, job, f"let job {job.id} go", word=held_word(intent))
     if job.may_start is not None and job.may_start > scene.time:

@@ -166,10 +166,16 @@ def _chore(sur: Surroundings, key: str, pursued: Pursued) -> None:
         is_back(sur, pursued.intent)
 
 
+_OF_A_JOB = frozenset({Kind.SIGNAL_JOB, Kind.MOVE_JOB})
+
+
 def trigger_of(pursued: Pursued) -> Trigger:
     """What the end of an intent is to the table."""
     if pursued.ending is Ending.REFUSED:
         kind = pursued.refusal or RefusalKind.IMPOSSIBLE
+        if kind is RefusalKind.OVERRIDDEN and pursued.intent.kind in _OF_A_JOB:
+            # Who holds a job has said nothing of the node: it stays out.
+            return Trigger.REFUSED
         return _REFUSALS.get(kind, Trigger.REFUSED)
     return _TRIGGERS[pursued.ending]
 

@@ -234,6 +234,34 @@ def test_a_job_in_its_user_s_own_reservation_stays_in_it() -> None:
     assert kind_of(propose(intent(IntentKind.MOVE_JOB, job=KEY, spare="n3"), own)) == "requeue"
 
 
+def test_a_job_that_has_become_too_large_for_its_place_is_let_out_of_it() -> None:
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY)
+    name = "accelwatch-job-1"
+    there = f"ReservationName={name} Nodes=n1,n2 Flags=MAINT State=ACTIVE"
+    waits = {"Restarts": "1", "Priority": "0", "Reason": "BadConstraints", "NumNodes": "2-2"}
+    own = {"bad": node("IDLE+DRAIN", "accelwatch:inc-1:r x"), "reservations": there}
+    line = job("PENDING", **waits, ExcNodeList="n1") + f" Reservation={name}"
+    step = propose(wanted, {**own, "job": line})
+    assert isinstance(step, Step)
+    assert step.arguments["ReservationName"] == ""
+    out = job("PENDING", **waits, ExcNodeList="n1")
+    assert kind_of(propose(wanted, {**own, "job": out})) == "delete_reservation"
+    assert kind_of(propose(wanted, {**own, "job": out, "reservations": ""})) == "Wait"
+    larger = there.replace("n1,n2", "n1,n2,n3")
+    kept = propose(wanted, {**own, "job": out, "reservations": larger})
+    assert isinstance(kept, Step)
+    assert kept.arguments["ReservationName"] == name
+    assert kind_of(propose(wanted, {**own, "job": line, "reservations": larger})) == "Wait"
+
+
+def test_a_job_that_somebody_holds_is_not_moved() -> None:
+    line = job("PENDING", Restarts="1", Priority="0", Reason="JobHeldUser")
+    own = {"bad": node("IDLE+DRAIN", "accelwatch:inc-1:r x"), "job": line}
+    refused = propose(intent(IntentKind.MOVE_JOB, job=KEY), own)
+    assert isinstance(refused, Refusal)
+    assert refused.kind is RefusalKind.OVERRIDDEN
+
+
 def test_a_requeue_whose_end_nobody_saw() -> None:
     step = Step(
         kind="requeue", arguments={"job": "1"}, precondition={"restarts": "0", "nodes": "n1,n2"}
