@@ -52,10 +52,13 @@ class Fleet:
         self.interval_s = interval_s
         self._conditions = Conditions(scenario)
         self._noise = noise(seed)
-        self._jobs: dict[str, list[Job]] = {}
-        for job in sorted(scenario.jobs, key=lambda job: job.at_s):
-            for name in job.nodes:
-                self._jobs.setdefault(name, []).append(job)
+        self._jobs = _by_node(scenario)
+
+    def play(self, scenario: Scenario) -> None:
+        """Have another scenario from now on; its times count from the same beginning."""
+        self.scenario = scenario
+        self._conditions = Conditions(scenario)
+        self._jobs = _by_node(scenario)
 
     def job(self, node: Node) -> Job | None:
         """The first job whose node it is, whether it has begun or not."""
@@ -245,6 +248,15 @@ class Fleet:
                 )
             ),
         )
+
+
+def _by_node(scenario: Scenario) -> dict[str, list[Job]]:
+    """The jobs of each node, the first to begin first."""
+    jobs: dict[str, list[Job]] = {}
+    for job in sorted(scenario.jobs, key=lambda job: job.at_s):
+        for name in job.nodes:
+            jobs.setdefault(name, []).append(job)
+    return jobs
 
 
 def events_of(condition: NodeCondition) -> list[ErrorEvent]:

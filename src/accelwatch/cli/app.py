@@ -71,6 +71,7 @@ _COMMANDS: Mapping[str, _Command] = MappingProxyType(
         "fleet": _Command("fleet", "fleet_command"),
         "demo": _Command("demo", "demo_command"),
         "hub": _Command("hub", "hub_command"),
+        "lab": _Command("lab_command", "lab"),
         "sim": _Command("sim", "sim_command"),
         "welcome": _Command("welcome", "welcome_command"),
     }

@@ -8,13 +8,16 @@ import typer
 
 from accelwatch.cli.completion import completer
 from accelwatch.cli.options import command
-from accelwatch.errors import UsageError
+from accelwatch.cli.output import complain
+from accelwatch.errors import AccelwatchError, UsageError
 from accelwatch.exit_codes import OK
 
 if TYPE_CHECKING:
     from accelwatch.clock import Clock
     from accelwatch_simulator.exposition import Render
     from accelwatch_simulator.fleet import Fleet
+    from accelwatch_simulator.nodes import FleetSize
+    from accelwatch_simulator.scenario import Scenario
 
 DEFAULT_LISTEN = "127.0.0.1:19400"
 _PORTS = ("many", "one")
@@ -88,29 +91,49 @@ def build_fleet(plan: SimPlan, clock: "Clock") -> "Fleet":
     """The fleet of a plan, beginning now. Raises UsageError and ConfigError."""
     from accelwatch.durations import seconds
     from accelwatch_simulator.fleet import Fleet
-    from accelwatch_simulator.nodes import FleetSize, build, dealing_order, names
-    from accelwatch_simulator.scenario import everyday, read_scenario
+    from accelwatch_simulator.nodes import build
 
     interval_s = seconds(plan.interval)
     if interval_s < _MIN_INTERVAL_S:
         raise UsageError("--interval must be at least 50ms")
     if plan.ports not in _PORTS:
         raise UsageError(f"--ports is {plan.ports!r}; there are {', '.join(_PORTS)}")
-    size = FleetSize(
+    size = _size(plan)
+    nodes = build(size)
+    return Fleet(
+        nodes, _scenario(plan, size), seed=plan.seed, start=clock.wall(), interval_s=interval_s
+    )
+
+
+def _scenario(plan: SimPlan, size: "FleetSize") -> "Scenario":
+    """What is played. Raises ConfigError."""
+    from accelwatch_simulator.nodes import dealing_order, names
+    from accelwatch_simulator.scenario import everyday, read_scenario
+
+    called = names(plan.nodes)
+    if plan.scenario is None:
+        return everyday(called)
+    return read_scenario(plan.scenario, called, plan.devices, dealing_order(size))
+
+
+def _size(plan: SimPlan) -> "FleetSize":
+    from accelwatch_simulator.nodes import FleetSize
+
+    return FleetSize(
         nodes=plan.nodes,
         devices=plan.devices,
         vendor=plan.vendor,
         dialect=plan.dialect,
         seed=plan.seed,
     )
-    nodes = build(size)
-    called = names(plan.nodes)
-    played = (
-        everyday(called)
-        if plan.scenario is None
-        else read_scenario(plan.scenario, called, plan.devices, dealing_order(size))
-    )
-    return Fleet(nodes, played, seed=plan.seed, start=clock.wall(), interval_s=interval_s)
+
+
+def play_again(plan: SimPlan, fleet: "Fleet") -> None:
+    """Read the scenario anew; one with mistakes changes nothing, and they are told."""
+    try:
+        fleet.play(_scenario(plan, _size(plan)))
+    except AccelwatchError as error:
+        complain(f"{error}\nthe scenario is played as before")
 
 
 def own_exposition() -> "Render":
@@ -152,6 +175,7 @@ async def _serve(plan: SimPlan, fleet: "Fleet", clock: "Clock") -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ending.set)
+    loop.add_signal_handler(signal.SIGHUP, play_again, plan, fleet)
     try:
         await server.listen(sockets)
         server.start()

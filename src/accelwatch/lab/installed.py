@@ -7,7 +7,7 @@ from accelwatch.errors import UnmetError
 
 SLURM = ("munged", "slurmctld", "slurmd", "scontrol", "sbatch", "squeue", "scancel")
 """Programs that a cluster on one machine needs."""
-_MEND = "on Debian and Ubuntu: apt-get install --no-install-recommends slurm-wlm slurm-client munge"
+MEND = "on Debian and Ubuntu: apt-get install --no-install-recommends slurm-wlm slurm-client munge"
 
 
 def missing(names: tuple[str, ...] = SLURM) -> list[str]:
@@ -19,7 +19,7 @@ def program(name: str) -> str:
     """Path of a program. Raises UnmetError where it is not installed."""
     path = _where(name)
     if path is None:
-        raise UnmetError(f"{name} is not installed ({_MEND})")
+        raise UnmetError(f"{name} is not installed ({MEND})")
     return path
 
 

@@ -37,11 +37,12 @@ class Slurm:
         self.processes = Processes(folder)
         self.environ = {**os.environ, "SLURM_CONF": str(self.conf), "SLURM_TIME_FORMAT": "%s"}
 
-    def begin(self, scheduler: str = "batch_sched_delay=1") -> None:
+    def begin(self, scheduler: str = "batch_sched_delay=1", slurmd_timeout_s: int = 30) -> None:
         """Start all of it and wait until its nodes are idle. Raises AccelwatchError."""
         slurmctld = program("slurmctld")
         program("slurmd")
-        text = slurm_conf(self.folder, self.names, free_ports(len(self.names) + 1), scheduler)
+        ports = free_ports(len(self.names) + 1)
+        text = slurm_conf(self.folder, self.names, ports, scheduler, slurmd_timeout_s)
         self.conf.write_text(text)
         (self.folder / "state").mkdir(exist_ok=True)
         begin_munge(self.folder, self.processes)
@@ -54,9 +55,7 @@ class Slurm:
 
     def end(self, grace_s: float = 0.0) -> None:
         """End all of it, jobs first."""
-        if self.processes.runs("slurmctld"):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.kill_jobs()
+        self.kill_jobs_if_it_answers()
         self.processes.end(grace_s)
 
     def run(self, *words: str, check: bool = True) -> str:
@@ -121,6 +120,12 @@ class Slurm:
         whose = f"--user={getpass.getuser()}"
         self.run("scancel", "--full", "--signal=KILL", "--state=RUNNING", whose, check=False)
         self.run("scancel", whose, check=False)
+
+    def kill_jobs_if_it_answers(self) -> None:
+        """The same, before it is ended; a controller that hangs is woken for it."""
+        if self.processes.signal("slurmctld", signal.SIGCONT):
+            with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+                self.kill_jobs()
 
     def clean(self) -> None:
         """No jobs, no reservations, all nodes at work. Raises AccelwatchError."""

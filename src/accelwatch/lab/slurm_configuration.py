@@ -33,7 +33,7 @@ ReturnToService=1
 KillWait=1
 MinJobAge=300
 InactiveLimit=0
-SlurmdTimeout=30
+SlurmdTimeout={slurmd_timeout_s}
 ResumeTimeout=60
 RebootProgram=/bin/true
 {nodes}
@@ -45,7 +45,9 @@ _NODE = (
 )
 
 
-def slurm_conf(folder: Path, names: Sequence[str], ports: Sequence[int], scheduler: str) -> str:
+def slurm_conf(
+    folder: Path, names: Sequence[str], ports: Sequence[int], scheduler: str, slurmd_timeout_s: int
+) -> str:
     """The text for nodes of these names; `ports` are the controller's, then one a node."""
     host = socket.gethostname().partition(".")[0]
     nodes = [
@@ -58,6 +60,7 @@ def slurm_conf(folder: Path, names: Sequence[str], ports: Sequence[int], schedul
         port=ports[0],
         user=getpass.getuser(),
         scheduler=scheduler,
+        slurmd_timeout_s=slurmd_timeout_s,
         nodes="\n".join(nodes),
         names=",".join(names),
     )

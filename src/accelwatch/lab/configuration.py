@@ -1,0 +1,67 @@
+"""What is written into a lab's folder for its hub: `hub.yaml`, and the rules that it judges by."""
+
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+SPARES = "spares"
+"""Name of the standing reservation over the spare nodes."""
+_HUB = """\
+# Made by `accelwatch lab`; it goes with the lab.
+targets: {{files: [{folder}/targets.json]}}
+scrape: {{scrape_timeout: 2s, max_backoff: 2s}}
+state: {{slow_after: 2s, stale_after: 3s, down_after: 5s}}
+web: {{listen_address: [{hub}]}}
+state_dir: {folder}/hub
+rules: {{files: [{folder}/rules.yaml], interval: 1s}}
+alerts:
+  storm_wait: 1s
+  sinks:
+  - {{name: lab, type: webhook, options: {{url: "http://{alerts}/"}}}}
+remedy:
+  ceiling: resume
+  override_cooldown: 1s
+  stop_file: {folder}/STOP
+  # Several nodes on one machine: nothing but a person's word says which is which.
+  nodes: {{{pairs}}}
+  spares: {{nodes: [{spares}]}}
+  budget: {{share: 50%, most: 2, min_available: 50%, small_pool: 0, per_hour: 1000, spacing: 0s}}
+  data_guard: {{startup_grace: 1s, calm: 0s, late: 5s}}
+  resume: {{most: 20, delays: [0s]}}
+  actions:
+  - name: slurm
+    type: slurm
+    options:
+      slurm_conf: {folder}/slurm.conf
+      commands: {commands}
+      spares: {reservation}
+      power_off: [{power}, "off", "{{node}}"]
+      power_state: [{power}, "is_off", "{{node}}"]
+"""
+
+
+def write_configuration(
+    folder: Path,
+    *,
+    hub: str,
+    alerts: str,
+    nodes: Sequence[str],
+    spares: Sequence[str],
+    commands: Path,
+) -> None:
+    """`hub.yaml` and `rules.yaml`; `hub`, `alerts` as `host:port`, `commands` the folder of Slurm's."""
+    rules = files("accelwatch.lab").joinpath("rules.yaml").read_text("utf-8")
+    (folder / "rules.yaml").write_text(rules, "utf-8")
+    power = f"{sys.executable}, -m, accelwatch.lab.power, {folder}"
+    text = _HUB.format(
+        folder=folder,
+        hub=hub,
+        alerts=alerts,
+        pairs=", ".join(f"{name}: {name}" for name in nodes),
+        spares=", ".join(spares),
+        commands=commands,
+        reservation=SPARES,
+        power=power,
+    )
+    (folder / "hub.yaml").write_text(text, "utf-8")

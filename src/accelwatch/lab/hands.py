@@ -1,0 +1,106 @@
+"""What a fault, an administrator or a repair does to a lab, each by its name in the scenarios."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Mapping
+
+from accelwatch.lab.lab import Lab, Record
+from accelwatch.lab.scenarios import Act
+from accelwatch.lab.simulated import Simulated
+
+PAUSE_S = 4.0
+"""Twice as long as a node has to look well before it is given back."""
+HANG_S = 12.0
+"""Longer than Slurm's commands wait for a controller."""
+_ADMIN = "swapping the power supply, back at nine"
+_GPU = 3
+
+
+class Hands:
+    """Does to one lab what scenarios say."""
+
+    def __init__(self, lab: Lab, record: Record) -> None:
+        self._lab = lab
+        self._simulated: Simulated = lab.simulated(record)
+        self.sick: list[str] = []
+        """Nodes with a fault, the oldest first."""
+        self.controller_hangs = False
+
+    def do(self, act: Act, node: str) -> tuple[str, str]:
+        """Do it to a node; a word and a sentence about it. Raises AccelwatchError."""
+        return _ACTS[act](self, node)
+
+    def undo(self) -> None:
+        """Leave nothing of it behind, whatever went wrong."""
+        self._start_controller("")
+        with contextlib.suppress(OSError):
+            self._mend_all()
+
+    def _befall(self, node: str, **fault: object) -> None:
+        self._simulated.befall({"nodes": node, **fault})
+        self.sick.append(node)
+
+    def _lose_gpu(self, node: str) -> tuple[str, str]:
+        self._befall(node, kind="lost", device=_GPU)
+        return "fault", f"GPU {_GPU} of {node} has fallen off the bus"
+
+    def _cut_links(self, _: str) -> tuple[str, str]:
+        names = list(self._lab.slurm.names)
+        faults = [{"nodes": name, "kind": "link_down", "device": "*", "count": 4} for name in names]
+        self._simulated.befall(*faults)
+        self.sick += names
+        return "fault", f"the links of {names[0]} to {names[-1]} are down"
+
+    def _mend(self, node: str) -> tuple[str, str]:
+        text = ", ".join(self.sick)
+        self._mend_all()
+        return "mended", f"{text or node} is well again"
+
+    def _mend_first(self, _: str) -> tuple[str, str]:
+        first = self.sick[0]
+        self._repair([first])
+        return "mended", f"{first} is well again"
+
+    def _mend_all(self) -> None:
+        self._repair(list(self.sick))
+
+    def _repair(self, nodes: list[str]) -> None:
+        self._simulated.mend(nodes)
+        self.sick = [one for one in self.sick if one not in nodes]
+
+    def _stop_controller(self, _: str) -> tuple[str, str]:
+        self._lab.processes.signal("slurmctld", signal.SIGSTOP)
+        self.controller_hangs = True
+        return "hangs", "slurmctld hangs: it takes connections and answers nobody"
+
+    def _start_controller(self, _: str) -> tuple[str, str]:
+        self._lab.processes.signal("slurmctld", signal.SIGCONT)
+        self.controller_hangs = False
+        return "back", "slurmctld answers again"
+
+    def _take_over(self, node: str) -> tuple[str, str]:
+        self._lab.slurm.scontrol("update", f"node={node}", "state=drain", f"reason={_ADMIN}")
+        return "admin", f'drains {node} himself: "{_ADMIN}"'
+
+    def _give_back(self, node: str) -> tuple[str, str]:
+        self._lab.slurm.scontrol("update", f"node={node}", "state=resume")
+        return "admin", f"resumes {node}"
+
+    def _wait(self, _: str) -> tuple[str, str]:
+        pause = HANG_S if self.controller_hangs else PAUSE_S
+        time.sleep(pause)
+        return "wait", f"{pause:g} s later"
+
+
+_ACTS: Mapping[Act, Callable[[Hands, str], tuple[str, str]]] = {
+    Act.LOSE_GPU: Hands._lose_gpu,
+    Act.CUT_LINKS: Hands._cut_links,
+    Act.STOP_CONTROLLER: Hands._stop_controller,
+    Act.START_CONTROLLER: Hands._start_controller,
+    Act.WAIT: Hands._wait,
+    Act.TAKE_OVER: Hands._take_over,
+    Act.GIVE_BACK: Hands._give_back,
+    Act.MEND: Hands._mend,
+    Act.MEND_FIRST: Hands._mend_first,
+}

@@ -1,0 +1,169 @@
+"""A lab: Slurm, simulated agents, a hub that acts, a receiver of alerts, all in one folder."""
+
+import getpass
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import msgspec
+
+from accelwatch.errors import AccelwatchError, UnmetError, UsageError
+from accelwatch.lab.asking import NoAnswerError, page
+from accelwatch.lab.configuration import SPARES, write_configuration
+from accelwatch.lab.installed import MEND, missing, program
+from accelwatch.lab.ports import free_ports
+from accelwatch.lab.simulated import Simulated
+from accelwatch.lab.slurm import Slurm
+from accelwatch.lab.step_keepers import kill_keepers
+from accelwatch.lab.waiting import NotSeenError, until
+
+NODES = ("n001", "n002", "n003", "n004")
+SPARE = NODES[-1]
+_RECORD = "lab.json"
+_READY_S = 60.0
+_SLURMD_TIMEOUT_S = 120
+"""After which it sets a node down by itself; it looks for silent ones three times as often."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the servers of a lab are, each as `host:port`."""
+
+    hub: str
+    simulator: str
+    alerts: str
+
+
+class Lab:
+    """One that may run in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """An absolute path."""
+        self.folder = folder
+        self.slurm = Slurm(folder, NODES)
+        self.processes = self.slurm.processes
+
+    @property
+    def alerts_file(self) -> Path:
+        """What the receiver has got, as JSON lines."""
+        return self.folder / "alerts.jsonl"
+
+    def record(self) -> Record | None:
+        """Where everything is; None when no whole lab runs here."""
+        try:
+            record = msgspec.json.decode((self.folder / _RECORD).read_bytes(), type=Record)
+        except (OSError, msgspec.DecodeError):
+            return None
+        return record if record.hub and self.processes.runs("hub") else None
+
+    def simulated(self, record: Record) -> Simulated:
+        """Its agents."""
+        return Simulated(self.folder, self.processes, record.simulator)
+
+    def up(self) -> Record:
+        """Begin it and wait until the hub acts. Raises AccelwatchError; nothing runs on then."""
+        if absent := missing():
+            raise UnmetError(
+                f"a lab needs Slurm, and {', '.join(absent)} cannot be found here ({MEND})"
+            )
+        if self.record() is not None:
+            raise UsageError(f"a lab runs in {self.folder} already; `accelwatch lab down` ends it")
+        self._make_folder()
+        try:
+            return self._begun()
+        except BaseException:
+            self.end()
+            raise
+
+    def down(self) -> int:
+        """End it and remove its folder; how many processes there were. Raises UsageError."""
+        if self.folder.exists() and not self._is_ours():
+            raise UsageError(f"{self.folder} is no folder of a lab; nothing is removed")
+        ended = self.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return ended
+
+    def end(self) -> int:
+        """End every process; the folder stays, with what was printed."""
+        self.slurm.kill_jobs_if_it_answers()
+        ended = self.processes.end()
+        kill_keepers(self.folder)
+        return ended + self.processes.sweep()
+
+    def _make_folder(self) -> None:
+        if self.folder.exists() and any(self.folder.iterdir()):
+            if not self._is_ours():
+                raise UsageError(f"{self.folder} is not empty and no folder of a lab; take another")
+            self.down()
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / _RECORD).write_bytes(
+                msgspec.json.encode(Record(hub="", simulator="", alerts=""))
+            )
+        except OSError as error:
+            raise AccelwatchError(
+                f"{error.filename}: cannot be written: {error.strerror}"
+            ) from error
+
+    def _is_ours(self) -> bool:
+        return (self.folder / _RECORD).exists() or not any(self.folder.iterdir())
+
+    def _begun(self) -> Record:
+        ports = free_ports(3)
+        hub, simulator, alerts = (f"127.0.0.1:{port}" for port in ports)
+        record = Record(hub=hub, simulator=simulator, alerts=alerts)
+        self.slurm.begin(slurmd_timeout_s=_SLURMD_TIMEOUT_S)
+        made = ("create", "reservation", f"users={getpass.getuser()}", "flags=ignore_jobs")
+        when = ("starttime=now", "duration=infinite")
+        self.slurm.scontrol(*made, *when, f"ReservationName={SPARES}", f"nodes={SPARE}")
+        self._begin_module("alerts", "accelwatch.lab.alert_receiver", alerts, self.alerts_file)
+        self.simulated(record).begin(len(NODES))
+        write_configuration(
+            self.folder,
+            hub=hub,
+            alerts=alerts,
+            nodes=NODES,
+            spares=[SPARE],
+            commands=Path(program("scontrol")).parent,
+        )
+        words = [sys.executable, "-m", "accelwatch", "hub", "-c", str(self.folder / "hub.yaml")]
+        self.processes.begin("hub", words)
+        try:
+            until(lambda: self._acts(record), "the hub acts", _READY_S)
+        except NotSeenError as error:
+            raise NotSeenError(f"{error}; it says: {self.slurm.said('hub')}") from error
+        (self.folder / _RECORD).write_bytes(msgspec.json.encode(record))
+        return record
+
+    def _begin_module(self, name: str, module: str, address: str, file: Path) -> None:
+        port = address.rpartition(":")[2]
+        self.processes.begin(name, [sys.executable, "-m", module, port, str(file)])
+
+    def _acts(self, record: Record) -> bool:
+        """Whether the hub hears all nodes and may begin something."""
+        if not self.processes.runs("hub"):
+            raise NotSeenError("the hub has ended")
+        try:
+            nodes = page(record.hub, "/v1/nodes")["nodes"]
+            remedies = page(record.hub, "/v1/remedies")
+            ready = spare_is_ready(record)
+        except NoAnswerError:
+            return False
+        up = [one for one in nodes if one["state"] == "up"]
+        return len(up) == len(NODES) and remedies["acts"] and not remedies["frozen"] and ready
+
+
+def spare_is_ready(record: Record) -> bool:
+    """Whether the spare could be drawn now. Raises NoAnswerError."""
+    spares = page(record.hub, "/v1/spares")["spares"]
+    return any(one["usable"] and one["standing"] == "ready" for one in spares)
+
+
+def usual_folder() -> Path:
+    """Where a lab is when nobody says: the user's state, else the temporary files. Raises UsageError."""
+    home = os.environ.get("XDG_STATE_HOME") or (
+        f"{os.environ['HOME']}/.local/state" if os.environ.get("HOME") else ""
+    )
+    if not home:
+        raise UsageError("neither XDG_STATE_HOME nor HOME is set; say where: --folder DIR")
+    return Path(home).absolute() / "accelwatch" / "lab"

@@ -1,0 +1,49 @@
+"""The lab's power switch: it ends everything of one node at once, as taking its power would.
+
+The keeper of a job's step goes first: one that outlives the job would tell Slurm that it has failed.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from accelwatch.lab.processes import Processes, marked
+from accelwatch.lab.slurm import NODE
+from accelwatch.lab.step_keepers import keepers_of, kill_keepers
+
+_JOB_NODE = "SLURMD_NODENAME"
+"""Variable of a job's processes, which have the environment of who submitted it besides."""
+
+
+def power_off(folder: Path, node: str) -> None:
+    """Leave nothing of it."""
+    kill_keepers(folder, node)
+    processes = Processes(folder)
+    processes.sweep({NODE: node})
+    processes.sweep({_JOB_NODE: node})
+
+
+def is_off(folder: Path, node: str) -> bool:
+    """Whether nothing of it runs."""
+    on = (
+        *keepers_of(folder, node),
+        *marked(folder, {NODE: node}),
+        *marked(folder, {_JOB_NODE: node}),
+    )
+    return not on
+
+
+def main() -> None:
+    """Exit code 0: it is off."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("word", choices=("off", "is_off"))
+    parser.add_argument("node")
+    given = parser.parse_args()
+    if given.word == "off":
+        power_off(given.folder, given.node)
+    sys.exit(0 if is_off(given.folder, given.node) else 1)
+
+
+if __name__ == "__main__":
+    main()

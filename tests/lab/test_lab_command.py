@@ -1,0 +1,75 @@
+"""What `accelwatch lab` says before and after a lab runs, where none can, and by its exit code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from accelwatch.cli.app import invoke
+from accelwatch.errors import UnmetError, UsageError
+from accelwatch.lab import lab as lab_module
+from accelwatch.lab import playing
+from accelwatch.lab.lab import Lab, Record
+from accelwatch.lab.scenarios import SCENARIOS
+from accelwatch.lab.story import Story
+
+
+def test_where_slurm_is_missing_it_is_said_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab_module, "missing", lambda: ["slurmctld", "slurmd"])
+    with pytest.raises(UnmetError, match=r"slurmctld, slurmd cannot be found.*apt-get install"):
+        invoke(["lab", "up", "--folder", str(tmp_path / "lab")])
+    assert not (tmp_path / "lab").exists()
+
+
+@pytest.mark.parametrize("word", ["up", "down"])
+def test_a_folder_of_somebody_else_is_not_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.setattr(lab_module, "missing", list)
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(UsageError, match="no folder of a lab"):
+        invoke(["lab", word, "--folder", str(tmp_path)])
+    assert (tmp_path / "thesis.tex").read_text() == "x"
+
+
+def test_without_a_scenario_they_are_listed(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert invoke(["lab", "run"]) == 0
+    listed = capsysbinary.readouterr().out.decode()
+    assert [line.split()[0] for line in listed.splitlines()] == list(SCENARIOS)
+
+
+def test_a_scenario_that_does_not_exist_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no scenario 'fire'; there are lost-gpu, "):
+        invoke(["lab", "run", "fire", "--folder", str(tmp_path)])
+
+
+@pytest.mark.parametrize(("missing", "code"), [([], 0), (["not seen within 60 s: running"], 1)])
+def test_the_exit_code_says_whether_it_ended_as_it_should(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    missing: list[str],
+    code: int,
+) -> None:
+    story = Story(scenario="lost-gpu", title="x", missing=missing, recovered_s=4.25)
+    record = Record(hub="h", simulator="s", alerts="a")
+    monkeypatch.setattr(Lab, "record", lambda _: record)
+    monkeypatch.setattr(playing, "play", lambda *_: story)
+    words = ["lab", "run", "lost-gpu", "--folder", str(tmp_path)]
+    assert invoke(words) == code
+    said = capfdbinary.readouterr()
+    assert said.out == b"recovered: 4.2 s from the fault to the job's next step\n"
+    assert said.err.decode() == "".join(f"accelwatch: lost-gpu: {one}\n" for one in missing)
+    assert invoke([*words, "--json"]) == code
+    assert json.loads(capfdbinary.readouterr().out)["ended_well"] is not bool(missing)
+
+
+def test_a_lab_that_runs_is_not_begun_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab_module, "missing", list)
+    monkeypatch.setattr(Lab, "record", lambda _: Record(hub="h", simulator="s", alerts="a"))
+    with pytest.raises(UsageError, match="runs in .* already"):
+        Lab(tmp_path).up()

@@ -1,0 +1,114 @@
+"""Scenarios that are really played: a Slurm, a hub and simulated agents, once for all of them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accelwatch.lab.installed import missing
+from accelwatch.lab.lab import SPARE, Lab
+from accelwatch.lab.playing import play
+from accelwatch.lab.processes import marked
+from accelwatch.lab.step_counter import lines_of
+from accelwatch.lab.story import Entry, Story
+from accelwatch.lab.waiting import until
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    # A short path: munged's socket lies in it.
+    with tempfile.TemporaryDirectory(prefix="lab") as name:
+        one = Lab(Path(name) / "lab")
+        one.up()
+        try:
+            yield one
+        finally:
+            one.down()
+
+
+def played(lab: Lab, name: str) -> tuple[Story, list[str]]:
+    """A scenario, and the words of its timeline in the order in which they were told."""
+    words: list[str] = []
+
+    def told(_: Story, entry: Entry) -> None:
+        words.append(entry.what)
+
+    record = lab.record()
+    assert record is not None
+    return play(lab, record, name, told), words
+
+
+def test_a_job_goes_on_after_a_gpu_is_lost(lab: Lab) -> None:
+    story, words = played(lab, "lost-gpu")
+    assert story.missing == []
+    order = ["job", "fault", "drained", "requeued", "running", "progress", "mended", "released"]
+    assert [word for word in words if word in order] == order
+    assert story.recovered_s is not None
+    texts = {entry.what: entry.text for entry in story.entries}
+    assert SPARE in texts["running"]
+    assert "the first after the checkpoint" in texts["progress"]
+    document = json.loads(json.dumps(story.document()))
+    times = [row["at_s"] for row in document["timeline"]]
+    assert document["ended_well"]
+    assert times == sorted(times)
+
+
+def test_a_node_that_an_administrator_takes_over_is_left_alone(lab: Lab) -> None:
+    story, words = played(lab, "admin-in-between")
+    assert story.missing == []
+    assert words.index("left alone") < words.index("quiet") < words.index("over")
+    assert "released" not in words
+
+
+def test_a_storm_takes_no_more_nodes_out_than_the_budget_allows(lab: Lab) -> None:
+    story, words = played(lab, "storm")
+    assert story.missing == []
+    assert words[-1] == "over"
+    (storm,) = (entry.text for entry in story.entries if entry.what == "storm")
+    assert "4 nodes at once" in storm
+
+
+def test_down_ends_everything_after_a_run_was_killed(lab: Lab) -> None:
+    words = (sys.executable, "-m", "accelwatch", "lab")
+    where = ("--folder", str(lab.folder))
+    jobs = len(list((lab.folder / "jobs").iterdir()))
+    slurm = lab.slurm
+    with subprocess.Popen(
+        [sys.executable, "-c", _SUBMIT, str(lab.folder)], start_new_session=True
+    ) as run:
+        until(lambda: len(list((lab.folder / "jobs").iterdir())) > jobs, "a job has begun")
+        run.kill()
+    job = max((lab.folder / "jobs").iterdir(), key=lambda one: int(one.name)).name
+    until(lambda: bool(lines_of(lab.folder, job)), "its job runs on")
+    # Worst case: the controller hangs as well, and a file of a pid is gone.
+    os.kill(slurm.pid("slurmctld"), signal.SIGSTOP)
+    (lab.folder / "pids/alerts.json").unlink()
+    done = subprocess.run([*words, "down", *where], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "processes ended" in done.stderr
+    assert list(marked(lab.folder, {})) == []
+    assert not lab.folder.exists()
+    again = subprocess.run([*words, "down", *where], capture_output=True, text=True, check=False)
+    assert (again.returncode, again.stderr) == (
+        0,
+        f"accelwatch: no lab ran in {lab.folder}\n",
+    )
+
+
+_SUBMIT = """\
+import sys, time
+from pathlib import Path
+from accelwatch.lab.lab import Lab
+from accelwatch.lab.step_counter import script_of
+lab = Lab(Path(sys.argv[1]))
+lab.slurm.submit("-N2", script=script_of(lab.folder))
+time.sleep(600)
+"""
