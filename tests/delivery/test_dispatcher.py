@@ -387,6 +387,9 @@ class OneAsks:
     def asks(self, _incident: Incident, /) -> tuple[Asked, ...]:
         return (ASKED,)
 
+    def soon(self, _incident: Incident, /) -> float:
+        return 0.0
+
     def linked(self, sink: str, incident: str, asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
         link = f"https://hub/{incident}?link=secret-{sink}"
         made = (msgspec.structs.replace(one, link=link) for one in asks)

@@ -42,8 +42,14 @@ class Scene:
         alerts = Alerts(sinks=sinks, routes=routes)
         self.traits = {name: Traits(edits, more.get("repeat_s")) for name in names}
         self.asks = ""
+        self.soon_s = 0.0
         self.queue = Queue(
-            Routes(alerts), self.traits, _described, storm_wait_s=10.0, asked=lambda _: self.asks
+            Routes(alerts),
+            self.traits,
+            _described,
+            storm_wait_s=10.0,
+            asked=lambda _: self.asks,
+            soon=lambda _: self.soon_s,
         )
 
     def tell(self, *incidents: Incident, muted: bool = False) -> "Scene":
@@ -479,6 +485,18 @@ def test_what_is_asked_before_anybody_was_told_is_told_with_it() -> None:
     scene.tell(later(incident(), START + 0.1))
     assert scene.send() == ["opened i1"]
     assert scene.tell(later(incident(), START + 0.2)).send() == []
+
+
+def test_what_begins_waits_a_moment_for_what_will_be_asked_about_it() -> None:
+    scene = Scene()
+    scene.soon_s = 2.0
+    assert scene.tell(incident()).send() == []
+    scene.after(0.2).asks = "p1@1.0"
+    assert scene.tell(later(incident(), START + 0.2)).send() == ["opened i1"], "one message"
+    other = Scene()
+    other.soon_s = 2.0
+    assert other.tell(incident()).send() == []
+    assert other.after(2.0).send() == ["opened i1"], "nothing was asked"
 
 
 def test_what_is_asked_while_the_beginning_is_being_sent_is_asked_after_it() -> None:

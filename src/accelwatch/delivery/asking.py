@@ -16,6 +16,10 @@ class Asking(Protocol):
         """What waits for a yes now; without links."""
         ...
 
+    def soon(self, incident: Incident, /) -> float:
+        """Seconds within which something will be asked, if it is: what begins waits so long for it."""
+        ...
+
     def linked(self, sink: str, incident: str, asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
         """Those that still wait, with a sink's link where its messages have one."""
         ...
@@ -29,6 +33,10 @@ class NobodyAsks:
     def asks(self, _incident: Incident, /) -> tuple[Asked, ...]:
         """Nothing."""
         return ()
+
+    def soon(self, _incident: Incident, /) -> float:
+        """At no time."""
+        return 0.0
 
     def linked(self, _sink: str, _incident: str, _asks: tuple[Asked, ...], /) -> tuple[Asked, ...]:
         """Nothing waits any more."""

@@ -64,7 +64,12 @@ class Dispatcher:
         self._timeouts = {one.name: one.timeout_s for one in settings.sinks}
         traits = {name: Traits(sink.edits, sink.repeat_s) for name, sink in self._sinks.items()}
         self._queue = Queue(
-            Routes(settings), traits, self._notice, settings.storm_wait_s, self._asked
+            Routes(settings),
+            traits,
+            self._notice,
+            settings.storm_wait_s,
+            asked=self._asked,
+            soon=self._asking.soon,
         )
         self._circuits = {name: Circuit(sink.pace_s) for name, sink in self._sinks.items()}
         self._bells = {name: asyncio.Event() for name in self._sinks}

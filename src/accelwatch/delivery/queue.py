@@ -56,10 +56,17 @@ class Queue:
         traits: Mapping[str, Traits],
         describe: Callable[[Incident, NoticeKind, int], Notice],
         storm_wait_s: float,
+        *,
         asked: Callable[[Incident], str] = lambda _: "",
+        soon: Callable[[Incident], float] = lambda _: 0.0,
     ) -> None:
-        """`asked` names what people are asked about an incident now; empty for nothing."""
+        """`asked` names what people are asked about an incident now; empty for nothing.
+
+        `soon` says for how many seconds an incident that begins waits for what is asked, so that it is
+        told with it.
+        """
         self._asked = asked
+        self._soon = soon
         self._routes = routes
         self._traits = traits
         self._describe = describe
@@ -107,6 +114,9 @@ class Queue:
                 due = message.due
                 if _rises(message, incident):
                     self._held.pop(message.key, None)
+                    due = min(due, plan.due)
+                if message.key not in self._held and self._asked(incident):
+                    # What it has waited for.
                     due = min(due, plan.due)
                 self._say(message, incident, NoticeKind.OPENED, max(due, now), now)
             return True
@@ -207,7 +217,9 @@ class Queue:
         self._keep(message)
         if storm:
             self._held[message.key] = incident.family
-        self._plan(message, max(plan.due, now + self._storm_wait_s if storm else now), now)
+        soon_s = 0.0 if message.asked else self._soon(incident)
+        wait_s = max(self._storm_wait_s if storm else 0.0, soon_s)
+        self._plan(message, max(plan.due, now + wait_s), now)
         return True
 
     def _gathers(self, message: Message, now: float) -> bool:

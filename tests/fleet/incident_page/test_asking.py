@@ -8,7 +8,7 @@ import pytest
 from accelwatch.fleet.approval.asking import HubAsking
 from accelwatch.fleet.approval.links import Standing
 from accelwatch.remedy.model import RemedyState
-from accelwatch.remedy.settings import LinkSettings, RemedySettings
+from accelwatch.remedy.settings import ActionSettings, LinkSettings, RemedySettings
 from accelwatch.remedy.stage import Stage
 from fleet.incident_page.asked_hub import NOW, AskedHub
 from incident_samples import over
@@ -39,6 +39,23 @@ def test_a_sink_that_is_named_gets_a_link_that_is_good() -> None:
     assert presented is not None
     assert presented.standing is Standing.GOOD
     assert presented.link.until == NOW - 60.0 + 600.0
+
+
+def test_what_begins_waits_only_for_rules_that_ask_where_somebody_acts() -> None:
+    hub = AskedHub()
+    runner: Any = hub.runner
+
+    def waits(settings: RemedySettings, rule: str) -> float:
+        hub.runner.settings = settings
+        one = HubAsking(lambda: runner, lambda: None, lambda: URL, lambda id_: id_ == rule)
+        return one.soon(hub.incident)
+
+    acts = RemedySettings(ceiling="drain", actions=(ActionSettings(type="slurm"),))
+    assert waits(acts, hub.incident.rule) > 0.0
+    assert waits(acts, "another") == 0.0
+    assert waits(RemedySettings(), hub.incident.rule) == 0.0
+    nobody = HubAsking(lambda: None, lambda: None, lambda: URL, lambda _: True)
+    assert nobody.soon(hub.incident) == 0.0
 
 
 def test_who_is_not_named_gets_none() -> None:

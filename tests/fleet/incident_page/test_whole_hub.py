@@ -59,6 +59,7 @@ def test_a_link_is_sent_decides_once_and_not_again_after_a_restart(
     (tmp_path / "rules.yaml").write_text(RULES, encoding="utf-8")
     rules = RuleSettings(files=(str(tmp_path / "rules.yaml"),), interval_s=0.1)
     world = FakeScheduler(SystemClock(), ["n1"])
+    world.nodes["n1"].boot_id = machines.snapshot().boot_id
     fake_plugin.append(world)
 
     async def story() -> None:
@@ -90,6 +91,7 @@ def test_a_link_is_sent_decides_once_and_not_again_after_a_restart(
 
             async with whole() as running:
                 address = await link_in(running, there)
+                assert len(there.requests) == 1, "one message, and it has the plan"
                 code, html = await page(visitor, address)
                 assert (code, "take " in html) == (200, True)
                 fields = dict(re.findall(r'name="(form|node|plan)" value="([^"]+)"', html))

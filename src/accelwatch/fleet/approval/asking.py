@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from accelwatch.fleet.remedies.runner import RemedyRunner
     from accelwatch.remedy.model import Remedy
 
+_SOON_S = 2.0
+"""Until the engine has decided, which takes far less."""
 MOST_ASKED = 3
 """Nodes of one incident that are asked about in a message."""
 
@@ -30,8 +32,13 @@ class HubAsking:
         remedies: "Callable[[], RemedyRunner | None]",
         approvals: "Callable[[], Approvals | None]",
         external_url: Callable[[], str],
+        asks_first: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Who acts, what links are signed with, and where people reach the hub; as it is now."""
+        """Who acts, what links are signed with, and where people reach the hub; as it is now.
+
+        `asks_first`: whether a rule, by its id, wants something done and asks a person before.
+        """
+        self._asks_first = asks_first
         self._remedies = remedies
         self._approvals = approvals
         self._external_url = external_url
@@ -52,6 +59,12 @@ class HubAsking:
             )
             for remedy in waiting[:MOST_ASKED]
         )
+
+    def soon(self, incident: Incident) -> float:
+        """How long an incident that begins waits for what people are asked about it."""
+        runner = self._remedies()
+        acts = runner is not None and runner.settings.acts
+        return _SOON_S if acts and self._asks_first(incident.rule) else 0.0
 
     def _of(self, runner: "RemedyRunner", incident: Incident) -> "Iterator[Remedy]":
         remedies = runner.engine.state.remedies

@@ -29,6 +29,7 @@ from accelwatch.fleet.tsdb.peers import Peers
 from accelwatch.incidents.incident import Incident
 from accelwatch.incidents.journal.file import FILE
 from accelwatch.incidents.silence import Maintenance
+from accelwatch.rules.document import Mode
 from accelwatch.schema.metrics import Series
 from accelwatch.schema.reading import Number
 from accelwatch.web.stream import ALERTING, HUB_HEADER
@@ -160,6 +161,7 @@ class Hub:
                     lambda: self.remedies,
                     lambda: self.approvals,
                     lambda: self.settings.alerts.external_url,
+                    self._asks_first,
                 ),
             )
             await runner.start()
@@ -171,6 +173,11 @@ class Hub:
                 self.remedies.change(settings.remedy)
             elif settings.remedy.actions:
                 logger.warning("a change takes a restart key=remedy.actions")
+
+    def _asks_first(self, rule: str) -> bool:
+        """Whether a rule wants something done, and asks a person before."""
+        known = None if self.rules is None else self.rules.rules.rules.get(rule)
+        return known is not None and known.action is not None and known.mode is Mode.APPROVE
 
     def _incidents_heard(self, incidents: Sequence[Incident]) -> None:
         if self.remedies is not None:
