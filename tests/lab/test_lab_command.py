@@ -73,3 +73,20 @@ def test_a_lab_that_runs_is_not_begun_twice(
     monkeypatch.setattr(Lab, "record", lambda _: Record(hub="h", simulator="s", alerts="a"))
     with pytest.raises(UsageError, match="runs in .* already"):
         Lab(tmp_path).up()
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_what_to_try_names_the_folder_where_it_is_not_the_usual_one(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    given: bool,
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    record = Record(hub="127.0.0.1:1", simulator="s", alerts="a")
+    monkeypatch.setattr(Lab, "up", lambda _: record)
+    folder = tmp_path / "my lab"
+    assert invoke(["lab", "up", *(["--folder", str(folder)] if given else [])]) == 0
+    said = capsysbinary.readouterr().out.decode()
+    assert "accelwatch incidents --hub http://127.0.0.1:1\n" in said
+    assert said.endswith(f"lab down --folder '{folder}'\n" if given else "lab down\n")

@@ -1,5 +1,6 @@
 """`accelwatch lab`: a cluster on this machine with a hub that acts, and how it recovers from faults."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -139,11 +140,12 @@ def _addresses(record: "Record") -> dict[str, str]:
 
 
 def _to_try(one: "Lab", record: "Record") -> str:
-    from accelwatch.lab.lab import SPARE
+    from accelwatch.lab.lab import SPARE, usual_folder
 
+    where = "" if one.folder == usual_folder() else f" --folder {shlex.quote(str(one.folder))}"
     hub = f"--hub http://{record.hub}"
     rows = (
-        ("play a scenario", "accelwatch lab run lost-gpu"),
+        ("play a scenario", f"accelwatch lab run lost-gpu{where}"),
         ("all scenarios", "accelwatch lab run"),
         ("the dashboard", f"accelwatch fleet {hub}"),
         ("incidents", f"accelwatch incidents {hub}"),
@@ -153,7 +155,7 @@ def _to_try(one: "Lab", record: "Record") -> str:
         ("give it back", f"accelwatch release {hub} n002 --reason 'a try'"),
         ("Slurm itself", f"SLURM_CONF={one.slurm.conf} sinfo -R"),
         ("alerts", f"tail -f {one.folder}/alerts.out"),
-        ("end it all", "accelwatch lab down"),
+        ("end it all", f"accelwatch lab down{where}"),
     )
     lines = [
         f"a hub that acts:   http://{record.hub}",

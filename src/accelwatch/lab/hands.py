@@ -53,9 +53,9 @@ class Hands:
         return "fault", f"the links of {names[0]} to {names[-1]} are down"
 
     def _mend(self, node: str) -> tuple[str, str]:
-        text = ", ".join(self.sick)
+        names = self.sick or [node]
         self._mend_all()
-        return "mended", f"{text or node} is well again"
+        return "mended", f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} well again"
 
     def _mend_first(self, _: str) -> tuple[str, str]:
         first = self.sick[0]
