@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from accelwatch.action.intent import Intent, IntentKind
+from accelwatch.action.observed import JobState
 from accelwatch.incidents.journal.records import Batch, StateRecord
 from accelwatch.remedy.operations import KIND, OperationState, operation_of
 from remedy.bench import MARK, Bench, intent
@@ -120,6 +121,12 @@ def _move(bench: Bench) -> Intent:
     _held(bench)
     job = bench.job("n1", exclude="n3")
     return intent(IntentKind.MOVE_JOB, job=job, bad_nodes=("n1",), spare="s1")
+
+
+def revived(bench: Bench) -> Intent:
+    """A job that has died, and is to be begun again where it was."""
+    job = bench.job("n2", state=JobState.ENDED, failed=True, restarts=1)
+    return intent(IntentKind.MOVE_JOB, node="n2", job=job, revive=True, restarts=1)
 
 
 def _restore(bench: Bench) -> Intent:

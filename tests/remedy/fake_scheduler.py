@@ -69,6 +69,7 @@ class Job:
     requeueable: bool = True
     interactive: bool = False
     may_start: float | None = None
+    failed: bool = False
     signals: int = 0
 
 
@@ -211,6 +212,7 @@ class FakeScheduler:
             restarts=job.restarts,
             may_start=job.may_start,
             requeueable=job.requeueable,
+            failed=job.failed,
             interactive=job.interactive,
         )
 
@@ -364,6 +366,9 @@ def _requeue(world: FakeScheduler, what: Mapping[str, str], operation: Committed
     job = _job(world, what)
     if job.state in (JobState.RUNNING, JobState.ENDING):
         job.state = JobState.ENDING
+    elif job.state is JobState.ENDED:
+        job.state, job.failed = JobState.WAITING, False
+        job.may_start = world.clock.wall() + START_AFTER_S
 
 
 def _cancel(world: FakeScheduler, what: Mapping[str, str], operation: Committed) -> None:
@@ -478,7 +483,10 @@ def _signal_job(intent: Intent, observed: Observed) -> Proposal:
 def _move_job(intent: Intent, observed: Observed) -> Proposal:
     job = observed.job
     assert job is not None
-    bad = set(intent.bad_nodes)
+    bad = set(intent.avoided)
+    if job.state is JobState.ENDED and job.failed and intent.revive:
+        died = {"restarts": str(job.restarts), "died": "yes"}
+        return _step("requeue", intent, precondition=died)
     if job.state in (JobState.ENDED, JobState.MISSING):
         return Refusal(RefusalKind.IMPOSSIBLE, "it has ended")
     if job.state is JobState.RUNNING and not bad & set(job.nodes):
@@ -611,6 +619,8 @@ def _is_ours(step: Step, observed: Observed) -> bool:
 def _has_moved_on(step: Step, observed: Observed) -> bool:
     job = observed.job
     assert job is not None
+    if step.precondition.get("died"):
+        return not job.failed or str(job.restarts) != step.precondition["restarts"]
     if job.state in (JobState.ENDED, JobState.MISSING):
         return True
     return job.state is not JobState.RUNNING or str(job.restarts) != step.precondition["restarts"]

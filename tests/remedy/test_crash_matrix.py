@@ -14,7 +14,7 @@ from accelwatch.action.intent import IntentKind
 from accelwatch.remedy.operations import OPEN, OperationState
 from accelwatch.remedy.pursued import Ending, Pursued
 from remedy.bench import MARK, NAME, Bench
-from remedy.crash import CASES, HAPPENED, PLAYS, KilledError, Point, kill_at, spare
+from remedy.crash import CASES, HAPPENED, PLAYS, KilledError, Point, kill_at, revived, spare
 from remedy.fake_scheduler import IRREVERSIBLE, NEVER_AGAIN
 
 UNSEEN = frozenset({"signal", "ticket"})
@@ -44,6 +44,24 @@ def killed_and_begun_again(
     bench.reported.clear()
     bench.restart()
     return bench.pursue(wanted)
+
+
+@pytest.mark.parametrize("point", Point)
+def test_a_job_that_died_is_begun_again_once(bench: Bench, point: Point) -> None:
+    wanted = revived(bench)
+    kill_at(bench, point, 0)
+    with pytest.raises(KilledError):
+        bench.pursue(wanted)
+    for task in asyncio.all_tasks(bench.loop):
+        task.cancel()
+    spare(bench)
+    bench.reported.clear()
+    bench.restart()
+    end = bench.pursue(wanted)
+    assert end is not None
+    assert end.ending is Ending.ACHIEVED
+    kinds = Counter(one.kind for one in bench.world.effects)
+    assert (kinds["requeue"], kinds["start"]) == (1, 1)
 
 
 def may_be_known(kind: IntentKind, point: Point, step: str) -> bool:
