@@ -304,15 +304,21 @@ async def decided(folder: Path, world: FakeScheduler) -> dict[str, object]:
 
         await until(all_decided)
         opened = {one.entity.node: one.opened for one in rules.open}
+
+        def held() -> int:
+            return sum(node.mark is not None for node in world.nodes.values())
+
+        await until(lambda: held() >= BOUNDED.most)
         await asyncio.sleep(3.0)
-        held = sum(node.mark is not None for node in world.nodes.values())
+        problems = list(remedies.problems)
     return {
         "nodes": nodes,
         "detect -> decided": told([known[node] - opened[node] for node in known]),
         "reading -> decided": told([at - fault for at in known.values()]),
         "budget": BOUNDED.most,
         "most own quarantines at any step": hub.most_own,
-        "nodes taken out": held,
+        "nodes taken out": held(),
+        "problems": problems,
     }
 
 
