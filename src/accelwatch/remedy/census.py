@@ -1,6 +1,7 @@
 """Which nodes belong together, and which of them are out of use, whoever took them out. Pure."""
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -8,7 +9,7 @@ NO_POOL = ""
 """The pool of nodes that are in none."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class Place(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Where a node belongs."""
 
     node: str
@@ -21,7 +22,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         """Its pools; there is always one."""
         return self.pools or (NO_POOL,)
 
-    @property
+    @cached_property
     def groups(self) -> tuple[str, ...]:
         """Names under which it is counted: pools first, then domains."""
         return (*(f"pool={pool}" for pool in self.all_pools), *self.domains)
