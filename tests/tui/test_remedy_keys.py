@@ -13,6 +13,7 @@ from fleets import FedFleet, FedRemedies, FleetStage, on
 from seen_incidents import job, lost, low_power, muted, over, storm
 from seen_remedies import answered, asking, draining, held, page, plan, remedy, stopped, unknown
 from tui.test_incident_screen import of
+from waiting import GUARD_S
 
 
 def acting(*told: IncidentNow, remedies: RemediesPage | None = None) -> FedFleet:
@@ -98,12 +99,13 @@ SAID = (
 def test_each_word_is_said_of_the_node_of_the_incident() -> None:
     async def check(stage: FleetStage) -> None:
         await stage.press("5")
-        for key, steps, verb, lasts in SAID:
+        for count, (key, steps, verb, lasts) in enumerate(SAID, 1):
             await stage.press(key, *["down"] * steps, "enter", "w", "enter")
-            await asyncio.sleep(0)
+            async with asyncio.timeout(GUARD_S):
+                while len(words(stage)) < count:
+                    await stage.pilot.pause(0.01)
             node = "" if key == "B" else "n002"
             assert words(stage)[-1] == Word(verb=verb, node=node, reason="w", lasts=lasts)
-        assert len(words(stage)) == len(SAID)
 
     on(check, source=acting())
 
@@ -183,7 +185,7 @@ def test_a_word_that_changes_nothing_or_leaves_doubt_is_told_as_such() -> None:
     on(check, source=source)
 
 
-def test_where_there_is_nothing_to_approve_that_is_said() -> None:
+def test_where_there_is_nothing_to_approve_or_deny_that_is_said() -> None:
     source = acting()
     fed = source.remedies
     assert fed is not None
@@ -201,6 +203,11 @@ def test_where_there_is_nothing_to_approve_that_is_said() -> None:
         fed.shown_plan = None
         await typed(stage, "P")
         await stage.until("the hub shows no plan: answered 500")
+        await stage.press("enter")
+        fed.told = page(remedy("n002", "quarantined", "i1"))
+        stage.app.pull_fleet()
+        await stage.press("D")
+        assert "n002 is quarantined: that is not undone by a no" in stage.text()
         assert words(stage) == []
 
     on(check, source=source)

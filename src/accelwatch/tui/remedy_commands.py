@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard
     from accelwatch.tui.fleet_controller import FleetController
 
+_DENIABLE = frozenset({"suspect", "awaiting_approval", "unreachable"})
+"""Stages in which nothing has been done yet."""
 _DENIED = {"1h": "an hour", "4h": "4 hours", "1d": "a day"}
 _HELD = {"1h": "for an hour", "4h": "for 4 hours", "1d": "for a day", "": "until it is taken back"}
 _BACK = {
@@ -108,6 +110,11 @@ class RemedyCommands:
 
     def _deny(self, node: str, _: "RemedySource") -> None:
         remedy = self._board.of_node(node)
+        if remedy is not None and remedy.stage not in _DENIABLE:
+            stage = remedy.stage.replace("_", " ")
+            text = [f"{node} is {stage}: that is not undone by a no; R gives the node back."]
+            self._saying.tell(f"Nothing to deny on {node}", text)
+            return
         rule = f" for rule {remedy.rule}" if remedy is not None and remedy.rule else ""
         text = [
             f"{node} stays in the pool, and nobody is asked again{rule} until the time is over."
