@@ -218,13 +218,13 @@ def test_when_the_hub_is_silent_nothing_is_shown_as_of_now() -> None:
     on(check, source=of(*everything()))
 
 
-def test_one_machine_has_no_incidents_and_key_5_says_where_they_are() -> None:
+def test_a_recording_has_no_incidents_and_key_5_says_where_they_are() -> None:
     async def go() -> None:
         async with running(FedSource(machine())) as stage:
             assert "5 incidents" not in stage.text()
             await stage.press("5")
             assert stage.screen_name == "local"
-            assert "accelwatch check" in stage.text()
+            assert "accelwatch rules backtest --replay" in stage.text()
 
     asyncio.run(go())
 

@@ -83,7 +83,7 @@ def test_without_an_agent_or_its_rules_the_screen_says_how_to_get_them() -> None
         on(check, source, size=(80, 24))
 
 
-def test_nobody_is_asked_before_the_screen_is_opened_and_a_recording_has_no_agent() -> None:
+def test_nobody_is_asked_before_the_screen_is_opened() -> None:
     source = FedFleet(seen(lost()))
     asked = []
 
@@ -95,10 +95,5 @@ def test_nobody_is_asked_before_the_screen_is_opened_and_a_recording_has_no_agen
         async with running(FedSource(node(2)), incidents=ask) as stage:
             await stage.press("3", "1", "5", "1", "5")
         assert asked == [1]
-        async with running(FedSource(node(2))) as stage:
-            await stage.press("5")
-            assert "a recording has no incidents" in stage.app.board.message
-            assert stage.screen_name == "local"
-            assert "5 incidents" not in stage.text()
 
     asyncio.run(go())
