@@ -11,9 +11,16 @@ from operator import attrgetter
 
 import msgspec
 
+from accelwatch.incidents.course import (
+    cleared,
+    closed,
+    fired_again,
+    opened,
+    seen_or_not,
+    without_lost,
+)
 from accelwatch.incidents.grouping import Groups
 from accelwatch.incidents.incident import (
-    MOST_EVIDENCE,
     Facts,
     Incident,
     IncidentState,
@@ -22,12 +29,10 @@ from accelwatch.incidents.incident import (
     with_moment,
 )
 from accelwatch.incidents.storm import Storms
-from accelwatch.rules.document import Severity
 from accelwatch.rules.rule import Rule
 from accelwatch.rules.timing import Transition
 from accelwatch.rules.verdict import (
     Entity,
-    Evidence,
     VerdictChange,
 )
 
@@ -103,7 +108,7 @@ class Keeper:
         self._rules = rules
         changed: list[Incident] = []
         for key, incident in self._kept.items():
-            after = _without_lost(incident, rules, now) if incident.is_open else incident
+            after = without_lost(incident, rules, now) if incident.is_open else incident
             if after is not incident:
                 self._kept[key] = after
                 changed.append(after)
@@ -182,7 +187,7 @@ class Keeper:
         """Close an incident by hand; None for one that is not open."""
         for key, incident in self._kept.items():
             if incident.id == id_ and incident.is_open:
-                self._kept[key] = _closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
+                self._kept[key] = closed(incident, Moment(now, MomentKind.CLOSED, note, actor))
                 self._groups.left(self._kept[key])
                 self._storms.left(self._kept[key])
                 self._rest(incident.id, 0.0)
@@ -244,6 +249,14 @@ class Keeper:
         """Whether a group, by its id, is open."""
         return any(one.id == group for one in (*self._groups.open, *self._storms.open))
 
+    def _fired(
+        self, rule: Rule, change: VerdictChange, before: Incident | None, at: float
+    ) -> Incident:
+        """Opened, back again, or fired on while it goes on."""
+        if before is None or not (before.is_open or self._may_return(before, change.time, at)):
+            return opened(rule, change, self._describe(change.entity), self._next_id())
+        return fired_again(rule, change, before, in_group=self._goes_on(before.group))
+
     def _apply(self, change: VerdictChange, at: float) -> Incident | None:
         rule = self._rules.get(change.rule)
         key = (rule.family if rule is not None else change.rule, change.entity)
@@ -253,104 +266,12 @@ class Keeper:
         elif incident is None or not incident.is_open:
             return None
         elif change.transition is Transition.CLEARED:
-            after = self._cleared(change, incident)
+            after = cleared(change, incident)
         else:
-            after = _sight(change, incident)
+            after = seen_or_not(change, incident)
         if after is not None:
             self._keep(key, after)
         return after
-
-    def _fired(
-        self, rule: Rule, change: VerdictChange, before: Incident | None, at: float
-    ) -> Incident:
-        if before is None or not (before.is_open or self._may_return(before, change.time, at)):
-            return self._opened(rule, change)
-        if not before.is_open:
-            before = msgspec.structs.replace(
-                before,
-                state=IncidentState.OPEN,
-                closed=None,
-                reopened=before.reopened + 1,
-                rules=(),
-                group=before.group if self._goes_on(before.group) else "",
-                follows="",
-            )
-            kind, text = MomentKind.REOPENED, f"{rule.title} again"
-        elif rule.id in before.rules:
-            kind, text = MomentKind.AGAIN, f"{rule.title} fires again"
-        else:
-            kind, text = MomentKind.RULE, rule.title
-        severity = severity_of(rule, change)
-        rises = severity.weight > before.severity.weight or not before.rules
-        after = msgspec.structs.replace(
-            before,
-            rules=tuple(
-                dict.fromkeys((rule.id, *before.rules) if rises else (*before.rules, rule.id))
-            ),
-            evidence=_gathered(change.evidence, before.evidence),
-            trusted=before.trusted or _trusted(change.evidence),
-        )
-        if rises or rule.id == after.rule:
-            after = msgspec.structs.replace(after, provenance=change.provenance)
-        if rises:
-            after = self._led_by(rule, severity, after)
-            if kind is MomentKind.RULE:
-                kind = MomentKind.ROSE
-        return with_moment(after, Moment(change.time, kind, text))
-
-    def _opened(self, rule: Rule, change: VerdictChange) -> Incident:
-        facts = self._describe(change.entity)
-        nodes = (change.entity.node,) if change.entity.node else facts.nodes
-        return Incident(
-            id=self._next_id(),
-            family=rule.family,
-            rule=rule.id,
-            rules=(rule.id,),
-            rule_digest=rule.digest,
-            title=rule.title,
-            entity=change.entity,
-            facts=facts,
-            severity=severity_of(rule, change),
-            confidence=rule.confidence,
-            advice=rule.advice,
-            since=change.since,
-            opened=change.time,
-            updated=change.time,
-            evidence=change.evidence[:MOST_EVIDENCE],
-            nodes=nodes,
-            trusted=_trusted(change.evidence),
-            provenance=change.provenance,
-            what_to_do=rule.what_to_do,
-            runbook=rule.runbook,
-            source=rule.source,
-            timeline=(Moment(change.time, MomentKind.OPENED, rule.title),),
-        )
-
-    def _led_by(self, rule: Rule, severity: Severity, incident: Incident) -> Incident:
-        return msgspec.structs.replace(
-            incident,
-            rule=rule.id,
-            rule_digest=rule.digest,
-            title=rule.title,
-            severity=severity,
-            confidence=rule.confidence,
-            advice=rule.advice,
-            what_to_do=rule.what_to_do,
-            runbook=rule.runbook,
-            source=rule.source,
-        )
-
-    def _cleared(self, change: VerdictChange, incident: Incident) -> Incident | None:
-        if change.rule not in incident.rules:
-            return None
-        rest = tuple(rule for rule in incident.rules if rule != change.rule)
-        if rest:
-            text = f"{change.rule} no longer fires; {', '.join(rest)} still does"
-            left = msgspec.structs.replace(incident, rules=rest)
-            return with_moment(left, Moment(change.time, MomentKind.NOTE, text))
-        lasted_s = round(change.time - incident.opened)
-        text = f"cleared after {lasted_s} s" if lasted_s >= 0 else "cleared; the clock was set back"
-        return _closed(incident, Moment(change.time, MomentKind.CLOSED, text))
 
     def _may_return(self, incident: Incident, now: float, at: float) -> bool:
         rule = self._rules.get(incident.rule)
@@ -391,54 +312,3 @@ class Keeper:
                 continue
             del self._kept[key], self._keys[id_]
             self._ended.pop(id_, None)
-
-
-def _without_lost(incident: Incident, rules: Mapping[str, Rule], now: float) -> Incident:
-    """An open incident after its rules have changed; the same one if none of its own is gone."""
-
-    def has(id_: str) -> bool:
-        return id_ in rules and rules[id_].family == incident.family
-
-    left = tuple(filter(has, incident.rules))
-    gone = ", ".join(id_ for id_ in incident.rules if id_ not in left)
-    if not gone:
-        return incident
-    if left:
-        text = f"rule {gone} is judged no more; {', '.join(left)} still is"
-        kept = msgspec.structs.replace(incident, rules=left)
-        return with_moment(kept, Moment(now, MomentKind.NOTE, text))
-    if incident.timeline and incident.timeline[-1].kind is MomentKind.ORPHANED:
-        return incident
-    text = f"rule {gone} is gone from the rule files, or off; close it with: accelwatch incidents close"
-    return with_moment(incident, Moment(now, MomentKind.ORPHANED, text))
-
-
-def severity_of(rule: Rule, change: VerdictChange) -> Severity:
-    """How loud a rule is on this evidence: what may be forged is never above `info`."""
-    return rule.severity if _trusted(change.evidence) else Severity.INFO
-
-
-def _trusted(evidence: tuple[Evidence, ...]) -> bool:
-    return not evidence or any(one.trusted for one in evidence)
-
-
-def _gathered(newer: tuple[Evidence, ...], older: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
-    """The newest evidence of each signal, the newer first."""
-    by_signal: dict[str, Evidence] = {}
-    for one in (*newer, *older):
-        by_signal.setdefault(one.signal, one)
-    return tuple(by_signal.values())[:MOST_EVIDENCE]
-
-
-def _sight(change: VerdictChange, incident: Incident) -> Incident | None:
-    if change.rule not in incident.rules:
-        return None
-    blind = change.transition is Transition.BLIND
-    kind = MomentKind.BLIND if blind else MomentKind.SEEING
-    text = "nobody can tell whether it is over: data is missing" if blind else "data is back"
-    return with_moment(incident, Moment(change.time, kind, text))
-
-
-def _closed(incident: Incident, moment: Moment) -> Incident:
-    closed = msgspec.structs.replace(incident, state=IncidentState.CLOSED, closed=moment.time)
-    return with_moment(closed, moment)

@@ -24,7 +24,8 @@ from accelwatch.tui.local.device_rows import sort_at
 from accelwatch.tui.local.process_rows import column_at
 from accelwatch.tui.local.replay import ReplaySource, banner
 from accelwatch.tui.opening import OPENINGS
-from accelwatch.tui.state.actions import ACTIONS, SCREEN
+from accelwatch.tui.state.action import SCREEN
+from accelwatch.tui.state.actions import ACTIONS
 from accelwatch.tui.state.board import SLICE, Board
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer

@@ -7,7 +7,8 @@ from accelwatch.tui.drawing.preferences import DENSITIES, slower
 from accelwatch.tui.opening import OPENINGS
 from accelwatch.tui.process_commands import ProcessCommands
 from accelwatch.tui.replay_commands import ReplayCommands
-from accelwatch.tui.state.actions import SCREEN, by_id, numbered_screens
+from accelwatch.tui.state.action import SCREEN
+from accelwatch.tui.state.actions import by_id, numbered_screens
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard

@@ -11,7 +11,7 @@ from accelwatch.fleet.wire import DevicePlace
 from accelwatch.tui.drawing.preferences import FORMS, SHADES, slower
 from accelwatch.tui.fleet import columns
 from accelwatch.tui.fleet.filters import condition
-from accelwatch.tui.state.actions import FLEET, INCIDENTS
+from accelwatch.tui.state.action import FLEET, INCIDENTS
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard

@@ -10,7 +10,7 @@ from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.fleet.incident_columns import sort_at
 from accelwatch.tui.fleet.incident_filters import incident_filter
 from accelwatch.tui.incident_changing import IncidentChanging
-from accelwatch.tui.state.actions import INCIDENT
+from accelwatch.tui.state.action import INCIDENT
 
 if TYPE_CHECKING:
     from accelwatch.tui.app import Dashboard

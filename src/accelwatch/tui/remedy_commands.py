@@ -8,7 +8,7 @@ from accelwatch.fleet.picture.remedies import RESET_BREAKER, START, STOP, Word
 from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.fleet.remedy_facts import price_of
 from accelwatch.tui.remedy_saying import RemedySaying
-from accelwatch.tui.state.actions import FLEET, INCIDENT, INCIDENTS
+from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 
 if TYPE_CHECKING:
     from accelwatch.fleet.picture.remedies import RemedySource

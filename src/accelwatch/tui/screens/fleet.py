@@ -13,7 +13,7 @@ from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet import grid_lines
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_line
-from accelwatch.tui.state.actions import FLEET
+from accelwatch.tui.state.action import FLEET
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import fleet_head as head
 from accelwatch.tui.views.fleet_list import EventList, FleetList, sight_of

@@ -12,7 +12,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.incident_facts import IncidentFacts, lines
 from accelwatch.tui.fleet.remedy_facts import RemedyFacts
 from accelwatch.tui.screens.page import PageScreen
-from accelwatch.tui.state.actions import INCIDENT
+from accelwatch.tui.state.action import INCIDENT
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.incident_graphs import (
     IncidentPast,

@@ -12,7 +12,7 @@ from accelwatch.fleet.wire import IncidentNow
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_line
-from accelwatch.tui.state.actions import INCIDENTS
+from accelwatch.tui.state.action import INCIDENTS
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.incident_list import IncidentList, totals
 from accelwatch.tui.widgets.footer import Footer

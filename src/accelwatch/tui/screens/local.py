@@ -9,7 +9,7 @@ from textual.screen import Screen
 
 from accelwatch.tui.drawing.lines import Line
 from accelwatch.tui.local.local_plan import plan
-from accelwatch.tui.state.actions import LOCAL
+from accelwatch.tui.state.action import LOCAL
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import strip_graphs
 from accelwatch.tui.views.device_list import DeviceList

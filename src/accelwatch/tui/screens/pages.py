@@ -7,7 +7,7 @@ from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.troubles import trouble_lines
 from accelwatch.tui.local import device_facts
 from accelwatch.tui.screens.page import PageScreen
-from accelwatch.tui.state.actions import DEVICE, DOCTOR
+from accelwatch.tui.state.action import DEVICE, DOCTOR
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views import doctor_lines, help_lines, strip_graphs
 from accelwatch.tui.views.device_lack import why_none

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from accelwatch.tui.drawing.lines import Line
-from accelwatch.tui.state.actions import PROCESSES
+from accelwatch.tui.state.action import PROCESSES
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.process_list import ProcessList
 from accelwatch.tui.widgets.footer import Footer

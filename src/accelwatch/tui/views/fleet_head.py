@@ -15,7 +15,7 @@ from accelwatch.tui.fleet import remedy_words, signs
 from accelwatch.tui.fleet.board import FleetBoard
 from accelwatch.tui.fleet.cells import watts
 from accelwatch.tui.fleet.events import recent
-from accelwatch.tui.state.actions import FLEET, INCIDENT, INCIDENTS
+from accelwatch.tui.state.action import FLEET, INCIDENT, INCIDENTS
 from accelwatch.tui.state.board import Board
 
 _AMBER_S, _RED_S = 2.0, 3.0

@@ -7,7 +7,8 @@ from accelwatch.schema.snapshot import DeviceView
 from accelwatch.tui.drawing import format as fmt
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, spread, width_of
-from accelwatch.tui.state.actions import INCIDENTS, numbered_screens
+from accelwatch.tui.state.action import INCIDENTS
+from accelwatch.tui.state.actions import numbered_screens
 from accelwatch.tui.state.board import Board
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from accelwatch.tui.drawing.glyphs import Glyphs
 from accelwatch.tui.drawing.lines import Line, clipped, fit, wrapped
-from accelwatch.tui.state.actions import OF_FLEET, ONLY_FLEET, Action, groups
+from accelwatch.tui.state.action import OF_FLEET, ONLY_FLEET, Action
+from accelwatch.tui.state.actions import groups
 from accelwatch.tui.state.key_names import key_name
 
 SIGNS = (

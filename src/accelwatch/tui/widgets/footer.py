@@ -8,7 +8,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from accelwatch.tui.drawing.lines import Line, fit, width_of
-from accelwatch.tui.state.actions import Action, usable
+from accelwatch.tui.state.action import Action
+from accelwatch.tui.state.actions import usable
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.state.key_names import key_name
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from accelwatch.tui.drawing.lines import Line
-from accelwatch.tui.state.actions import SCREEN
+from accelwatch.tui.state.action import SCREEN
 from accelwatch.tui.state.board import Board
 from accelwatch.tui.views.header import header, tab_at
 from accelwatch.tui.widgets.panel import Panel
