@@ -54,7 +54,8 @@ def propose_fence(intent: Intent, scene: Scene, *, power_off: bool) -> Proposal:
     for job in scene.jobs:
         free = intent.fenced_by_job and intent.job is not None and str(intent.job) == job.id
         held = job.priority == 0 or free
-        if job.state is JobState.RUNNING and job.batch and job.requeueable and not held:
+        runs = job.state is JobState.RUNNING and job.batch and job.requeueable
+        if (runs or job.begins_again) and not held:
             return _hold(intent, job)
     return Step(
         kind=steps.SET_DOWN,

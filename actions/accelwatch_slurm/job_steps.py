@@ -50,7 +50,9 @@ class JobSteps:
         return job
 
     async def _hold(self, step: Step, _: Committed) -> Told:
-        job = await self._job(step, JobState.RUNNING, JobState.WAITING, JobState.HELD)
+        job = await self._job(
+            step, JobState.RUNNING, JobState.ENDING, JobState.WAITING, JobState.HELD
+        )
         word = step.arguments["word"]
         if job.priority == 0 and word in job.admin_comment:
             return DONE

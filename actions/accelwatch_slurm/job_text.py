@@ -56,6 +56,8 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
     expedited: bool = False
     exit_code: str = ""
     """Status and signal, `1:0`."""
+    anew: bool = False
+    """Whether it counts as one that has not run yet, which one that ends before it begins again does."""
 
     @property
     def state(self) -> JobState:
@@ -69,6 +71,11 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
         if self.word in _HELD:
             return JobState.HELD
         return JobState.ENDED if self.word in _ENDED else JobState.ENDING
+
+    @property
+    def begins_again(self) -> bool:
+        """Whether it ends on its nodes only to be begun again, by Slurm itself, as soon as it has."""
+        return self.word == "COMPLETING" and self.restarts > 0 and self.anew
 
     @property
     def whole(self) -> str:
@@ -127,6 +134,7 @@ def job_of(line: str) -> SlurmJob | None:
         reservation=_text(pairs.get("Reservation")),
         admin_comment=_text(pairs.get("AdminComment")),
         exit_code=pairs.get("ExitCode", ""),
+        anew=pairs.get("RunTime") == "00:00:00",
         expedited="EXPEDITED_REQUEUE" in pairs.get("Flags", ""),
     )
 

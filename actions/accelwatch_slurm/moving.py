@@ -46,7 +46,7 @@ def _moved(intent: Intent, scene: Scene, job: SlurmJob, hold_place: bool) -> Pro
     if job.state is JobState.RUNNING:
         return _away(intent, scene, job, hold_place)
     if job.state is JobState.ENDING:
-        return Wait(_LOOK_S, f"job {job.id} is still ending on its nodes")
+        return _ending(intent, scene, job)
     if job.word == "CONFIGURING":
         return Wait(0.25, f"the nodes of job {job.id} are made ready")
     if job.restarts == 0:
@@ -102,6 +102,26 @@ def _revived(intent: Intent, job: SlurmJob) -> Proposal:
         job,
         f"requeue job {job.id}, which has died",
         precondition={"restarts": str(job.restarts), "died": job.word},
+    )
+
+
+def _ending(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal:
+    """One that was requeued leaves a node only when that answers, or is set down.
+
+    It is held before: Slurm would begin it again by itself in the moment in which its node is set down.
+    """
+    silent = _silent(scene, tuple(scene.bad))
+    parts = [part for part in scene.parts or (job,) if part.begins_again]
+    if not silent or not parts or scene.proven_dead:
+        return Wait(_LOOK_S, f"job {job.id} is still ending on its nodes")
+    if intent.fenced_by_job:
+        if scene.bad[silent].down:
+            return Wait(_LOOK_S, f"job {job.id} leaves {silent}, which is down")
+    elif free := [part for part in parts if part.priority != 0]:
+        return _hold(intent, free[0])
+    return Refusal(
+        RefusalKind.UNSAFE,
+        f"{silent} does not answer: fence it first, else job {job.id} never leaves it",
     )
 
 
@@ -184,13 +204,16 @@ def _unproven(intent: Intent, scene: Scene, job: SlurmJob) -> Proposal | None:
     if not silent:
         return None
     if job.state is not JobState.HELD:
-        return _step(
-            steps.HOLD, job, f"hold job {job.id}", word=held_word(intent), comment=job.admin_comment
-        )
+        return _hold(intent, job)
     return Refusal(
         RefusalKind.UNSAFE,
         f"the old copy of job {job.id} may still run on {silent}: fence it first",
     )
+
+
+def _hold(intent: Intent, job: SlurmJob) -> Step:
+    text = f"hold job {job.id}"
+    return _step(steps.HOLD, job, text, word=held_word(intent), comment=job.admin_comment)
 
 
 def _steer(intent: Intent, scene: Scene, job: SlurmJob, count: int) -> Step | None:

@@ -3,8 +3,9 @@
 import pytest
 
 from accelwatch.action.intent import IntentKind
+from accelwatch.action.observed import Observed
 from accelwatch.action.step import RefusalKind
-from accelwatch.remedy.pursued import Ending
+from accelwatch.remedy.pursued import Ending, Pursued
 from accelwatch.remedy.resuming import name_of
 from accelwatch.remedy.stage import Stage
 from accelwatch.rules.document import Fence
@@ -60,6 +61,52 @@ def test_a_move_that_finds_it_silent_is_begun_again_after_the_fence(fence: Fence
     assert ground.kinds("n03") == [QUARANTINE, MOVE, FENCE, MOVE]
     ground.end("n03")
     assert ground.stage("n03") is not Stage.FAILED
+
+
+def found_silent(ground: Ground) -> None:
+    """A move is refused because the node does not answer, which nobody else has seen."""
+    node, intent = ground.nodes["n03"], ground.flying.pop("n03")
+    shown, node.answering = node.answering, False
+    seen = Observed(time=ground.now, node=node.seen())
+    node.answering = shown
+    refused = Pursued(
+        intent=intent,
+        ending=Ending.REFUSED,
+        time=ground.now,
+        text="n03 does not answer: fence it first",
+        refusal=RefusalKind.UNSAFE,
+        observed=seen,
+    )
+    ground.step(seen=(refused,))
+
+
+def test_a_move_that_finds_it_silent_is_not_begun_again_on_what_was_shown_before() -> None:
+    ground = quarantined(Fence.REQUIRE, answering=True)
+    found_silent(ground)
+    assert ground.kinds("n03") == [QUARANTINE, MOVE]
+    ground.now += 1
+    ground.step()
+    assert ground.kinds("n03") == [QUARANTINE, MOVE, MOVE]
+
+
+@pytest.mark.parametrize("fence", [Fence.REQUIRE, Fence.JOB])
+def test_a_job_is_moved_after_the_fence_however_often_its_node_was_found_silent(
+    fence: Fence,
+) -> None:
+    ground = quarantined(fence, answering=True)
+    for _ in range(3):
+        found_silent(ground)
+        ground.now += 1
+        ground.step()
+    assert ground.kinds("n03") == [QUARANTINE, *[MOVE] * 4]
+    told = [note.text for note in ground.notes if "waits for a fence" in note.text]
+    assert len(told) == 1
+    ground.nodes["n03"].answering = ground.nodes["n03"].agent = False
+    found_silent(ground)
+    ground.wait(80, every=5)
+    assert ground.kinds("n03")[-1] is FENCE
+    ground.end("n03")
+    assert ground.kinds("n03")[-2:] == [FENCE, MOVE]
 
 
 def test_a_move_that_is_not_safe_for_another_reason_is_left_to_a_person() -> None:

@@ -1,6 +1,7 @@
 """What is wrong with a node, whether it answers, and which of its jobs is next. Pure."""
 
 from accelwatch.action.intent import JobKey
+from accelwatch.action.observed import NodeSeen
 from accelwatch.remedy.cases import counting
 from accelwatch.remedy.clocks import FRESH_S
 from accelwatch.remedy.model import Remedy
@@ -36,13 +37,16 @@ def jobs_of(sur: Surroundings, remedy: Remedy) -> tuple[JobKey, ...] | None:
     seen = sur.seen(remedy)
     if seen is None:
         return None
+    return seen.jobs if _is_news(sur, remedy, seen) else None
+
+
+def _is_news(sur: Surroundings, remedy: Remedy, seen: NodeSeen) -> bool:
+    """Whether a node was shown not long ago, and after the last look of an action at it."""
     action = sur.world.seen_by.get(seen.name)
     scheduler = None if action is None else sur.world.schedulers.get(action)
     if scheduler is None or sur.now - scheduler.time > FRESH_S:
-        return None
-    if scheduler.time <= sur.world.settled.get(remedy.node, float("-inf")):
-        return None
-    return seen.jobs
+        return False
+    return scheduler.time > sur.world.settled.get(remedy.node, float("-inf"))
 
 
 def jobs_waiting(sur: Surroundings, remedy: Remedy) -> bool:
@@ -81,9 +85,14 @@ def needs_fence(remedy: Remedy) -> bool:
 
 
 def hung(sur: Surroundings, remedy: Remedy) -> bool:
-    """Whether a move of its jobs would not come true: its daemon is silent, and it is not fenced."""
+    """Whether a move of its jobs would not come true: its daemon is silent, and it is not fenced.
+
+    After a move that has found it silent, one that was shown before that says nothing of it.
+    """
     seen = sur.seen(remedy)
-    return seen is not None and seen.answering is False and needs_fence(remedy)
+    if seen is None or not needs_fence(remedy):
+        return False
+    return seen.answering is False or (remedy.fence_first and not _is_news(sur, remedy, seen))
 
 
 def cancels(remedy: Remedy) -> bool:

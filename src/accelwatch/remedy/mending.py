@@ -177,7 +177,9 @@ def leave_job(at: Scene) -> Remedy:
         return replace(at.remedy, signalled=(*at.remedy.signalled, job), signalled_at=at.sur.now)
     if _fence_first(at.remedy, pursued):
         take_back_resume(at.sur, job)
-        at.sur.note(at.remedy, f"job {job} waits for a fence: {pursued.text}", Loudness.TELL)
+        if not at.remedy.fence_first:
+            text = f"job {job} waits for a fence: {pursued.text}"
+            at.sur.note(at.remedy, text, Loudness.TELL)
         return replace(at.remedy, fence_first=True, stranded=_with(at.remedy.stranded, job))
     at.sur.note(at.remedy, f"job {job} stays until it ends: {pursued.text}", Loudness.ALERT)
     return replace(at.remedy, handled=(*at.remedy.handled, job))
@@ -196,7 +198,7 @@ def strand(at: Scene) -> Remedy:
 def _fence_first(remedy: Remedy, pursued: Pursued) -> bool:
     """Whether a job could only not leave because its node does not answer, which a fence mends."""
     policy, observed = remedy.policy, pursued.observed
-    if policy is None or policy.fence is Fence.NONE or remedy.fenced or remedy.fence_first:
+    if policy is None or policy.fence is Fence.NONE or remedy.fenced:
         return False
     node = None if observed is None else observed.node
     silent = node is not None and node.answering is False

@@ -170,22 +170,72 @@ while :; do echo ${{SLURM_RESTART_COUNT:-0}} $$ $PPID >> {file}; sleep 0.1; done
 """
 
 
+def power_of_n1(
+    slurm: WorkingSlurm, folder: Path, checkpoint: Path
+) -> tuple[int, dict[str, list[str]]]:
+    """Pid of the writer on n1, and commands that end all of that node as taking its power would."""
+    until(lambda: checkpoint.exists() and "\n" in checkpoint.read_text(), "the job writes")
+    _, script, stepd = checkpoint.read_text().split()[:3]
+    group = Path(f"/proc/{script}/task/{script}/children").read_text().split()
+    pids = " ".join([str(slurm.pid("slurmd.n1")), stepd, script, *group])
+    for name, text in (("off", f"kill -9 {pids}"), ("state", f"! kill -0 {pids}")):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    words = {f"power_{name}": [str(folder / name), "{node}"] for name in ("off", "state")}
+    return int(script), words
+
+
+def writers(checkpoint: Path) -> set[str]:
+    """Restart counts of the copies that have written."""
+    return {line.split()[0] for line in checkpoint.read_text().splitlines()}
+
+
+def test_a_job_that_was_requeued_on_a_hung_node_leaves_it_after_the_fence(
+    slurm: WorkingSlurm, hand: Hands, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    number = running(slurm, "-x", "n2,n3,n4", script=WRITER.format(file=checkpoint))
+    assert job(slurm, number).nodes == ("n1",)
+    script, power = power_of_n1(slurm, tmp_path, checkpoint)
+    one, other = hand(), hand(**power)
+    key = one.key(number)
+    assert one.pursue(IntentKind.QUARANTINE, "n1").kinds == ["drain"]
+    with slurm.stopped("slurmd.n1"):
+        # Slurm takes the node for one that answers, and tells it to end the job.
+        refused = one.pursue(IntentKind.MOVE_JOB, "n1", job=key)
+        assert refused.kinds == ["requeue", "hold"]
+        assert isinstance(refused.ending, Refusal)
+        assert refused.ending.kind is RefusalKind.UNSAFE
+        assert "fence it first" in refused.ending.text
+        fence = one.intent(IntentKind.FENCE, "n1")
+        down = one.action.propose(fence, asyncio.run(one.action.observe(fence)))
+        assert isinstance(down, Step)
+        assert down.kind == "set_down"
+        asyncio.run(one.action.perform(down, committed(fence)))
+        until(lambda: job(slurm, number).word == "PENDING", "it has left the node")
+        assert job(slurm, number).priority == 0
+        before = len(checkpoint.read_text().splitlines())
+        until(lambda: len(checkpoint.read_text().splitlines()) > before, "the old copy writes on")
+        assert writers(checkpoint) == {"0"}
+        assert isinstance(one.pursue(IntentKind.MOVE_JOB, "n1", job=key).ending, Refusal)
+        assert other.pursue(IntentKind.FENCE, "n1").kinds == ["power_off"]
+        until(lambda: not _is_alive(script), "the old copy is gone")
+        moved = other.pursue(IntentKind.MOVE_JOB, "n1", job=key)
+        slurm.start_node("n1")
+    assert isinstance(moved.ending, Achieved)
+    assert moved.ending.moved_to == ("n5",)
+    until(lambda: writers(checkpoint) == {"0", "1"}, "the new copy writes")
+    until(lambda: "NOT_RESPONDING" not in slurm.node("n1"), "slurmd is back")
+
+
 def test_a_job_is_never_begun_beside_its_old_copy(
     slurm: WorkingSlurm, hand: Hands, tmp_path: Path
 ) -> None:
-    checkpoint, pids = tmp_path / "checkpoint", tmp_path / "pids"
+    checkpoint = tmp_path / "checkpoint"
     number = running(slurm, "-w", "n1", script=WRITER.format(file=checkpoint))
-    until(checkpoint.exists, "the job writes")
-    _, script, stepd = checkpoint.read_text().split()[:3]
-    (tmp_path / "off").write_text(f"#!/bin/sh\nkill -9 $(cat {pids})\n")
-    (tmp_path / "state").write_text(f"#!/bin/sh\n! kill -0 $(cat {pids})\n")
-    for name in ("off", "state"):
-        (tmp_path / name).chmod(0o755)
+    script, power = power_of_n1(slurm, tmp_path, checkpoint)
     one = hand()
     key = one.key(number)
-    slurmd = slurm.pid("slurmd.n1")
-    group = Path(f"/proc/{script}/task/{script}/children").read_text().split()
-    pids.write_text(" ".join([str(slurmd), stepd, script, *group]))
     with slurm.stopped("slurmd.n1"):
         fence = one.intent(IntentKind.FENCE, "n1", job=key)
         for kind in ("hold", "set_down"):
@@ -203,12 +253,9 @@ def test_a_job_is_never_begun_beside_its_old_copy(
         before = len(checkpoint.read_text().splitlines())
         until(lambda: len(checkpoint.read_text().splitlines()) > before, "the old copy writes on")
         assert {line.split()[0] for line in checkpoint.read_text().splitlines()} == {"0"}
-        other = hand(
-            power_off=[str(tmp_path / "off"), "{node}"],
-            power_state=[str(tmp_path / "state"), "{node}"],
-        )
+        other = hand(**power)
         assert other.pursue(IntentKind.FENCE, "n1", job=key).kinds == ["power_off"]
-        until(lambda: not _is_alive(int(script)), "the old copy is gone")
+        until(lambda: not _is_alive(script), "the old copy is gone")
         length = len(checkpoint.read_text().splitlines())
         moved = other.pursue(IntentKind.MOVE_JOB, "n1", job=key)
         slurm.start_node("n1")

@@ -201,6 +201,39 @@ def test_a_job_on_a_node_that_does_not_answer_waits_for_the_fence() -> None:
     assert kind_of(propose(by_itself, {"bad": silent, "job": steered})) == "let_go"
 
 
+def test_a_requeued_job_that_ends_on_a_silent_node_is_held_and_waits_for_the_fence() -> None:
+    wanted = intent(IntentKind.MOVE_JOB, job=KEY)
+    ends = job("COMPLETING", Restarts="1", RunTime="00:00:00", SubmitTime="1795355700")
+    held = ends.replace("Priority=5", "Priority=0")
+    drained = "accelwatch:inc-1:r x"
+    silent = node("IDLE+COMPLETING+DRAIN+NOT_RESPONDING", drained)
+    assert kind_of(propose(wanted, {"bad": silent, "job": ends})) == "hold"
+    refused = propose(wanted, {"bad": silent, "job": held})
+    assert isinstance(refused, Refusal)
+    assert (refused.kind, "fence it first" in refused.text) == (RefusalKind.UNSAFE, True)
+    answers = node("IDLE+COMPLETING+DRAIN", drained)
+    assert kind_of(propose(wanted, {"bad": answers, "job": ends})) == "Wait"
+    down = node("DOWN+DRAIN+NOT_RESPONDING", "accelwatch:inc-1:r fenced x")
+    assert kind_of(propose(wanted, {"bad": down, "job": held})) == "Refusal"
+    proven = {"bad": down, "job": held, "proof": "its power is off"}
+    assert kind_of(propose(wanted, proven)) == "Wait"
+    first = job("COMPLETING", RunTime="00:00:00")
+    for over in (first, ends.replace("00:00:00", "00:00:02")):
+        assert kind_of(propose(wanted, {"bad": silent, "job": over})) == "Wait"
+    by_itself = intent(IntentKind.MOVE_JOB, job=KEY, fenced_by_job=True)
+    assert kind_of(propose(by_itself, {"bad": silent, "job": ends})) == "Refusal"
+    assert kind_of(propose(by_itself, {"bad": down, "job": ends})) == "Wait"
+
+
+def test_a_requeued_job_that_still_ends_is_held_before_its_node_is_set_down() -> None:
+    drained = node("IDLE+COMPLETING+DRAIN+NOT_RESPONDING", "accelwatch:inc-1:r x")
+    ends = job("COMPLETING", Restarts="1", RunTime="00:00:00", SubmitTime="1795355700")
+    fence = intent(IntentKind.FENCE)
+    assert kind_of(propose(fence, {"node": drained, "jobs": ends})) == "hold"
+    for line in (ends.replace("Priority=5", "Priority=0"), job("COMPLETING", RunTime="00:00:09")):
+        assert kind_of(propose(fence, {"node": drained, "jobs": line})) == "set_down"
+
+
 def test_a_launch_waits_for_the_second_after_the_requeue_and_is_not_told_twice() -> None:
     wanted = intent(IntentKind.MOVE_JOB, job=KEY)
     line = job(
