@@ -10,6 +10,7 @@ import uuid
 import msgspec
 
 from accelwatch.scenario.effects import DeviceCondition, apply
+from accelwatch.schema.absence import Absence
 from accelwatch.schema.device import DeviceState
 from accelwatch.schema.event import ErrorEvent
 from accelwatch.schema.health import judge
@@ -174,7 +175,7 @@ class Fleet:
         job = self.running(node, moment)
         if job is None:
             return ()
-        share = moment.loads[job.name].memory
+        share, size = moment.loads[job.name].memory, unit.model.memory_bytes
         return (
             Process(
                 device_id=unit.device.id,
@@ -185,7 +186,8 @@ class Fleet:
                 command=job.command,
                 pod=_pod(job, node) if job.namespace else None,
                 job=None if job.namespace else job.id,
-                gpu_memory_bytes=int(share * unit.model.memory_bytes),
+                gpu_memory_bytes=int(share * size) if size else None,
+                absent={} if size else {"gpu_memory_bytes": Absence.UNSUPPORTED},
             ),
         )
 

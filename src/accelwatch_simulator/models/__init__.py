@@ -7,6 +7,7 @@ from accelwatch_simulator.models.intel import max1550
 from accelwatch_simulator.models.nvidia import h100
 from accelwatch_simulator.models.parts import Model, Plan, plan
 from accelwatch_simulator.models.rebellions import atom_max
+from accelwatch_simulator.models.tenstorrent import p150a
 
 __all__ = ["MODELS", "Model", "Plan", "host", "plan"]
 
@@ -16,4 +17,5 @@ MODELS = {
     "intel": max1550,
     "rebellions": atom_max,
     "furiosa": rngd,
+    "tenstorrent": p150a,
 }

@@ -47,6 +47,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     fabric: str
     board_watts: float
     memory_bytes: int
+    """0 where nothing tells it."""
     rows: tuple[Row, ...]
 
 

@@ -302,6 +302,17 @@ def test_npus_are_among_the_nodes_of_the_demonstration() -> None:
     assert {node.vendor for node in plain} == {"amd"}
 
 
+def test_what_a_vendor_does_not_tell_is_not_made_up(fleet_of: FleetOf) -> None:
+    fleet = fleet_of(vendor="tenstorrent", dialect="own")
+    views = [device(fleet, node.name, 0, 300.0) for node in fleet.nodes]
+    for view in views:
+        assert view.reading.absent["utilization_ratio",] is Absence.UNSUPPORTED
+        assert view.reading.absent["memory_used_bytes",] is Absence.UNSUPPORTED
+    processes = [one for view in views for one in view.reading.processes or ()]
+    assert {one.gpu_memory_bytes for one in processes} == {None}
+    assert {one.absent["gpu_memory_bytes"] for one in processes} == {Absence.UNSUPPORTED}
+
+
 def test_a_mixed_fleet_has_every_vendor_and_dialect(fleet_of: FleetOf) -> None:
     nodes = fleet_of(nodes=64, vendor="mixed", dialect="mixed").nodes
     assert {node.vendor for node in nodes} == {"nvidia", "amd", "intel"}
