@@ -1,0 +1,281 @@
+"""Accelerators of Tenstorrent: found on the PCI bus, read from tt-kmd's sysfs, or through tt-smi.
+
+tt-smi is run only where the driver shows too little: no telemetry (old drivers), or an n300, whose
+second chip is not on the bus. pyluwen is not used: it talks to a chip from within the process.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from accelwatch import sysfs
+from accelwatch.backend import Check, Context, Opened, Probe, Request, Support
+from accelwatch.errors import BackendUnavailable, DeviceLost, DeviceSuspended, ReadError
+from accelwatch.polled import Answer
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device
+from accelwatch.schema.reading import Collected, Reading
+from accelwatch.vendor_program import find_program, output_of
+from accelwatch.vendor_tool import Place, VendorTool, accelerators
+from accelwatch_tenstorrent import driver, mapping
+from accelwatch_tenstorrent.heartbeat import Heartbeats
+from accelwatch_tenstorrent.snapshot import Chip, Snapshot, parse
+
+VENDOR_ID = 0x1E52
+_PROGRAM = "tt-smi"
+_SOURCES = ("auto", "sysfs", "tt-smi")
+_TIMEOUT_S = 20.0
+"""For one run: it asks every chip in turn, and a tray has 32."""
+_GET_DRIVER = "load the driver: tenstorrent (tt-kmd)"
+_GET_TOOL = "update the driver tt-kmd to 2.0 or later, or install tt-smi"
+
+
+class TenstorrentBackend:
+    """Options: `source` (auto, sysfs, tt-smi), `tt_smi` (path of the command), `pace_s`."""
+
+    name = "tenstorrent"
+    vendor = mapping.VENDOR
+    serial = False
+    support = Support(
+        vendor="Tenstorrent",
+        source="tt-kmd's sysfs and hwmon; `tt-smi -s` for drivers without telemetry and remote chips",
+        tested_with="recorded snapshots of an n150, four n300 and a Blackhole Galaxy; composed driver "
+        "trees, healthy and faulty",
+    )
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._source = "auto"
+        self._program: Path | None = None
+        self._driver_version: str | None = None
+        self._heartbeats = Heartbeats()
+        self._tool: VendorTool[Snapshot] | None = None
+
+    def probe(self) -> Probe:
+        """Look for the vendor on the PCI bus and for the driver's class and nodes."""
+        root = self._context.root
+        there = bool(accelerators(self._context, VENDOR_ID))
+        folder, node = root / "sys/class/tenstorrent", root / "dev/tenstorrent"
+        checks = (
+            Check(subject="PCI 1e52, class 12", ok=there),
+            Check(subject=str(folder), ok=folder.is_dir(), remedy=_GET_DRIVER),
+            Check(
+                subject=_PROGRAM,
+                ok=self._find() is not None,
+                remedy="install tt-smi: needed for old drivers and the second chip of an n300",
+            ),
+        )
+        return Probe(present=there or folder.is_dir() or node.is_dir(), checks=checks)
+
+    def open(self) -> Opened:
+        """See which source there is. Raises BackendUnavailable."""
+        root = self._context.root
+        told = self._context.options.get("source", "auto")
+        if not isinstance(told, str) or told not in _SOURCES:
+            raise BackendUnavailable(
+                f"source: {told!r} is none of {', '.join(_SOURCES)}",
+                reason="option",
+                remedy="mend collect.options.tenstorrent.source in the configuration",
+            )
+        if not (root / "sys/class/tenstorrent").is_dir():
+            raise BackendUnavailable(
+                f"{root / 'sys/class/tenstorrent'} is not there: the driver is not loaded",
+                reason="driver_not_loaded",
+                remedy=_GET_DRIVER,
+            )
+        self._source, self._program = told, self._find()
+        if told == "tt-smi" and self._program is None:
+            raise BackendUnavailable(
+                "tt-smi was not found in the folders of commands",
+                reason="command_not_found",
+                remedy="install tt-smi, or set the source to auto",
+            )
+        version = sysfs.read_text(root / "sys/module/tenstorrent/version")
+        self._driver_version = None if isinstance(version, Absence) else version[:64] or None
+        self._tool = VendorTool(
+            self._context,
+            self._ask,
+            self._places,
+            name=self.name,
+            prefix="tt",
+            vendor_id=VENDOR_ID,
+        )
+        if self._wants_tool():
+            self._tool.first()
+        versions = {"driver": self._driver_version} if self._driver_version else {}
+        return Opened(source=_PROGRAM if told == _PROGRAM else driver.SOURCE, versions=versions)
+
+    def discover(self) -> Sequence[Device]:
+        """What is on the PCI bus, then the remote chips. Raises BackendUnavailable."""
+        numbers = self._numbers()
+        devices = self._opened.discover()
+        return [_numbered(device, numbers.get(device.pci_bus_id or "")) for device in devices]
+
+    def identify(self, device: Device) -> Sequence[Device]:
+        """The chip by its own number, or its place; it has no partitions. Raises ReadError."""
+        node = self._node_of(device)
+        if node is not None and self._by_driver(node):
+            named = mapping.identified_by_driver(device, node, self._architecture(node))
+            return [msgspec.structs.replace(named, driver_version=self._driver_version)]
+        answer, chip = self._chip_of(device)
+        named = mapping.identified_by_tool(device, chip, node)
+        version = self._driver_version or answer.document.driver_version
+        return [msgspec.structs.replace(named, driver_version=version)]
+
+    def read(self, device: Device, request: Request) -> Sequence[Reading]:
+        """What the driver shows now, or the newest snapshot says. Raises ReadError."""
+        node = self._node_of(device)
+        if node is not None and self._by_driver(node):
+            numbers = self._from_driver(device, node)
+        else:
+            numbers = self._from_tool(device)
+        if not request.processes:
+            absent = {**numbers.absent, ("processes",): Absence.NOT_COLLECTED}
+            return [msgspec.structs.replace(numbers, absent=absent)]
+        request.numbers([numbers])
+        return [self._with_processes(numbers, node)]
+
+    def close(self) -> None:
+        """Ask no more."""
+        if self._tool is not None:
+            self._tool.close()
+
+    @property
+    def _opened(self) -> VendorTool[Snapshot]:
+        assert self._tool is not None
+        return self._tool
+
+    def _find(self) -> Path | None:
+        named = self._context.options.get("tt_smi")
+        if isinstance(named, str):
+            return Path(named) if Path(named).is_file() else None
+        return find_program(self._context.root, (_PROGRAM,))
+
+    def _by_driver(self, node: driver.Node) -> bool:
+        """Whether a chip is read from the driver, be it all of its telemetry or all there is to have."""
+        if self._source != "auto":
+            return self._source == "sysfs"
+        return node.complete or (self._program is None and node.hwmon is not None)
+
+    def _wants_tool(self) -> bool:
+        """Whether some chip cannot be read from the driver."""
+        if self._source != "auto":
+            return self._source == _PROGRAM
+        nodes = driver.nodes(self._context.root)
+        if any(not self._by_driver(node) for node in nodes.values()):
+            return True
+        boards = {node.word("tt_card_type") for node in nodes.values()}
+        return self._program is not None and "n300" in boards
+
+    def _ask(self) -> Snapshot:
+        """The newest snapshot; an empty one where none is needed."""
+        if not self._wants_tool():
+            return Snapshot()
+        if self._program is None:
+            raise ReadError(
+                f"the driver shows no telemetry and tt-smi was not found: {_GET_TOOL}",
+                code="command_not_found",
+            )
+        return parse(output_of(self._program, "-s", timeout_s=_TIMEOUT_S))
+
+    def _numbers(self, chips: Sequence[Chip] = ()) -> dict[str, int]:
+        """Of every chip on the bus: of the driver's nodes; those that it has not bound come after."""
+        nodes = driver.nodes(self._context.root)
+        numbers = {bus: node.number for bus, node in nodes.items()}
+        listed = [chip.pci_bus_id for chip in chips if chip.pci_bus_id is not None]
+        for bus in (*accelerators(self._context, VENDOR_ID), *listed):
+            numbers.setdefault(bus, max(numbers.values(), default=-1) + 1)
+        return numbers
+
+    def _places(self, snapshot: Snapshot) -> list[Place]:
+        """Chips on the bus, then the remote ones."""
+        numbers = self._numbers(snapshot.chips)
+        after = max(numbers.values(), default=-1) + 1
+        remote = [chip for chip in snapshot.chips if chip.pci_bus_id is None]
+        places = [Place(bus, number) for bus, number in numbers.items()]
+        return [*places, *(Place(None, after + chip.at) for chip in remote)]
+
+    def _node_of(self, device: Device) -> driver.Node | None:
+        """The driver's node at a device's place. Raises DeviceLost when nothing is at it."""
+        bus = device.pci_bus_id
+        if bus is None:
+            return None
+        if self._context.leaves_asleep(bus):
+            raise DeviceSuspended(f"{device.name} sleeps and was left asleep")
+        if not sysfs.pci_device_dir(self._context.root, bus).is_dir():
+            raise DeviceLost(f"{device.name}: nothing is at {bus} any more", code="off_the_bus")
+        node = driver.node_at(self._context.root, bus)
+        if node is None and not self._wants_tool():
+            raise ReadError(
+                f"{device.name}: the driver has not bound {bus}; {_GET_DRIVER}", code="not_bound"
+            )
+        return node
+
+    def _chip_of(self, device: Device) -> tuple[Answer[Snapshot], Chip]:
+        """The newest snapshot and the chip at the device's place. Raises DeviceLost when it has none."""
+        answer, bus = self._opened.answer_for(device), device.pci_bus_id
+        chips = [chip for chip in answer.document.chips if chip.pci_bus_id == bus]
+        if bus is None:
+            places = self._places(answer.document)
+            remote = [place.number for place in places if place.pci_bus_id is None]
+            chips = [chip for chip in chips if remote[chip.at] == device.index]
+        if chips:
+            return answer, chips[0]
+        where = "remote chip" if bus is None else f"chip at {bus}"
+        raise DeviceLost(f"{device.name}: tt-smi does not list the {where}", code="not_listed")
+
+    def _architecture(self, node: driver.Node) -> str | None:
+        folder = sysfs.pci_device_dir(self._context.root, node.pci_bus_id)
+        number = sysfs.read_int(folder / "device")
+        return mapping.ARCHITECTURES.get(number) if isinstance(number, int) else None
+
+    def _from_driver(self, device: Device, node: driver.Node) -> Reading:
+        beat = driver.heartbeat(node)
+        if beat in (Absence.LOST, driver.ALL_ONES):
+            raise DeviceLost(
+                f"{device.name}: nothing answers at {node.pci_bus_id}: its registers read all ones",
+                code="no_answer",
+            )
+        if beat is Absence.STALE:
+            raise ReadError(
+                f"{device.name}: the driver waits for the chip's initialisation; "
+                "it is being reset or did not come up",
+                code="not_initialised",
+            )
+        out = mapping.of_driver(device.id, node, self._context.root)
+        alive, unknown = None, beat if isinstance(beat, Absence) else Absence.NOT_COLLECTED
+        if isinstance(beat, int):
+            alive = self._heartbeats.alive(device.id, beat, self._context.clock.monotonic())
+        trips = sysfs.read_int(node.folder / "tt_therm_trip_count")
+        signs = mapping.Signs(alive, thermal_trips=trips if isinstance(trips, int) else None)
+        mapping.put_health(out, signs, unknown)
+        return out.reading(sources={"*": driver.SOURCE})
+
+    def _from_tool(self, device: Device) -> Reading:
+        answer, chip = self._chip_of(device)
+        out: Collected = mapping.of_tool(device.id, chip)
+        beat = mapping.heartbeat_of(chip)
+        alive, unknown = None, Absence.UNSUPPORTED if beat is None else Absence.NOT_COLLECTED
+        if beat is not None:
+            read_at = self._context.clock.monotonic() - answer.age_s
+            alive = self._heartbeats.alive(device.id, beat, read_at)
+        mapping.put_health(out, mapping.signs_of(chip, alive), unknown)
+        reading = out.reading(sources={"*": _PROGRAM})
+        return msgspec.structs.replace(reading, age_s=answer.age_s, pace_s=answer.pace_s)
+
+    def _with_processes(self, reading: Reading, node: driver.Node | None) -> Reading:
+        told: object = Absence.UNSUPPORTED
+        if node is not None:
+            told = driver.processes(self._context.root, node, reading.device_id)
+        if isinstance(told, list):
+            return msgspec.structs.replace(reading, processes=tuple(told))
+        absent = {**reading.absent, ("processes",): told}
+        return msgspec.structs.replace(reading, absent=absent)
+
+
+def _numbered(device: Device, number: int | None) -> Device:
+    """The device by the driver's number; unchanged without one."""
+    if number is None:
+        return device
+    return msgspec.structs.replace(device, index=number, name=f"tt{number}")

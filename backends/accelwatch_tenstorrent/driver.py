@@ -1,0 +1,173 @@
+"""What tt-kmd shows of a chip: its class folder, hwmon, the PCIe link and who has it open.
+
+Units there: MHz, millidegrees, millivolts, milliamperes, microwatts, rpm. A file whose tag the
+firmware lacks is not there; one that is there and says ENODATA waits for the chip's initialisation.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from accelwatch import proc, sysfs
+from accelwatch.listed_process import with_facts
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected, Process
+
+SOURCE = "sysfs"
+_NODE = re.compile(r"tenstorrent!\d{1,6}")
+_SPEED = re.compile(r"(\d{1,2}(?:\.\d)?) GT/s.*")
+_GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
+"""GT/s per lane to generation, PCI Express Base Specification."""
+_MOST_LANES = 32
+
+
+class _Row(NamedTuple):
+    file: str
+    series: Series
+    factor: float
+
+
+_CLOCKS = (
+    _Row("tt_aiclk", ("clock_hertz", "npu"), 1e6),
+    _Row("tt_axiclk", ("clock_hertz", "fabric"), 1e6),
+    _Row("tt_arcclk", ("clock_hertz", "soc"), 1e6),
+)
+_SENSORS = (
+    _Row("temp1_input", ("temperature_celsius", "gpu"), 1e-3),
+    _Row("temp1_max", ("temperature_limit_celsius", "gpu", "slowdown"), 1e-3),
+    _Row("power1_input", ("power_watts",), 1e-6),
+    _Row("power1_max", ("power_limit_watts", "enforced"), 1e-6),
+    _Row("in0_input", ("voltage_volts", "core"), 1e-3),
+    _Row("curr1_input", ("current_amperes", "core"), 1e-3),
+)
+_FAN = _Row("fan1_input", ("fan_speed_rpm", "0"), 1.0)
+_NO_NUMBER = frozenset({"0" * 16, "f" * 16})
+ALL_ONES = 0xFFFF_FFFF
+"""What a register reads when nothing answers on the bus."""
+
+
+class Node(NamedTuple):
+    """A chip that the driver has bound."""
+
+    number: int
+    """Of /dev/tenstorrent/N."""
+    pci_bus_id: str
+    folder: Path
+    hwmon: Path | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the driver shows telemetry; older ones have none of it, or only the hwmon part."""
+        sensor = self.hwmon is not None and (self.hwmon / "temp1_input").exists()
+        return sensor and (self.folder / "tt_aiclk").exists()
+
+    def word(self, file: str) -> str | None:
+        """A word of the class folder, in lower case; None where there is none."""
+        told = sysfs.read_text(self.folder / file)
+        if isinstance(told, Absence) or re.fullmatch(r"[\w.+-]{1,64}", told) is None:
+            return None
+        return None if told.lower() in ("unknown", "n") else told.lower()
+
+    def number_of(self, file: str) -> str | None:
+        """An identification number of 16 digits; None where it is not one, or not set."""
+        told = self.word(file)
+        if told is None or re.fullmatch(r"[0-9a-f]{16}", told) is None or told in _NO_NUMBER:
+            return None
+        return told
+
+
+def nodes(root: Path) -> dict[str, Node]:
+    """Chips of the driver by their place on the bus."""
+    return {bus: _node(root, folder, bus) for bus, folder in _folders(root)}
+
+
+def node_at(root: Path, pci_bus_id: str) -> Node | None:
+    """The chip at a place on the bus; None where the driver has bound none."""
+    folder = next((folder for bus, folder in _folders(root) if bus == pci_bus_id), None)
+    return None if folder is None else _node(root, folder, pci_bus_id)
+
+
+def _folders(root: Path) -> Iterator[tuple[str, Path]]:
+    for folder in sysfs.list_dir(root / "sys/class/tenstorrent"):
+        bus = sysfs.link_name(folder / "device") if _NODE.fullmatch(folder.name) else None
+        if bus is not None:
+            yield bus, folder
+
+
+def _node(root: Path, folder: Path, bus: str) -> Node:
+    hwmons = sysfs.list_dir(sysfs.pci_device_dir(root, bus) / "hwmon")
+    number = int(folder.name.partition("!")[2])
+    return Node(number, bus, folder, hwmons[0] if hwmons else None)
+
+
+def put_telemetry(out: Collected, node: Node) -> None:
+    """Clocks, sensors and limits."""
+    for row in _CLOCKS:
+        _put(out, row, node.folder)
+    if node.hwmon is None:
+        return
+    for row in _SENSORS:
+        _put(out, row, node.hwmon)
+    if not (node.word("tt_card_type") or "").startswith("galaxy"):
+        # The fans of a Galaxy are the chassis's; each chip says 0.
+        _put(out, _FAN, node.hwmon)
+
+
+def _put(out: Collected, row: _Row, folder: Path) -> None:
+    value = sysfs.read_int(folder / row.file)
+    key, *labels = row.series
+    if isinstance(value, int):
+        out.put(key, value * row.factor, *labels)
+    elif value is not Absence.UNSUPPORTED:
+        out.miss(key, value, *labels)
+
+
+def put_link(out: Collected, root: Path, pci_bus_id: str) -> None:
+    """The PCIe link, now and at most."""
+    folder = sysfs.pci_device_dir(root, pci_bus_id)
+    for state in ("current", "max"):
+        speed = sysfs.read_text(folder / f"{state}_link_speed")
+        generation = speed if isinstance(speed, Absence) else _generation(speed)
+        width = sysfs.read_int(folder / f"{state}_link_width")
+        if isinstance(width, int) and not 0 < width <= _MOST_LANES:
+            width = Absence.ERROR
+        for key, value in (("pcie_link_generation", generation), ("pcie_link_width_lanes", width)):
+            if isinstance(value, Absence):
+                out.miss(key, value, state)
+            else:
+                out.put(key, value, state)
+
+
+def _generation(speed: str) -> int | Absence:
+    match = _SPEED.fullmatch(speed)
+    return Absence.ERROR if match is None else _GENERATIONS.get(float(match[1]), Absence.ERROR)
+
+
+def heartbeat(node: Node) -> int | Absence:
+    """The counter that the firmware moves; `stale` while the chip waits for its initialisation."""
+    path = node.folder / "tt_heartbeat"
+    value = sysfs.read_int(path)
+    return Absence.STALE if value is Absence.UNSUPPORTED and path.exists() else value
+
+
+def processes(root: Path, node: Node, device_id: str) -> list[Process] | Absence:
+    """Who has the chip open, by pid.
+
+    The driver gives pids of the reader's own namespace, and 0 for a process of another.
+    """
+    told = sysfs.read_text(root / f"proc/driver/tenstorrent/{node.number}/pids")
+    if isinstance(told, Absence):
+        return told
+    lines = told.split()
+    if not all(line.isascii() and line.isdecimal() and len(line) < 10 for line in lines):
+        return Absence.ERROR
+    return [_process(root, device_id, pid) for pid in sorted({int(line) for line in lines}) if pid]
+
+
+def _process(root: Path, device_id: str, pid: int) -> Process:
+    facts = proc.facts(root, pid)
+    absent = {"gpu_memory_bytes": Absence.UNSUPPORTED, "utilization_ratio": Absence.UNSUPPORTED}
+    command = None if facts is None else facts.command
+    return with_facts(root, Process(device_id=device_id, pid=pid, command=command, absent=absent))

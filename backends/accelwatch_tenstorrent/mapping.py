@@ -1,0 +1,194 @@
+"""From a chip, of the driver or of a snapshot, to a device and its reading. Pure but for the driver."""
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from accelwatch.quantity_text import AMPERES, CELSIUS, VOLTS, WATTS, Units, quantity
+from accelwatch.schema.absence import Absence
+from accelwatch.schema.device import Device, DeviceKind
+from accelwatch.schema.metrics import Series
+from accelwatch.schema.reading import Collected
+from accelwatch_tenstorrent import driver
+from accelwatch_tenstorrent.snapshot import Chip, text_of
+
+VENDOR = "tenstorrent"
+ARCHITECTURES = MappingProxyType({0x401E: "wormhole", 0xB140: "blackhole", 0xFACA: "grayskull"})
+"""By PCI device id."""
+_BOARDS = (("n", "wormhole"), ("p", "blackhole"), ("e", "grayskull"))
+"""By how the name of a card begins: n150, p150a, e75."""
+_GALAXIES = MappingProxyType(
+    {"tt-galaxy-wh": "wormhole", "tt-galaxy-wh-l": "wormhole", "tt-galaxy-bh": "blackhole"}
+)
+_MEGAHERTZ: Units = MappingProxyType({"": 1e6, "mhz": 1e6})
+_PLAIN: Units = MappingProxyType({"": 1.0})
+_VOLTS: Units = MappingProxyType({**VOLTS, "": 1.0})
+_AMPERES: Units = MappingProxyType({**AMPERES, "": 1.0})
+
+
+class Row(NamedTuple):
+    """A text of a snapshot, by part and key, and the series that it is."""
+
+    part: str
+    key: str
+    series: Series
+    units: Units
+
+
+ROWS = (
+    Row("telemetry", "asic_temperature", ("temperature_celsius", "gpu"), CELSIUS),
+    Row("telemetry", "power", ("power_watts",), WATTS),
+    Row("telemetry", "voltage", ("voltage_volts", "core"), _VOLTS),
+    Row("telemetry", "current", ("current_amperes", "core"), _AMPERES),
+    Row("telemetry", "aiclk", ("clock_hertz", "npu"), _MEGAHERTZ),
+    Row("limits", "tdp_limit", ("power_limit_watts", "enforced"), WATTS),
+    Row("limits", "asic_fmax", ("clock_limit_hertz", "npu", "max"), _MEGAHERTZ),
+    Row("board", "pcie_speed", ("pcie_link_generation", "current"), _PLAIN),
+    Row("board", "pcie_width", ("pcie_link_width_lanes", "current"), _PLAIN),
+)
+_WHOLE = frozenset({"pcie_link_generation", "pcie_link_width_lanes"})
+_REGISTERS = (
+    ("AXICLK", ("clock_hertz", "fabric"), 1e6),
+    ("ARCCLK", ("clock_hertz", "soc"), 1e6),
+    ("MAX_GDDR_TEMP", ("temperature_celsius", "memory"), 1.0),
+    ("THM_LIMIT_THROTTLE", ("temperature_limit_celsius", "gpu", "slowdown"), 1.0),
+    ("THM_LIMIT_SHUTDOWN", ("temperature_limit_celsius", "gpu", "shutdown"), 1.0),
+)
+"""Of the firmware, by its name; 0 is an empty one."""
+_HEARTBEATS = ("TIMER_HEARTBEAT", "ARC0_HEALTH")
+"""Of Blackhole and of Wormhole."""
+
+
+class Signs(NamedTuple):
+    """By what the health of a chip is told; None where a sign is not given or not known yet."""
+
+    alive: bool | None
+    dram_trained: bool | None = None
+    ethernet_stuck: bool = False
+    thermal_trips: int | None = None
+
+
+def identified_by_driver(device: Device, node: driver.Node, architecture: str | None) -> Device:
+    """The device with what the driver says of who it is."""
+    asic, card = node.number_of("tt_asic_id"), node.word("tt_card_type")
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{asic or node.pci_bus_id}",
+        index=node.number,
+        name=f"tt{node.number}",
+        model=card,
+        architecture=architecture,
+        uuid=asic,
+        serial=node.number_of("tt_serial"),
+        firmware_version=node.word("tt_fw_bundle_ver"),
+        pci_bus_id=node.pci_bus_id,
+        device_nodes=(f"/dev/tenstorrent/{node.number}",),
+    )
+
+
+def identified_by_tool(device: Device, chip: Chip, node: driver.Node | None) -> Device:
+    """The device with what a snapshot says of who it is."""
+    asic, board = chip.asic_id, chip.board_type
+    side = "" if board is None else board.partition(" ")[2]
+    remote = f"{chip.serial}-{side.lower()}" if chip.serial and side else f"remote-{chip.at}"
+    return msgspec.structs.replace(
+        device,
+        id=f"{VENDOR}:{asic or chip.pci_bus_id or remote}",
+        kind=DeviceKind.NPU,
+        model=board,
+        architecture=architecture_of(chip),
+        uuid=asic,
+        serial=chip.serial,
+        firmware_version=text_of(chip.firmwares, "fw_bundle_version"),
+        pci_bus_id=chip.pci_bus_id,
+        device_nodes=() if node is None else (f"/dev/tenstorrent/{node.number}",),
+    )
+
+
+def architecture_of(chip: Chip) -> str | None:
+    """By the name of the board; None for one that is not known."""
+    board = (chip.board_type or "").lower()
+    known = (name for begin, name in _BOARDS if board[:1] == begin and board[1:2].isdecimal())
+    return _GALAXIES.get(board) or next(known, None)
+
+
+def of_tool(device_id: str, chip: Chip) -> Collected:
+    """What a snapshot says, but health."""
+    out = Collected(device_id)
+    for row in ROWS:
+        value = quantity(getattr(chip, row.part).get(row.key), row.units)
+        _put(out, row.series, value)
+    for name, series, factor in _REGISTERS:
+        register = chip.register(name)
+        if register:
+            out.put(series[0], register * factor, *series[1:])
+    if "THM_LIMIT_SHUTDOWN" not in chip.registers:
+        # Wormhole: the bound that the firmware keeps. Blackhole's tool calls the shutdown so.
+        limit = quantity(chip.limits.get("thm_limit"), CELSIUS)
+        _put(out, ("temperature_limit_celsius", "gpu", "slowdown"), limit)
+    fan = chip.register("FAN_RPM")
+    if fan is not None and not (chip.board_type or "").startswith("tt-galaxy"):
+        out.put("fan_speed_rpm", fan, "0")
+    return out
+
+
+def heartbeat_of(chip: Chip) -> int | None:
+    """The counter that the firmware moves."""
+    told = (chip.register(name) for name in _HEARTBEATS)
+    return next((value for value in told if value is not None), None)
+
+
+def signs_of(chip: Chip, alive: bool | None) -> Signs:
+    """What a snapshot says of health."""
+    trained = chip.board.get("dram_status")
+    return Signs(
+        alive=alive,
+        dram_trained=trained if isinstance(trained, bool) else None,
+        ethernet_stuck=chip.ethernet_stuck,
+        thermal_trips=chip.register("THERM_TRIP_COUNT"),
+    )
+
+
+def of_driver(device_id: str, node: driver.Node, root: Path) -> Collected:
+    """What the driver shows, but health."""
+    out = Collected(device_id)
+    driver.put_telemetry(out, node)
+    driver.put_link(out, root, node.pci_bus_id)
+    return out
+
+
+def put_health(out: Collected, signs: Signs, unknown: Absence) -> None:
+    """Status and health; `unknown` is why there is none without a sign."""
+    words = [
+        word
+        for word, holds in (
+            ("heartbeat stuck", signs.alive is False),
+            ("DRAM not trained", signs.dram_trained is False),
+            ("ETH heartbeat stuck", signs.ethernet_stuck),
+            ("thermal trip", bool(signs.thermal_trips)),
+            ("alive", signs.alive is True),
+        )
+        if holds
+    ]
+    for word in words:
+        out.put("reported_status_info", 1, word)
+    if signs.alive is False or signs.dram_trained is False:
+        out.put("reported_health_info", 1, "failed")
+    elif signs.ethernet_stuck:
+        out.put("reported_health_info", 1, "degraded")
+    elif signs.alive:
+        out.put("reported_health_info", 1, "ok")
+    else:
+        out.miss("reported_health_info", unknown)
+    if not words:
+        out.miss("reported_status_info", unknown)
+
+
+def _put(out: Collected, series: Series, value: float | Absence) -> None:
+    key, *labels = series
+    if isinstance(value, Absence):
+        out.miss(key, value, *labels)
+    else:
+        out.put(key, round(value) if key in _WHOLE else value, *labels)

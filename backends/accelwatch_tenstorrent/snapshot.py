@@ -1,0 +1,134 @@
+"""What `tt-smi -s` prints, taken apart. Pure; a field of another type than expected is not there.
+
+Log lines of the library below it may stand before the JSON, and say which chips have a stuck Ethernet
+core. A remote chip (the second of an n300) has no place on the bus: it is listed without one.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from accelwatch.errors import ReadError
+from accelwatch.schema.device import normal_pci_bus_id
+
+Fields = Mapping[str, Any]
+_MAX_CHIPS = 1024
+_BEGIN = re.compile(r"^\s*\{", re.MULTILINE)
+_STUCK = re.compile(r"ETH core heartbeat check failed on device ASIC ID: (\d{1,20})\b")
+_BUS = re.compile(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.IGNORECASE)
+_HEX = re.compile(r"(?:0x)?([0-9a-f]{1,16})", re.IGNORECASE)
+_NOT_GIVEN = frozenset({"", "n/a", "none", "null", "unknown"})
+
+
+class Chip(msgspec.Struct, frozen=True, kw_only=True):
+    """One chip as listed."""
+
+    at: int
+    """Place in the list among its kind: those on the bus, or those that are not."""
+    pci_bus_id: str | None
+    """None of a remote chip."""
+    board: Fields = {}
+    telemetry: Fields = {}
+    firmwares: Fields = {}
+    limits: Fields = {}
+    registers: Fields = {}
+    """`smbus_telem`: what the firmware tells, in hexadecimal."""
+    ethernet_stuck: bool = False
+
+    @property
+    def board_type(self) -> str | None:
+        """`n300 L`, `tt-galaxy-bh`."""
+        return text_of(self.board, "board_type")
+
+    @property
+    def serial(self) -> str | None:
+        """Of the board, 16 digits; all chips of a Galaxy tray share one."""
+        number = hexadecimal(self.board.get("board_id"))
+        return None if not number else f"{number:016x}"
+
+    @property
+    def asic_id(self) -> str | None:
+        """Of the chip, 16 digits; only newer firmware has it."""
+        high, low = (self.register(f"ASIC_ID_{part}") for part in ("HIGH", "LOW"))
+        return None if high is None or low is None or not high | low else f"{high:08x}{low:08x}"
+
+    def register(self, name: str) -> int | None:
+        """A number that the firmware tells; None when it does not."""
+        return hexadecimal(self.registers.get(name))
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was listed."""
+
+    driver_version: str | None = None
+    chips: tuple[Chip, ...] = ()
+
+
+def text_of(fields: Fields, key: str) -> str | None:
+    """A text; None when it is missing or says that there is none."""
+    told = fields.get(key)
+    plain = told.strip() if isinstance(told, str) else ""
+    return None if plain.lower() in _NOT_GIVEN else plain
+
+
+def hexadecimal(told: object) -> int | None:
+    """A number written in hexadecimal, with or without 0x."""
+    match = _HEX.fullmatch(told.strip()) if isinstance(told, str) else None
+    return None if match is None else int(match[1], 16)
+
+
+def parse(output: bytes) -> Snapshot:
+    """The snapshot. Raises ReadError when there is none in the output."""
+    text = output.decode("utf-8", "replace")
+    begin = _BEGIN.search(text)
+    if begin is None:
+        raise ReadError("tt-smi -s printed no JSON", code="garbage")
+    try:
+        told, _ = json.JSONDecoder().raw_decode(text, begin.end() - 1)
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"tt-smi -s printed no JSON: {error}", code="garbage") from error
+    listed = told.get("device_info") if isinstance(told, dict) else None
+    if not isinstance(listed, list):
+        raise ReadError("tt-smi -s printed no list of devices", code="garbage")
+    stuck = {f"{int(match[1]):016x}" for match in _STUCK.finditer(text[: begin.start()])}
+    driver = text_of(_part(told, "host_info"), "Driver")
+    return Snapshot(
+        driver_version=None if driver is None else driver.removeprefix("TT-KMD").strip() or None,
+        chips=_chips(listed[:_MAX_CHIPS], stuck),
+    )
+
+
+def _chips(listed: list[object], stuck: set[str]) -> tuple[Chip, ...]:
+    """A place on the bus that stands there twice counts once."""
+    local: dict[str, Chip] = {}
+    remote: list[Chip] = []
+    for told in listed:
+        if not isinstance(told, dict) or not _part(told, "board_info"):
+            continue
+        bus = text_of(_part(told, "board_info"), "bus_id")
+        if bus is None:
+            remote.append(_chip(told, len(remote), None, stuck))
+        elif _BUS.fullmatch(bus) is not None and (place := normal_pci_bus_id(bus)) not in local:
+            local[place] = _chip(told, len(local), place, stuck)
+    return (*local.values(), *remote)
+
+
+def _chip(told: Fields, at: int, bus: str | None, stuck: set[str]) -> Chip:
+    chip = Chip(
+        at=at,
+        pci_bus_id=bus,
+        board=_part(told, "board_info"),
+        telemetry=_part(told, "telemetry"),
+        firmwares=_part(told, "firmwares"),
+        limits=_part(told, "limits"),
+        registers=_part(told, "smbus_telem"),
+    )
+    return msgspec.structs.replace(chip, ethernet_stuck=chip.asic_id in stuck)
+
+
+def _part(told: Fields, key: str) -> Fields:
+    part = told.get(key)
+    return part if isinstance(part, dict) else {}
