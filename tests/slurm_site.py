@@ -233,7 +233,7 @@ class SlurmSite:
         """What stands in the incidents of a node besides what its rules have said."""
         told = self.get("/v1/incidents?state=all")["incidents"]
         lines = [line for one in told if one["node"] == hub_name(node) for line in one["timeline"]]
-        return [line["text"] for line in lines if line["kind"] == "note"]
+        return [line["text"] for line in lines if line["kind"] in ("note", "call")]
 
     @property
     def spare(self) -> dict[str, Any]:
