@@ -38,11 +38,12 @@ class Training:
 
     def field(self, name: str) -> str:
         """What Slurm shows of it."""
-        return self._slurm.job(self.id).partition(f" {name}=")[2].partition(" ")[0]
+        return _field(self._slurm.job(self.id), name)
 
     def runs_again(self) -> bool:
-        """Whether it has been begun again and runs."""
-        return self.field("JobState") == "RUNNING" and self.field("Restarts") != "0"
+        """Whether it has been begun again and runs: both of one look, for it ends in between."""
+        shown = self._slurm.job(self.id)
+        return _field(shown, "JobState") == "RUNNING" and _field(shown, "Restarts") != "0"
 
     def has_gone_on(self) -> None:
         """The second copy trains, from where the first one was; it is the only other one."""
@@ -50,3 +51,7 @@ class Training:
         assert f"copy 1 begins after step {self.step(0)}\n" in self.said
         assert self.copies == {"0", "1"}
         assert self.field("Restarts") == "1"
+
+
+def _field(shown: str, name: str) -> str:
+    return shown.partition(f" {name}=")[2].partition(" ")[0]
