@@ -72,7 +72,7 @@ def test_an_unknown_name_lists_the_installed() -> None:
         (["nvidia", "nvidai"], "'nvidai' is not installed; did you mean nvidia?"),
         (
             ["zzz"],
-            "'zzz' is not installed; installed: amd, host, intel, kernel_log, nvidia, replay",
+            f"'zzz' is not installed; installed: {', '.join(plugins.names(plugins.BACKENDS))}",
         ),
     ],
 )
